@@ -1,13 +1,18 @@
-/* The record of a command, and its queue: see commands.h. Queues are short (what was asked for in one
- * iteration), so appending walks to the end. */
+/* The record of a command, and the queue of commands: see commands.h.
+ *
+ * A queue is a list with a flag, without a lock of its own: its owner (a holder of hooks,
+ * src/hooks/hooks_requests.c, or a trainer, src/runs/trainer_commands.c) has one. Queues are short, as
+ * they hold what was asked for in one iteration, so appending walks to the end. */
 #include "hooks/commands.h"
 
+/* Copies a text, or NULL; false: out of memory. */
 static bool copy_text(const char *text, char **copy)
 {
     *copy = text != NULL ? sgm__strdup(text) : NULL;
     return text == NULL || *copy != NULL;
 }
 
+/* The command owns copies of all texts; `text` is never NULL, so readers need not check. */
 sgm__command *sgm__command_create(sgm__command_kind kind, sgm__command_fields fields)
 {
     sgm__command *command = sgm__calloc(1, sizeof *command);
@@ -48,6 +53,8 @@ void sgm__commands_append(sgm__command_queue *queue, sgm__command *command)
     atomic_store(&queue->has_any, true);
 }
 
+/* For a command whose asker does not wait any longer; one that was taken already is not found, which is no
+ * error. */
 void sgm__commands_remove(sgm__command_queue *queue, const sgm__command *command)
 {
     sgm__command **at = &queue->first;

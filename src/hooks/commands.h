@@ -1,9 +1,9 @@
 /* Commands: what is to be done to a training between two of its iterations, and the queues they wait in.
  *
- * Whoever wants something done makes a command: a hook, the program, the control socket, a page. Only the
- * training's thread carries commands out, so nothing changes in the middle of an iteration. This file has
- * the record and the queue; src/runs/trainer_commands.c puts commands in and carries them out. To pause, to
- * resume and to step are no commands but flags (src/trainer/trainer_control.c), since they say whether the
+ * A hook, the program, the control socket or a page makes a command. Only the training's thread carries
+ * commands out, so nothing changes in the middle of an iteration. This file has the record and the queue;
+ * src/runs/trainer_commands.c puts commands in and carries them out. Pausing, resuming and stepping by
+ * other threads are no commands but flags (src/trainer/trainer_control.c), since they say whether the
  * training goes on at all. Internal. */
 #ifndef SGM_HOOKS_COMMANDS_H
 #define SGM_HOOKS_COMMANDS_H
@@ -16,28 +16,30 @@ typedef enum sgm__command_kind {
     SGM__COMMAND_STOP,    /* text: the reason */
     SGM__COMMAND_SAVE,    /* text: the checkpoint's name */
     SGM__COMMAND_SET,     /* text: the identifier; content: its value */
-    SGM__COMMAND_PAUSE,   /* text: what the hook that asks was made from */
+    SGM__COMMAND_PAUSE,   /* text: the text of the hook that asks; shown as the reason */
     SGM__COMMAND_RESET,   /* back to the beginning */
     SGM__COMMAND_ACT,     /* act(user, trainer) */
     SGM__COMMAND_RESTORE, /* text: a checkpoint's name in the run's folder, or a path */
-    SGM__COMMAND_NOTE     /* records a change of a hook that was made already: text, before, after, undoes */
+    SGM__COMMAND_NOTE     /* records that a hook was attached or detached, which has been done: text, before,
+                             after, undoes */
 } sgm__command_kind;
 
 typedef sgm_status (*sgm__action_function)(void *user, sgm_trainer *trainer);
 
 typedef struct sgm__command {
     sgm__command_kind kind;
-    char *who;            /* as the record of changes names whoever asks: a hook's name, "ctl", "program" */
+    char *who;            /* the asker's name in the record of changes: a hook's name, "ctl", "program" */
     char *text;           /* see the kind; never NULL */
     char *before, *after; /* of a note: texts of the hook; NULL: none */
     int64_t undoes;       /* of a note: number of the change that it takes back; 0: none */
     sgm_content content;  /* of a set */
-    sgm_trainer *asker;   /* of a hook's: its trainer, which may be a replica; else NULL */
+    sgm_trainer *asker;   /* of a hook's command: the hook's trainer, which may be a replica; else NULL */
     bool background;      /* a background hook asks */
     sgm__action_function act;
     void *user;
     void (*release)(void *user); /* of `user`, once; NULL: not needed */
-    /* What follows is guarded by the lock of the queue. A command that somebody waits for stays theirs. */
+    /* What follows is guarded by the lock of the queue. A command whose asker waits (`waited`) stays the
+     * asker's, who frees it. */
     bool waited, taken, done;
     sgm_status status; /* how it ended, with the error's message; NULL: none */
     char *message;
@@ -54,8 +56,8 @@ typedef struct sgm__command_fields {
 sgm__command *sgm__command_create(sgm__command_kind kind, sgm__command_fields fields);
 void sgm__command_free(sgm__command *command);
 
-/* First in, first out; zeros are an empty one. Whoever has the queue has the lock around these functions,
- * but for `has_any`, which any thread may look at. */
+/* First in, first out; zeros are an empty queue. The queue's owner holds a lock around these functions;
+ * `has_any` may be read by any thread. */
 typedef struct sgm__command_queue {
     sgm__command *first;
     atomic_bool has_any;

@@ -1,8 +1,17 @@
-/* Hook objects. */
+/* Hook objects: making one from a type, a self and options; comparing two; the state that a reset goes back
+ * to.
+ *
+ * A hook is a reference-counted value that knows no trainer and no event. hooks.c attaches it to a
+ * trainer, hooks_run.c and hooks_background.c call it, hooks_state.c keeps its numbers in checkpoints;
+ * hook_text.c and hooks_ready/ make hooks from texts. What a hook is made with (time step, reads, options,
+ * required hooks) does not change once it is attached, so it is read without a lock. Its self, its
+ * criteria and the flags beside them change when it runs: these are guarded by hook->turn. */
 #include "hooks/hooks_internal.h"
 
 #include <math.h>
 
+/* Frees a hook whose last reference is gone. A worker's copy that uses the self of its origin does not
+ * free that self: the origin does. */
 static void free_parts(sgm_hook *hook)
 {
     for (size_t i = 0; i < hook->required_count; i++)
@@ -49,6 +58,7 @@ sgm_criteria *sgm_hook_criteria(sgm_hook *hook)
     return hook ? hook->criteria : NULL;
 }
 
+/* The type is a table in the program or in a plugin, which may have been compiled for another version. */
 static sgm_status check_type(const sgm_hook_type *type)
 {
     if (!type)
@@ -62,6 +72,7 @@ static sgm_status check_type(const sgm_hook_type *type)
     return SGM_OK;
 }
 
+/* `!(x >= 0)` also refuses a time limit of NaN. */
 static sgm_status check_options(const char *name, const sgm_hook_options *options)
 {
     const sgm_time_step *when = &options->when;
@@ -86,6 +97,7 @@ static bool has_read(const sgm_hook *hook, const char *identifier)
     return false;
 }
 
+/* Adds a copy of an identifier unless it is in the list; the caller has reserved its place in hook->reads. */
 static sgm_status add_read(sgm_hook *hook, const char *identifier)
 {
     if (!identifier[0])
@@ -100,6 +112,8 @@ static sgm_status add_read(sgm_hook *hook, const char *identifier)
     return SGM_OK;
 }
 
+/* Collects what the hook reads: the identifiers that its options list, then those that its criteria
+ * compare. Background hooks get copies of exactly these values (hook_snapshot.c). */
 static sgm_status copy_reads(sgm_hook *hook, const char *const *reads)
 {
     size_t given = 0, asked = 0;
@@ -165,6 +179,7 @@ sgm_hook *sgm__hook_allocate(void)
     return hook;
 }
 
+/* Takes over the options but for required hooks. An interval of 0 in the options means 1. */
 static sgm_status fill_in(sgm_hook *hook, const sgm_hook_options *options)
 {
     SGM_TRY(check_options(hook->type->name, options));
@@ -181,6 +196,9 @@ static sgm_status fill_in(sgm_hook *hook, const sgm_hook_options *options)
     return copy_reads(hook, options->reads);
 }
 
+/* Takes over self, criteria and required hooks on every path. Criteria and self are put into the hook
+ * first, so that free_parts frees them if anything fails afterwards; without a hook they are freed here.
+ * Required hooks that were not handed to sgm_hook_require, which frees on failure, are let go one by one. */
 sgm_hook *sgm_hook_create_with(const sgm_hook_type *type, void *self, const sgm_hook_options *given)
 {
     sgm_hook_options options;
@@ -224,6 +242,8 @@ static bool depends_on(const sgm_hook *hook, const sgm_hook *wanted)
     return false;
 }
 
+/* Refuses circles here, when the dependency is made, so that the functions that walk along `required` need
+ * no guard against an endless recursion. */
 static sgm_status check_required(const sgm_hook *hook, const sgm_hook *required)
 {
     if (!hook)
@@ -256,7 +276,8 @@ sgm_status sgm_hook_require(sgm_hook *hook, sgm_hook *required)
 
 /* --- the first state --- */
 
-/* With the hook's lock. */
+/* Copies the numbers of get_state into first_state, once in the life of the hook; with hook->turn held. A
+ * type without both state functions has nothing to go back to. */
 static sgm_status note_state(sgm_hook *hook)
 {
     size_t count = 0;
@@ -272,6 +293,8 @@ static sgm_status note_state(sgm_hook *hook)
     return status;
 }
 
+/* Runs before the hook is attached for the first time, when it cannot have run. A hook that was attached
+ * before, to this trainer or to another one, has its first state already. */
 sgm_status sgm__hook_remember_first(sgm_hook *hook)
 {
     for (size_t i = 0; i < hook->required_count; i++)
@@ -284,6 +307,8 @@ sgm_status sgm__hook_remember_first(sgm_hook *hook)
     return status == SGM_OK ? SGM_OK : sgm__fail_within("state of hook '%s'", hook->type->name);
 }
 
+/* Criteria forget what they saw, and the self takes the numbers that it had before its first run. A type
+ * without state functions keeps its self as it is. */
 sgm_status sgm__hook_restart(sgm_hook *hook)
 {
     sgm_status status = SGM_OK;
@@ -302,6 +327,7 @@ static bool equal_criteria(const sgm_criteria *a, const sgm_criteria *b)
     return a && b ? sgm_criteria_equal(a, b) : a == b;
 }
 
+/* The text is not compared: "every 1 epoch" and "every epoch" make equal hooks. */
 static bool equal_options(const sgm_hook *a, const sgm_hook *b)
 {
     if (!sgm_time_step_equal(&a->when, &b->when) || a->priority != b->priority ||
@@ -315,6 +341,8 @@ static bool equal_options(const sgm_hook *a, const sgm_hook *b)
     return true;
 }
 
+/* Whether attaching `b` beside `a` would do the same work twice. Types without equal() count as equal only
+ * with the same self. */
 bool sgm__hook_equal(const sgm_hook *a, const sgm_hook *b)
 {
     if (a == b)
@@ -329,11 +357,16 @@ bool sgm__hook_equal(const sgm_hook *a, const sgm_hook *b)
     return true;
 }
 
+/* Mixes both halves of a hash into 32 bits: a double, as which a checkpoint keeps the number, holds
+ * integers exactly only up to 2^53. */
 static uint32_t fold(uint64_t hash)
 {
     return (uint32_t)(hash ^ hash >> 32);
 }
 
+/* The hashes by which a checkpoint finds a hook again in another process, where addresses say nothing.
+ * Criteria count by the identifiers they read, not by their thresholds: these may have been edited between
+ * two runs. */
 sgm__hook_identity sgm__hook_identify(const sgm_hook *hook)
 {
     const int64_t numbers[] = {(int64_t)hook->when.scale, hook->when.interval, hook->when.live,

@@ -1,4 +1,9 @@
-/* Hooks that run once for each worker. */
+/* Local hooks: hooks that run once for each worker of an operator, each time on that worker's values.
+ *
+ * A program makes one hook and marks it as local. The operator (src/parallel/operator_strategy.c) takes
+ * local hooks off the trainer's holder with sgm__hooks_take_local and attaches a copy of each to every
+ * worker's replica, which has a holder of its own. This file marks, copies and takes off; it starts no
+ * worker. Without an operator a local hook stays with the trainer and runs as any other hook. */
 #include "hooks/hooks_internal.h"
 
 #include <stdio.h>
@@ -8,6 +13,7 @@ bool sgm__hook_is_local(const sgm_hook *hook)
     return hook->local;
 }
 
+/* A type that saves, measures or changes the whole training names a reason in only_global. */
 sgm_status sgm__hook_check_local(const sgm_hook *hook)
 {
     const char *why = hook->type->only_global;
@@ -16,6 +22,7 @@ sgm_status sgm__hook_check_local(const sgm_hook *hook)
                : sgm_fail(SGM_ERROR_UNSUPPORTED, "hook '%s' cannot be local: %s", hook->type->name, why);
 }
 
+/* Only the holder of a worker has a mirror, so the mirror tells a worker's call from a trainer's. */
 const char *sgm__hook_worker_text(const sgm_hook_call *call, char *buffer, size_t size)
 {
     const sgm__hook_control *control = call->control;
@@ -31,6 +38,8 @@ void *sgm__hook_required_self(const sgm_hook_call *call)
     return hook->required_count > 0 ? hook->required[0]->self : NULL;
 }
 
+/* Takes over the caller's reference, and lets the hook go on failure. Required hooks become local too: a
+ * worker's hook cannot read results that a hook of the trainer leaves. */
 sgm_hook *sgm_hook_make_local(sgm_hook *hook)
 {
     if (hook == NULL)
@@ -57,7 +66,9 @@ sgm_hook *sgm_hook_make_local(sgm_hook *hook)
     return hook;
 }
 
-/* Without copy() the copies share one self, and their calls take turns. */
+/* Gives the copy a self of its own. A type without copy() has one self for all workers: the copy retains
+ * its origin, which frees that self, and takes the origin's lock as its `turn`, so that calls of all
+ * workers come one after the other. */
 static sgm_status copy_self(sgm_hook *copy, sgm_hook *hook)
 {
     if (hook->type->copy != NULL) {
@@ -81,6 +92,9 @@ static sgm_status copy_reads(sgm_hook *copy, const sgm_hook *hook)
     return SGM_OK;
 }
 
+/* A copy with the same options, criteria with what they remember, and text, but without required hooks,
+ * which the caller adds. `type` is set last: free_parts calls the type's free() only for a hook that has a
+ * type, so a copy without a self of its own is not asked to free one. */
 sgm_hook *sgm__hook_copy(sgm_hook *hook)
 {
     sgm_hook *copy = sgm__hook_allocate();
@@ -109,7 +123,8 @@ sgm_hook *sgm__hook_copy(sgm_hook *hook)
     return NULL;
 }
 
-/* One that no other attached hook requires. */
+/* A local hook that no other attached hook requires, so that taking it off is allowed; NULL: there is
+ * none. */
 static sgm__hook_entry *find_local(const sgm__hooks *hooks)
 {
     for (size_t i = 0; i < hooks->count; i++)
@@ -118,6 +133,8 @@ static sgm__hook_entry *find_local(const sgm__hooks *hooks)
     return NULL;
 }
 
+/* Called until it returns NULL; required local hooks go with their dependents, and the operator copies
+ * them from there. */
 sgm_hook *sgm__hooks_take_local(sgm__hooks *hooks)
 {
     sgm_hook *hook = NULL;

@@ -1,8 +1,15 @@
-/* Copies of just what background hooks read. */
+/* Copies parts of a trainer's registry: what a background hook reads, so that it never sees a value change.
+ *
+ * The copy has the same paths as the original (`optimiser.loss`, `network.layers.0.weights`), and the same
+ * tags on the way, but only the entries that match; tensors are copied in full. hooks_background.c calls
+ * sgm__copy_matches for each identifier, on the training's thread, and frees the copy when the batch has
+ * run. The registry may change meanwhile, so each step of a path is looked up anew. */
 #include "hooks/hooks_internal.h"
 #include "registry/registry_internal.h"
 
-/* So that identifiers with tags find in the copy what they find in the trainer. */
+/* Gives the copy of a registry the tags of the original: an identifier may name a registry by a tag, and
+ * then must find in the copy what it finds in the trainer. The lock of the tree is taken for one tag at a
+ * time, as adding a tag locks the target's tree. */
 static sgm_status copy_tags(const sgm_registry *source, sgm_registry *target)
 {
     for (size_t i = 0;; i++) {
@@ -18,7 +25,7 @@ static sgm_status copy_tags(const sgm_registry *source, sgm_registry *target)
     }
 }
 
-/* The child of that name, made if there is none; the caller lets go of it. */
+/* The registry `name` below `parent`, made if there is none; the caller frees its reference. */
 static sgm_registry *child_of(sgm_registry *parent, const char *name)
 {
     sgm_content content;
@@ -39,6 +46,8 @@ static sgm_registry *child_of(sgm_registry *parent, const char *name)
     return child;
 }
 
+/* Copies one value below a registry. Tensors and registries are copied in depth, since the training
+ * overwrites them in place; sgm_registry_set_own retains, so this function's own reference is dropped. */
 static sgm_status copy_into(sgm_registry *target, const char *name, const sgm_content *content)
 {
     sgm_content copy = *content;
@@ -58,12 +67,13 @@ static sgm_status copy_into(sgm_registry *target, const char *name, const sgm_co
     return status;
 }
 
-/* Goes from a pair of registries to their children of that name. */
+/* Replaces a registry and its copy by their children of that name, and drops the references to the
+ * parents. */
 static sgm_status descend(sgm_registry **source, sgm_registry **target, const char *name)
 {
     sgm_content content;
     SGM_TRY(sgm_registry_get(*source, name, &content));
-    sgm_status status = SGM_ERROR_NOT_FOUND; /* it was a registry, and is no more */
+    sgm_status status = SGM_ERROR_NOT_FOUND; /* kept if the entry is no registry any more */
     sgm_registry *child = NULL;
     if (content.kind == SGM_KIND_REGISTRY) {
         child = child_of(*target, name);
@@ -81,7 +91,8 @@ static sgm_status descend(sgm_registry **source, sgm_registry **target, const ch
     return SGM_OK;
 }
 
-/* Cuts `path` at its dots. What was removed meanwhile is left out. */
+/* Walks along the parts of `path` (which is cut at its dots in place), making registries in the copy as
+ * needed, and copies the value to its end. An entry that was removed meanwhile is left out. */
 static sgm_status copy_to_path(sgm_registry *source, sgm_registry *target, char *path,
                                const sgm_content *content)
 {

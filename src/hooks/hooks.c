@@ -1,8 +1,21 @@
-/* What is attached to a holder, and in which order it runs. */
+/* The holder of one trainer's hooks: attaching, detaching, and the order in which hooks run.
+ *
+ * Each attached hook has an entry, which counts its events and its references. `entries` is in order of
+ * attachment; `order` is in order of running: by priority, then by attachment, but each hook behind those
+ * that it requires. Everything here is guarded by hooks->lock, which is held while no function of a hook runs
+ * but equal(); events and runs are in hooks_run.c and hooks_background.c, lists and names in hooks_list.c,
+ * states in hooks_state.c.
+ *
+ * An entry is freed when the list, events and batches have all let go of it. Freeing calls the hook's free(),
+ * which may do anything, so functions with the lock only collect entries in a list `garbage`, and their
+ * callers pass it to sgm__hook_entries_free once the lock is released.
+ *
+ * An event must not fail for want of memory, so attaching reserves whatever taking off needs later. */
 #include "hooks/hooks_internal.h"
 
 /* --- entries --- */
 
+/* An entry with one reference, that of the list; required entries are filled in by plan(). */
 static sgm__hook_entry *create_entry(sgm_hook *hook)
 {
     sgm__hook_entry *entry = sgm__calloc(1, sizeof *entry);
@@ -38,6 +51,7 @@ void sgm__hook_entry_drop(sgm__hook_entry *entry, sgm__hook_entry **garbage)
     *garbage = entry;
 }
 
+/* Whether `entry` directly requires `wanted`. */
 static bool requires(const sgm__hook_entry *entry, const sgm__hook_entry *wanted)
 {
     for (size_t i = 0; i < entry->required_count; i++)
@@ -56,6 +70,7 @@ bool sgm__hook_entry_is_required(const sgm__hooks *hooks, const sgm__hook_entry 
 
 /* --- order --- */
 
+/* The order among hooks that do not depend on each other. */
 static bool goes_before(const sgm__hook_entry *a, const sgm__hook_entry *b)
 {
     if (a->hook->priority != b->hook->priority)
@@ -72,7 +87,8 @@ static sgm__hook_entry *first_unvisited(sgm__hook_entry *const *entries, size_t 
     return first;
 }
 
-/* Puts an entry after those that it requires. */
+/* Puts an entry into `order`, after the entries that it requires and that have no place yet: a depth-first
+ * topological sort. Circles do not occur (sgm_hook_require). */
 static void place(sgm__hooks *hooks, sgm__hook_entry *entry, size_t *placed)
 {
     entry->visited = true;
@@ -82,6 +98,8 @@ static void place(sgm__hooks *hooks, sgm__hook_entry *entry, size_t *placed)
     hooks->order[(*placed)++] = entry;
 }
 
+/* Makes one group of two, among the first `count` entries of `order`. A group is named by the place of its
+ * first member, so the smaller name remains. */
 static void join_groups(sgm__hooks *hooks, size_t a, size_t b, size_t count)
 {
     size_t minimum = a < b ? a : b, other = a < b ? b : a;
@@ -90,7 +108,9 @@ static void join_groups(sgm__hooks *hooks, size_t a, size_t b, size_t count)
             hooks->order[i]->group = minimum;
 }
 
-/* What requires a hook that was moved to the background goes there, too. */
+/* Finds the background groups: entries that depend on each other, directly or through others, run on one
+ * thread in order. An entry that requires a background entry runs in the background too, since it must not
+ * run before it; `order` has required entries first, so one pass suffices. */
 static void find_groups(sgm__hooks *hooks)
 {
     for (size_t i = 0; i < hooks->count; i++) {
@@ -104,6 +124,9 @@ static void find_groups(sgm__hooks *hooks)
     }
 }
 
+/* Must follow every change of `entries`. The new `version` tells an event that runs meanwhile to look at
+ * `order` from its beginning (run_foreground); `wanted` lets sgm__hooks_event leave without the lock when
+ * no hook has the event's scale. */
 void sgm__hooks_arrange(sgm__hooks *hooks)
 {
     unsigned wanted = hooks->stop_status != SGM_OK ? SGM__ATTENTION : 0;
@@ -120,6 +143,7 @@ void sgm__hooks_arrange(sgm__hooks *hooks)
     atomic_store(&hooks->wanted, wanted);
 }
 
+/* How many background groups there are; each needs a bucket, that is, a thread. */
 size_t sgm__hooks_group_count(const sgm__hooks *hooks)
 {
     size_t groups = 0;
@@ -130,12 +154,16 @@ size_t sgm__hooks_group_count(const sgm__hooks *hooks)
 
 /* --- attaching --- */
 
+/* Attaching has two halves. plan() makes entries and may fail, without changing the holder; commit() adds
+ * them and cannot fail. */
 typedef struct attachment {
     sgm__hooks *hooks;
-    sgm__hook_entry *first, **last; /* what is to be attached, required ones first */
+    sgm__hook_entry *first, **last; /* new entries, required ones first */
     size_t count;
 } attachment;
 
+/* The entry that stands for `hook` already, among those attached and those planned. One whose life is over
+ * does not count: it is attached only until its dependents go. */
 static sgm__hook_entry *find_equal(const attachment *made, const sgm_hook *hook)
 {
     for (size_t i = 0; i < made->hooks->count; i++) {
@@ -149,6 +177,7 @@ static sgm__hook_entry *find_equal(const attachment *made, const sgm_hook *hook)
     return NULL;
 }
 
+/* Refuses a required hook that could not run before its dependent whenever that one is due. */
 static sgm_status check_dependency(const sgm_hook *hook, const sgm_hook *required)
 {
     char when[64], other[64];
@@ -173,6 +202,9 @@ static sgm_status check_dependency(const sgm_hook *hook, const sgm_hook *require
     return SGM_OK;
 }
 
+/* Plans the entries of a hook and of all that it requires, and gives the hook's own entry in *planned: a
+ * new one at the end of the list, or the one that is equal. On failure `made` keeps the entries of
+ * required hooks, which the caller frees. */
 static sgm_status plan(attachment *made, sgm_hook *hook, sgm__hook_entry **planned)
 {
     if ((*planned = find_equal(made, hook)))
@@ -199,6 +231,8 @@ static sgm_status plan(attachment *made, sgm_hook *hook, sgm__hook_entry **plann
     return SGM_OK;
 }
 
+/* Room for the new entries, also for the day when each of them is gone, and a thread for one more
+ * background group. */
 static sgm_status reserve(sgm__hooks *hooks, size_t added, bool background)
 {
     size_t needed = hooks->count + added;
@@ -209,6 +243,7 @@ static sgm_status reserve(sgm__hooks *hooks, size_t added, bool background)
     return background ? sgm__buckets_reserve(hooks, sgm__hooks_group_count(hooks) + 1) : SGM_OK;
 }
 
+/* The record of an early hook whose life is over; NULL: there is none. */
 static sgm__gone *find_gone(const sgm__hooks *hooks, sgm__hook_identity identity)
 {
     for (size_t i = 0; i < hooks->gone_count; i++)
@@ -217,7 +252,9 @@ static sgm__gone *find_gone(const sgm__hooks *hooks, sgm__hook_identity identity
     return NULL;
 }
 
-/* The text is enough: whoever takes a hook off expects its self to go. */
+/* Notes the text of a hook that was attached before the first event and goes now. A branch off an earlier
+ * checkpoint must begin with that hook, and makes it anew from the text (src/runs/trainer_copy.c). The
+ * hook itself is not kept: the caller who takes it off expects its self to be freed. */
 static sgm_status note_text(sgm__hooks *hooks, const sgm__hook_entry *entry)
 {
     if (!entry->early || !entry->hook->text)
@@ -231,7 +268,8 @@ static sgm_status note_text(sgm__hooks *hooks, const sgm__hook_entry *entry)
     return SGM_OK;
 }
 
-/* One that is attached again when it has lived takes the place of the first, with which a branch begins. */
+/* A hook whose life is over may be attached again; commit() then forgets the record of the first one. A
+ * branch begins with the first one all the same, so its text is noted before. */
 static sgm_status note_lived(sgm__hooks *hooks, const sgm__hook_entry *first)
 {
     for (; first; first = first->next) {
@@ -242,6 +280,7 @@ static sgm_status note_lived(sgm__hooks *hooks, const sgm__hook_entry *first)
     return SGM_OK;
 }
 
+/* An equal hook is attached again, so a checkpoint must not say any more that its life is over. */
 static void forget_gone(sgm__hooks *hooks, sgm__hook_identity identity, sgm__hook_entry **garbage)
 {
     sgm__gone *gone = find_gone(hooks, identity);
@@ -253,7 +292,7 @@ static void forget_gone(sgm__hooks *hooks, sgm__hook_identity identity, sgm__hoo
     memmove(gone, gone + 1, (hooks->gone_count - (size_t)(gone - hooks->gone)) * sizeof *gone);
 }
 
-/* The smallest number from 1 that no other hook of the name has. */
+/* The smallest number from 1 that no other attached hook of that name has: the 2 of "save#2". */
 static int free_ordinal(const sgm__hooks *hooks, const char *name)
 {
     for (int ordinal = 1;; ordinal++) {
@@ -266,6 +305,8 @@ static int free_ordinal(const sgm__hooks *hooks, const char *name)
     }
 }
 
+/* Adds the planned entries, required ones first, to the list of what is attached; reserve() has made room.
+ * Attaching a hook ends `taken_off`, so its results are taken again. */
 static void commit(sgm__hooks *hooks, sgm__hook_entry *first, bool copied, sgm__hook_entry **garbage)
 {
     while (first) {
@@ -285,6 +326,9 @@ static void commit(sgm__hooks *hooks, sgm__hook_entry *first, bool copied, sgm__
     sgm__hooks_arrange(hooks);
 }
 
+/* The first state is noted before the lock is taken, as that calls the type's get_state. An equal hook
+ * that was attached only because another one requires it becomes `chosen`: it stays when that other one
+ * goes. */
 sgm_status sgm__hooks_attach_as(sgm__hooks *hooks, sgm_hook *hook, sgm__attachment how, bool *attached,
                                 char **name)
 {
@@ -327,6 +371,7 @@ sgm_status sgm__hooks_attach(sgm__hooks *hooks, sgm_hook *hook, bool *attached)
 
 /* --- detaching --- */
 
+/* Removes an entry from a list of `count`, and closes the gap. */
 static void remove_from(sgm__hook_entry **list, size_t count, const sgm__hook_entry *entry)
 {
     for (size_t i = 0; i < count; i++) {
@@ -337,6 +382,10 @@ static void remove_from(sgm__hook_entry **list, size_t count, const sgm__hook_en
     }
 }
 
+/* Recursive, with required entries that nobody chose and nobody else needs. With `remember`, an early
+ * entry leaves a record for checkpoints and resets; an entry whose life is over is kept with its record,
+ * since a reset attaches it again. The record's place was reserved when the hook was attached.
+ * sgm__hooks_arrange must follow. */
 void sgm__hook_entry_take_off(sgm__hooks *hooks, sgm__hook_entry *entry, bool remember,
                               sgm__hook_entry **garbage)
 {
@@ -358,6 +407,8 @@ void sgm__hook_entry_take_off(sgm__hooks *hooks, sgm__hook_entry *entry, bool re
     sgm__hook_entry_drop(entry, garbage);
 }
 
+/* The same object if it is attached, else an equal hook: a program may detach by a second hook that it
+ * made alike. */
 static sgm__hook_entry *find_attached(const sgm__hooks *hooks, const sgm_hook *hook)
 {
     for (size_t i = 0; i < hooks->count; i++)
@@ -369,11 +420,14 @@ static sgm__hook_entry *find_attached(const sgm__hooks *hooks, const sgm_hook *h
     return NULL;
 }
 
+/* Required hooks that the program did not attach itself come back with their dependents, so they need no
+ * note. */
 sgm_status sgm__hook_entry_note_taken_off(sgm__hooks *hooks, const sgm__hook_entry *entry)
 {
     return entry->chosen ? note_text(hooks, entry) : SGM_OK;
 }
 
+/* `cancelled` tells a background batch that holds the entry to leave the hook out. */
 sgm_status sgm__hook_entry_detach(sgm__hooks *hooks, sgm__hook_entry *entry, sgm__hook_entry **garbage)
 {
     for (size_t i = 0; i < hooks->count; i++)
@@ -404,6 +458,7 @@ sgm_status sgm__hooks_detach(sgm__hooks *hooks, sgm_hook *hook)
 
 /* --- the holder --- */
 
+/* The registry "shared" of the trainer, where hooks leave results; it is made if the trainer has none. */
 static sgm_status find_shared(sgm__hooks *hooks)
 {
     sgm_content content;
@@ -442,6 +497,8 @@ sgm__hooks *sgm__hooks_create(const char *trainer, sgm_registry *registry, sgm_t
     return hooks;
 }
 
+/* Makes sgm_hook_share write each result twice: into the replica's own "shared", and into `results`, which
+ * the trainer shows as the worker's. */
 void sgm__hooks_of_worker(sgm__hooks *hooks, int32_t worker, sgm_registry *results)
 {
     sgm_registry_free(hooks->mirror);
@@ -449,6 +506,7 @@ void sgm__hooks_of_worker(sgm__hooks *hooks, int32_t worker, sgm_registry *resul
     hooks->worker = worker;
 }
 
+/* Ends the threads first: after that no other thread has this holder, and no lock is needed. */
 void sgm__hooks_free(sgm__hooks *hooks)
 {
     if (!hooks)

@@ -1,4 +1,8 @@
-/* The hooks of one trainer: what is attached, in which order it runs, and where. Internal. */
+/* The holder of one trainer's hooks: attaching, events, states, and what hooks ask for. Internal.
+ *
+ * A trainer makes one holder, and so does each worker's replica; the training's thread tells it of events
+ * (src/loop/trainer_run.c). Functions may be called by any thread unless they say otherwise. A hook itself
+ * is made by sgm_hook_create (hook.c) or read from a text (hook_text.h). */
 #ifndef SGM_HOOKS_HOOKS_H
 #define SGM_HOOKS_HOOKS_H
 
@@ -6,36 +10,41 @@
 
 typedef struct sgm__hooks sgm__hooks;
 
-/* Asks for something that has no kind of its own: act(user, trainer), after all hooks of the event. `user` is
- * released once, also on failure. */
+/* Asks the trainer to call act(user, trainer) after all hooks of the event: for what has no kind of
+ * command of its own. `release(user)` is called once, also on failure. */
 sgm_status sgm__hook_request_act(sgm_hook_call *call, sgm__action_function act, void *user,
                                  void (*release)(void *user));
 
 /* `registry` (retained) is what identifiers are resolved in; it gets a child "shared" if it has none. */
 sgm__hooks *sgm__hooks_create(const char *trainer, sgm_registry *registry,
                               sgm_trainer *owner); /* `owner`: for sgm_hook_trainer, may be NULL */
-/* These are hooks of a worker, whose results also go to this registry (retained); before the first event. */
+/* Makes this the holder of a worker's local hooks, whose results also go to `results` (retained). Before
+ * the first event. */
 void sgm__hooks_of_worker(sgm__hooks *hooks, int32_t worker, sgm_registry *results);
 void sgm__hooks_free(sgm__hooks *hooks); /* waits for background hooks */
-/* Attaches a hook (retained) and those it requires; *attached false: an equal one is there already. Refused,
- * with nothing attached: a required hook that is not in the same place (foreground or background), or whose
- * time step does not cover its dependent's. (Circles: sgm_hook_require refuses them.) Any thread. */
+/* Attaches a hook (retained) and those it requires. *attached false: an equal hook is attached already.
+ * Refused, with nothing attached: a required hook that is not in the same place (foreground or
+ * background), or whose time step does not cover its dependent's. (Circles: sgm_hook_require refuses
+ * them.) */
 sgm_status sgm__hooks_attach(sgm__hooks *hooks, sgm_hook *hook, bool *attached);
 typedef enum sgm__attachment {
-    SGM__ATTACHED_AS_SETUP, /* by the program, which attaches it again before a resume */
+    SGM__ATTACHED_AS_SETUP, /* by the program, before it runs the trainer; the program attaches it again
+                               before a resume */
     SGM__ATTACHED_STORED,   /* to a running trainer: a checkpoint brings it back, if it has a text */
-    SGM__ATTACHED_COPY /* from another trainer: the first state that is set takes it off if it knows none */
+    SGM__ATTACHED_COPY /* a copy of another trainer's hook: the first state that is set takes it off if the
+                          state has no record of it */
 } sgm__attachment;
-/* The same. *name (NULL: not wanted): of the hook or of its equal, as in "save#2", freed with sgm__free. */
+/* As sgm__hooks_attach. *name (`name` NULL: not wanted) becomes the name of the hook, or of its equal, as
+ * in "save#2"; free with sgm__free. */
 sgm_status sgm__hooks_attach_as(sgm__hooks *hooks, sgm_hook *hook, sgm__attachment how, bool *attached,
                                 char **name);
 /* Also takes off required hooks that nobody else needs; refused while another hook requires it. */
 sgm_status sgm__hooks_detach(sgm__hooks *hooks, sgm_hook *hook);
-/* The self of the first attached hook of a type, NULL: there is none. */
+/* The self of the first attached hook of a type; NULL: no hook of the type is attached. */
 void *sgm__hooks_find(sgm__hooks *hooks, const sgm_hook_type *type);
-/* Whether it is attached: only the address counts. */
+/* Whether this very hook is attached; an equal one does not count. */
 bool sgm__hooks_has(sgm__hooks *hooks, const sgm_hook *hook);
-/* The hook that is called; not in the background. */
+/* The hook that is being called; NULL for a call that the program made itself. */
 const sgm_hook *sgm__hook_of_call(const sgm_hook_call *call);
 /* Addresses of a hook that was taken off, and of those it required that went with it. */
 #define SGM__MAXIMUM_DETACHED 64
@@ -43,54 +52,60 @@ typedef struct sgm__detached {
     sgm_hook *hooks[SGM__MAXIMUM_DETACHED];
     size_t count;
 } sgm__detached;
-/* Somebody detached it by name, and it may be in the middle of its work. */
+/* Whether the hook was detached by name since it was attached last. It may be running at that moment, and
+ * what it leaves afterwards is dropped (src/train/trainer_pass.c). */
 bool sgm__hook_is_taken_off(const sgm_hook *hook);
-/* By the name of a list; without "#2" if there is only one. *full: the name with it; *text: what it was made
- * from, NULL if that is no text; both are freed with sgm__free, also on failure. `detached` NULL: not wanted.
- */
+/* Detaches by a name of sgm__hooks_list; "#2" may be left out if there is only one. *full becomes the name
+ * with the number; *text the text that the hook was made from, NULL if a program made it. Both are freed
+ * with sgm__free, also on failure. `detached` NULL: not wanted. */
 sgm_status sgm__hooks_detach_named(sgm__hooks *hooks, const char *name, char **full, char **text,
                                    sgm__detached *detached);
-/* What is attached, in order of running; free with sgm_attached_hooks_free. */
+/* All attached hooks, in order of running; free with sgm_attached_hooks_free. */
 sgm_status sgm__hooks_list(sgm__hooks *hooks, sgm_attached_hook **list, size_t *count);
 /* The texts of stored hooks, in order of attachment; each and the list freed with sgm__free. */
 sgm_status sgm__hooks_stored(sgm__hooks *hooks, char ***texts, size_t *count);
-/* Back to before the first event: what has lived is attached again, states and criteria are as they were
- * first, counts of iterations and epochs begin anew. Waits for background hooks; the thread of the events. */
+/* Puts all hooks back to before the first event: those whose life is over are attached again, states and
+ * criteria are as they were at first, counts of iterations and epochs begin anew. Waits for background
+ * hooks; called by the training's thread. */
 sgm_status sgm__hooks_restart(sgm__hooks *hooks);
-/* Takes off a local hook, which is the caller's then; NULL: there is none. */
+/* Takes off one local hook and hands it to the caller, who frees it; NULL: there is none left. */
 sgm_hook *sgm__hooks_take_local(sgm__hooks *hooks);
 bool sgm__hook_is_local(const sgm_hook *hook);
-size_t sgm__hooks_count(sgm__hooks *hooks); /* with those attached for others */
+size_t sgm__hooks_count(sgm__hooks *hooks); /* with those attached only because others require them */
 /* How often a background hook did not run because its group was still busy, all hooks together. */
 int64_t sgm__hooks_skipped(sgm__hooks *hooks);
-/* Runs what is due at an event of `scale`: foreground hooks now, background ones on their threads. Without a
- * hook of the scale it costs a comparison. An error only from a hook whose failure stops the run (a
- * background hook's: at the next event of any scale). A required hook runs whenever one that requires it is
- * due. One thread at a time; hooks may attach and detach hooks. */
+/* Runs what is due at an event of `scale`: foreground hooks now, background hooks on their threads.
+ * Without a hook of the scale it costs a comparison. It fails only if a hook fails whose failure stops the
+ * run (a background hook's failure: at the next event of any scale). A required hook of the same scale
+ * runs whenever one that requires it is due. One thread at a time; hooks may attach and detach hooks. */
 sgm_status sgm__hooks_event(sgm__hooks *hooks, sgm_time_scale scale, int64_t epoch, int64_t iteration);
-/* Reads once what hooks say they read, so that values which are kept only for readers are there in time. */
+/* Resolves once all that hooks read, so that values which a step keeps only for readers are kept from its
+ * first time on. */
 void sgm__hooks_ask(sgm__hooks *hooks, sgm_registry *registry);
+/* Returns when no background hook runs; not for a thread of a background hook. */
 void sgm__hooks_wait(sgm__hooks *hooks); /* until no background hook runs; not from one */
-/* The oldest command that a hook has asked for, NULL: none; sgm__command_free. */
+/* Takes the oldest command that a hook has asked for; NULL: none. Free with sgm__command_free. */
 sgm__command *sgm__hooks_take_command(sgm__hooks *hooks);
-/* Counts and states of all hooks as numbers: for checkpoints. `numbers` NULL: only *count; else there is room
- * for *count. Waits for background hooks. A hook finds its state again by name, time step, priority and what
- * it reads; hooks whose life was over are taken off again, states of hooks that are not attached are dropped.
- * Called by the thread of the events, between them. */
+/* Writes counts and states of all hooks as numbers, for checkpoints. `numbers` NULL: only *count; else
+ * there is room for *count. Waits for background hooks. A hook finds its state again by its name, time
+ * step, priority and what it reads. Setting a state takes off hooks whose life was over in it, and drops
+ * records of hooks that are not attached. Called by the training's thread, between events. */
 sgm_status sgm__hooks_get_state(sgm__hooks *hooks, double *numbers, size_t *count);
 sgm_status sgm__hooks_set_state(sgm__hooks *hooks, const double *numbers, size_t count);
-/* The state in new memory, also while other threads attach and detach hooks; free with sgm__free. */
+/* Writes the state into new memory, while other threads may attach and detach hooks; free with sgm__free. */
 sgm_status sgm__hooks_copy_state(sgm__hooks *hooks, double **numbers, size_t *count);
 
 /* --- hook.c, hook_local.c --- */
-/* One more condition, checked before those that it has; taken over, also on failure. Before the hook
- * is attached. */
+/* Adds a condition that is checked before those that the hook has; `condition` is taken over, also on
+ * failure. Only before the hook is attached. */
 sgm_status sgm__hook_add_condition(sgm_hook *hook, sgm_criteria *condition);
 /* "worker 1: " if the call is of a local hook, else "". */
 const char *sgm__hook_worker_text(const sgm_hook_call *call, char *buffer, size_t size);
-/* The self of the first hook that the one which is called requires: a worker's has a copy of its own. */
+/* The self of the first hook that the called one requires. For a worker's hook it is the worker's own
+ * copy, unlike the one that the constructor saw. */
 void *sgm__hook_required_self(const sgm_hook_call *call);
-/* What it was parsed from, kept for checkpoints and lists. */
+/* Notes the text that the hook was made from; checkpoints and lists show it, and branches make the hook
+ * anew from it. */
 sgm_status sgm__hook_set_text(sgm_hook *hook, const char *text);
 const char *sgm__hook_source(const sgm_hook *hook); /* NULL: it was made by a program */
 

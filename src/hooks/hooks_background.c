@@ -1,5 +1,14 @@
-/* Background hooks: each group runs on a thread of its own, in order, on copies of what its hooks read. A
- * group that still runs is left out, so that nothing queues up behind a slow hook. */
+/* Background hooks: each group of hooks that depend on each other runs on a thread, on copies of what it
+ * reads.
+ *
+ * A group that is due becomes a batch: its due entries, a registry with copies of what they read, and a call.
+ * A bucket is a thread that runs one batch at a time. The training's thread fills a bucket
+ * (sgm__buckets_fill, from hooks_run.c) and goes on at once. A group whose last batch still runs is left out
+ * of this event, so nothing queues up behind a slow hook; how often that happened is counted in `skipped`.
+ *
+ * Buckets are guarded by hooks->lock. A bucket is taken from when `first` is set, and its thread begins
+ * when `ready` is set; in between the training's thread copies values without the lock. `busy_buckets`
+ * covers both, so sgm__hooks_wait waits for both. */
 #include "base/clock.h"
 #include "hooks/hooks_internal.h"
 
@@ -7,13 +16,16 @@
 
 /* --- the threads --- */
 
-static _Thread_local const sgm__hooks *whose; /* of the thread of a bucket */
+/* The holder whose batches this thread runs; NULL on all threads but those of buckets. The trainer's lock
+ * refuses such a thread (src/trainer/trainer_lock.c), as the trainer may be waiting for it. */
+static _Thread_local const sgm__hooks *whose;
 
 const sgm__hooks *sgm__hooks_of_background(void)
 {
     return whose;
 }
 
+/* Whether the hook was taken off since the batch was collected. */
 static bool is_cancelled(sgm__hooks *hooks, const sgm__hook_entry *entry)
 {
     pthread_mutex_lock(&hooks->lock);
@@ -22,7 +34,8 @@ static bool is_cancelled(sgm__hooks *hooks, const sgm__hook_entry *entry)
     return cancelled;
 }
 
-/* With the lock, which is let go while hooks and copy are freed. */
+/* Frees the bucket for its next batch; with the lock, which is released while hooks and values are freed.
+ * `first` stays set until then, so nobody fills the bucket in between. */
 static void end_batch(sgm__bucket *bucket)
 {
     sgm__hooks *hooks = bucket->hooks;
@@ -44,6 +57,7 @@ static void end_batch(sgm__bucket *bucket)
         pthread_cond_broadcast(&hooks->idle);
 }
 
+/* The thread of a bucket. A batch that is ready is run even when the holder is about to end. */
 static void *run_bucket(void *argument)
 {
     sgm__bucket *bucket = argument;
@@ -93,6 +107,8 @@ sgm_status sgm__buckets_reserve(sgm__hooks *hooks, size_t count)
     return SGM_OK;
 }
 
+/* Returns when no batch is being filled or run. Called by the training's thread, so no new batch comes
+ * meanwhile. */
 void sgm__hooks_wait(sgm__hooks *hooks)
 {
     pthread_mutex_lock(&hooks->lock);
@@ -119,11 +135,15 @@ void sgm__buckets_end(sgm__hooks *hooks)
 
 /* --- handing over; with the lock --- */
 
+/* Whether an entry belongs to the next batch of a group. */
 static bool is_due_in(const sgm__hook_entry *entry, size_t group)
 {
     return entry->due && entry->background && entry->group == group;
 }
 
+/* A free bucket for a group; NULL: the group's last batch still runs, or all buckets run batches. There
+ * are as many buckets as groups (sgm__buckets_reserve), so the second happens only while a batch of hooks
+ * that were taken off still runs. */
 static sgm__bucket *bucket_for(sgm__hooks *hooks, size_t group)
 {
     for (size_t i = 0; i < hooks->count; i++)
@@ -135,6 +155,7 @@ static sgm__bucket *bucket_for(sgm__hooks *hooks, size_t group)
     return NULL;
 }
 
+/* The due hooks of a busy group do not run at this event. */
 static void leave_out(sgm__hooks *hooks, size_t group)
 {
     for (size_t i = 0; i < hooks->count; i++) {
@@ -145,6 +166,7 @@ static void leave_out(sgm__hooks *hooks, size_t group)
     }
 }
 
+/* Moves the due entries of a group, in order of running, into the bucket's batch, with a reference each. */
 static void collect(sgm__hooks *hooks, size_t group, sgm__bucket *bucket)
 {
     sgm__hook_entry **last = &bucket->first;
@@ -162,7 +184,9 @@ static void collect(sgm__hooks *hooks, size_t group, sgm__bucket *bucket)
     hooks->busy_buckets++;
 }
 
-/* Without the lock. */
+/* Copies what each hook of the batch reads from the trainer's registry into `target`. Without the lock,
+ * since reading a registry may call functions of the trainer; the batch does not change meanwhile, as only
+ * its bucket's owner touches it. */
 static sgm_status copy_reads(sgm_registry *source, const sgm__bucket *bucket, sgm_registry *target)
 {
     if (!target)
@@ -173,7 +197,8 @@ static sgm_status copy_reads(sgm_registry *source, const sgm__bucket *bucket, sg
     return SGM_OK;
 }
 
-/* Without the lock: true when the bucket may run. */
+/* Makes the batch's call and its copy of values; true: the bucket may run. When a value cannot be copied,
+ * each hook of the batch counts as failed, with the same message. */
 static bool fill(sgm__hooks *hooks, const sgm_hook_call *call, sgm__bucket *bucket)
 {
     sgm_registry *copy = sgm_registry_create();
@@ -193,6 +218,8 @@ static bool fill(sgm__hooks *hooks, const sgm_hook_call *call, sgm__bucket *buck
     return false;
 }
 
+/* Each round takes one group; `i = SIZE_MAX` begins again at the front of `order`, which may have changed
+ * while the lock was released. */
 void sgm__buckets_fill(sgm__hooks *hooks, const sgm_hook_call *call)
 {
     for (size_t i = 0; i < hooks->count; i++) {
@@ -213,6 +240,6 @@ void sgm__buckets_fill(sgm__hooks *hooks, const sgm_hook_call *call)
             pthread_cond_signal(&bucket->wake);
         else
             end_batch(bucket);
-        i = SIZE_MAX; /* the order may have changed; what was collected is not due any more */
+        i = SIZE_MAX; /* begin again; collected entries are not due any more */
     }
 }

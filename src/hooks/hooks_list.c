@@ -1,11 +1,15 @@
-/* What is attached, by names; and back to the beginning. */
+/* Attached hooks by name: lists for people, detaching by name; and putting all hooks back to their beginning.
+ *
+ * A name is that of the hook's type with a number, "save#2"; the number may be left out where only one
+ * hook has the type. The control socket, monitors and the page use these names, as they have no addresses.
+ * src/runs/trainer_attach.c detaches by them, sgm_trainer_hooks lists them. */
 #include "hooks/hooks_internal.h"
 
 #include <stdio.h>
 
 /* --- names --- */
 
-#define LONGEST_NAME 128
+#define LONGEST_NAME 128 /* bytes of a buffer for a name or a time step; longer ones are cut */
 
 static const char *name_of(const sgm__hook_entry *entry, char *buffer)
 {
@@ -13,7 +17,7 @@ static const char *name_of(const sgm__hook_entry *entry, char *buffer)
     return buffer;
 }
 
-/* All names, or those of one type. */
+/* The names of all hooks, or of those of one type, for an error; free with sgm__free. */
 static char *names_of(const sgm__hooks *hooks, const char *type)
 {
     sgm__text text = {0};
@@ -24,6 +28,8 @@ static char *names_of(const sgm__hooks *hooks, const char *type)
     return sgm__text_take(&text);
 }
 
+/* `type` NULL: nothing has the name; else several hooks of this type do. The error lists what can be
+ * named. */
 static sgm_status fail_name(const sgm__hooks *hooks, const char *name, const char *type, const char *problem)
 {
     char *names = hooks->count > 0 ? names_of(hooks, type) : NULL;
@@ -33,6 +39,7 @@ static sgm_status fail_name(const sgm__hooks *hooks, const char *name, const cha
     return status;
 }
 
+/* A full name wins over a type's name; of the latter there must be one hook only. */
 static sgm_status find_named(const sgm__hooks *hooks, const char *name, sgm__hook_entry **found)
 {
     char buffer[LONGEST_NAME];
@@ -54,7 +61,9 @@ static sgm_status find_named(const sgm__hooks *hooks, const char *name, sgm__hoo
     return *found ? SGM_OK : fail_name(hooks, name, NULL, "no hook is named");
 }
 
-/* What detaching an entry may take off. */
+/* Collects the addresses of a hook and of all that it requires: detaching the hook may take them off too.
+ * No reference is taken: keep_gone uses them before the entries are freed, and callers of
+ * sgm__hooks_detach_named only compare addresses. */
 static void list_all(const sgm__hook_entry *entry, sgm__detached *detached)
 {
     if (detached->count == SGM__MAXIMUM_DETACHED)
@@ -64,7 +73,8 @@ static void list_all(const sgm__hook_entry *entry, sgm__detached *detached)
         list_all(entry->required[i], detached);
 }
 
-/* Only those that are attached no more stay in the list. */
+/* Keeps those that are attached no more, and marks them: a hook that is running just now has its results
+ * dropped (sgm__hook_is_taken_off). With the lock. */
 static void keep_gone(const sgm__hooks *hooks, sgm__detached *detached)
 {
     size_t kept = 0;
@@ -76,6 +86,8 @@ static void keep_gone(const sgm__hooks *hooks, sgm__detached *detached)
     detached->count = kept;
 }
 
+/* Name and text are copied before the hook goes, as the record of changes needs them to undo the
+ * detaching. */
 sgm_status sgm__hooks_detach_named(sgm__hooks *hooks, const char *name, char **full, char **text,
                                    sgm__detached *detached)
 {
@@ -115,7 +127,8 @@ void sgm_attached_hooks_free(sgm_attached_hook *list, size_t count)
     sgm__free(list);
 }
 
-/* With the holder's lock: what a hook was made with does not change. */
+/* With the holder's lock, without that of the hook: options and criteria's structure do not change.
+ * `seconds` is the mean of a run. */
 static sgm_status describe(const sgm__hook_entry *entry, sgm_attached_hook *to)
 {
     char buffer[LONGEST_NAME];
@@ -132,6 +145,7 @@ static sgm_status describe(const sgm__hook_entry *entry, sgm_attached_hook *to)
     return to->name && to->when && to->condition && to->text ? SGM_OK : SGM_ERROR_MEMORY;
 }
 
+/* Each entry is described in full or the whole list is freed. */
 sgm_status sgm__hooks_list(sgm__hooks *hooks, sgm_attached_hook **list, size_t *count)
 {
     pthread_mutex_lock(&hooks->lock);
@@ -176,7 +190,8 @@ sgm_status sgm__hooks_stored(sgm__hooks *hooks, char ***texts, size_t *count)
 
 /* --- back to the beginning --- */
 
-/* The hook that has lived, retained, and its place; NULL: there is none (left). */
+/* The next early hook whose life is over, retained, and its number; its record is removed. NULL: there is
+ * none. */
 static sgm_hook *take_gone(sgm__hooks *hooks, int64_t *number)
 {
     sgm_hook *hook = NULL;
@@ -197,7 +212,7 @@ static sgm_hook *take_gone(sgm__hooks *hooks, int64_t *number)
     return hook;
 }
 
-/* At its old place among the others. */
+/* Gives a hook that was just attached its old number, and moves it to its old place among `entries`. */
 static void put_back(sgm__hooks *hooks, const sgm_hook *hook, int64_t number)
 {
     pthread_mutex_lock(&hooks->lock);
@@ -216,8 +231,8 @@ static void put_back(sgm__hooks *hooks, const sgm_hook *hook, int64_t number)
     pthread_mutex_unlock(&hooks->lock);
 }
 
-/* The hook behind `after` in order of attachment, retained; its count begins anew. Those of starts, pauses
- * and resets are no matter of a reset. */
+/* The hook with the next number behind *after, retained; its count begins anew. Counts of starts, pauses
+ * and resets go on, as a reset begins epochs and iterations anew, but not the run. */
 static sgm_hook *begin_anew(sgm__hooks *hooks, int64_t *after)
 {
     sgm__hook_entry *next = NULL;
@@ -235,6 +250,8 @@ static sgm_hook *begin_anew(sgm__hooks *hooks, int64_t *after)
     return hook;
 }
 
+/* Called by the training's thread. First the hooks whose life is over come back to their places, then each
+ * hook gets its first state, without the holder's lock, as that calls the type's functions. */
 sgm_status sgm__hooks_restart(sgm__hooks *hooks)
 {
     sgm_status status = SGM_OK;

@@ -1,8 +1,15 @@
-/* What hooks see, leave and ask for. */
+/* What a hook may do with its call: read values, leave results, and ask the training for something.
+ *
+ * These are the public functions for invoke() (include/sigma/hooks.h). A request becomes a command
+ * (commands.h) in the holder's queue; the trainer takes it out after the event
+ * (src/runs/trainer_commands.c), so that no hook changes a training in the middle of an iteration, and
+ * background hooks may ask as well. The queue has a lock of its own, which is held for no more than
+ * appending or taking. */
 #include "hooks/hooks_internal.h"
 
 /* --- values --- */
 
+/* A call that the program made itself has no control; `what` names the text that must not be empty. */
 static sgm_status check_call(const sgm_hook_call *call, const char *text, const char *what)
 {
     if (!call || !call->control || !call->registry)
@@ -13,6 +20,8 @@ static sgm_status check_call(const sgm_hook_call *call, const char *text, const 
     return SGM_OK;
 }
 
+/* In the background the registry is a copy that has only what the hook reads, so the error says where to
+ * name it. */
 sgm_status sgm_hook_get(sgm_hook_call *call, const char *identifier, sgm_content *content)
 {
     SGM_TRY(check_call(call, identifier, "an identifier to get"));
@@ -25,6 +34,7 @@ sgm_status sgm_hook_get(sgm_hook_call *call, const char *identifier, sgm_content
     return status;
 }
 
+/* Integers and tensors with one element count as numbers. */
 sgm_status sgm_hook_number(sgm_hook_call *call, const char *identifier, double *value)
 {
     sgm_content content;
@@ -43,7 +53,8 @@ sgm_status sgm_hook_number(sgm_hook_call *call, const char *identifier, double *
     return status;
 }
 
-/* Hooks of the same batch find it in their copy, all others in the trainer's. */
+/* Puts a result of a background hook into its batch's copy, so that hooks of the same batch that run later
+ * find it; sgm_hook_share puts it into the trainer's registry as well, for everyone else. */
 static sgm_status share_in_copy(sgm_registry *copy, const char *name, sgm_content content)
 {
     sgm_content found;
@@ -76,6 +87,8 @@ sgm_trainer *sgm_hook_trainer(const sgm_hook_call *call)
     return ((const sgm__hook_control *)call->control)->hooks->owner;
 }
 
+/* Sets the result where each reader looks: in the batch's copy, in the worker's results that the trainer
+ * shows, and in "shared" of the registry. */
 sgm_status sgm_hook_share(sgm_hook_call *call, const char *name, sgm_content content)
 {
     SGM_TRY(check_call(call, name, "the name of a shared result"));
@@ -89,7 +102,7 @@ sgm_status sgm_hook_share(sgm_hook_call *call, const char *name, sgm_content con
 
 /* --- requests --- */
 
-/* A copy as if a get had given it. */
+/* A copy that the command owns; tensors and registries are shared, with a reference. */
 static sgm_status copy_content(const sgm_content *content, sgm_content *copy)
 {
     *copy = *content;
@@ -107,7 +120,8 @@ static sgm_status copy_content(const sgm_content *content, sgm_content *copy)
     return SGM_OK;
 }
 
-/* Takes the command, which is this hook's. */
+/* Queues a command, and takes it over. `asker` is the trainer of the hook, which may be a worker's
+ * replica. */
 static sgm_status ask(const sgm_hook_call *call, sgm__command *command)
 {
     sgm__hooks *hooks = ((const sgm__hook_control *)call->control)->hooks;
@@ -131,6 +145,7 @@ static sgm_status request(const sgm_hook_call *call, sgm__command_kind kind, con
     return command ? ask(call, command) : SGM_ERROR_MEMORY;
 }
 
+/* `release` is called exactly once: here if there is no memory, else by sgm__command_free. */
 sgm_status sgm__hook_request_act(sgm_hook_call *call, sgm__action_function act, void *user,
                                  void (*release)(void *user))
 {
@@ -151,6 +166,7 @@ sgm_status sgm_hook_request_stop(sgm_hook_call *call, const char *reason)
     return request(call, SGM__COMMAND_STOP, reason);
 }
 
+/* The text that the hook was made from becomes the reason that monitors show. */
 sgm_status sgm_hook_request_pause(sgm_hook_call *call)
 {
     SGM_TRY(check_call(call, "pause", "a request"));
@@ -180,6 +196,8 @@ sgm_status sgm_hook_request_set(sgm_hook_call *call, const char *identifier, sgm
     return SGM_ERROR_MEMORY;
 }
 
+/* Looks at the flag before it takes the lock, as the trainer asks after each event and the queue is mostly
+ * empty. */
 sgm__command *sgm__hooks_take_command(sgm__hooks *hooks)
 {
     if (!atomic_load(&hooks->commands.has_any))

@@ -1,4 +1,14 @@
-/* Events: counting, running in the foreground, failures. */
+/* Events: which hooks are due, running those of the foreground, and what follows when a hook fails.
+ *
+ * The training's thread calls sgm__hooks_event (src/loop/trainer_run.c) at the end of each iteration and
+ * epoch, and at starts, stops, pauses and resets. An event counts the time step of each hook of its scale,
+ * runs what is due in `order`, hands due background hooks to hooks_background.c, and takes off hooks whose
+ * life is over. What hooks ask for is only queued (hooks_requests.c); the trainer carries that out after the
+ * event.
+ *
+ * hooks->lock is released while a hook runs, so hooks may attach and detach others meanwhile. The
+ * functions of a hook run under hook->turn, which serialises the trainers, workers and threads that share
+ * it. */
 #include "base/turn_lock.h"
 #include "hooks/hooks_internal.h"
 
@@ -6,7 +16,9 @@
 
 /* --- failures --- */
 
-/* Takes off a hook that failed, and those that require it; their names go to `others`. */
+/* Takes off a hook that failed, and those that require it, directly or not: `order` has required entries
+ * first, so one pass finds all. The names of the others are appended to `others` for the log. With the
+ * lock. Taking one entry off may remove required ones with it, so the index is compared with `count` anew. */
 static void take_off_failed(sgm__hooks *hooks, sgm__hook_entry *failed, sgm__text *others,
                             sgm__hook_entry **garbage)
 {
@@ -31,13 +43,14 @@ static void take_off_failed(sgm__hooks *hooks, sgm__hook_entry *failed, sgm__tex
     sgm__hooks_arrange(hooks);
 }
 
-/* "rule#2" */
+/* "rule#2"; without the number for the first of its name. */
 static const char *name_of(const sgm__hook_entry *entry, char buffer[96])
 {
     snprintf(buffer, 96, entry->ordinal > 1 ? "%.80s#%d" : "%.80s", entry->hook->type->name, entry->ordinal);
     return buffer;
 }
 
+/* The log tells of it after the lock is released. A hook that was detached meanwhile is only reported. */
 static void detach_failed(sgm__hooks *hooks, sgm__hook_entry *entry, const char *message)
 {
     sgm__text others = {0};
@@ -53,7 +66,9 @@ static void detach_failed(sgm__hooks *hooks, sgm__hook_entry *entry, const char 
     sgm__hook_entries_free(garbage);
 }
 
-/* A background hook cannot stop the run itself: the next event does. The first failure counts. */
+/* Keeps the first failure of a background hook that is to stop the run. A background hook cannot stop the
+ * run itself, as the training's thread does not wait for it: ATTENTION makes the next event, of any scale,
+ * report the failure (take_stop). */
 static void keep_stop(sgm__hooks *hooks, sgm_status status, const char *message)
 {
     char *text = sgm__strdup(message);
@@ -68,7 +83,7 @@ static void keep_stop(sgm__hooks *hooks, sgm_status status, const char *message)
     sgm__free(text);
 }
 
-/* With the lock: reports what a background hook stopped the run for. */
+/* Reports a kept failure of a background hook once, as the thread's error; with the lock. */
 static sgm_status take_stop(sgm__hooks *hooks)
 {
     sgm_status status = hooks->stop_status;
@@ -82,6 +97,8 @@ static sgm_status take_stop(sgm__hooks *hooks)
     return status;
 }
 
+/* The message gets the place in the training and the hook's text. A failure of SGM_HOOK_STOP goes back to
+ * the caller in the foreground, and waits for the next event in the background. */
 sgm_status sgm__hook_entry_failed(sgm__hooks *hooks, sgm__hook_entry *entry, sgm_status status,
                                   const sgm_hook_call *call)
 {
@@ -112,12 +129,14 @@ sgm_status sgm__hook_entry_failed(sgm__hooks *hooks, sgm__hook_entry *entry, sgm
 
 /* --- running --- */
 
+/* The sgm_lookup_function of criteria; `user` is the call. */
 static sgm_status look_up(void *user, const char *identifier, double *value)
 {
     return sgm_hook_number(user, identifier, value);
 }
 
-/* With the hook's lock. A value that is missing for good is worth one message. */
+/* Whether the hook's condition holds now; with hook->turn. That a value is missing is logged once in the
+ * life of the hook: metrics often have no value before the first epoch has ended. */
 static sgm_status check_criteria(sgm_hook *hook, sgm_hook_call *call, bool *fires)
 {
     const char *missing = NULL;
@@ -130,6 +149,9 @@ static sgm_status check_criteria(sgm_hook *hook, sgm_hook_call *call, bool *fire
     return SGM_OK;
 }
 
+/* Warns of an identifier that matches nothing. An identifier whose entry exists but cannot be read just
+ * now is no reason to warn. sgm_registry_resolve_one is called for its error, which names the nearest
+ * identifiers. */
 static void warn_of_missing(const sgm_hook *hook, const sgm_hook_call *call, const char *identifier)
 {
     sgm_matches matches;
@@ -148,8 +170,9 @@ static void warn_of_missing(const sgm_hook *hook, const sgm_hook_call *call, con
         sgm_content_clear(&content);
 }
 
-/* With the hook's lock. Once, in the second epoch that it is due in: by then everything has its value, and a
- * name that nothing has is mostly a slip. */
+/* Checks once, in the second epoch in which the hook is due, that all it reads exists: by then all entries
+ * have come into being, so a name that nothing has is most likely misspelt. With hook->turn. Background
+ * hooks are left out, as they see a copy that has only what was found. */
 static void check_reads(sgm_hook *hook, const sgm_hook_call *call)
 {
     if (!hook->has_run) {
@@ -164,6 +187,10 @@ static void check_reads(sgm_hook *hook, const sgm_hook_call *call)
     sgm_clear_error();
 }
 
+/* One call of a hook: its criteria, then invoke(). Waiting for hook->turn gives up the trainer's lock
+ * meanwhile (base/turn_lock.h), as another trainer that has the hook may be waiting for that. Between
+ * sgm__busy_begin and sgm__busy_end this thread must not wait for one that may wait for it. Only calls of
+ * invoke() count as runs, with the time since before the wait. */
 sgm_status sgm__hook_entry_run(sgm__hooks *hooks, sgm__hook_entry *entry, sgm_hook_call call)
 {
     sgm_hook *hook = entry->hook;
@@ -189,6 +216,8 @@ sgm_status sgm__hook_entry_run(sgm__hooks *hooks, sgm__hook_entry *entry, sgm_ho
     return status == SGM_OK ? SGM_OK : sgm__hook_entry_failed(hooks, entry, status, &call);
 }
 
+/* From now on the entry, and what requires it, runs in the background; the hook object keeps its option,
+ * so a resume begins in the foreground. If no thread can be started the hook stays where it is. */
 static void move_to_background(sgm__hooks *hooks, sgm__hook_entry *entry, double seconds)
 {
     char took[32], limit[32];
@@ -211,6 +240,8 @@ static void move_to_background(sgm__hooks *hooks, sgm__hook_entry *entry, double
              status == SGM_OK ? "" : sgm_last_error());
 }
 
+/* Runs a foreground hook and moves it to the background when it took longer than its limit: the first call
+ * that is too slow delays the training, later ones do not. */
 static sgm_status run_in_time(sgm__hooks *hooks, sgm__hook_entry *entry, const sgm_hook_call *call)
 {
     double limit = entry->hook->time_limit;
@@ -224,7 +255,9 @@ static sgm_status run_in_time(sgm__hooks *hooks, sgm__hook_entry *entry, const s
     return SGM_OK;
 }
 
-/* With the lock, which is let go while a hook runs. */
+/* Runs due foreground hooks in order; with the lock, which is released while a hook runs. `due` is cleared
+ * before the call, so when hooks were attached or detached meanwhile the loop can begin again at the front
+ * of the new order. */
 static sgm_status run_foreground(sgm__hooks *hooks, const sgm_hook_call *call, sgm__hook_entry **garbage)
 {
     sgm_status status = SGM_OK;
@@ -247,7 +280,10 @@ static sgm_status run_foreground(sgm__hooks *hooks, const sgm_hook_call *call, s
     return status;
 }
 
-/* Counts the event; true: something is due. What a due hook requires is due with it. */
+/* Counts the event for each hook and marks those that are due; true: there are any. What a due hook
+ * requires is marked too, even if its own step does not say so; going through `order` backwards reaches
+ * what is required indirectly. A required hook of another scale keeps its own step: only an iteration hook
+ * that an epoch hook requires can be that (sgm_time_step_covers). */
 static bool count_event(sgm__hooks *hooks, sgm_time_scale scale)
 {
     bool any = false;
@@ -266,7 +302,8 @@ static bool count_event(sgm__hooks *hooks, sgm_time_scale scale)
     return any;
 }
 
-/* Takes off what has lived; what others require stays for them. */
+/* Takes off hooks whose life is over. One that another hook requires stays, no longer chosen, and goes
+ * with the last that requires it. */
 static void end_event(sgm__hooks *hooks, sgm__hook_entry **garbage)
 {
     bool changed = false;
@@ -287,7 +324,7 @@ static void end_event(sgm__hooks *hooks, sgm__hook_entry **garbage)
         sgm__hooks_arrange(hooks);
 }
 
-/* Lets go of hooks, whose functions may fail on their own, and keeps the thread's error. */
+/* Frees entries, whose hooks' free() may set the thread's error, and sets the error of the event again. */
 static void free_keeping_error(sgm__hook_entry *garbage, sgm_status status)
 {
     if (!garbage)
@@ -299,6 +336,8 @@ static void free_keeping_error(sgm__hook_entry *garbage, sgm_status status)
         sgm_fail(status, "%s", message);
 }
 
+/* The part of an event that needs the lock. A kept failure of a background hook stops the run before any
+ * other hook is called. */
 static sgm_status run_event(sgm__hooks *hooks, const sgm_hook_call *call)
 {
     sgm__hook_entry *garbage = NULL;
@@ -316,6 +355,8 @@ static sgm_status run_event(sgm__hooks *hooks, const sgm_hook_call *call)
     return status;
 }
 
+/* `wanted` is read without the lock: a hook that another thread attaches at this moment may miss this
+ * event, not the next one. */
 sgm_status sgm__hooks_event(sgm__hooks *hooks, sgm_time_scale scale, int64_t epoch, int64_t iteration)
 {
     unsigned wanted = atomic_load_explicit(&hooks->wanted, memory_order_relaxed);
@@ -331,6 +372,9 @@ sgm_status sgm__hooks_event(sgm__hooks *hooks, sgm_time_scale scale, int64_t epo
 
 /* --- asking --- */
 
+/* Some values, gradients for example, are kept by a step only once somebody has asked for them. Resolving
+ * each identifier before the first step counts as asking. The identifiers are copied first, as resolving
+ * reads the trainer's registry, which must not happen under the holder's lock. */
 void sgm__hooks_ask(sgm__hooks *hooks, sgm_registry *registry)
 {
     sgm__text all = {0}; /* identifiers, each with its end */

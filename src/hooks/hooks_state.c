@@ -1,15 +1,26 @@
-/* What hooks and their counts keep over a resume. As numbers: FORMAT, the number of records, and for each
- * hook, in order of attachment, its identity (kind, text), whether it is attached, its count (left, used),
- * and how many numbers of its own follow. Records of format 1 have no text. */
+/* Hooks in checkpoints: how far each hook's time step has counted, what its criteria remember, and its own
+ * numbers.
+ *
+ * The state is an array of doubles: FORMAT, the number of records, then for each hook, in order of
+ * attachment, a record: its identity (kind, text), whether it is attached, its count (left, used), how many
+ * numbers follow, and these: how many of them are of criteria, the criteria's, the hook's own. Records of
+ * format 1 have no text. Hooks themselves are not in a checkpoint: the program, or a list of texts
+ * (src/train/trainer_hooks.c), attaches them before their states are set, and records find their hooks by
+ * identity.
+ *
+ * src/runs/parts_state.c writes this and src/runs/parts_take.c reads it, between two iterations. Other
+ * threads may attach and detach hooks while it is written. */
 #include "hooks/hooks_internal.h"
 
 #define FORMAT 2
 #define MAXIMUM_ATTEMPTS 16
-#define SPARE_ROOM 64              /* numbers */
+#define SPARE_ROOM 64              /* numbers that hooks may add between counting and writing */
 #define MAXIMUM 9007199254740992.0 /* 2^53: up to it, doubles hold every integer */
 
 /* --- writing --- */
 
+/* Appends numbers to an array of fixed room. Beyond the room it only counts, so that an error can say how
+ * much is needed. */
 typedef struct writer {
     double *numbers; /* NULL: only counts */
     size_t count, room;
@@ -22,6 +33,8 @@ static void put(writer *to, double number)
     to->count++;
 }
 
+/* What next_record copies of an entry, so that the hook's functions can be called without the holder's
+ * lock. */
 typedef struct record {
     sgm__hook_identity identity;
     int64_t number;
@@ -29,7 +42,9 @@ typedef struct record {
     sgm_hook *hook; /* retained; NULL: its life is over */
 } record;
 
-/* The next one in order of attachment. */
+/* The first attached or gone hook whose number is larger than `after`, with its hook retained; false:
+ * there is none. Each call looks through both lists under the lock, since hooks may come and go between
+ * two calls. */
 static bool next_record(sgm__hooks *hooks, int64_t after, record *next)
 {
     bool found = false;
@@ -54,13 +69,14 @@ static bool next_record(sgm__hooks *hooks, int64_t after, record *next)
     return found;
 }
 
-/* Gives the room that is left, from `count` on; counts only when there is none. */
+/* The place for the next `count` numbers; NULL: this pass only counts, or there is not enough room. */
 static double *room_for(const writer *to, size_t count)
 {
     bool fits = to->numbers && to->count <= to->room && count <= to->room - to->count;
     return fits ? to->numbers + to->count : NULL;
 }
 
+/* A hook that writes more or fewer numbers than it announced would shift all numbers behind its own. */
 static sgm_status check_written(size_t count, size_t written)
 {
     if (written != count)
@@ -88,6 +104,7 @@ static sgm_status put_own_numbers(const sgm_hook *hook, size_t count, writer *to
     return check_written(count, written);
 }
 
+/* The numbers of one hook, behind the record's head; with hook->turn. */
 static sgm_status put_numbers(const sgm_hook *hook, writer *to)
 {
     size_t criteria = 0, own = 0;
@@ -102,6 +119,7 @@ static sgm_status put_numbers(const sgm_hook *hook, writer *to)
     return own > 0 ? put_own_numbers(hook, own, to) : SGM_OK;
 }
 
+/* Writes one record. A hook whose life is over has a head only: a resumed run takes it off again. */
 static sgm_status put_record(const record *from, writer *to)
 {
     put(to, from->identity.kind);
@@ -113,13 +131,16 @@ static sgm_status put_record(const record *from, writer *to)
         put(to, 0);
         return SGM_OK;
     }
-    if (pthread_mutex_trylock(from->hook->turn) != 0) /* only a trainer that shares the hook may have it */
+    if (pthread_mutex_trylock(from->hook->turn) !=
+        0) /* another trainer that has the same hook may be running it */
         pthread_mutex_lock(from->hook->turn);
     sgm_status status = put_numbers(from->hook, to);
     pthread_mutex_unlock(from->hook->turn);
     return status == SGM_OK ? SGM_OK : sgm__fail_within("state of hook '%s'", from->hook->type->name);
 }
 
+/* With `numbers` NULL the same walk only counts. Waits for background hooks, whose numbers would change
+ * while they are written. */
 sgm_status sgm__hooks_get_state(sgm__hooks *hooks, double *numbers, size_t *count)
 {
     sgm__hooks_wait(hooks);
@@ -142,7 +163,8 @@ sgm_status sgm__hooks_get_state(sgm__hooks *hooks, double *numbers, size_t *coun
     return SGM_OK;
 }
 
-/* A hook that comes in between needs more room than was counted. */
+/* Counts, then writes into new memory with spare room. A hook that another thread attaches in between may
+ * need more than that, which is SGM_ERROR_STATE, and another attempt. */
 sgm_status sgm__hooks_copy_state(sgm__hooks *hooks, double **numbers, size_t *count)
 {
     sgm_status status = SGM_ERROR_STATE;
@@ -166,21 +188,24 @@ sgm_status sgm__hooks_copy_state(sgm__hooks *hooks, double **numbers, size_t *co
 
 /* --- reading --- */
 
+/* Whether a number of a file is an integer from 0 to `maximum`; false for NaN. The cast is safe, since the
+ * range is checked first. */
 static bool is_whole(double number, double maximum)
 {
     return number >= 0 && number <= maximum && number == (double)(int64_t)number;
 }
 
-/* A record as it was read. */
+/* A record as it was read; `own` points into the array of the checkpoint. */
 typedef struct saved {
     sgm__hook_identity identity;
-    bool attached, found; /* found: whose it is */
+    bool attached, found; /* found: an attached hook takes this record */
     sgm_time_count count;
     const double *own;
     size_t own_count;
 } saved;
 
-/* Reads from numbers[*at] on. */
+/* Reads the record at numbers[*at] and moves *at behind it. Each number is checked before it is used, as
+ * the file may be damaged. `kind` and `rest` skip the text's number in format 1. */
 static sgm_status read_example(const double *numbers, size_t count, size_t *at, saved *one)
 {
     const bool has_text = numbers[0] > 1;
@@ -200,7 +225,8 @@ static sgm_status read_example(const double *numbers, size_t count, size_t *at, 
     return SGM_OK;
 }
 
-/* *list, which is freed with sgm__free, has pointers into the numbers. */
+/* Reads all records of a state. *list is freed with sgm__free, also on failure; its entries point into
+ * `numbers`. */
 static sgm_status read_examples(const double *numbers, size_t count, saved **list, size_t *records)
 {
     *list = NULL;
@@ -220,9 +246,11 @@ static sgm_status read_examples(const double *numbers, size_t count, saved **lis
     return status;
 }
 
-/* Of hooks that are alike the first has the first record. First those with the text of the record; what is
- * left then may have been edited before a resume, and goes on with what it remembers. But a new text in the
- * place of one that was taken off is attached. */
+/* Gives each record to an attached hook of the same kind, the first record to the first of several that
+ * are alike. The first pass (`by_text`) gives records to hooks with the same text. The second pass gives
+ * what is left to hooks of the same kind: a hook whose text was edited between two runs keeps its counts
+ * and its memory. But a record of a hook that was taken off does not take off one with another text: that
+ * is a new hook in its place. */
 static void match(sgm__hooks *hooks, saved *list, size_t count, bool by_text)
 {
     for (size_t i = 0; i < count; i++)
@@ -237,7 +265,7 @@ static void match(sgm__hooks *hooks, saved *list, size_t count, bool by_text)
         }
 }
 
-/* Whose record it is, from 1; with the lock. NULL: it is not attached. */
+/* The entry that takes record `which`, counted from 1; NULL: no attached hook has it. With the lock. */
 static sgm__hook_entry *find_entry(const sgm__hooks *hooks, size_t which)
 {
     for (size_t i = 0; i < hooks->count; i++)
@@ -246,8 +274,9 @@ static sgm__hook_entry *find_entry(const sgm__hooks *hooks, size_t which)
     return NULL;
 }
 
-/* Those that the state knows follow each other as they did there: one that was taken off and attached again
- * came after the others. */
+/* Gives hooks with records the order of attachment that the checkpoint had, by exchanging their numbers: a
+ * hook that was taken off and attached again stood behind the others there. Among equal priorities the
+ * order of attachment is the order of running. With the lock. */
 static void restore_order(sgm__hooks *hooks, size_t count)
 {
     for (size_t i = 1; i <= count; i++) {
@@ -263,7 +292,8 @@ static void restore_order(sgm__hooks *hooks, size_t count)
     }
 }
 
-/* Restores the count of the hook that a record is of; returns it retained, NULL: it is not attached. */
+/* Sets the count of the hook that has record `which`, and marks it as `cancelled` if the checkpoint says
+ * that its life was over. Returns the hook, retained; NULL: no attached hook has the record. */
 static sgm_hook *restore_count(sgm__hooks *hooks, const saved *one, size_t which)
 {
     sgm_hook *hook = NULL;
@@ -278,7 +308,8 @@ static sgm_hook *restore_count(sgm__hooks *hooks, const saved *one, size_t which
     return hook;
 }
 
-/* With the hook's lock. */
+/* Sets the memory of criteria, then the hook's own numbers; with hook->turn. The first number says where
+ * one ends and the other begins. */
 static sgm_status restore_numbers(sgm_hook *hook, const double *numbers, size_t count)
 {
     if (count == 0 || !is_whole(numbers[0], (double)(count - 1)))
@@ -293,6 +324,7 @@ static sgm_status restore_numbers(sgm_hook *hook, const double *numbers, size_t 
     return hook->type->set_state(hook->self, numbers + 1 + criteria, count - 1 - criteria);
 }
 
+/* A hook that will be taken off keeps its present numbers. */
 static sgm_status restore_hook(sgm_hook *hook, const saved *one)
 {
     if (!hook || !one->attached)
@@ -303,7 +335,8 @@ static sgm_status restore_hook(sgm_hook *hook, const saved *one)
     return status == SGM_OK ? SGM_OK : sgm__fail_within("state of hook '%s'", hook->type->name);
 }
 
-/* With the lock: whether all that is to go could be noted. */
+/* Notes the texts of all hooks that are about to be taken off, for branches. With the lock; an error means
+ * that there was no memory for one. */
 static sgm_status note_gone(sgm__hooks *hooks)
 {
     for (size_t i = 0; i < hooks->count; i++)
@@ -312,7 +345,9 @@ static sgm_status note_gone(sgm__hooks *hooks)
     return SGM_OK;
 }
 
-/* With a state that was refused, none goes. */
+/* Takes off the hooks that restore_count has marked, dependents first. If the state was refused
+ * (`status`), no hook goes, and the marks are removed. A marked hook that an unmarked one requires stays,
+ * no longer chosen. */
 static sgm_status take_off_gone(sgm__hooks *hooks, sgm_status status)
 {
     sgm__hook_entry *garbage = NULL;
@@ -336,7 +371,8 @@ static sgm_status take_off_gone(sgm__hooks *hooks, sgm_status status)
     return status;
 }
 
-/* Copies of hooks that were attached after the state was written, dependents first; with the lock. */
+/* Takes off copies of another trainer's hooks that the state does not know: that trainer attached them
+ * after the state was written. With the lock; dependents first. */
 static void take_off_unknown(sgm__hooks *hooks, sgm__hook_entry **garbage)
 {
     for (size_t i = hooks->count; i-- > 0;) {
@@ -350,7 +386,7 @@ static void take_off_unknown(sgm__hooks *hooks, sgm__hook_entry **garbage)
         hooks->entries[i]->copied = false;
 }
 
-/* Finds whose the records are. */
+/* Decides which hook takes which record, then takes off copies without one, and restores the order. */
 static void arrange(sgm__hooks *hooks, saved *list, size_t count)
 {
     sgm__hook_entry *garbage = NULL;
@@ -366,6 +402,8 @@ static void arrange(sgm__hooks *hooks, saved *list, size_t count)
     sgm__hook_entries_free(garbage);
 }
 
+/* First everything goes back to its beginning, which is what a hook without a record is to have; then each
+ * record is set. */
 static sgm_status restore_all(sgm__hooks *hooks, saved *list, size_t count)
 {
     sgm_status status = sgm__hooks_restart(hooks); /* what the state does not know begins anew */

@@ -83,10 +83,11 @@ bool sgm_time_step_equal(const sgm_time_step *a, const sgm_time_step *b)
     return a->scale == b->scale && interval_of(a) == interval_of(b) && live_of(a) == live_of(b);
 }
 
-/* Whether all that is due at `b` is due at `a` too: a hook with step b may require one with step a. Each
- * epoch ends with an iteration, so an iteration step without an end goes with any epoch step, whatever its
- * interval: the engine runs required hooks with those that require them. With an end, b's last event must
- * come while `a` still lives, live_b * interval_b <= live_a * interval_a. */
+/* Whether a hook with step b may require a hook with step a. Of one scale, all that is due at `b` must be
+ * due at `a` too: interval_a divides interval_b, and with an end, b's last event comes while `a` still
+ * lives, live_b * interval_b <= live_a * interval_a. An epoch step may also rest on an iteration step
+ * without an end, of any interval: each epoch ends with an iteration, and the required hook then keeps its
+ * own step. */
 bool sgm_time_step_covers(const sgm_time_step *a, const sgm_time_step *b)
 {
     if (a->scale != b->scale)
