@@ -1,10 +1,10 @@
-/* How long a training step spends in each layer, measured in a few steps when somebody asks. Internal.
+/* How long a training step spends in each layer, measured in a few steps on request. Internal.
  *
  * An instruction belongs to the layer that recorded it: forward if an output of the step, such as the cost,
  * is made from it, else backward; those of the optimiser belong to the layer of the parameter, as its update.
  * A pass that computes several instructions at once is divided by the work of each: elements of the result,
- * for products times the elements that are summed for one. What is no layer's (accuracy, clipping by the norm
- * of all gradients) is kept apart, so that all of it together is the whole step. */
+ * for products times the elements that are summed for one. The time of instructions of no layer (accuracy,
+ * clipping by the norm of all gradients) is kept apart, so that the sum of all times is the whole step. */
 #ifndef SGM_TRAINER_LAYER_TIMES_H
 #define SGM_TRAINER_LAYER_TIMES_H
 
@@ -24,10 +24,10 @@ typedef struct sgm__layer_time {
 
 typedef struct sgm__layer_times {
     int32_t wanted; /* steps still to be measured */
-    double steps;   /* that were; older ones count less and less. All else is the sum over them */
+    double steps; /* measured steps, of which older ones count less and less; all times are sums over them */
     double seconds;
-    sgm__layer_time *layers; /* of the network, and one more for what is no layer's */
-    size_t count;            /* without that one */
+    sgm__layer_time *layers; /* one for each layer, and one more for instructions of no layer */
+    size_t count;            /* number of layers */
     sgm__step_time *measured;
     double *works;
     bool *forward;

@@ -76,8 +76,8 @@ typedef struct sgm__strategy {
     char *(*silent)(const sgm_trainer *trainer);
 
     /* --- programs --- */
-    /* Adds to a recording what workers exchange: gradients as outputs of a replica, the update by the sums of
-     * gradients, moving averages. `purpose`: sgm__step_purpose. */
+    /* Adds to a recording the values that workers exchange: gradients as outputs of a replica, the update by
+     * the sums of gradients, moving averages. `purpose`: sgm__step_purpose. */
     sgm_status (*record)(sgm_trainer *trainer, int purpose, int64_t batch);
     /* Before an update is recorded: finds which rank updates each parameter. */
     sgm_status (*find_owners)(sgm_trainer *trainer);
@@ -132,7 +132,8 @@ typedef struct sgm__strategy {
                                const char *source);
     /* The trainer has loaded optimiser states; `taken`: of each tensor of the bundle, whether it was. */
     sgm_status (*loaded)(const sgm_trainer *trainer, const sgm_bundle *bundle, const bool *taken);
-    /* Gives the workers what a checkpoint has for them. `state` NULL: only parts of it are loaded. */
+    /* Gives the workers their states of a checkpoint. `state` NULL: only parts of the checkpoint are loaded.
+     */
     sgm_status (*take_over)(sgm_trainer *trainer, const sgm_bundle *bundle, const struct json_t *state,
                             const char *source);
     /* The registry in which the owner shows the results of a replica's hooks. */

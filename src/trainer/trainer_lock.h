@@ -21,15 +21,15 @@ sgm_status sgm__trainer_enter(sgm_trainer *trainer);
 /* How long this thread waits for a trainer, which may be in the middle of a long step or hook, or wait for
  * other ranks. Threads that answer requests set one. */
 typedef struct sgm__patience {
-    double asked, until; /* when it began to wait, and until when it waits (sgm__now); until 0: for ever */
+    double asked, until; /* when the thread began to wait, and until when it waits (sgm__now); 0: for ever */
     const atomic_bool *ending; /* true: the run, or the server, waits for this thread to end; NULL: never */
-    bool (*has_left)(const void *asker); /* whether nobody waits for the answer any more; NULL: never */
+    bool (*has_left)(const void *asker); /* whether the asker has gone, and needs no answer; NULL: never */
     const void *asker;                   /* the argument of has_left */
 } sgm__patience;
 /* Sets this thread's patience; NULL: it waits for ever. Returns the patience that it had before. */
 const sgm__patience *sgm__patience_set(const sgm__patience *patience);
 const sgm__patience *sgm__patience_now(void);
-/* Whether nobody waits any more for the answer that this thread computes. */
+/* Whether the asker has gone for whom this thread computes an answer. */
 bool sgm__patience_has_left(void);
 /* SGM_OK while the patience lasts; then SGM_ERROR_INTERRUPTED, whose message says what the trainer is doing,
  * and that nothing was changed. */

@@ -1,5 +1,8 @@
 /* The struct of a trainer, for src/trainer, src/train and src/loop, which make it, prepare it and run it. All
- * others take a group of it (trainer.h). Internal. */
+ * other folders take a group of it by the functions of trainer.h. Internal.
+ *
+ * Members are read and written with the trainer's lock (trainer_lock.h) or on the run's thread, except for
+ * those with guards of their own: status, control, the results' list of hooks' values, and the hooks. */
 #ifndef SGM_TRAINER_TRAINER_STRUCT_H
 #define SGM_TRAINER_TRAINER_STRUCT_H
 
@@ -9,7 +12,8 @@ struct sgm_trainer {
     char *name;
     sgm__trainer_settings settings;
     sgm__membership membership;
-    _Atomic(sgm_status) status; /* first failure; any thread may look, and the message is there before it */
+    _Atomic(sgm_status)
+        status; /* first failure; any thread may look: `message` is written before the status */
     char message[1024];
 
     sgm__learner learner;
@@ -19,7 +23,7 @@ struct sgm_trainer {
     sgm__hooks *hooks;
 
     sgm__sharing sharing;
-    struct sgm__layer_times *times; /* what steps take; NULL: nobody asked */
+    struct sgm__layer_times *times; /* NULL: times of layers have never been wanted */
 
     sgm__training_position position;
     sgm__trainer_progress progress;

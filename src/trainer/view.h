@@ -19,22 +19,22 @@ typedef struct sgm__trainer_view {
     uint64_t seed;
     int64_t epoch, iteration, branch;
     int64_t examples;         /* of the newest minibatch; in a replica, of its part */
-    double seconds;           /* for which the training has been running */
-    double waited;            /* seconds of these in which it waited for data */
+    double seconds;           /* of running so far, without pauses */
+    double waited;            /* seconds of these in which the run waited for data */
     int32_t worker;           /* a replica's number */
     const char *target_field; /* of the first cost; "": the network is not recorded yet */
     sgm_shape input;          /* shape of one example of the first input; rank 0: not known */
 } sgm__trainer_view;
 sgm__trainer_view sgm__trainer_look(const sgm_trainer *trainer);
 
-/* Whether sgm_env_run of its environment leaves it out. */
+/* Whether sgm_env_run of the trainer's environment leaves the trainer out. */
 bool sgm__trainer_is_unscheduled(const sgm_trainer *trainer);
 /* The name of validation data, in the order in which they were added; NULL: there are no more. */
 const char *sgm__trainer_data_name(const sgm_trainer *trainer, size_t index);
 /* Whether the trainer is paused, or will pause after this step. Any thread. */
 bool sgm__trainer_is_held(sgm_trainer *trainer);
-/* Gradients and updates are kept only while somebody reads them: each read from now on keeps them for so many
- * seconds; 0: for ever. */
+/* Gradients and updates are kept only while a reader wants them: from here on, each reading keeps them for
+ * `seconds`; 0: for ever. */
 void sgm__trainer_read_for(sgm_trainer *trainer, double seconds);
 
 /* --- trainer_status.c --- */

@@ -1,10 +1,13 @@
 /* Ranks: processes that train one network together, started by a launcher (mpirun, srun). Internal.
  *
- * Each rank has a trainer of its own, with its workers. They do the same iterations: each takes its part of
- * the minibatch, gradients are summed over all, and every rank makes the same update. Rank 0 leads: it alone
- * has the folder, monitors and commands. What it is told between two iterations is told to all in a meeting,
- * which there is when somebody wanted one in the iteration before.
- */
+ * Each rank has a trainer of its own, with its workers. All ranks do the same iterations: each takes its part
+ * of the minibatch, gradients are summed over all ranks, and every rank makes the same update. Rank 0 leads:
+ * it alone has the run folder, monitors and commands. What it is told between two iterations it tells the
+ * other ranks in a meeting. A meeting is held behind an iteration if a rank has wanted one in the iteration
+ * before: that wish travels with the iteration's sums.
+ *
+ * operator_strategy.c (src/parallel) makes these functions available to a run. Unless something else is said,
+ * all ranks call a function at the same iteration, on the run's thread. */
 #ifndef SGM_PARALLEL_COLLECTIVE_RANKS_H
 #define SGM_PARALLEL_COLLECTIVE_RANKS_H
 
@@ -18,32 +21,33 @@
 #define SGM__MAXIMUM_SENT ((size_t)1 << 30) /* bytes of one message */
 
 typedef struct sgm__rank_options {
-    double timeout; /* seconds that another rank may let this one wait */
-    int64_t check_every;
-    int64_t bucket_bytes;
-    bool narrow;   /* gradients travel in bfloat16 */
-    bool sharded;  /* each rank updates a part of the parameters */
-    bool messages; /* gradients travel, also between ranks that see each other's memory */
+    double timeout;       /* seconds after which a wait for another rank fails */
+    int64_t check_every;  /* iterations from one comparison of states to the next */
+    int64_t bucket_bytes; /* of gradients that are summed in one message */
+    bool narrow;          /* gradients travel in bfloat16 */
+    bool sharded;         /* each rank updates a part of the parameters */
+    bool messages;        /* gradients travel as messages, also between ranks of one node */
 } sgm__rank_options;
 
 /* A piece of the flat gradients that is summed by itself. */
 typedef struct sgm__rank_bucket {
     size_t first, bytes;
-    int32_t owner; /* who gets the sum; -1: all */
-    int32_t ticket;
-    double began;
-    bool done;
+    int32_t owner;  /* the rank that gets the sum; -1: all ranks get it */
+    int32_t ticket; /* of the sum that is under way */
+    double began;   /* when the sum was started (sgm__now) */
+    bool done;      /* the sum is complete */
 } sgm__rank_bucket;
 
-/* Where a parameter lies among all that are trained, and its gradient among all gradients. */
+/* Where a parameter lies among all trained parameters, and its gradient among all gradients: `bytes` bytes
+ * from byte `first` on. */
 typedef struct sgm__rank_place {
-    const char *name; /* the operator's */
+    const char *name; /* belongs to the operator */
     sgm_dtype dtype;
     size_t first, bytes;
     int32_t owner; /* the rank that updates it, where updates are divided */
 } sgm__rank_place;
 
-/* Who updates a parameter, and has the optimiser state of it. */
+/* The rank that updates a parameter and has its optimiser states, where these are sharded. */
 typedef struct sgm__rank_owner {
     char *parameter;
     int32_t rank;
@@ -55,7 +59,8 @@ typedef struct sgm__rank_slot {
     sgm_type type;
 } sgm__rank_slot;
 
-/* What a rank has done in this run; numbers of 8 bytes. */
+/* What a rank has done in this run. All members are doubles, so that accounts are gathered as an array of
+ * them. */
 typedef struct sgm__rank_account {
     double moment; /* seconds since its run began */
     double computed, waited, bytes, examples;
@@ -72,8 +77,8 @@ typedef struct sgm__ranks {
 
     /* --- gradients in shared memory (ranks_shared_memory.c) --- */
     sgm__intra_node *node; /* NULL: gradients travel as messages */
-    bool looked;           /* it is known whether all ranks are of one node */
-    uint64_t *notes;       /* what this rank tells the others of its node */
+    bool looked;           /* whether all ranks are of one node has been found out */
+    uint64_t *notes;       /* this rank's block of notes for the others of its node */
     size_t note_words;
     struct sgm__shared_part *parts; /* of the newest iteration, of all ranks */
     size_t part_count, part_capacity;
@@ -85,8 +90,8 @@ typedef struct sgm__ranks {
     size_t owner_count, owner_capacity;
 
     /* --- divided updates in shared memory (ranks_shared_memory.c) --- */
-    bool divides, placed; /* each rank updates its parameters alone; parameters lie in shared memory, */
-    int32_t value_block;  /* in this block */
+    bool divides, placed; /* each rank updates only its own parameters; parameters lie in shared memory */
+    int32_t value_block;  /* the number of the block that they lie in */
     unsigned char *value_memory;
     size_t value_bytes;
 
@@ -94,8 +99,9 @@ typedef struct sgm__ranks {
     sgm_dtype dtype;
     unsigned char *flat; /* gradients, and later the new values, at their places */
     size_t flat_capacity;
-    uint16_t *narrowed; /* the flat gradients as bfloat16, if they travel so, */
-    float *lost; /* and what that rounding lost: it is added to the next gradients (Seide et al., 2014) */
+    uint16_t *narrowed; /* the flat gradients as bfloat16, if they travel in that type */
+    float *
+        lost; /* what rounding to bfloat16 has lost: it is added to the next gradients (Seide et al., 2014) */
     sgm__rank_bucket *buckets;
     size_t bucket_count, bucket_capacity;
     bool reduces;   /* each sum goes to the parameter's owner alone */
@@ -104,7 +110,7 @@ typedef struct sgm__ranks {
     size_t shared_count, shared_capacity;
 
     /* --- ranks that do not answer (ranks_wait.c), guarded by `lock`; times are of sgm__now --- */
-    double *silent_since;      /* of each rank; 0: it answers */
+    double *silent_since;      /* since when each rank has not answered; 0: the rank answers */
     double asked;              /* when this rank last asked all others */
     double spoke, waited_then; /* when the log last told of a silent rank, and how long the wait was then */
 
@@ -114,13 +120,13 @@ typedef struct sgm__ranks {
     bool meets, wants_stop; /* this rank wants a meeting; and wants the run to stop */
     bool someone_stops;     /* a rank wants the run to stop */
     bool moved;             /* rank 0 is at another position (a reset or a load): all take its states */
-    bool meeting;           /* a meeting is going on: the others listen to rank 0, */
-    bool saved;             /* which has made a checkpoint in it, and has to tell them */
+    bool meeting;           /* a meeting is going on, in which the others listen to rank 0 */
+    bool saved;             /* rank 0 has made a checkpoint in this meeting, and has to tell the others */
     int64_t saves;          /* epochs from one checkpoint of rank 0 to the next; 0: it makes none */
 
     /* --- optimiser states of other ranks (ranks_slots.c) --- */
     sgm_bundle *others; /* at rank 0: the optimiser states of the others; NULL: only their owners have them */
-    bool anew;          /* the others are to begin with what `others` holds */
+    bool anew;          /* at the beginning of the next run the others get the states in `others` */
     sgm__rank_slot *slots; /* names and types of the others' states; `shown` of them are in the registry */
     size_t slot_count, slot_capacity, shown;
 
@@ -133,10 +139,10 @@ typedef struct sgm__ranks {
     double began, waited, computed;
     uint64_t bytes;
     int64_t examples;
-    sgm__rank_account *accounts; /* of all ranks, as of the newest meeting, */
-    sgm__rank_account *before;   /* and as of the meeting before; both are guarded by `lock` */
-    sgm__rank_account *coming;   /* where the next ones are received */
-    double told;                 /* when the newest meeting was */
+    sgm__rank_account *accounts; /* of all ranks, as of the newest meeting; guarded by `lock` */
+    sgm__rank_account *before;   /* of all ranks, as of the meeting before that; guarded by `lock` */
+    sgm__rank_account *coming;   /* where the next accounts are received */
+    double told;                 /* when accounts were exchanged last (sgm__now) */
     struct sgm__rank_row *rows;
 } sgm__ranks;
 

@@ -1,4 +1,9 @@
-/* Workers of an operator: the struct of each, and how gradients get from workers to the update. Internal. */
+/* Workers of an operator: the struct of each, the operator itself, and how gradients get from workers to the
+ * update. Internal.
+ *
+ * The run's thread writes all members, unless a comment says that the operator's lock guards one; a worker's
+ * thread reads them while it does a task, and writes the task's results. Files of src/parallel include
+ * operator.h, which says what they call of each other. */
 #ifndef SGM_PARALLEL_WORKERS_WORKERS_H
 #define SGM_PARALLEL_WORKERS_WORKERS_H
 
@@ -11,9 +16,9 @@
 #include <sigma/operator.h>
 #include <sigma/tensor.h>
 
-/* What names of gradients begin with. An output of a worker (a state, where peers sum among themselves) is
- * called this and the parameter's name; an input of the update: this, the worker's number and the parameter's
- * name. */
+/* What names of gradients begin with. The output of a worker that has a gradient (a state, where peers sum
+ * among themselves) is called "trainer.part.PARAMETER"; the input of the update for a worker's gradient
+ * "trainer.part.WORKER.PARAMETER". */
 #define SGM__PART_PREFIX "trainer.part."
 
 struct sgm__ranks;
@@ -22,30 +27,31 @@ typedef struct sgm__worker {
     int32_t number;
     sgm_handler *handler;
     sgm_trainer *replica;
-    sgm_registry *results; /* of its hooks; the trainer shows it as operator.local.N.shared */
+    sgm_registry *results; /* of the replica's hooks; the trainer shows it as operator.local.N.shared */
     pthread_t thread;
     pthread_cond_t wake;
     bool started, busy, quit; /* guarded by the operator's lock */
     sgm_status (*task)(struct sgm__worker *worker);
-    sgm_program *program; /* that it runs next; its inputs are fed already */
-    int64_t examples;     /* of the newest task; 0: it had no part of the minibatch */
+    sgm_program *program; /* the program that the worker runs next; its inputs are fed already */
+    int64_t examples;     /* of the newest task; 0: the worker had no part of the minibatch */
     sgm_status status;    /* of the newest task */
     char message[768];
-    bool sums;      /* it has begun to sum gradients with other peers */
-    bool follows;   /* it failed because another worker had failed; guarded by the operator's lock */
-    double seconds; /* spent computing in this run */
+    bool sums;      /* the worker has begun to sum gradients with other peers */
+    bool follows;   /* it failed after another worker had failed; guarded by the operator's lock */
+    double seconds; /* that the worker has computed in this run */
     /* The program runs in pieces. A piece ends where a sum over all workers is made and, with ranks, where a
      * bucket of gradients is complete. */
     int32_t *ends; /* the number of steps up to the end of each piece */
     size_t end_count, end_capacity;
-    const sgm_program *reduces; /* the program that `reductions` are of (operator_reduce.c) */
+    const sgm_program *reduces; /* the program whose sums `reductions` describes (operator_reduce.c) */
     sgm__program_sum *reductions;
     size_t reduction_count, reduction_capacity;
-    double *reduced; /* what this worker adds to the newest sum */
+    double *reduced; /* the numbers that this worker adds to the newest sum */
     size_t reduced_capacity;
-    const sgm_program *cut; /* the program that the ends of buckets are of */
+    const sgm_program *cut; /* the program for which the ends of buckets were found */
     size_t pieces;          /* complete buckets of the newest run; guarded by the operator's lock */
-    /* Which outputs of the program `from` the gradients are, in the order of the operator's names. */
+    /* Places of the gradients among the outputs of the program `from`, in the order of the operator's names.
+     */
     const sgm_program *from;
     int32_t *outputs;
     size_t output_capacity;
@@ -56,7 +62,8 @@ typedef struct sgm__worker {
     sgm_dtype dtype;
 } sgm__worker;
 
-/* The inputs of the update for one worker's gradients, of this or another rank. */
+/* The places of one part's gradients among the inputs of the update. A part is a worker of this or another
+ * rank. */
 typedef struct sgm__update_part {
     const sgm_program *to; /* the update's program; inputs are in the order of the operator's names */
     int32_t *inputs;
@@ -69,6 +76,7 @@ typedef struct sgm__local_hook {
     sgm_hook *copies[SGM__MAXIMUM_WORKERS]; /* NULL: not made yet */
 } sgm__local_hook;
 
+/* An operator: how one trainer shares its work out. It owns its workers, reducer, ranks and local hooks. */
 struct sgm_operator {
     bool merges_gradients; /* gradients in each iteration; false: parameters in each `every`-th */
     char *handlers;
@@ -76,20 +84,21 @@ struct sgm_operator {
     int64_t every;
     sgm_reducer *reducer;
     struct sgm__ranks *ranks; /* NULL: the workers are of this process alone */
-    sgm_trainer *trainer;     /* that it belongs to; NULL: none yet */
+    sgm_trainer *trainer;     /* whose work the operator shares out; NULL: none yet */
     sgm__worker *workers;
-    pthread_mutex_t lock;
-    pthread_cond_t done;
-    int32_t pending;   /* workers whose task has not ended */
-    bool synchronised; /* the replicas have got the trainer's states in this run */
-    bool changed;      /* the workers' states are newer than the trainer's */
-    bool at_end;       /* merging parameters: the epoch has given its last minibatch */
+    pthread_mutex_t lock; /* guards what comments here and in sgm__worker say */
+    pthread_cond_t done;  /* wakes the run's thread: a worker has ended its task or completed a bucket */
+    int32_t pending;      /* workers whose task has not ended */
+    bool synchronised;    /* the replicas go on from the trainer's states; false: they get them before an
+                             iteration */
+    bool changed;         /* the workers' states are newer than the trainer's */
+    bool at_end;          /* merging parameters: the epoch has given its last minibatch */
     /* Peers: workers that sum gradients among themselves, and each make the update (operator_peers.c). */
-    bool together, joined; /* they are to; they have joined */
+    bool together, joined; /* workers are peers in this run; they have joined each other */
     bool gave_up;          /* a worker has failed in the newest task; guarded by the lock */
     bool ended;            /* a worker has completed the newest task; guarded by the lock */
     /* Sums in the middle of programs (operator_reduce.c); guarded by the lock. */
-    int32_t waiting;    /* workers that have come to the next sum */
+    int32_t waiting;    /* number of workers that have come to the next sum */
     uint64_t sums_made; /* number of sums so far */
     pthread_cond_t summed;
     double *sum; /* the newest sum; valid until all workers have come to the next one */
