@@ -61,17 +61,17 @@ static double run_seconds(const sgm__training_run *run)
 
 static _Thread_local int64_t *next_wanted; /* of the observer that is being called */
 
-/* Called by an observer while it is being called: the thread's variable points at where that observer's next
- * iteration is noted, so that the function needs no argument for who calls. */
+/* Called by an observer within its own call: next_wanted points to the place where that observer's next
+ * iteration is noted, so that the function needs no argument that says which observer calls. */
 void sgm__observer_next(int64_t iteration)
 {
     if (next_wanted != NULL)
         *next_wanted = iteration;
 }
 
-/* Calls each observer that wants to be told, and computes the iteration before which none does (next_told),
- * so that iterations nobody wants cost one comparison. An observer may run another trainer, or add
- * observers to this one: the entry is copied before the call, and next_wanted is saved around it. */
+/* Calls each observer that wants to be called, and computes the iteration before which none does (next_told),
+ * so that an iteration which no observer wants costs one comparison. An observer may run another trainer, or
+ * add observers to this one: the entry is copied before the call, and next_wanted is saved around it. */
 static void call_observers(sgm__training_run *run, const sgm_training_progress *progress)
 {
     sgm_trainer *trainer = run->trainer;
@@ -337,7 +337,7 @@ static sgm_status next_block(sgm_trainer *trainer, const sgm_block **block)
                                              : sgm__trainer_next_minibatch(trainer, block);
 }
 
-/* Counts iterations for whoever shows progress; cancelling the task stops the run. */
+/* Tells the run's task how many iterations are done; a monitor that cancels the task stops the run. */
 static void tell_task(sgm__training_run *run)
 {
     const sgm__training_position *position = &run->trainer->position;
@@ -385,8 +385,8 @@ static sgm_status iterate(sgm__training_run *run)
     return SGM_OK;
 }
 
-/* After a resume: takes over the time that the run had when it was saved, and reads which changes it has to
- * make again. */
+/* After a resume: takes over the running time of the run folder, and reads which changes of values the run
+ * has to repeat. */
 static sgm_status go_on_in_folder(sgm__training_run *run)
 {
     sgm_trainer *trainer = run->trainer;
@@ -480,8 +480,8 @@ static sgm_status start(sgm__training_run *run)
     return tell_hooks(run, SGM_START);
 }
 
-/* All iterations, then what comes behind the last one: hooks of the stop, background hooks, states that
- * workers still have, the last checkpoint. Ranks leave together, after all have saved. */
+/* All iterations, and then everything behind the last one: hooks of the stop, background hooks, states that
+ * only workers have, the last checkpoint. Ranks leave together, after rank 0 has saved. */
 static sgm_status run_all(sgm__training_run *run)
 {
     const sgm__strategy *strategy = run->trainer->sharing.strategy;

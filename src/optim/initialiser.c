@@ -15,7 +15,8 @@
 
 #define TOLD (1 << 22) /* elements; drawing more is a task, which tells its progress after so many */
 
-/* What drawing one element may use. fan_in, fan_out: numbers of inputs and outputs of a unit of the layer. */
+/* What the drawing of one element may use. fan_in and fan_out are the numbers of inputs and outputs of a unit
+ * of the layer; `indices` are the element's place in `shape`. */
 typedef struct draw {
     const sgm_initialiser_options *options;
     double fan_in, fan_out;
@@ -35,7 +36,8 @@ static double draw_uniform(const draw *call)
     return minimum + (maximum - minimum) * sgm__random_uniform(call->random);
 }
 
-/* Draws again beyond two deviations, so the deviation of what comes out is 0.88 of the given one. */
+/* Normal, drawn again while the value is beyond two deviations: the deviation of the values that are kept is
+ * 0.88 of the given one. */
 static double draw_truncated(const draw *call)
 {
     double value = sgm__random_normal(call->random);
@@ -130,6 +132,7 @@ static double or_default(double value, double default_value)
     return value != 0 ? value : default_value;
 }
 
+/* The row with this name; NULL with an error, which names the nearest one. */
 static const initialiser_type *find_type(const char *name)
 {
     const char *names[TYPE_COUNT];
@@ -151,6 +154,7 @@ static const initialiser_type *find_type(const char *name)
     return NULL;
 }
 
+/* Checks numbers as they are after defaults have been filled in. On failure returns false with an error. */
 static bool check_options(const initialiser_type *type, const sgm_initialiser_options *options)
 {
     const sgm_initialiser_options *o = options;

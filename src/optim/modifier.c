@@ -18,6 +18,7 @@ struct sgm_modifier {
     double numbers[LARGEST]; /* arguments of one of the library's own, whose `user` is the modifier itself */
 };
 
+/* The library's own modifiers get themselves as `user`, and read their arguments from there. */
 static sgm_value clip(void *user, sgm_graph *graph, sgm_value parameter)
 {
     const sgm_modifier *self = user;
@@ -119,6 +120,8 @@ static sgm_status read_numbers(sgm__phrase *phrase, const modifier_type *type, d
     return status == SGM_OK ? check_numbers(type, numbers) : status;
 }
 
+/* "max_norm(3)"; the caller frees the modifier. Its `user` is set to itself last, as only a copy that does so
+ * is a modifier of the library's own (is_own). */
 sgm_modifier *sgm_modifier_parse(const char *text)
 {
     char name[SGM__CALL_NAME];

@@ -160,6 +160,7 @@ sgm_value sgm_optimiser_slot(const sgm_update_call *call, const char *slot)
     return sgm_optimiser_slot_shaped(call, slot, &shape);
 }
 
+/* value * factor, where the factor is a constant of the program. */
 static sgm_value scale(sgm_graph *graph, sgm_value value, double factor)
 {
     return sgm_multiply(graph, value, sgm_number(graph, factor));
@@ -205,7 +206,8 @@ static void clip_norm(sgm_graph *graph, double limit, sgm_value *gradients, size
         gradients[i] = sgm_multiply(graph, gradients[i], factor);
 }
 
-/* Clips each element first, then the norm of what is left. */
+/* Clips each element to [-clip_value, clip_value] first, then limits the norm of all clipped gradients
+ * together. */
 static void clip(const sgm_optimiser_options *options, sgm_graph *graph, sgm_value *gradients, size_t count)
 {
     for (size_t i = 0; i < count && options->clip_value > 0; i++)
@@ -255,6 +257,8 @@ static void average_parameter(const sgm_optimiser *optimiser, sgm_graph *graph,
     sgm_assign(graph, average, sgm_add(graph, average, step));
 }
 
+/* For updates that were recorded with averages_apart: every rank then has all averages, though it updates
+ * only its own parameters. */
 sgm_status sgm__optimiser_record_averages(const sgm_optimiser *optimiser, sgm_graph *graph,
                                           const sgm__trained_parameter *parameters, size_t count)
 {

@@ -6,6 +6,8 @@
 #include "optim/modifier.h"
 #include "registry/option_check.h"
 
+/* An optimiser has no states of its own: what it remembers of a parameter are states of the session, under
+ * the prefixes below. One optimiser belongs to one trainer and its replicas. */
 struct sgm_optimiser {
     const sgm_optimiser_type *type;
     sgm_optimiser_options options; /* defaults filled in */
@@ -19,6 +21,7 @@ struct sgm_optimiser {
  *     average.2-dense.weights            network.averages.2-dense.weights
  *     trainer.gradients.2-dense.weights  optimiser.gradients.2-dense.weights
  *     trainer.updates.2-dense.weights    optimiser.updates.2-dense.weights */
+/* Beginnings of names of states: "optimiser.SLOT.PARAMETER", "average.PARAMETER" and so on. */
 #define SGM__SLOT_PREFIX "optimiser."
 #define SGM__AVERAGE_PREFIX "average."
 #define SGM__KEPT_PREFIX "trainer." /* of states that only readers need: no checkpoint has them */
@@ -34,11 +37,12 @@ typedef enum sgm__fed_number {
     SGM__FED_COUNT
 } sgm__fed_number;
 extern const char *const sgm__fed_names[SGM__FED_COUNT];
-/* Its value for this update, computed in double whatever type it is fed in. */
+/* The value of a fed number for update `step` (from 1), computed in double whatever type the input has. */
 double sgm__fed_value(const sgm_optimiser *optimiser, sgm__fed_number number, double rate, int64_t step);
-/* The number that an input of this name is; SGM__FED_COUNT: it is none of them. */
+/* The fed number whose input has this name; SGM__FED_COUNT: none of them has it. */
 sgm__fed_number sgm__fed_number_of(const char *input);
 
+/* A parameter that an update changes. The name is the network's or, with an operator, the operator's. */
 typedef struct sgm__trained_parameter {
     const char *name;
     sgm_value value;

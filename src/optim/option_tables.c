@@ -22,7 +22,7 @@
         SGM_MEMBER(sgm_optimiser_options, member)                                                            \
     }
 
-/* Defaults that depend on the type stand in the table of types. */
+/* The rows of all optimisers together; which of them one type reads is said by its defaults (is_used). */
 static const sgm_setting optimiser_rows[] = {
     OPTIMISER(learning_rate, 0, 1e30, "size of a step, before the schedule"),
     OPTIMISER(momentum, 0, BELOW_ONE, "share of the velocity that stays"),
@@ -113,6 +113,8 @@ const sgm_setting *sgm_run_settings(size_t *count)
 
 /* --- settings of one optimiser --- */
 
+/* Names of the schedule's settings begin with "schedule.", as its options are a struct within the
+ * optimiser's. */
 const sgm_setting *sgm__optimiser_setting(sgm_optimiser *optimiser, const char *name, void **options)
 {
     size_t count;
@@ -180,6 +182,8 @@ sgm_status sgm_optimiser_set(sgm_optimiser *optimiser, const char *name, const s
 
 /* --- checks --- */
 
+/* The schedule's kind is checked first, as a program may have set any number. Messages begin with the
+ * optimiser's type. */
 sgm_status sgm__optimiser_check(const char *type, const sgm_optimiser_options *options)
 {
     char what[128], schedule[160];

@@ -134,7 +134,9 @@ static sgm_status wait_for_sum(const sgm__worker *worker)
                              : fail_differing(worker);
 }
 
-/* With the lock: each worker but the last waits. */
+/* A worker has come to a sum: waits, or, as the last worker that takes part, adds up and wakes the others.
+ * Called with the operator's lock, which is held while the ranks sum: the other workers only wait meanwhile.
+ */
 static sgm_status meet(const sgm__worker *worker, size_t index)
 {
     sgm_operator *parallel = worker->parallel;

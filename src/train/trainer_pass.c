@@ -372,8 +372,8 @@ static sgm_status gather_both(gathering *to, const sgm_trainer *trainer, sgm_pro
     return status;
 }
 
-/* Remembers the first failure and gathers nothing more: a pass for the loss must not fail because a
- * metric's data cannot be put together. The failure is told to whoever wanted the data. */
+/* Gathers a minibatch's values. After a failure nothing more is gathered, and the failure is kept for the
+ * hook that wanted the values: a pass for the loss must not fail because they cannot be put together. */
 static void gather(gathering *to, const sgm_trainer *trainer, sgm_program *program, const sgm_block *block)
 {
     if (to == NULL || to->status != SGM_OK)

@@ -1,8 +1,11 @@
-/* Asks hooks before the first iteration whether they can do what they are told, so that a run does not end
- * after an hour because of a misspelt name.
+/* Checks hooks before the first iteration, so that a run does not end after an hour because of a misspelt
+ * name.
  *
- * Values that come later (shared.*, training.*, what is measured on validation data) cannot be known to be
- * missing; names with wildcards are not looked up either. */
+ * src/loop/trainer_run.c has all hooks checked at the start of a run (sgm__hooks_check), and commands check a
+ * hook that is attached to a running trainer (sgm__hooks_check_new). A hook's type may have a function
+ * `check`; identifiers of its criteria are looked up here. Values that come later (shared.*, training.*, what
+ * is measured on validation data) cannot be known to be missing, and names that begin with a wildcard are not
+ * looked up. */
 #include "base/turn_lock.h"
 #include "hooks/hooks_internal.h"
 #include "registry/pattern.h"
@@ -16,8 +19,8 @@ static bool begins_with(const char *identifier, const char *part)
            (identifier[length] == '.' || identifier[length] == '\0');
 }
 
-/* Whether a value with this identifier would have to be there already: false for results of hooks and for
- * what is measured on the trainer's data. */
+/* Whether a value with this identifier would have to exist before the first iteration: false for results of
+ * hooks and for what is measured on the trainer's data. */
 bool sgm__hooks_is_known_early(sgm_trainer *trainer, const char *identifier)
 {
     if (!trainer || begins_with(identifier, "shared") || begins_with(identifier, "training") ||

@@ -108,7 +108,7 @@ typedef struct sgm__strategy {
     bool (*has_state)(const sgm_trainer *trainer, const char *state);
     /* The next such state that the registry does not show yet; NULL: there is none. */
     const char *(*next_elsewhere)(sgm_trainer *trainer);
-    /* Its type; false: it is no such state. */
+    /* The type of such a state; false: the name is of no such state. */
     bool (*type_elsewhere)(const sgm_trainer *trainer, const char *state, sgm_type *type);
     /* Its value; free with sgm_tensor_free. */
     sgm_tensor *(*get_elsewhere)(const sgm_trainer *trainer, const char *state);

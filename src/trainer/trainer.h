@@ -68,7 +68,7 @@ typedef struct sgm__metric_sums {
     bool has_accuracy;
 } sgm__metric_sums;
 
-/* Where training stands: all of it goes into a checkpoint. */
+/* The position of a training; a checkpoint has all of it. */
 typedef struct sgm__training_position {
     int64_t epoch, batch, iteration, updates;
     int64_t accumulated; /* minibatches since the newest update */
@@ -204,7 +204,7 @@ typedef struct sgm__learner {
     bool averages_in; /* parameters and their moving averages have been exchanged */
 } sgm__learner;
 
-/* How a trainer shares its work with workers; and, in a replica, whom it works for. */
+/* How a trainer shares its work with workers; in a replica, which trainer it works for. */
 typedef struct sgm__sharing {
     _Atomic(const sgm__strategy *) strategy; /* NULL: the trainer itself does the work; any thread may look */
     sgm_operator *parallel;                  /* what the strategy shares the work out with */
@@ -220,7 +220,7 @@ typedef struct sgm__membership {
 } sgm__membership;
 
 #define SGM__KEPT_RATES 256
-/* How long a run is to be, and how far it has come. */
+/* How long a run is to be, and how far the training has come. */
 typedef struct sgm__trainer_progress {
     sgm__ending resumed_end;     /* of the run whose checkpoint was loaded last */
     int64_t next_accumulate;     /* optimiser.accumulate from the next update on; 0: unchanged */
@@ -240,7 +240,7 @@ typedef struct sgm__trainer_progress {
 /* Changes of values: who makes them, and where they are noted (src/journal). */
 typedef struct sgm__trainer_journal {
     const char *folder;                 /* the run's folder, for changes.jsonl; NULL: none */
-    const char *changed_by;             /* who sets values at this moment: "ctl", a hook's name, ... */
+    const char *changed_by;             /* the source of changes at this moment: "ctl", a hook's name, ... */
     struct sgm__change_record *changes; /* NULL in a replica */
     struct sgm__remade *remade;         /* changes that a resumed run makes again (changes.c) */
     size_t remade_count, remade_capacity;
@@ -317,9 +317,9 @@ void sgm__control_destroy(sgm__control *control);
 /* The trainer counts as running from now on, and commands are queued for it; `paused`: it begins with a
  * pause. SGM_ERROR_STATE if it runs already. */
 sgm_status sgm__trainer_reserve(sgm_trainer *trainer, bool paused);
-/* The trainer is idle from now on; queued commands that nobody waits for are dropped. */
+/* Makes the trainer idle; queued commands that no thread waits for are dropped. */
 void sgm__control_end(sgm__control *control);
-/* The same, unless commands are queued: false. */
+/* Makes the trainer idle, unless commands are queued that no thread waits for; then returns false. */
 bool sgm__control_try_end(sgm__control *control);
 /* Between two iterations: whether to pause now; counts one of the steps until the next pause. */
 bool sgm__control_wants_pause(sgm__control *control);

@@ -27,7 +27,7 @@ void sgm__trainer_let_others(sgm_trainer *trainer)
     sgm__turn_lock_let_others(&trainer->control.turn);
 }
 
-/* --- who must not wait --- */
+/* --- threads that must not wait --- */
 
 sgm_status sgm__trainer_check_thread(const sgm_trainer *trainer)
 {

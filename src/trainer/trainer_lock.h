@@ -29,7 +29,7 @@ typedef struct sgm__patience {
 /* Sets this thread's patience; NULL: it waits for ever. Returns the patience that it had before. */
 const sgm__patience *sgm__patience_set(const sgm__patience *patience);
 const sgm__patience *sgm__patience_now(void);
-/* Whether the asker has gone for whom this thread computes an answer. */
+/* Whether the asker for whom this thread computes an answer has gone, and the answer is needed no more. */
 bool sgm__patience_has_left(void);
 /* SGM_OK while the patience lasts; then SGM_ERROR_INTERRUPTED, whose message says what the trainer is doing,
  * and that nothing was changed. */

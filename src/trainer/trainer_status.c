@@ -110,7 +110,7 @@ void sgm__trainer_parameters_changed(sgm_trainer *trainer)
         trainer->results.passes[i].current = false;
 }
 
-/* --- with others who compute --- */
+/* --- workers and other processes --- */
 
 bool sgm__trainer_is_replica(const sgm_trainer *trainer)
 {

@@ -285,8 +285,8 @@ sgm_status sgm__ranks_collect(sgm__ranks *ranks);
 sgm_status sgm__ranks_know_others(sgm__ranks *ranks, bool knows);
 /* The trainer was reset: the others will reset their states, too. */
 sgm_status sgm__ranks_begin_anew(const sgm_trainer *trainer);
-/* The trainer has loaded the optimiser states of a bundle: keeps those that belong to other ranks for them.
- * `taken`: of each tensor of the bundle, whether the trainer took it. */
+/* After the trainer has loaded optimiser states of a bundle: keeps those that belong to other ranks, for
+ * their owners. taken[i]: whether the trainer took tensor i of the bundle. */
 sgm_status sgm__ranks_loaded(const sgm_trainer *trainer, const sgm_bundle *bundle, const bool *taken);
 /* Adds the others' states to a checkpoint; fails if rank 0 does not have them. */
 struct sgm__parts;

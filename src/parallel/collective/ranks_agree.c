@@ -197,8 +197,8 @@ void sgm__ranks_note(sgm_trainer *trainer, const char *who, const json_t *reques
     free(text);
 }
 
-/* Rank 0 calls a meeting when somebody waits for the trainer, a command is queued, a pause or stop is
- * wanted, or the account is due. */
+/* Rank 0 wants a meeting when a thread waits for the trainer's lock, a command is queued, a pause or stop is
+ * wanted, or accounts are due. */
 bool sgm__ranks_wants_meeting(sgm__ranks *ranks)
 {
     sgm_trainer *trainer = ranks->trainer;

@@ -1,10 +1,10 @@
-/* Ranks of one node: those of one machine, which see each other's memory. Internal.
+/* Ranks of one node: processes on one machine, which can read each other's memory. Internal.
  *
- * Each rank has blocks of memory that the others can read, and they meet: whoever comes back from a meeting
- * sees all that the others wrote to their blocks before they came. So a block must not change while others
- * read it, from one meeting to the next. Blocks are files without a name, which are gone with their
- * processes.
- */
+ * Each rank has blocks of memory that the others can read, and the ranks hold meetings: a rank that returns
+ * from a meeting sees everything that the other ranks wrote into their blocks before they came to it. So a
+ * block must not change while others read it, from one meeting to the next. Blocks are files without a name,
+ * which disappear with their processes. All ranks call sgm__intra_node_open and sgm__intra_node_meet
+ * together, on the run's thread. */
 #ifndef SGM_PARALLEL_COLLECTIVE_RANKS_INTRA_NODE_H
 #define SGM_PARALLEL_COLLECTIVE_RANKS_INTRA_NODE_H
 

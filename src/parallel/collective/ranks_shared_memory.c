@@ -306,7 +306,9 @@ static void add_numbers(sgm__ranks *ranks, int32_t rank, const uint64_t *notes)
     }
 }
 
-/* In the order of the ranks, so that all have the same bits. */
+/* Writes this rank's notes, meets the others, and reads all notes in the order of the ranks, so that sums
+ * have the same bits on every rank. Afterwards ranks->shared has the summed numbers, and ranks->parts the
+ * gradients of all workers that had examples. */
 sgm_status sgm__ranks_share_gradients(sgm__ranks *ranks)
 {
     SGM_TRY(write_notes(ranks));
@@ -328,7 +330,9 @@ sgm_status sgm__ranks_share_gradients(sgm__ranks *ranks)
     return SGM_OK;
 }
 
-/* The update reads each part where it is. */
+/* Points the inputs of the update to the gradients of all parts, where they lie; nothing is copied. Where the
+ * update is divided, parameters are moved into the shared block first, and the block's number is noted for
+ * the meeting behind the update. */
 sgm_status sgm__ranks_pass_shared(sgm__ranks *ranks, sgm_program *apply)
 {
     sgm_operator *parallel = sgm__sharing_of(ranks->trainer)->parallel;
