@@ -1,5 +1,6 @@
-/* Commands to a trainer as JSON, for those who steer it while it runs: the control socket, monitors.
- * docs/manual/12-watching.md has all of them. Internal. */
+/* Commands to a trainer as JSON, for whoever steers it while it runs: the control socket
+ * (control_socket.c) and the page (src/monitors/). docs/manual/12-watching.md describes all commands.
+ * Internal. */
 #ifndef SGM_CONTROL_CONTROL_H
 #define SGM_CONTROL_CONTROL_H
 
@@ -8,20 +9,22 @@
 
 typedef struct sgm__control_call {
     sgm_trainer *trainer; /* in whatever state, with or without a folder */
-    const char *who;      /* as the log and the record of changes name it: "ctl", "monitor" */
-    bool files;           /* requests may name files: whoever asks may read and write as this process */
+    const char *who;      /* the asker's name in the log and in the record of changes: "ctl", "monitor" */
+    bool files; /* requests may name files, which are read and written with the rights of this process */
 } sgm__control_call;
 
-/* Does what {"command": ..., ...} asks for, and adds to the object `answer`. Numbers, booleans and lists in
- * the request become texts. Errors name the field or the identifier, what was expected and what came. Any
- * thread. What is quick is done at once, be it without all that `status` tells; all else waits for the step
- * that is running, with the thread's patience (trainer_lock.h), or as many seconds as "within" says. When
- * that is over, or who asks has left, nothing is done. */
+/* Carries out {"command": ..., ...} and adds its results to the object `answer`. Numbers, booleans and
+ * lists in the request become texts, in place. Errors name the field or the identifier, what was expected
+ * and what came. Any thread. Quick commands are carried out at once; `status` leaves out what needs the
+ * trainer's lock if the trainer is busy. All other commands wait for the step that is running: as long as
+ * the thread's patience allows (trainer_lock.h), or as many seconds as the field "within" says. If the
+ * wait is over, or the asker has left, the command changes nothing. */
 sgm_status sgm__control_obey(const sgm__control_call *call, json_t *request, json_t *answer);
-/* Pausing, going on, stopping, and what is only shown: see the table. */
+/* Whether the command on this line never waits for a step, or only for a fraction of a second: pausing,
+ * resuming, stopping, and reading what needs no lock. A line that is no command is quick, too. */
 bool sgm__control_is_quick(const char *line, size_t length);
-/* For a line of text: {"ok":true,...} or {"ok":false,"error":"..."}, without a newline; free with sgm__free.
- * NULL: out of memory. */
+/* Carries out the command on a line of text and answers with one line: {"ok":true,...} or
+ * {"ok":false,"error":"..."}, without a newline; free with sgm__free. NULL: out of memory. */
 char *sgm__control_answer(const sgm__control_call *call, const char *line, size_t length);
 
 #endif

@@ -1,11 +1,18 @@
+/* Turns values of a registry into JSON, for answers to commands (control_command.c, control_values.c).
+ *
+ * JSON has neither NaN nor infinity, and its texts are UTF-8, while a trainer has both: everything that
+ * goes into an answer passes through here, so that an answer is always valid JSON. All functions return
+ * new references, which json_object_set_new and json_array_append_new take over; NULL, for want of memory,
+ * they ignore. The record of changes has its own form of values (src/journal/change_record.c). */
 #include "control/control_answer.h"
 #include "base/base.h"
 #include "journal/changes.h"
 
 #include <math.h>
 
-#define SHOWN_ELEMENTS 128 /* of a tensor */
+#define SHOWN_ELEMENTS 128 /* an answer leaves out the elements of larger tensors */
 
+/* json_string refuses what is no UTF-8; then each byte beyond ASCII becomes '?'. */
 json_t *sgm__answer_text(const char *text)
 {
     json_t *value = json_string(text);
@@ -33,6 +40,7 @@ json_t *sgm__answer_shape(const sgm_shape *shape, int32_t first)
     return list;
 }
 
+/* Numbers and texts as above; booleans, integers and registries as the record of changes has them. */
 json_t *sgm__answer_content(const sgm_content *content)
 {
     if (content->kind == SGM_KIND_NUMBER)
@@ -42,7 +50,9 @@ json_t *sgm__answer_content(const sgm_content *content)
     return content->kind == SGM_KIND_TENSOR ? json_null() : sgm__content_change_json(content);
 }
 
-/* "float32 [3], -0.5 to 2, mean 0.25: [...]", the elements of small ones, shortened. */
+/* "float32 [3], -0.5 to 2, mean 0.25", and the elements on the next line if there are few; free with
+ * sgm__free. NULL: the tensor has no elements, or cannot be read. Minimum and maximum leave NaN out (fmin,
+ * fmax), the mean does not. */
 static char *tensor_text(const sgm_tensor *tensor, const char *type)
 {
     size_t count = (size_t)sgm_shape_elements(sgm_tensor_shape(tensor));
@@ -64,6 +74,7 @@ static char *tensor_text(const sgm_tensor *tensor, const char *type)
     return text;
 }
 
+/* `value` is what a program reads; `text` is for people, and the only place where a tensor's numbers are. */
 void sgm__answer_add(json_t *list, const char *identifier, const sgm_content *content)
 {
     char *text = sgm_content_describe(content);

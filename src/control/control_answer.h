@@ -1,15 +1,19 @@
-/* What answers on the control socket are made of. Internal. Values are new references. */
+/* What answers on the control socket are made of: JSON of texts, numbers, shapes and values. Internal.
+ *
+ * Each function returns a new reference; NULL: out of memory. */
 #ifndef SGM_CONTROL_CONTROL_ANSWER_H
 #define SGM_CONTROL_CONTROL_ANSWER_H
 
 #include <jansson.h>
 #include <sigma/registry.h>
 
-/* Always a text: what is no UTF-8, such as a message that was cut, loses what is not ASCII. */
+/* Always a JSON text: in one that is not UTF-8, such as a message that was cut, bytes beyond ASCII become
+ * '?'. */
 json_t *sgm__answer_text(const char *text);
-json_t *sgm__answer_number(double number);                        /* null where it is not finite */
-json_t *sgm__answer_shape(const sgm_shape *shape, int32_t first); /* from dimension `first` on */
-/* null for a tensor, which is told in sgm__answer_add's text. */
+json_t *sgm__answer_number(double number); /* null where it is not finite */
+json_t *sgm__answer_shape(const sgm_shape *shape,
+                          int32_t first); /* list of the sizes, from dimension `first` on */
+/* null for a tensor: sgm__answer_add describes it in "text". */
 json_t *sgm__answer_content(const sgm_content *content);
 /* Adds {"identifier", "kind", "value", "text"} to a list. */
 void sgm__answer_add(json_t *list, const char *identifier, const sgm_content *content);

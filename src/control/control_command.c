@@ -1,8 +1,11 @@
-/* What the commands of the control socket and of the page do: reading a request, finding its command in the
- * table, doing it, telling the log.
+/* Commands to a running trainer: reading a request, finding its command in the table, doing it, telling the
+ * log.
  *
- * A request is a JSON object that names a command. Commands that get, set and list values are in
- * control_values.c; how requests arrive is in control_socket.c. */
+ * A request is a JSON object that names a command, as the control socket (control_socket.c) and the page
+ * give it to sgm__control_obey. The table `rows` says for each command which fields it takes, whether it
+ * needs the trainer's lock, and whether other processes of the run carry it out too. Most commands only
+ * call public functions of the trainer; get, set and list are in control_values.c. Whoever wants to change
+ * a training from inside it makes a command of another kind (src/hooks/commands.h). */
 #include "control/control_internal.h"
 #include "hooks/hooks.h"
 #include "journal/change_record.h"
@@ -15,8 +18,9 @@
 
 #include <stdio.h>
 
-/* A run that has begun asks no hook whether it can do what it is told: a person hears of a wrong name at
- * once. */
+/* Has a new hook check whether it can do what it is told, so that the asker hears of a wrong name at once.
+ * A trainer that does not run yet has its hooks checked when the run begins; a local hook is checked there
+ * only, as it belongs to workers. */
 static sgm_status check(const sgm__control_request *c, sgm_hook *hook)
 {
     sgm_trainer *trainer = c->call->trainer;
@@ -28,11 +32,14 @@ static sgm_status check(const sgm__control_request *c, sgm_hook *hook)
     return status;
 }
 
+/* How the record of changes is to name the asker, and which change this one takes back (0: none). */
 static sgm__hook_change change_by(const sgm__control_request *c, int64_t undoes)
 {
     return (sgm__hook_change){.who = c->call->who, .undoes = undoes};
 }
 
+/* Attaches the hook that a text describes and answers with its name. `undoes`: number of the change that
+ * this takes back, 0: none. */
 static sgm_status attach(sgm__control_request *c, const char *text, int64_t undoes)
 {
     char *name = NULL;
@@ -57,7 +64,8 @@ static sgm_status do_detach(sgm__control_request *c)
     return sgm__trainer_detach(c->call->trainer, sgm__control_field(c, "name"), change_by(c, 0));
 }
 
-/* One that was taken off and put back has another name, but its text: there is only one with that. */
+/* The present name of the hook that an undo is to detach; sgm__free. A hook that was detached and attached
+ * again has another number in its name, but the same text, and no two attached hooks have the same text. */
 static char *name_of(sgm_trainer *trainer, const sgm__hook_undo *undo)
 {
     sgm_attached_hook *hooks;
@@ -74,6 +82,8 @@ static char *name_of(sgm_trainer *trainer, const sgm__hook_undo *undo)
     return name;
 }
 
+/* Takes back the change of a hook: attaches what was detached, detaches what was attached. Without the
+ * trainer's lock, since attaching may have to wait for a step. */
 static sgm_status undo_hook(sgm__control_request *c, int64_t number, const sgm__hook_undo *undo)
 {
     if (undo->attach != NULL)
@@ -85,7 +95,7 @@ static sgm_status undo_hook(sgm__control_request *c, int64_t number, const sgm__
     return status;
 }
 
-/* Takes off the hook of a change, or puts it back; without the trainer's lock. */
+/* Lists the attached hooks in order of running; `seconds` is the mean time of a run. */
 static sgm_status do_hooks(sgm__control_request *c)
 {
     sgm_attached_hook *hooks;
@@ -112,9 +122,9 @@ static sgm_status do_hooks(sgm__control_request *c)
 /* --- requests --- */
 
 #define MAXIMUM_FIELDS 3
-#define SOON 0.5              /* seconds in which who only looks gets it between two steps, or as it is */
-#define WITHIN "within"       /* a field of each command */
-#define MAXIMUM_SECONDS 86400 /* of it */
+#define SOON 0.5              /* seconds that a command which only reads waits for the end of a step */
+#define WITHIN "within"       /* a field that every command takes: seconds to wait */
+#define MAXIMUM_SECONDS 86400 /* the largest value of "within" */
 
 /* --- commands: each reads fields that are texts, and adds to the answer --- */
 
@@ -159,7 +169,7 @@ static sgm_status do_reset(sgm__control_request *c)
 
 /* --- checkpoints: by names only, as a path would be one of this process, not of who asks --- */
 
-/* The name that is asked for, or one of the iteration that is not taken; sgm__free. */
+/* The name that the request gives, else one that the iteration makes and no checkpoint has yet; sgm__free. */
 static char *name_to_save(const sgm__control_request *c)
 {
     const char *given = sgm__control_field(c, "name");
@@ -174,6 +184,7 @@ static char *name_to_save(const sgm__control_request *c)
     return name;
 }
 
+/* Refuses to replace a checkpoint unless the request says so. */
 static sgm_status save_as(const sgm__control_request *c, const char *name)
 {
     const char *word = sgm__control_field(c, "replace");
@@ -203,6 +214,7 @@ static sgm_status do_save(sgm__control_request *c)
     return status;
 }
 
+/* Queues the command; the training's thread restores between two iterations. */
 static sgm_status do_restore(sgm__control_request *c)
 {
     char *path = NULL;
@@ -222,7 +234,8 @@ static sgm_status do_changes(sgm__control_request *c)
     return json_object_set_new(c->answer, "changes", list) == 0 ? SGM_OK : sgm__fail_memory(64);
 }
 
-/* Takes back a change; that of a hook is done without the lock, after it was looked up. */
+/* Takes back the change of a number, or all changes of the newest command. Values are set with the lock; a
+ * hook is only looked up with it, and attached or detached afterwards. */
 static sgm_status do_undo(sgm__control_request *c)
 {
     const char *text = sgm__control_field(c, "number");
@@ -248,6 +261,7 @@ typedef struct status_row {
     const char *key, *identifier;
 } status_row;
 
+/* Keys of the answer to `status`, and the identifiers of the values that they show. */
 static const status_row status_rows[] = {
     {"epoch", "epoch"},
     {"iteration", "iteration"},
@@ -257,7 +271,7 @@ static const status_row status_rows[] = {
     {"seconds", "running_time"},
 };
 
-/* With the lock. */
+/* Reads the values of status_rows, which need the trainer's lock. */
 static sgm_status add_numbers(sgm__control_request *c)
 {
     for (size_t i = 0; i < sizeof status_rows / sizeof *status_rows; i++) {
@@ -272,8 +286,8 @@ static sgm_status add_numbers(sgm__control_request *c)
     return SGM_OK;
 }
 
-/* What the run's thread leaves for those who cannot wait for it: its position when it last said what it
- * does. */
+/* What the training's thread leaves in atomic members for threads that cannot wait for it: what it is
+ * doing, and the position when it last said so. */
 static void add_whereabouts(sgm__control_request *c)
 {
     sgm__whereabouts *place = &sgm__control_of(c->call->trainer)->whereabouts;
@@ -283,6 +297,7 @@ static void add_whereabouts(sgm__control_request *c)
     json_object_set_new(c->answer, "busy", json_string(doing != NULL ? doing : "busy"));
 }
 
+/* Adds a text, which is freed; NULL: there is nothing to add. */
 static void add_text(sgm__control_request *c, const char *key, char *text)
 {
     if (text != NULL)
@@ -290,6 +305,8 @@ static void add_text(sgm__control_request *c, const char *key, char *text)
     sgm__free(text);
 }
 
+/* Never fails because the trainer is busy: without the lock it tells the whereabouts instead of the
+ * values. */
 static sgm_status do_status(sgm__control_request *c)
 {
     static const char *const names[] = {"idle", "running", "paused"};
@@ -307,22 +324,23 @@ static sgm_status do_status(sgm__control_request *c)
 
 /* --- requests --- */
 
-/* The trainer's lock while a command acts. */
+/* Whether the trainer's lock is held while a command acts. */
 typedef enum locking {
-    OPEN,   /* it has none, or takes it itself */
-    LOCKED, /* it has it, or is not done */
-    EITHER  /* it has it, if that is to be had at once; else it does what is possible without */
+    OPEN,   /* the command needs no lock, or takes the lock itself */
+    LOCKED, /* the lock is held; if it cannot be had in time the command fails */
+    EITHER  /* the lock is held if it can be had soon; else the command does what is possible without */
 } locking;
 
+/* A row of the table of commands. The first `needed` of `fields` must be in the request. */
 typedef struct command_row {
     const char *name;
     sgm_status (*act)(sgm__control_request *c);
     const char *fields[MAXIMUM_FIELDS];
-    size_t needed; /* of them */
+    size_t needed;
     locking lock;
-    bool quick;  /* never waits for a step, or not for long */
-    bool told;   /* in the log */
-    bool shared; /* all ranks do it; the others move to where the first one is, or wait for it */
+    bool quick;  /* never waits for a step, or for at most SOON: the server's own thread does it */
+    bool told;   /* the log has a line for each time */
+    bool shared; /* in a run of several processes all of them do it, at the same iteration */
 } command_row;
 
 static const command_row rows[] = {
@@ -363,6 +381,7 @@ static sgm_status find_row(const char *name, const command_row **row)
                     near != NULL ? "'?)" : "");
 }
 
+/* The error lists the fields that the command has. */
 static sgm_status fail_unknown_field(const command_row *row, const char *key)
 {
     sgm__text there = {0};
@@ -374,8 +393,8 @@ static sgm_status fail_unknown_field(const command_row *row, const char *key)
     return status;
 }
 
-/* Numbers, booleans and, for `value`, lists become texts, as a person would type them; other JSON is
- * refused. */
+/* Makes a field of the request a text: numbers, booleans and, for `value`, lists become what a person
+ * would type; other JSON is refused. */
 static sgm_status read_field(json_t *request, const command_row *row, const char *key, json_t *value)
 {
     if (strcmp(key, "command") == 0 || strcmp(key, WITHIN) == 0)
@@ -396,6 +415,7 @@ static sgm_status read_field(json_t *request, const command_row *row, const char
     return failed == 0 ? SGM_OK : sgm__fail_memory(32);
 }
 
+/* Checks and converts all fields. json_object_foreach_safe, as read_field replaces values of the object. */
 static sgm_status read_request(const sgm__control_request *c, const command_row *row, json_t *request)
 {
     const char *key;
@@ -413,7 +433,7 @@ static sgm_status read_request(const sgm__control_request *c, const command_row 
     return SGM_OK;
 }
 
-/* " iris.learning_rate 0.1", as far as a line of the log has room. */
+/* " iris.learning_rate 0.1": the first two fields of a request, shortened, for the log; sgm__free. */
 static char *words_of(const sgm__control_request *c, const command_row *row)
 {
     const char *words[2] = {NULL, NULL};
@@ -424,8 +444,8 @@ static char *words_of(const sgm__control_request *c, const command_row *row)
                        words[1] != NULL ? " " : "", words[1] != NULL ? words[1] : "");
 }
 
-/* Logs a command with the position it was done at. Pause and stop only set a flag, so they have no position
- * yet. */
+/* Logs a command with the position at which it was done. Pause and stop only set a flag and take effect
+ * later, so their lines have no position. */
 static void tell(const sgm__control_request *c, const command_row *row)
 {
     sgm_trainer *trainer = c->call->trainer;
@@ -440,7 +460,8 @@ static void tell(const sgm__control_request *c, const command_row *row)
     sgm__free(words);
 }
 
-/* Logs that a command was not done because its asker has left: nobody else would know. */
+/* Logs that a command was not done because its asker has left, as nobody is there to read the answer.
+ * Keeps the thread's error and returns its status. */
 static sgm_status tell_withdrawn(const sgm__control_request *c, const command_row *row, sgm_status status)
 {
     char *words = words_of(c, row), *message = sgm__strdup(sgm_last_error());
@@ -454,8 +475,9 @@ static sgm_status tell_withdrawn(const sgm__control_request *c, const command_ro
     return status;
 }
 
-/* Acts with the trainer's lock; with several processes the command is noted for the others while the lock
- * is held, so that all do it at the same iteration. */
+/* Acts with the trainer's lock. `noted`: other processes are to do the command too; it is noted for them
+ * while the lock is held, so that all do it at the same iteration. The asker may have left during the
+ * wait: then nothing is done. */
 static sgm_status act_locked(sgm__control_request *c, const command_row *row, bool noted)
 {
     sgm_trainer *trainer = c->call->trainer;
@@ -469,8 +491,10 @@ static sgm_status act_locked(sgm__control_request *c, const command_row *row, bo
     return status;
 }
 
-/* Tries for a fraction of a second to get the lock, and acts without it if the trainer is busy: values that
- * need no lock can be read even during a long step. *busy: it was so. */
+/* Waits for the lock for at most `seconds`, or for as long as the asker's own patience allows if that is
+ * shorter, then acts, with the lock or without: values that need no lock can be read during a long step.
+ * *busy: the lock was not to be had. If the lock was refused for another reason than time, the command
+ * does not act. */
 static sgm_status act_soon(sgm__control_request *c, const command_row *row, double seconds, bool *busy)
 {
     sgm_trainer *trainer = c->call->trainer;
@@ -491,7 +515,8 @@ static sgm_status act_soon(sgm__control_request *c, const command_row *row, doub
     return status;
 }
 
-/* First with little patience; if what was wanted needs the lock after all, with the asker's own. */
+/* First waits for a moment only; if the command fails without the lock, it waits as long as the asker
+ * will. */
 static sgm_status act_either(sgm__control_request *c, const command_row *row)
 {
     bool busy;
@@ -501,6 +526,8 @@ static sgm_status act_either(sgm__control_request *c, const command_row *row)
                : status;
 }
 
+/* Chooses how to act by the row's `lock`. A command that other processes carry out too always needs the
+ * lock. */
 static sgm_status act(sgm__control_request *c, const command_row *row)
 {
     const sgm__strategy *strategy = sgm__sharing_of(c->call->trainer)->strategy;
@@ -512,7 +539,8 @@ static sgm_status act(sgm__control_request *c, const command_row *row)
     return row->lock == EITHER ? act_either(c, row) : row->act(c);
 }
 
-/* "within": the seconds that the asker wants to wait, in place of the usual patience. */
+/* The time that the asker wants to wait ("within"), else the thread's usual patience; the field is removed
+ * from the request, as it is no matter of the command. */
 static sgm_status read_patience(json_t *request, sgm__patience *patience)
 {
     const json_t *within = json_object_get(request, WITHIN);
@@ -531,6 +559,7 @@ static sgm_status read_patience(json_t *request, sgm__patience *patience)
     return SGM_OK;
 }
 
+/* Finds the command, reads its fields, acts, and tells the log. */
 static sgm_status obey(sgm__control_request *c, json_t *request)
 {
     const command_row *row = NULL;
@@ -544,6 +573,8 @@ static sgm_status obey(sgm__control_request *c, json_t *request)
     return SGM_OK;
 }
 
+/* Sets the thread's patience for the time of the command. A thread without any, which gives no "within",
+ * waits for ever. */
 sgm_status sgm__control_obey(const sgm__control_call *call, json_t *request, json_t *answer)
 {
     sgm__control_request c = {.call = call, .request = request, .answer = answer};
@@ -567,7 +598,7 @@ bool sgm__control_is_quick(const char *line, size_t length)
     bool known = find_row(json_string_value(json_object_get(request, "command")), &row) == SGM_OK;
     json_decref(request);
     sgm_clear_error();
-    return !known || row->quick; /* what is no command is soon told */
+    return !known || row->quick; /* an error is quick */
 }
 
 char *sgm__control_answer(const sgm__control_call *call, const char *line, size_t length)

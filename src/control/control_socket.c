@@ -1,6 +1,14 @@
-/* The control socket of a run: a thread that polls its clients and does what is quick, and one that does, one
- * after the other, what has to wait for a step. Only that takes the trainer's lock for long, so that a client
- * that sends nothing, or does not read, delays no step, and a long step no question how things are. */
+/* The control socket of a run: reads lines from clients, has the commands on them carried out, sends answers.
+ *
+ * Two threads. The server's thread (serve_all) polls all clients, reads and writes without waiting, and
+ * carries out quick commands itself. The worker (work) carries out, one after the other, the commands that
+ * must wait for a step to end. Only the worker waits for the trainer's lock, so a client that sends nothing
+ * or does not read delays no step, and a long step delays no quick command.
+ *
+ * All clients belong to the server's thread. A client whose line is with the worker (`working`) is neither
+ * read from nor dropped until the answer is there; its members request, done and answered, and the queue,
+ * are guarded by server->lock. The worker writes to the eventfd `wake` when it has an answer. What
+ * commands do is in control_command.c. */
 #include "control/control_socket.h"
 #include "base/clock.h"
 #include "control/control.h"
@@ -17,27 +25,29 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define MAXIMUM_CLIENTS 16 /* of one more, the one that has been silent for longest goes */
-#define OWN_WAITS 2        /* of poll: the wake-up and the listener, before the clients */
+#define MAXIMUM_CLIENTS 16 /* one more takes the place of the client that has been silent for longest */
+#define OWN_WAITS 2        /* the first descriptors of poll: wake-up and listener; clients follow */
 #define PATIENCE 60.0      /* seconds that a command waits for a trainer which is busy */
 
+/* One connection, or a free place for one. */
 typedef struct client {
     int descriptor; /* -1: free */
-    double active;  /* when it sent or took something last */
+    double active;  /* when bytes were last received or sent (sgm__now) */
     char *input;    /* SGM__LONGEST_COMMAND + 1 bytes */
     size_t length;
     char *output; /* NULL: nothing is left to send */
     size_t sent, output_length;
-    bool leaving; /* once the output is sent */
-    /* Guarded by the server's lock while the worker has it: it is neither read from nor dropped then. */
-    bool working;  /* from when its line is in the queue until the answer has come */
-    char *request; /* that line */
-    char *done;    /* the answer; NULL: not yet */
-    bool answered; /* also without memory for one */
-    double asked;
+    bool leaving; /* the connection is closed once the output is sent */
+    /* Guarded by the server's lock while `working`. */
+    bool working;        /* from when its line is in the queue until the answer has come */
+    char *request;       /* the line in the queue; freed by the worker */
+    char *done;          /* the answer; NULL: not yet */
+    bool answered;       /* the worker is done, even if it had no memory for an answer */
+    double asked;        /* when the line came; the worker's patience counts from then */
     struct client *next; /* in the queue */
 } client;
 
+/* The server of one run; from the start of the run to its end. */
 struct sgm__control_server {
     sgm__control_call call;
     atomic_bool ending;
@@ -48,11 +58,12 @@ struct sgm__control_server {
     pthread_mutex_t lock;
     pthread_cond_t more;
     client *first, **last; /* the queue of the worker */
-    bool closing;          /* the worker has ended */
+    bool closing;          /* the worker has ended, so the server's thread delivers what is left and ends */
 };
 
 /* --- clients --- */
 
+/* Closes a connection and frees its place; not while it is `working`. */
 static void drop(client *c)
 {
     close(c->descriptor);
@@ -61,6 +72,8 @@ static void drop(client *c)
     *c = (client){.descriptor = -1};
 }
 
+/* Tells a client that all places are taken, if that can be sent without waiting, and closes its
+ * connection. */
 static void refuse(int descriptor)
 {
     static const char text[] = "{\"ok\":false,\"error\":\"all places are taken by commands that wait for the "
@@ -70,7 +83,9 @@ static void refuse(int descriptor)
     close(descriptor);
 }
 
-/* Without a descriptor to spare the client stays in the queue, and poll would come back at once. */
+/* Gives a new connection a free place, or that of the client that has been silent for longest and waits
+ * for no answer. If accept fails for want of descriptors, the connection stays in the backlog and poll
+ * would return at once, so this waits for up to 0.1 s. */
 static void accept_client(sgm__control_server *server)
 {
     int descriptor = accept4(server->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -97,6 +112,7 @@ static void accept_client(sgm__control_server *server)
         drop(place);
 }
 
+/* Sends as much of the output as the socket takes; the rest is sent when poll says so. */
 static void send_rest(client *c)
 {
     while (c->output != NULL) {
@@ -118,7 +134,7 @@ static void send_rest(client *c)
         drop(c);
 }
 
-/* Takes `text` over. */
+/* Begins to send an answer, which is taken over; without one (no memory) the client is dropped. */
 static void answer(client *c, char *text)
 {
     c->output = text != NULL ? sgm__format("%s\n", text) : NULL;
@@ -132,7 +148,8 @@ static void answer(client *c, char *text)
     send_rest(c);
 }
 
-/* A line that was sent is no command any more when nobody can hear its answer. */
+/* Whether the client has closed its connection: then nobody can hear the answer, and the command is not
+ * carried out. Called by the thread that waits, through the patience; a client is not dropped meanwhile. */
 static bool has_left(const void *asker)
 {
     const client *c = asker;
@@ -140,6 +157,8 @@ static bool has_left(const void *asker)
     return poll(&look, 1, 0) > 0 && (look.revents & (POLLHUP | POLLERR)) != 0;
 }
 
+/* Carries out a line for a client that waits since `asked`: for PATIENCE seconds, until the run ends, or
+ * until the client leaves. */
 static char *answer_with_patience(sgm__control_server *server, const client *c, double asked,
                                   const char *line, size_t length)
 {
@@ -154,7 +173,7 @@ static char *answer_with_patience(sgm__control_server *server, const client *c, 
     return text;
 }
 
-/* For the worker; false: no memory. */
+/* Queues a copy of the line for the worker; false: no memory. */
 static bool queue_line(sgm__control_server *server, client *c, size_t length)
 {
     char *line = sgm__strndup(c->input, length);
@@ -173,6 +192,7 @@ static bool queue_line(sgm__control_server *server, client *c, size_t length)
     return true;
 }
 
+/* Carries out a quick command here; hands any other to the worker. */
 static void do_line(sgm__control_server *server, client *c, size_t length)
 {
     if (sgm__control_is_quick(c->input, length))
@@ -181,7 +201,8 @@ static void do_line(sgm__control_server *server, client *c, size_t length)
         answer(c, NULL);
 }
 
-/* Answers the lines that are there, one after the other; the next one when the answer is on its way. */
+/* Answers the complete lines of the input, one after the other; the next line waits until the answer to
+ * the last is sent. Input without a newline that is longer than a command can be ends the connection. */
 static void answer_lines(sgm__control_server *server, client *c)
 {
     while (c->descriptor >= 0 && c->output == NULL && !c->working && !atomic_load(&server->ending)) {
@@ -202,6 +223,7 @@ static void answer_lines(sgm__control_server *server, client *c)
     }
 }
 
+/* Reads what has come; the end of the stream or an error drops the client. */
 static void receive(sgm__control_server *server, client *c)
 {
     ssize_t count =
@@ -215,7 +237,8 @@ static void receive(sgm__control_server *server, client *c)
     }
 }
 
-/* A client that has an answer to take, or waits for one, is not read from. */
+/* A client that has an answer to take is not read from, so a client that never reads cannot fill the
+ * memory with answers. */
 static void serve(sgm__control_server *server, client *c, short events)
 {
     if (c->output == NULL && (events & (POLLIN | POLLHUP | POLLERR)) != 0) {
@@ -227,7 +250,7 @@ static void serve(sgm__control_server *server, client *c, short events)
     }
 }
 
-/* What the worker has done. */
+/* Takes the worker's answers to their clients, and goes on with these clients' next lines. */
 static void deliver(sgm__control_server *server)
 {
     for (size_t i = 0; i < MAXIMUM_CLIENTS; i++) {
@@ -247,7 +270,9 @@ static void deliver(sgm__control_server *server)
     }
 }
 
-/* Somebody has written to the wake-up; false: there is nothing more to do. */
+/* Called when the worker, or the end of the server, has written to the wake-up. False: the worker has
+ * ended and its answers are delivered. `closing` is read first, so nothing that came before it is left
+ * behind. */
 static bool hear_worker(sgm__control_server *server)
 {
     eventfd_t unused;
@@ -259,6 +284,9 @@ static bool hear_worker(sgm__control_server *server)
     return !closing;
 }
 
+/* The server's thread. The listener is looked at last, so that clients that hang up free their places
+ * first. Clients that wait for the worker are left out of poll: their hang-ups would wake it again and
+ * again. */
 static void *serve_all(void *user)
 {
     sgm__control_server *server = user;
@@ -284,7 +312,8 @@ static void *serve_all(void *user)
 
 /* --- the worker --- */
 
-/* The next line; NULL: the run is ending, and there is none left. */
+/* The client whose line is next; NULL: the server ends and the queue is empty. Lines that are still in the
+ * queue then are answered with an error, as the patience is over. */
 static client *take_line(sgm__control_server *server)
 {
     pthread_mutex_lock(&server->lock);
@@ -299,6 +328,7 @@ static client *take_line(sgm__control_server *server)
     return c;
 }
 
+/* The worker's thread. */
 static void *work(void *user)
 {
     sgm__control_server *server = user;
@@ -317,7 +347,8 @@ static void *work(void *user)
 
 /* --- start and end --- */
 
-/* Only what a run that has died left behind is in the way: the folder's lock keeps living ones out. */
+/* Removes a socket that a run left behind when it died. No other run can be using it, as the caller holds
+ * the folder's lock; a file that is no socket is not removed. */
 static sgm_status remove_stale(const char *path)
 {
     struct stat about;
@@ -330,8 +361,10 @@ static sgm_status remove_stale(const char *path)
                : sgm_fail(SGM_ERROR_FILE, "'%s' cannot be replaced: %s", path, sgm__errno_text(errno));
 }
 
-/* The mode is set before there is a name, so that nobody else can connect in between. Those who gave up
- * stay in the queue of a process that is stopped, and who finds it full does not learn whose it is. */
+/* Makes the socket for this user only: its mode is set before it has a name, so that nobody else can
+ * connect in between. The backlog is as long as the system allows: while the process is stopped by a
+ * signal, connections of clients that gave up stay in it, and when it is full a client cannot even learn
+ * whose socket it is. */
 static sgm_status listen_here(sgm__control_server *server)
 {
     const struct sockaddr *address = (const struct sockaddr *)&server->address;
@@ -351,6 +384,7 @@ static sgm_status listen_here(sgm__control_server *server)
     return status;
 }
 
+/* From here on waits for the trainer's lock end, and so does the worker once its queue is empty. */
 static void end_worker(sgm__control_server *server)
 {
     atomic_store(&server->ending, true);
@@ -395,6 +429,7 @@ static sgm_status start(sgm__control_server *server, const char *folder)
     return start_threads(server);
 }
 
+/* Without a socket the run goes on: steering it is a convenience, and some file systems have no sockets. */
 sgm__control_server *sgm__control_server_start(sgm_trainer *trainer, const char *folder)
 {
     sgm__control_server *server = sgm__calloc(1, sizeof *server);
@@ -415,6 +450,8 @@ sgm__control_server *sgm__control_server_start(sgm_trainer *trainer, const char 
     return NULL;
 }
 
+/* In this order: the worker answers what is in its queue; the server's thread delivers that and ends; the
+ * socket's name goes; connections are closed. */
 void sgm__control_server_stop(sgm__control_server *server)
 {
     if (server == NULL)

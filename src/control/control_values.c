@@ -1,7 +1,9 @@
-/* Commands about values: what there is, what it is now, and setting it.
+/* Commands about values: list (which entries there are), get (what they are now) and set.
  *
- * Identifiers may have wildcards; a set changes all that match or none. Tensors come and go as texts or as
- * .npy files. All commands are named in the table of control_command.c. */
+ * Identifiers may have wildcards; a set changes all that match or none. Values come and go as texts,
+ * tensors also as nested lists or .npy files. The registry checks and sets; src/show/ binds its entries to
+ * the trainer and notes changes in the journal. The functions here read texts, and turn what the registry
+ * says into JSON (control_answer.c). control_command.c has the table of all commands and calls these. */
 #include "control/control_internal.h"
 #include "journal/change_record.h"
 #include "show/trainer_publish.h"
@@ -18,7 +20,8 @@ static sgm_status fail_shape(const sgm_shape *got, const sgm_shape *wanted)
                     sgm_shape_text(wanted, wants, sizeof wants), sgm_shape_text(got, has, sizeof has));
 }
 
-/* Takes `values` (NULL: it failed) over; the result has the type of `like`. */
+/* Makes a tensor of the type of `like` from `values`, which is taken over (NULL: its maker has failed).
+ * The shapes must be equal: nothing is broadcast, as that would hide a slip. */
 static sgm_status convert(sgm_tensor *values, const sgm_tensor *like, sgm_tensor **made)
 {
     *made = NULL;
@@ -35,7 +38,7 @@ static sgm_status convert(sgm_tensor *values, const sgm_tensor *like, sgm_tensor
 
 /* --- texts --- */
 
-/* The shape that the first elements say; check() sees whether the others agree. */
+/* The shape of a nested list, read along its first elements; fill() finds where other parts differ. */
 static sgm_status shape_of(const json_t *value, sgm_shape *shape)
 {
     *shape = sgm_scalar_shape();
@@ -47,6 +50,8 @@ static sgm_status shape_of(const json_t *value, sgm_shape *shape)
     return SGM_OK;
 }
 
+/* Writes the numbers of a nested list to *to in row-major order. `depth`: the dimension that `value` is a
+ * part along; at depth == rank it is a number. */
 static sgm_status fill(const json_t *value, const sgm_shape *shape, int32_t depth, double **to)
 {
     if (depth == shape->rank) {
@@ -62,6 +67,7 @@ static sgm_status fill(const json_t *value, const sgm_shape *shape, int32_t dept
     return SGM_OK;
 }
 
+/* A float64 tensor of a nested list, or of a number; NULL with an error. */
 static sgm_tensor *tensor_of(const json_t *list)
 {
     sgm_shape shape;
@@ -75,6 +81,7 @@ static sgm_tensor *tensor_of(const json_t *list)
     return tensor;
 }
 
+/* Reads a tensor of the type of `like` from JSON. */
 static sgm_status tensor_parse(const char *text, const sgm_tensor *like, sgm_tensor **made)
 {
     *made = NULL;
@@ -90,6 +97,7 @@ static sgm_status tensor_parse(const char *text, const sgm_tensor *like, sgm_ten
 
 /* --- files --- */
 
+/* Reads at most count + 1 entries along the first dimension of a .npy file; NULL with an error. */
 static sgm_tensor *read_npy(const char *path, int64_t count)
 {
     sgm_reader *reader = sgm_npy_reader(sgm_file_source(path), NULL);
@@ -106,7 +114,8 @@ static sgm_tensor *read_npy(const char *path, int64_t count)
     return tensor;
 }
 
-/* One example more than wanted shows that there are too many. */
+/* Reads a tensor of the type of `like` from a .npy file. One entry more than wanted is asked for: if the
+ * file has it, the shapes differ, and a large file need not be read in full to see that. */
 static sgm_status tensor_load(const char *path, const sgm_tensor *like, sgm_tensor **made)
 {
     const sgm_shape *shape = sgm_tensor_shape(like);
@@ -116,14 +125,16 @@ static sgm_status tensor_load(const char *path, const sgm_tensor *like, sgm_tens
 
 /* --- list: identifiers with their rows and, where that is asked for, their values --- */
 
-#define MAXIMUM_LEVELS 16
-#define MAXIMUM_SECONDS 0.002 /* that a training waits for a part of a long list */
+#define MAXIMUM_LEVELS 16     /* of registries below each other; what is deeper is not listed */
+#define MAXIMUM_SECONDS 0.002 /* the longest time that listing keeps the trainer's lock */
 
+/* A list in the making. While it takes a break the registry may change: an entry that goes meanwhile is
+ * missing, or listed although it is gone. */
 typedef struct listing {
     const sgm__control_request *command;
     json_t *entries;
-    bool values; /* what they are, and which tags their registry has */
-    bool locked; /* the trainer, since: */
+    bool values; /* list also values, and the tags of each entry's registry */
+    bool locked; /* this thread has the trainer's lock, since: */
     double since;
 } listing;
 
@@ -144,7 +155,7 @@ static void unlock(listing *l)
     l->locked = false;
 }
 
-/* Between two entries. */
+/* Between two entries: gives the lock to the training for a moment when it was held for MAXIMUM_SECONDS. */
 static sgm_status let_train(listing *l)
 {
     if (sgm__now() - l->since < MAXIMUM_SECONDS)
@@ -155,13 +166,15 @@ static sgm_status let_train(listing *l)
 
 /* --- entries --- */
 
-/* Only what can be read from a text, or a file, may be set from here. */
+/* Only values that can be read from a text, or a file, may be set from here: booleans, numbers, texts and
+ * tensors, but no registries. */
 static bool is_settable(sgm_kind kind, const sgm_option *option)
 {
     return (option == NULL || !option->read_only) && kind >= SGM_KIND_BOOLEAN && kind <= SGM_KIND_TENSOR;
 }
 
-/* A default of 0 often stands for another one that depends on something else. */
+/* The default of an option, a new reference; NULL: none is shown. A numeric default of 0 is not: it often
+ * stands for another value that depends on something else. */
 static json_t *default_of(const sgm_option *option)
 {
     if (option->kind == SGM_KIND_BOOLEAN)
@@ -175,6 +188,7 @@ static json_t *default_of(const sgm_option *option)
                : NULL;
 }
 
+/* Adds what the option's row says: unit, bounds, choices, documentation. */
 static void add_row(json_t *item, const sgm_option *option, bool settable)
 {
     if (option->unit != NULL)
@@ -197,7 +211,9 @@ static void add_row(json_t *item, const sgm_option *option, bool settable)
         json_object_set_new(item, "default", default_value);
 }
 
-/* Tensors are not read: that would copy all parameters, and have gradients kept from now on. */
+/* Adds the present value. Of tensors only the type is told: reading them would copy all parameters, and
+ * would have gradients and updates kept by every step from now on (src/show/trainer_states.c). An entry
+ * that cannot be read just now gets an empty text. */
 static void add_value(listing *l, json_t *item, const char *identifier, sgm_registry *registry,
                       const char *name, sgm_kind kind)
 {
@@ -232,6 +248,7 @@ static sgm_status add_tags(json_t *item, sgm_registry *registry)
     return SGM_OK;
 }
 
+/* Adds one entry to the list; `kind` is that of its row, or of its value. */
 static sgm_status add_entry(listing *l, sgm_registry *registry, const char *name, const char *identifier,
                             sgm_kind kind)
 {
@@ -255,7 +272,8 @@ static sgm_status add_entry(listing *l, sgm_registry *registry, const char *name
 
 static sgm_status list_below(listing *l, sgm_registry *registry, const char *prefix, int level);
 
-/* An entry with a row says its kind; another one is got to see whether it is a registry. */
+/* Lists an entry, or what is below it. An entry with a row says its kind; one without is read to see
+ * whether it is a registry. */
 static sgm_status list_entry(listing *l, sgm_registry *registry, const char *name, const char *prefix,
                              int level)
 {
@@ -275,6 +293,7 @@ static sgm_status list_entry(listing *l, sgm_registry *registry, const char *nam
     return status;
 }
 
+/* Lists all entries of a registry whose identifier is `prefix`, and those below. */
 static sgm_status list_below(listing *l, sgm_registry *registry, const char *prefix, int level)
 {
     char **names;
@@ -289,7 +308,8 @@ static sgm_status list_below(listing *l, sgm_registry *registry, const char *pre
     return status;
 }
 
-/* The registry that has an entry, retained, and the entry's name in it. */
+/* Gives the registry that has an entry, retained, and the entry's name in it, which points into
+ * `identifier`. *parent NULL: there is no such registry. */
 static sgm_status parent_of(sgm_registry *root, const char *identifier, sgm_registry **parent,
                             const char **name)
 {
@@ -311,7 +331,8 @@ static sgm_status parent_of(sgm_registry *root, const char *identifier, sgm_regi
     return status;
 }
 
-/* The row of an entry, by its identifier; NULL: it has none. */
+/* The row of an entry; NULL: it has none. The row outlives the reference to its registry, as the trainer
+ * keeps it. */
 static const sgm_option *row_of(sgm_registry *root, const char *identifier)
 {
     sgm_registry *parent;
@@ -323,7 +344,8 @@ static const sgm_option *row_of(sgm_registry *root, const char *identifier)
     return option;
 }
 
-/* A match that is no registry is listed as its parent knows it. */
+/* Lists what is below a registry that matches; any other match is listed with its row, which its parent
+ * has. */
 static sgm_status list_match(listing *l, sgm_registry *root, const sgm_match *match)
 {
     if (match->content.kind == SGM_KIND_REGISTRY)
@@ -337,7 +359,8 @@ static sgm_status list_match(listing *l, sgm_registry *root, const sgm_match *ma
     return status;
 }
 
-/* All that match; none is an error, which names the nearest. */
+/* All entries that match. No match is an error, which names the nearest entries; one that has come into
+ * being since gives no matches and no error. */
 static sgm_status find(const sgm__control_request *c, const char *identifier, sgm_matches *matches)
 {
     sgm_registry *root = sgm__registry_of(c->call->trainer);
@@ -354,7 +377,7 @@ static sgm_status find(const sgm__control_request *c, const char *identifier, sg
     return SGM_OK;
 }
 
-/* All of the tree, or what an identifier matches. */
+/* The whole registry, or what an identifier matches. */
 static sgm_status list_all(listing *l, const char *identifier)
 {
     sgm_registry *root = sgm__registry_of(l->command->call->trainer);
@@ -369,6 +392,7 @@ static sgm_status list_all(listing *l, const char *identifier)
     return status;
 }
 
+/* Entries that were listed before an error stay in the answer, which sgm__control_answer then clears. */
 sgm_status sgm__control_list(sgm__control_request *c)
 {
     const char *values = sgm__control_field(c, "values");
@@ -386,7 +410,7 @@ sgm_status sgm__control_list(sgm__control_request *c)
 
 /* --- get and set --- */
 
-/* For get with a file: the tensor of a single match. */
+/* Writes the one tensor that matches to the file that the request names. */
 static sgm_status save_tensor(const sgm__control_request *c, const sgm_matches *matches)
 {
     const char *file = sgm__control_field(c, "file");
@@ -398,7 +422,7 @@ static sgm_status save_tensor(const sgm__control_request *c, const sgm_matches *
     return sgm_npy_save(file, matches->items[0].content.as.tensor);
 }
 
-/* What is there now. */
+/* Adds identifier, kind, value and text of each match to the answer. */
 static sgm_status add_values(sgm__control_request *c, const sgm_matches *matches)
 {
     json_t *list = json_array();
@@ -407,6 +431,7 @@ static sgm_status add_values(sgm__control_request *c, const sgm_matches *matches
     return json_object_set_new(c->answer, "values", list) == 0 ? SGM_OK : sgm__fail_memory(64);
 }
 
+/* A tensor's elements are in its text if there are few of them; "file" gets all. */
 sgm_status sgm__control_get(sgm__control_request *c)
 {
     sgm_matches matches = {0};
@@ -418,7 +443,8 @@ sgm_status sgm__control_get(sgm__control_request *c)
     return status;
 }
 
-/* The text is read as the first match's kind; a match of another kind is the registry's to refuse. */
+/* Reads the field "value" as the kind of the first match. If other matches have other kinds, the registry
+ * refuses to set them. */
 static sgm_status parse_value(const sgm__control_request *c, sgm_content *content)
 {
     const char *identifier = sgm__control_field(c, "identifier");
@@ -434,6 +460,7 @@ static sgm_status parse_value(const sgm__control_request *c, sgm_content *conten
     return status;
 }
 
+/* Sets all matches, none of which is a tensor, to one value. */
 static sgm_status set_plain(sgm__control_request *c)
 {
     sgm_content content = {0};
@@ -447,7 +474,8 @@ static sgm_status set_plain(sgm__control_request *c)
     return status;
 }
 
-/* Puts the new values in the place of the old ones. */
+/* Replaces the tensor of each match by one that is read from the request: each is given the shape and type
+ * that its own entry has. */
 static sgm_status read_tensors(const sgm__control_request *c, sgm_matches *matches)
 {
     const char *file = sgm__control_field(c, "file"), *text = sgm__control_field(c, "value");
@@ -466,7 +494,8 @@ static sgm_status read_tensors(const sgm__control_request *c, sgm_matches *match
     return SGM_OK;
 }
 
-/* All are read before the first is set. */
+/* All tensors are read before the first is set, so a text or file that fits only some of them changes
+ * nothing. */
 static sgm_status set_tensors(const sgm__control_request *c, sgm_matches *matches)
 {
     SGM_TRY(read_tensors(c, matches));
@@ -476,7 +505,7 @@ static sgm_status set_tensors(const sgm__control_request *c, sgm_matches *matche
     return SGM_OK;
 }
 
-/* The values as they are now, and from when on they count. */
+/* Answers with the values as they are after the set, and with when each takes effect. */
 static sgm_status answer_set(sgm__control_request *c)
 {
     sgm_registry *root = sgm__registry_of(c->call->trainer);
@@ -495,6 +524,8 @@ static sgm_status answer_set(sgm__control_request *c)
     return status;
 }
 
+/* With the trainer's lock. `changed_by` names the asker to the journal for the time of the set, and
+ * changes between sgm__changes_begin and sgm__changes_end are one change for undo. */
 sgm_status sgm__control_set(sgm__control_request *c)
 {
     sgm_trainer *trainer = c->call->trainer;
