@@ -68,10 +68,10 @@ sgm_trainer *sgm__trainer_create_replica(sgm_trainer *owner, const sgm__trainer_
 }
 
 /* The order matters. Hooks go first, as background hooks may still be computing on threads of their own, with
- * the registry and the trainer's parts; then the strategy with its replicas, whose registries are entries of
- * the trainer's; then the registry, whose entries are bound to the data and settings that follow. A replica's
- * network, optimiser and patterns belong to its owner: parallel/operator.c sets them to NULL before it calls
- * this. */
+ * the registry and the trainer's parts; then the strategy with its replicas, whose sessions may read states
+ * in the memory of the trainer's; then the registry, whose entries are bound to the data and settings that
+ * follow. A replica's network, optimiser and patterns belong to its owner: parallel/operator.c sets them to
+ * NULL before it calls this. */
 void sgm__trainer_free(sgm_trainer *trainer)
 {
     if (trainer == NULL)

@@ -168,6 +168,7 @@ sgm_status sgm__ranks_publish(sgm_trainer *trainer, sgm_registry *registry)
     return status;
 }
 
+/* Readers hold the same lock, so they see all accounts of a run or none. */
 void sgm__ranks_forget_accounts(sgm__ranks *ranks)
 {
     pthread_mutex_lock(&ranks->lock);

@@ -130,6 +130,7 @@ sgm_status sgm__ranks_complete(const sgm_trainer *trainer)
     return knows ? SGM_OK : sgm__ranks_collect(ranks);
 }
 
+/* The owner answers with an empty header if no update has made the state yet. */
 sgm_status sgm__ranks_bring_slot(sgm__ranks *ranks, int32_t owner, const char *state, sgm_tensor **value)
 {
     slot_header none = {0};
@@ -165,6 +166,8 @@ sgm_status sgm__ranks_begin_anew(const sgm_trainer *trainer)
     return sgm__ranks_know_others(ranks, true);
 }
 
+/* The other ranks load nothing themselves: rank 0 sends them the states at the beginning of the next run or
+ * in the meeting behind a restore. */
 sgm_status sgm__ranks_loaded(const sgm_trainer *trainer, const sgm_bundle *bundle, const bool *taken)
 {
     sgm__ranks *ranks = sgm__trainer_ranks(trainer);
@@ -186,6 +189,7 @@ bool sgm__ranks_have(const sgm_trainer *trainer, const char *state)
     return owner < 0 || owner == ranks->rank;
 }
 
+/* Rank 0, in a meeting: collects the states of all ranks. */
 static sgm_status ask_all(sgm__ranks *ranks)
 {
     SGM_TRY(ask(ranks, NULL));
