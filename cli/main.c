@@ -20,7 +20,7 @@ static const subcommand commands[] = {
     {"ctl", "watch and steer a training that runs", ctl_run},
     {"monitor", "show the runs of a folder in the browser, and compare them", monitor_run},
     {"eval", "measure a trained network on data", eval_run},
-    {"predict", "ask a trained network", predict_run},
+    {"predict", "predict with a trained network", predict_run},
     {"export", "write a trained network for other programs", export_run},
     {"serve", "serve predictions of a trained network over HTTP", serve_run},
     {"generate", "generate text, token by token", generate_run},

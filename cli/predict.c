@@ -1,10 +1,10 @@
 /* `sigma predict`: predictions of a checkpoint, one line for each example.
  *
  * Examples come from a dataset (--data), from a file of arrays or a table, or from the standard input.
- * They are read in chunks of CHUNK examples; each chunk is brought to the shape of the network's input,
- * asked (src/infer/signature.c), and printed at once, so that memory does not grow with the file. How a
- * prediction is printed follows from the signature: the class and its probability, the class of each step,
- * labels (cost ctc), or the numbers.
+ * They are read in chunks of CHUNK examples; each chunk is brought to the shape of the network's input, run
+ * through the network (src/infer/signature.c), and its predictions are printed at once, so that memory does
+ * not grow with the file. How a prediction is printed follows from the signature: the class and its
+ * probability, the class of each step, labels (cost ctc), or the numbers.
  *
  * Numbers of a file go the way of the run's training data: texts of table columns become numbers, and
  * input_range is scaled to 0 to 1. Datasets have done that themselves. */
@@ -14,7 +14,7 @@
 #include <math.h>
 #include <stdio.h>
 
-/* Examples that are read and asked at once. */
+/* Examples that are read and predicted at once. */
 #define CHUNK 1000
 /* Standard input of at most so many bytes is read whole before the table is parsed. */
 #define MAX_STANDARD_INPUT ((size_t)1 << 30)
@@ -22,7 +22,8 @@
 static const char usage_text[] =
     "Usage: sigma predict CHECKPOINT|FOLDER (--data NAME [--count N] | FILE.npy | FILE.csv | -)\n"
     "                     [--lengths FILE] [--separator C] [--json]\n\n"
-    "Asks a trained network. Prints a line for each example: the class (from 0) and its probability where\n"
+    "Predicts with a trained network. Prints a line for each example: the class (from 0) and its probability "
+    "where\n"
     "the network tells classes apart (of sequences the class of each step), the labels that\n"
     "the steps say where it has the cost ctc (the likeliest of each step, without repetitions and blanks),\n"
     "the numbers of its output elsewhere. Numbers of a file are scaled by input_range where the training\n"
@@ -156,7 +157,7 @@ static bool is_done(const prediction *p)
     return p->limit >= 0 && p->done >= p->limit;
 }
 
-/* Prints predictions (examples, ...) up to the limit, and frees them. `outputs` NULL: asking failed, and
+/* Prints predictions (examples, ...) up to the limit, and frees them. `outputs` NULL: predicting failed, and
  * the error is passed on. `lengths` has one entry for each example, or is NULL. */
 static sgm_status print_outputs(prediction *p, sgm_tensor *outputs, const double *lengths)
 {
@@ -201,7 +202,7 @@ static sgm_status lengths_of_file(const prediction *p, int64_t examples, const d
     return SGM_OK;
 }
 
-/* Asks about `values` (examples, anything with the right number of elements): reshapes them to the
+/* Predicts for `values` (examples, anything with the right number of elements): reshapes them to the
  * network's input, leaves out what is beyond the limit, and prints. `lengths` NULL: those of --lengths, if
  * it was given. Numbers beyond float32 are refused, as training refuses them. */
 static sgm_status predict_chunk(prediction *p, sgm_tensor *values, const double *lengths)
@@ -220,7 +221,7 @@ static sgm_status predict_chunk(prediction *p, sgm_tensor *values, const double 
                         sgm_shape_text(&example, got, sizeof got));
     }
     SGM_TRY(sgm__tensor_fits_float32(values, p->done));
-    /* What is beyond --count is cut off before the network is asked. */
+    /* What is beyond --count is cut off before the network runs. */
     if (p->limit >= 0 && examples > p->limit - p->done)
         examples = p->limit - p->done;
     shape.dims[0] = given->dims[0];
@@ -292,7 +293,7 @@ static void find_table(prediction *p)
     p->scales = saved_range(&p->s, &p->minimum, &p->maximum);
 }
 
-/* Scales numbers of a file, (x - minimum) / (maximum - minimum), in float64, then asks. */
+/* Scales numbers of a file, (x - minimum) / (maximum - minimum), in float64, then predicts. */
 static sgm_status predict_values(prediction *p, sgm_tensor *values)
 {
     if (!p->scales)
@@ -336,12 +337,12 @@ static sgm_status fail_cell(const prediction *p, const sgm_examples *rows, int64
 static sgm_status read_rows(const prediction *p, const sgm_examples *rows, int64_t first, sgm_tensor **values)
 {
     if (rows->columns != p->elements)
-        return sgm_fail(SGM_ERROR_SHAPE,
-                        "line %lld: expected %lld numbers, as the network's input, got %d: %s",
-                        line_of(rows, first), (long long)p->elements, rows->columns,
-                        rows->columns > p->elements
-                            ? "leave other columns out; --data training asks about the data of the run itself"
-                            : "--separator says what stands between them");
+        return sgm_fail(
+            SGM_ERROR_SHAPE, "line %lld: expected %lld numbers, as the network's input, got %d: %s",
+            line_of(rows, first), (long long)p->elements, rows->columns,
+            rows->columns > p->elements
+                ? "leave other columns out; --data training predicts for the data of the run itself"
+                : "--separator says what stands between them");
     sgm_shape shape = sgm_shape_of(rows->count - first, p->elements);
     sgm_tensor *table = sgm_tensor_create(SGM_FLOAT64, &shape);
     if (table == NULL)
@@ -384,7 +385,7 @@ static sgm_status predict_rows(prediction *p, const sgm_examples *rows, int64_t 
     return status;
 }
 
-/* Reads and asks chunk by chunk. The first chunk may begin with a heading; a file without any example is
+/* Reads and predicts chunk by chunk. The first chunk may begin with a heading; a file without any example is
  * an error. */
 static sgm_status predict_reader(prediction *p, sgm_reader *reader)
 {
@@ -483,7 +484,7 @@ static sgm_status read_lengths(prediction *p, const char *path)
 static sgm_status predict_file(prediction *p, const char *path, const char *lengths, char separator)
 {
     if (sgm__signature_check_one(&p->signature) != SGM_OK)
-        return sgm__fail_within("%s (--data NAME asks about data with all of them)", path);
+        return sgm__fail_within("%s (--data NAME takes data with all of them)", path);
     find_table(p);
     if (lengths != NULL)
         SGM_TRY(read_lengths(p, lengths));

@@ -1,4 +1,4 @@
-/* `sigma serve`: a trained network answers over HTTP.
+/* `sigma serve`: predictions of a trained network over HTTP.
  *
  * The server is src/monitors/serve, with the rules of safety of the monitors' HTTP server (this machine
  * only, a token). This file opens the checkpoint, passes on what the run's configuration says about inputs
@@ -19,7 +19,7 @@ static const char usage_text[] =
     "An example is a list of numbers, or of lists, of the network's input. Numbers are scaled by "
     "input_range\n"
     "where the training data of the run were. It prints an address for one click, and a line for curl: both\n"
-    "have the token without which nobody gets an answer.\n\n"
+    "have the token without which every request is refused.\n\n"
     "  --port PORT        another one than the first free one from 8080 on\n"
     "  --token-file FILE  the token is the first line of a file (16 or more of A-Z a-z 0-9 - _); else a new\n"
     "                     one each time\n\n"
@@ -95,7 +95,7 @@ static int serve(const char *checkpoint, int port, const char *token)
                                   .classes = class_names(&s, &dataset),
                                   .port = port,
                                   .token = token};
-    /* Questions have numbers as the run's files had them, and the server scales them. */
+    /* Requests have numbers as the run's files had them, and the server scales them. */
     options.scales = saved_range(&s, &options.minimum, &options.maximum);
     int code = serve_until_signal(&options);
     sgm_dataset_free(dataset);

@@ -1,9 +1,9 @@
-/* What a network takes and gives, for whoever asks it with examples of their own: sigma predict, sigma serve,
+/* What a network takes and gives, for whoever predicts for examples of their own: sigma predict, sigma serve,
  * the page.
  *
- * A question is examples of one input, and for networks of sequences of different lengths the number of steps
- * of each example, which is fed as a second field. Predictions of a network with a ctc cost are decoded to
- * labels. */
+ * The input is the examples of one field, and for networks of sequences of different lengths the number of
+ * steps of each example, which is fed as a second field. Predictions of a network with a ctc cost are decoded
+ * to labels. */
 #include "infer/signature.h"
 
 #include <stdio.h>
@@ -48,7 +48,7 @@ sgm_status sgm__signature_find(const sgm_network *network, const sgm_graph *grap
     }
     if (signature->inputs == 0 || recording->output_count == 0)
         return sgm_fail(SGM_ERROR_UNSUPPORTED,
-                        "a network with inputs and an output can be asked; this one has %zu and %zu",
+                        "predicting takes a network with inputs and an output; this one has %zu and %zu",
                         signature->inputs, recording->output_count);
     signature->output = example_of(graph, recording->outputs[0].value);
     return SGM_OK;
@@ -58,8 +58,8 @@ sgm_status sgm__signature_check_one(const sgm__signature *signature)
 {
     return signature->inputs == 1
                ? SGM_OK
-               : sgm_fail(SGM_ERROR_UNSUPPORTED,
-                          "a question is the examples of one input; this network has %zu", signature->inputs);
+               : sgm_fail(SGM_ERROR_UNSUPPORTED, "examples of one input were expected; this network has %zu",
+                          signature->inputs);
 }
 
 /* Checked here because a network need not look at the lengths, while its predictions are cut by them anyway.

@@ -1,5 +1,5 @@
-/* Asking a trained network, for the command and for servers: what it wants of a question, and what it
- * predictions. Internal. */
+/* Predicting with a trained network, for the command and for servers: what it takes as input, and what its
+ * predictions are. Internal. */
 #ifndef SGM_INFER_SIGNATURE_H
 #define SGM_INFER_SIGNATURE_H
 
@@ -17,7 +17,7 @@ typedef struct sgm__signature {
 /* Of a network that was recorded for one example, with its costs. */
 sgm_status sgm__signature_find(const sgm_network *network, const sgm_graph *graph,
                                const sgm_recording *recording, sgm__signature *signature);
-/* Fails if a question is more than the examples of one input, and perhaps their lengths. */
+/* Fails if the network takes more than the examples of one input, and perhaps their lengths. */
 sgm_status sgm__signature_check_one(const sgm__signature *signature);
 /* The first output for examples (count, ...); lengths (count) or NULL: all steps count. A new tensor. */
 sgm_tensor *sgm__signature_predict(const sgm__signature *signature, sgm_trainer *trainer,

@@ -355,20 +355,20 @@ printf '1,1,2,3,1,2\n2,0,0,1,2,0\n' >steps.csv
 run 0 train steps.yaml epochs=1 --folder steps
 run 0 predict steps --data training
 same "lines of labels" "$(wc -l <out)" 2
-printf '1,1,2\n2,0,0\n' >asked.csv
+printf '1,1,2\n2,0,0\n' >given.csv
 printf '3\n1\n' >lengths.csv
 cp out expected
-run 0 predict steps asked.csv --lengths lengths.csv
+run 0 predict steps given.csv --lengths lengths.csv
 same "labels of a file" "$(cat out)" "$(cat expected)"
-run 0 predict steps asked.csv --lengths lengths.csv --json
+run 0 predict steps given.csv --lengths lengths.csv --json
 has out '"labels": \['
 printf '3\n' >lengths.csv
-run 1 predict steps asked.csv --lengths lengths.csv
+run 1 predict steps given.csv --lengths lengths.csv
 has err 'there are 1 lengths, and more examples'
 printf '3\n1.5\n' >lengths.csv
-run 1 predict steps asked.csv --lengths lengths.csv
+run 1 predict steps given.csv --lengths lengths.csv
 has err "'steps' at \[1\]: expected a whole number from 0 to 3, got 1.5"
-run 1 predict run asked.csv --lengths lengths.csv
+run 1 predict run given.csv --lengths lengths.csv
 has err "the network's input has no lengths"
 printf 'a,b,c,d\n0.5,0.5,0.5,0.5\n0.1,0.2,0.3,0.4\n' >table.csv
 run 0 predict run table.csv --json
@@ -391,7 +391,7 @@ run 1 predict run heading.csv
 has err 'there are no examples behind the heading'
 printf '1,2,3,4,setosa\n' >wide.csv
 run 1 predict run wide.csv
-has err 'leave other columns out; --data training asks'
+has err 'leave other columns out; --data training predicts'
 run 1 eval wide.csv
 has err 'a checkpoint or the folder of a run is expected here'
 printf '1,2,3,nan\n' >nan.csv
@@ -464,22 +464,22 @@ run 0 data apples.yaml --count 3
 has out 'inputs: 1 1$'
 has out 'inputs: 0 1$'
 has out 'inputs: 2 0$'
-printf 'colour,size\nred,3\nblue,3\nlight green,NA\nlight green,\n' >asked.csv
-run 0 predict apples asked.csv
-same "texts of a question are those of the training" "$(cut -d ' ' -f 1 out | tr '\n' ' ')" "1 0 1 1 "
+printf 'colour,size\nred,3\nblue,3\nlight green,NA\nlight green,\n' >given.csv
+run 0 predict apples given.csv
+same "texts of the inputs are those of the training" "$(cut -d ' ' -f 1 out | tr '\n' ' ')" "1 0 1 1 "
 network='n = input(1); c = input(1, name=colour) + embedding(3, 2) + flatten; concatenate(n, c) + dense(8, tanh) + dense(2)'
 run 0 train apples.yaml --folder kinds --quiet "network=$network + softmax_cross_entropy" \
     'data.training.fields={inputs: 1, colour: 0, targets: 2}'
 run 0 predict kinds --data training --count 3
-same "a network of two fields is asked about data" "$(cut -d ' ' -f 1 out | tr '\n' ' ')" "1 0 1 "
+same "a network of two fields predicts for data" "$(cut -d ' ' -f 1 out | tr '\n' ' ')" "1 0 1 "
 run 0 predict kinds --data training
 same "all examples of it" "$(wc -l <out)" 24
-run 1 predict kinds asked.csv
-has err 'asked.csv \(--data NAME asks about data with all of them\): a question is the examples of one input; this network has 2'
+run 1 predict kinds given.csv
+has err 'given.csv \(--data NAME takes data with all of them\): examples of one input were expected; this network has 2'
 run 1 serve kinds
-has err 'a question is the examples of one input; this network has 2'
-printf 'green,3\n' >asked.csv
-run 1 predict apples asked.csv
+has err 'examples of one input were expected; this network has 2'
+printf 'green,3\n' >given.csv
+run 1 predict apples given.csv
 has err "line 1, column 0 \(from 0\): expected one of blue, red, light green, got 'green'"
 run 1 train apples.yaml --folder other 'data.training.texts={0: blue}'
 has err '"red" is none of the 1 texts that are mapped \(keys for such a table: skip_rows, classes, class_names, texts'

@@ -1,5 +1,5 @@
 #!/bin/bash
-# sigma serve: a trained network, asked as a program asks.
+# sigma serve: predictions of a trained network, by the requests that a program sends.
 # shellcheck source=tests/cli/check.sh
 . "$SIGMA_SOURCE_DIR/tests/cli/check.sh"
 
@@ -41,10 +41,10 @@ eval "${line/0,0,0,0/0.1} -s" >out 2>err
 has out 'expected the shape \(4,\)'
 eval "${line/0,0,0,0/0,0,1e39,0} -s" >out 2>err
 has out "example 0 of 'input', number 2 \(from 0\): 1e\+39 is too large for float32"
-has serve.err 'debug serve: answered 1 example in'
+has serve.err 'debug serve: predicted 1 example in'
 has serve.err 'debug serve: refused: example 0'
 [ "$(curl -s -o /dev/null -w '%{http_code}' "$address/api/model")" = 401 ]
-verdict "without the token there is no answer" $?
+verdict "without the token there is no prediction" $?
 
 kill -INT "$process"
 wait "$process"

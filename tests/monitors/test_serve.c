@@ -1,4 +1,4 @@
-/* A network that answers over HTTP: questions, mistakes, many at once, and who may ask. */
+/* A network that predicts over HTTP: inputs, mistakes, many at once, and who may use it. */
 #include "http_client.h"
 #include "monitors/serve/serve.h"
 #include <sigma/sigma.h>

@@ -1,4 +1,4 @@
-/* The page of a network that answers, in a browser; it must log no error. */
+/* The page of a network that predicts, in a browser; it must log no error. */
 #include "browser.h"
 #include "monitors/serve/serve.h"
 #include <sigma/sigma.h>
@@ -15,14 +15,15 @@ TEST(a_question_is_tried)
         sgm__serve_start(&(sgm__serve_options){.trainer = trainer, .network = network, .classes = classes});
     CHECK(serve != NULL);
     browser_go(&b, sgm__serve_url(serve));
-    browser_await(&b, "document.querySelector('#question')?.value === '{\"input\":[[[0,0],[0,0]]]}'");
+    browser_await(&b, "document.querySelector('#input')?.value === '{\"input\":[[[0,0],[0,0]]]}'");
     CHECK(browser_is(&b, "document.querySelector('tbody').textContent.includes('1-dense15')"));
     browser_click(&b, "#serve button");
     browser_await(&b, "/\"class\":\\[[01]\\],\"label\":\\[\"(left|right)\"\\]/.test("
-                      "document.querySelector('#answer').textContent)");
-    browser_do(&b, "document.querySelector('#question').value = '{\"input\": 1}'");
+                      "document.querySelector('#prediction').textContent)");
+    browser_do(&b, "document.querySelector('#input').value = '{\"input\": 1}'");
     browser_click(&b, "#serve button");
-    browser_await(&b, "document.querySelector('#answer.bad')?.textContent.includes('has the shape (2, 2)')");
+    browser_await(&b,
+                  "document.querySelector('#prediction.bad')?.textContent.includes('has the shape (2, 2)')");
     browser_close(&b);
     sgm__serve_stop(serve);
     sgm_env_free(env);

@@ -22,17 +22,17 @@ definePanel('draw', {
 function create(panel) {
     let image = null, names = null, values = null, cursor = null, wanted = false, busy = false;
     const canvas = h('canvas', { class: 'draw-canvas', tabindex: '0', role: 'img', 'aria-label': t('draw.canvas') });
-    const answers = h('ol', { class: 'draw-prediction', 'aria-live': 'polite', 'aria-label': t('draw.prediction') });
+    const ranking = h('ol', { class: 'draw-prediction', 'aria-live': 'polite', 'aria-label': t('draw.prediction') });
     const rows = Array.from({ length: shown }, () => {
         const name = h('b'), bar = h('span', { class: 'draw-bar' }), share = h('span', { class: 'dim' });
         return { element: h('li', {}, name, h('span', { class: 'draw-track' }, bar), share), name, bar, share };
     });
-    fill(answers, rows.map((row) => row.element));
+    fill(ranking, rows.map((row) => row.element));
     const clear = button(t('draw.clear'), () => { values?.fill(0); show(); });
     let centred = true;
     const choice = h('div', { class: 'draw-choice', title: t('draw.centreHint') },
-        toggle(t('draw.centre'), centred, (on) => { centred = on; ask(); }), h('span', { text: t('draw.centre') }));
-    panel.body.append(h('div', { class: 'draw' }, canvas, h('div', { class: 'draw-side' }, answers,
+        toggle(t('draw.centre'), centred, (on) => { centred = on; predict(); }), h('span', { text: t('draw.centre') }));
+    panel.body.append(h('div', { class: 'draw' }, canvas, h('div', { class: 'draw-side' }, ranking,
         h('p', { class: 'dim draw-hint', text: t('draw.hint') }), choice, clear)));
 
     function show() {
@@ -43,11 +43,11 @@ function create(panel) {
             context.fillStyle = 'rgb(44 196 171 / .55)';
             context.fillRect(cursor.column, cursor.row, 1, 1);
         }
-        ask();
+        predict();
     }
 
-    /* One question at a time, and the newest picture is always asked about. */
-    async function ask() {
+    /* One prediction at a time, and always one for the newest picture. */
+    async function predict() {
         wanted = true;
         if (busy || !values) return;
         busy = true;
@@ -55,8 +55,8 @@ function create(panel) {
             wanted = false;
             try {
                 const inputs = centred && !choice.hidden ? centre(values, image) : values;
-                const answer = await post('predict', { trainer: panel.trainer(), inputs: Array.from(inputs) });
-                tell(answer);
+                const response = await post('predict', { trainer: panel.trainer(), inputs: Array.from(inputs) });
+                tell(response);
                 panel.clearError();
             } catch (error) {
                 panel.fail(error, show);
@@ -66,9 +66,9 @@ function create(panel) {
         busy = false;
     }
 
-    function tell(answer) {
-        const ranks = answer.ranked?.[0] ?? [];
-        panel.setNote(t('draw.iteration', { n: integer(answer.iteration) }));
+    function tell(response) {
+        const ranks = response.ranked?.[0] ?? [];
+        panel.setNote(t('draw.iteration', { n: integer(response.iteration) }));
         rows.forEach((row, i) => {
             row.element.hidden = i >= ranks.length;
             if (i >= ranks.length) return;
@@ -158,6 +158,6 @@ function create(panel) {
     panel.on('trainer', reload);
     panel.on('reconnected', reload);
     panel.on('theme', show);
-    panel.every(500, () => { if (state.trainers.get(panel.trainer())?.state === 'running') ask(); });
+    panel.every(500, () => { if (state.trainers.get(panel.trainer())?.state === 'running') predict(); });
     reload();
 }

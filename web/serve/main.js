@@ -1,4 +1,4 @@
-/* A page over one network: what it is, and a question to try. */
+/* A page over one network: what it is, and an input to try. */
 import { get, post } from '../api.js';
 import { button, fill, h, setText } from '../elements.js';
 import { integer } from '../format.js';
@@ -21,24 +21,24 @@ function layerTable(layers) {
 }
 
 function show(model) {
-    const question = h('textarea', { id: 'question', spellcheck: 'false', 'aria-label': t('serve.input'),
+    const input = h('textarea', { id: 'input', spellcheck: 'false', 'aria-label': t('serve.input'),
         value: JSON.stringify({ input: [zeros(model.input)] }) });
-    const answer = h('pre', { id: 'answer', role: 'status' });
-    const ask = async () => {
+    const prediction = h('pre', { id: 'prediction', role: 'status' });
+    const predict = async () => {
         try {
-            const made = await post('predict', JSON.parse(question.value));
-            answer.classList.remove('bad');
-            setText(answer, JSON.stringify(made));
+            const made = await post('predict', JSON.parse(input.value));
+            prediction.classList.remove('bad');
+            setText(prediction, JSON.stringify(made));
         } catch (error) {
-            answer.classList.add('bad');
-            setText(answer, error.message);
+            prediction.classList.add('bad');
+            setText(prediction, error.message);
         }
     };
     const shape = (dims) => `(${dims.join(', ')})`;
     fill(root, h('h1', { text: t('serve.title') }), h('p', { text: model.network }),
         h('p', { text: t('serve.shapes', { input: shape(model.input), output: shape(model.output),
             n: integer(model.maximum_examples) }) }),
-        layerTable(model.layers), question, button(t('serve.predict'), ask), answer,
+        layerTable(model.layers), input, button(t('serve.predict'), predict), prediction,
         h('p', { text: t('serve.curl') }),
         h('pre', { text: `curl -H 'Authorization: Bearer TOKEN' -H 'Content-Type: application/json' \\\n`
             + `    -d '{"input": [EXAMPLE, ...]}' ${location.origin}/api/predict` }));

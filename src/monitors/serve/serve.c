@@ -1,10 +1,10 @@
-/* GET /api/model, POST /api/predict, and the page serve.html that says how to ask.
+/* GET /api/model, POST /api/predict, and the page serve.html that says how to use them.
  *
- * A question goes: JSON of the body -> numbers of all examples (read_examples, read_lengths) -> prediction
- * (infer/signature.c) -> JSON (write_answer). Both routes run on lanes of the server
+ * A request goes: JSON of the body -> numbers of all examples (read_examples, read_lengths) -> prediction
+ * (infer/signature.c) -> JSON (write_predictions). Both routes run on lanes of the server
  * (monitors/http/lanes.c): `predict` on one thread, `tell` on the other, which only copies a text that was
  * made at the start. So nothing here needs a lock: after the start, sgm__serve is read only. Output of
- * numbers is written directly as text, not through jansson, since an answer may have millions of them. */
+ * numbers is written directly as text, not through jansson, since a response may have millions of them. */
 #include "monitors/serve/serve.h"
 #include "control/control_answer.h"
 #include "infer/signature.h"
@@ -14,10 +14,10 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Limit of a question's JSON in bytes. */
+/* Limit of a request's JSON in bytes. */
 #define LONGEST_BODY ((size_t)4 << 20)
 
-/* All that a question needs; constant after the start. */
+/* All that a request needs; constant after the start. */
 struct sgm__serve {
     sgm_trainer *trainer;
     char **classes; /* NULL behind the last; NULL: no names */
@@ -27,7 +27,7 @@ struct sgm__serve {
     sgm__signature signature;
     int64_t elements; /* numbers of one example of the input */
     bool wide;        /* outputs are float64 and are written with all of their digits */
-    char *about_text; /* the answer to /api/model, from jansson */
+    char *about_text; /* the response of /api/model, from jansson */
     size_t about_length;
     sgm__http *http;
 };
@@ -68,7 +68,7 @@ static json_t *classes_json(const sgm__serve *serve)
     return classes;
 }
 
-/* Makes about_text, the answer to /api/model. A part that is NULL, for want of memory, makes `about` NULL. */
+/* Makes about_text, the response of /api/model. A part that is NULL for want of memory makes `about` NULL. */
 static sgm_status describe(sgm__serve *serve, const sgm__serve_options *options,
                            const sgm_recording *recording)
 {
@@ -93,7 +93,7 @@ static sgm_status describe(sgm__serve *serve, const sgm__serve_options *options,
     return serve->about_text != NULL ? SGM_OK : sgm__fail_memory(1);
 }
 
-/* --- questions --- */
+/* --- requests --- */
 
 /* An error that says which shape an example must have; `what` names the mistake. */
 static sgm_status wrong_shape(const sgm__serve *serve, int64_t example, const char *what)
@@ -156,7 +156,7 @@ static int64_t rounded(int64_t examples)
     return room;
 }
 
-/* Makes the input tensor (rounded(*count), ...). Rows beyond the *count examples of the question repeat
+/* Makes the input tensor (rounded(*count), ...). Rows beyond the *count examples of the request repeat
  * the first one, so that they cost nothing but time and cause no infinities. */
 static sgm_status read_examples(const sgm__serve *serve, const json_t *body, sgm_tensor **inputs,
                                 int64_t *count)
@@ -169,7 +169,7 @@ static sgm_status read_examples(const sgm__serve *serve, const json_t *body, sgm
         return sgm_fail(SGM_ERROR_ARGUMENT,
                         "expected {\"input\": [EXAMPLE, ...]}, where an example has the shape %s", shape);
     if (*count > SGM__SERVE_MAXIMUM_EXAMPLES)
-        return sgm_fail(SGM_ERROR_ARGUMENT, "'input' has %lld examples; at most %d are answered at once",
+        return sgm_fail(SGM_ERROR_ARGUMENT, "'input' has %lld examples; at most %d are predicted at once",
                         (long long)*count, SGM__SERVE_MAXIMUM_EXAMPLES);
     int64_t room = rounded(*count);
     sgm_shape batch = {.rank = serve->signature.example.rank + 1, .dims = {room}};
@@ -190,7 +190,7 @@ static sgm_status read_examples(const sgm__serve *serve, const json_t *body, sgm
 }
 
 /* Reads how many steps of each example count, as rounded(count) numbers that the caller frees; NULL: all
- * steps of all examples. Examples beyond the question have the length of the first. */
+ * steps of all examples. Examples beyond the request have the length of the first. */
 static sgm_status read_lengths(const sgm__serve *serve, const json_t *body, int64_t count, double **lengths)
 {
     const json_t *list = json_object_get(body, "lengths");
@@ -222,8 +222,8 @@ static sgm_status read_lengths(const sgm__serve *serve, const json_t *body, int6
 
 /* --- predictions --- */
 
-/* A question's results on their way to JSON. `numbers` has rounded(examples) rows, of which the first
- * `examples` were asked for. */
+/* The predictions of a request on their way to JSON. `numbers` has rounded(examples) rows, of which the first
+ * `examples` are those of the request. */
 typedef struct predictions {
     const sgm__serve *serve;
     const double *numbers, *lengths;
@@ -326,7 +326,7 @@ static void append_member(sgm__text *text, const char *name, json_t *value)
 }
 
 /* {"output": ..., "class" or "labels": ..., "label": names of these}. */
-static void append_answer(sgm__text *text, const predictions *a)
+static void append_predictions(sgm__text *text, const predictions *a)
 {
     const sgm__serve *serve = a->serve;
     const sgm_shape *output = &serve->signature.output;
@@ -344,19 +344,19 @@ static void append_answer(sgm__text *text, const predictions *a)
     sgm__text_append(text, "}");
 }
 
-static sgm_status write_answer(const predictions *a, sgm__http_answer *answer)
+static sgm_status write_predictions(const predictions *a, sgm__http_answer *answer)
 {
     sgm__text text = {0};
-    append_answer(&text, a);
+    append_predictions(&text, a);
     size_t length = text.length;
     answer->body = sgm__text_take(&text);
     answer->length = length;
-    return answer->body != NULL ? SGM_OK : sgm_fail(SGM_ERROR_MEMORY, "out of memory for an answer");
+    return answer->body != NULL ? SGM_OK : sgm_fail(SGM_ERROR_MEMORY, "out of memory for a response");
 }
 
-/* Predicts and writes the answer. Outputs are read as doubles whatever their type is. */
-static sgm_status ask(const sgm__serve *serve, sgm_tensor *inputs, const double *lengths, int64_t examples,
-                      sgm__http_answer *answer)
+/* Predicts and writes the response. Outputs are read as doubles whatever their type is. */
+static sgm_status predict_examples(const sgm__serve *serve, sgm_tensor *inputs, const double *lengths,
+                                   int64_t examples, sgm__http_answer *answer)
 {
     sgm_tensor *outputs = sgm__signature_predict(&serve->signature, serve->trainer, inputs, lengths),
                *labels = NULL;
@@ -369,7 +369,7 @@ static sgm_status ask(const sgm__serve *serve, sgm_tensor *inputs, const double 
         (labels = sgm__signature_labels(&serve->signature, outputs, lengths)) == NULL)
         status = sgm__last_failure();
     if (status == SGM_OK)
-        status = write_answer(&(predictions){serve, numbers, lengths, labels, examples}, answer);
+        status = write_predictions(&(predictions){serve, numbers, lengths, labels, examples}, answer);
     sgm__free(numbers);
     sgm_tensor_free(labels);
     sgm_tensor_free(outputs);
@@ -391,11 +391,11 @@ static sgm_status predict(void *user, const sgm__http_request *request, sgm__htt
     if (status == SGM_OK)
         status = read_lengths(serve, body, examples, &lengths);
     if (status == SGM_OK)
-        status = ask(serve, inputs, lengths, examples, answer);
+        status = predict_examples(serve, inputs, lengths, examples, answer);
     sgm_tensor_free(inputs);
     sgm__free(lengths);
     if (status == SGM_OK)
-        sgm_log_message(SGM_LOG_DEBUG, "serve", "answered %lld example%s in %.3f ms", (long long)examples,
+        sgm_log_message(SGM_LOG_DEBUG, "serve", "predicted %lld example%s in %.3f ms", (long long)examples,
                         examples == 1 ? "" : "s", 1000 * (sgm__now() - begun));
     else
         sgm_log_message(SGM_LOG_DEBUG, "serve", "refused: %s", sgm_last_error());
@@ -445,23 +445,23 @@ static sgm_status copy_classes(sgm__serve *serve, const char *const *classes)
     return serve->classes != NULL ? SGM_OK : SGM_ERROR_MEMORY;
 }
 
-/* Predicts for one example of zeros: compiles the program, and shows that the network can answer. */
+/* Predicts for one example of zeros: compiles the program, and shows that the network can predict. */
 static sgm_status try_once(const sgm__serve *serve)
 {
     sgm_shape batch = {.rank = serve->signature.example.rank + 1, .dims = {1}};
     memcpy(batch.dims + 1, serve->signature.example.dims,
            (size_t)serve->signature.example.rank * sizeof *batch.dims);
     sgm_tensor *zeros = sgm_tensor_create(SGM_FLOAT32, &batch);
-    sgm_tensor *answer =
+    sgm_tensor *prediction =
         zeros != NULL ? sgm__signature_predict(&serve->signature, serve->trainer, zeros, NULL) : NULL;
-    sgm_status status = answer != NULL ? SGM_OK : sgm__last_failure();
-    sgm_tensor_free(answer);
+    sgm_status status = prediction != NULL ? SGM_OK : sgm__last_failure();
+    sgm_tensor_free(prediction);
     sgm_tensor_free(zeros);
     return status;
 }
 
 /* Records the network for one example, with its costs, since these say whether it classifies. What the
- * answers need is taken from the recording; the graph is dropped. */
+ * predictions need is taken from the recording; the graph is dropped. */
 static sgm_status look_at_network(sgm__serve *serve, const sgm__serve_options *options)
 {
     sgm_recording_options recording_options = {.struct_size = sizeof recording_options,

@@ -1,16 +1,16 @@
 /* Serves the predictions of a trained network over HTTP, for the command `sigma serve` (cli/serve.c).
  *
- * Uses the server of monitors/http/, with its rules of access. Questions (POST /api/predict) are answered
+ * Uses the server of monitors/http/, with its rules of access. Predictions (POST /api/predict) are made
  * one after the other, on one thread, with all threads of the trainer's handler; the description of the
- * network (GET /api/model) is answered beside that. A program is compiled for 1, 2, 4, ... examples, and
- * questions are filled up to the next of these, so there are few programs whatever sizes come. Internal. */
+ * network (GET /api/model) is told beside that. A program is compiled for 1, 2, 4, ... examples, and
+ * requests are filled up to the next of these, so there are few programs whatever sizes come. Internal. */
 #ifndef SGM_MONITORS_SERVE_SERVE_H
 #define SGM_MONITORS_SERVE_SERVE_H
 
 #include "base/base.h"
 #include <sigma/training.h>
 
-#define SGM__SERVE_MAXIMUM_EXAMPLES 512 /* in one question */
+#define SGM__SERVE_MAXIMUM_EXAMPLES 512 /* in one request */
 
 typedef struct sgm__serve sgm__serve;
 
@@ -19,7 +19,7 @@ typedef struct sgm__serve_options {
     sgm_trainer *trainer; /* must exist, and must not be trained, until sgm__serve_stop */
     const char *network;  /* its notation */
     sgm_dtype precision;  /* of the trainer's environment, for the description */
-    /* Names of the classes, NULL behind the last; NULL: answers have numbers only. */
+    /* Names of the classes, NULL behind the last; NULL: responses have numbers only. */
     const char *const *classes;
     /* Inputs are mapped from minimum..maximum to 0..1 before they reach the network, as in its training. */
     bool scales;
@@ -28,10 +28,10 @@ typedef struct sgm__serve_options {
     const char *token; /* NULL: a random one */
     double hurry;      /* for tests, as in sgm__http_options */
 } sgm__serve_options;
-/* Predicts once, so that a network that cannot answer is reported at the start. NULL: failed, with an
+/* Predicts once, so that a network that cannot predict is reported at the start. NULL: failed, with an
  * error. */
 sgm__serve *sgm__serve_start(const sgm__serve_options *options);
-/* The address of a page that explains how to ask; it contains the token. */
+/* The address of a page that explains how to predict; it contains the token. */
 const char *sgm__serve_url(const sgm__serve *serve);
 int sgm__serve_port(const sgm__serve *serve);
 /* How many numbers one example of the input has. */
