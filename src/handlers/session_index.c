@@ -99,21 +99,24 @@ static sgm_status fail_at(const sgm_program *program, const struct sgm__index_ru
     return sgm__fail_example(array->shape.rank > 0 ? at / (count / array->shape.dims[0]) : 0);
 }
 
-/* Inputs of the usual types are first looked at by the fast loops, as nearly always nothing is wrong. */
+/* A rule of this input is kept. Values of the usual types are first looked at by the fast loops, as nearly
+ * always nothing is wrong. */
+static sgm_status check_rule(const sgm_program *program, const struct sgm__index_rule *rule, const void *data)
+{
+    const sgm_type *type = &program->plan->inputs[rule->input].type;
+    int64_t count = sgm_shape_elements(&type->shape);
+    if ((type->dtype == SGM_FLOAT32 && all_good_float(data, count, rule->minimum, rule->maximum)) ||
+        (type->dtype == SGM_FLOAT64 && all_good_double(data, count, rule->minimum, rule->maximum)))
+        return SGM_OK;
+    const sgm_array array = {.dtype = type->dtype, .shape = type->shape, .data = (void *)(uintptr_t)data};
+    int64_t at = first_wrong(rule, &array, count);
+    return at < count ? fail_at(program, rule, &array, at) : SGM_OK;
+}
+
 sgm_status sgm__program_check_index(const sgm_program *program, int32_t input, const void *data)
 {
-    const sgm_type *type = &program->plan->inputs[input].type;
-    const sgm_array array = {.dtype = type->dtype, .shape = type->shape, .data = (void *)(uintptr_t)data};
-    int64_t count = sgm_shape_elements(&type->shape);
-    for (size_t i = 0; i < program->rule_count; i++) {
-        const struct sgm__index_rule *rule = &program->rules[i];
-        if (rule->input != input ||
-            (type->dtype == SGM_FLOAT32 && all_good_float(data, count, rule->minimum, rule->maximum)) ||
-            (type->dtype == SGM_FLOAT64 && all_good_double(data, count, rule->minimum, rule->maximum)))
-            continue;
-        int64_t at = first_wrong(rule, &array, count);
-        if (at < count)
-            return fail_at(program, rule, &array, at);
-    }
+    for (size_t i = 0; i < program->rule_count; i++)
+        if (program->rules[i].input == input)
+            SGM_TRY(check_rule(program, &program->rules[i], data));
     return SGM_OK;
 }
