@@ -49,6 +49,11 @@ FLOORS = [
 ]
 # Folders of one floor do not know each other, but for these, and for folders within one: src/data and src/data/read.
 BESIDE = {("src/ops", "src/graph"), ("src/graph", "src/ops")}
+# Public headers: the lowest folder of src/ whose files may include each.
+HEADERS = {"base": "src/base", "tensor": "src/base", "text": "src/text", "registry": "src/text", "graph": "src/graph",
+           "handler": "src/handlers", "data": "src/data", "network": "src/network", "onnx": "src/onnx",
+           "training": "src/optim", "hooks": "src/optim", "operator": "src/optim", "rules": "src/optim",
+           "environment": "src/monitors", "sigma": "cli/config"}
 LARGEST_CIRCLE = 6
 # Who stands outside sees a trainer by its view, not by its struct; and whoever has one worker knows of no operator.
 INSIDE, OUTSIDE = "src/trainer/trainer.h", ("src/monitors", "src/hooks_ready")
@@ -62,6 +67,7 @@ COLLECTIONS = ["src/network/layers", "src/ops"]
 
 TOKEN = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|[A-Za-z_]\w*|.', re.S)
 INCLUDE = re.compile(r'^\s*#\s*include\s*["<]([^">]+)[">]', re.M)
+PUBLIC_INCLUDE = re.compile(r'^\s*#\s*include\s*["<]sigma/(\w+)\.h[">]', re.M)
 NAME_BEFORE_PARENTHESIS = re.compile(r"\(?\b([A-Za-z_]\w*)\)?\s*\(")
 
 
@@ -71,6 +77,11 @@ def sources(root):
             for name in sorted(names):
                 if name.endswith((".c", ".h")):
                     yield os.path.relpath(os.path.join(where, name), root)
+
+
+def read(root, path):
+    with open(os.path.join(root, path), encoding="utf-8") as file:
+        return file.read()
 
 
 def folder_of(path, folders):
@@ -104,7 +115,8 @@ def definitions(text):
 class House:
     def __init__(self, root):
         self.floor = {folder: number for number, row in enumerate(FLOORS) for folder in row}
-        self.text = {path: open(os.path.join(root, path), encoding="utf-8").read() for path in sources(root)}
+        self.root = root
+        self.text = {path: read(root, path) for path in sources(root)}
         self.folder = {path: folder_of(path, self.floor) for path in self.text}
         self.problems = []
 
@@ -131,6 +143,23 @@ class House:
         for circle in circles(needs):
             if not all((a, b) in BESIDE for a in circle for b in needs[a] & set(circle)):
                 self.problems.append("these folders include each other in a circle: " + ", ".join(sorted(circle)))
+
+    def check_public_headers(self):
+        """Public headers are included by each other and by sources as if they lay in their folders."""
+        own, texts = dict(self.folder), dict(self.text)
+        for name in sorted(os.listdir(os.path.join(self.root, "include/sigma"))):
+            path = "include/sigma/" + name
+            own[path], texts[path] = HEADERS.get(name[:-2]), read(self.root, path)
+            if own[path] is None:
+                sys.exit("house: '%s' is on no floor; add it to HEADERS in scripts/house.py" % path)
+        for path, text in texts.items():
+            for name in PUBLIC_INCLUDE.findall(text):
+                folder = HEADERS[name]
+                if self.floor[folder] > self.floor[own[path]]:
+                    self.problems.append("%s includes sigma/%s.h of a higher floor" % (path, name))
+                if (self.floor[folder] == self.floor[own[path]] and folder == "src/" + name and
+                        room_of(folder) != room_of(own[path]) and (own[path], folder) not in BESIDE):
+                    self.problems.append("%s includes sigma/%s.h, which stands beside it" % (path, name))
 
     def check_view(self):
         includes = collections.defaultdict(set)
@@ -234,6 +263,7 @@ def main():
     house = House(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     largest = house.largest_circles()
     house.check_includes()
+    house.check_public_headers()
     house.check_circles(largest)
     house.check_sizes()
     house.check_view()

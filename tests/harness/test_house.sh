@@ -10,7 +10,7 @@ fi
 passed=0 failed=0
 folder=$(mktemp -d) || exit 1
 trap 'rm -rf "$folder"' EXIT
-mkdir "$folder/scripts" && cp scripts/house.py "$folder/scripts/" && cp -r src cli "$folder/" || exit 1
+mkdir "$folder/scripts" && cp scripts/house.py "$folder/scripts/" && cp -r src cli include "$folder/" || exit 1
 
 # check MESSAGE: the house says it
 check()
@@ -35,6 +35,9 @@ check "ended with 0"
 plant base/text.c '#include "graph/passes.h"'
 plant base/error.c '  #include <graph/passes.h>'
 plant base/units.c '#include "../graph/passes.h"'
+plant base/memory.c '#include <sigma/graph.h>'
+plant network/network.c '#include <sigma/data.h>'
+plant ../include/sigma/graph.h '#include "sigma/handler.h"'
 plant infer/signature.c '#include "runs/run_folder.h"'
 plant monitors/terminal.c '#include "trainer/trainer.h"'
 plant runs/run_folder.c '#include "trainer/trainer_struct.h"'
@@ -51,6 +54,9 @@ check "ended with 1"
 for file in text error units; do
     check "src/base/$file.c includes src/graph/passes.h of a higher floor"
 done
+check "src/base/memory.c includes sigma/graph.h of a higher floor"
+check "src/network/network.c includes sigma/data.h, which stands beside it"
+check "include/sigma/graph.h includes sigma/handler.h of a higher floor"
 check "src/infer/signature.c includes src/runs/run_folder.h, which stands beside it"
 check "src/monitors/terminal.c sees src/trainer/trainer.h; src/trainer/view.h is for it"
 check "src/runs/run_folder.c sees src/trainer/trainer_struct.h; groups of it are in src/trainer/trainer.h"
