@@ -426,19 +426,22 @@ static sgm_status pass_on(sgm_trainer *trainer, sgm_iterator *iterator, gatherin
     }
 }
 
-/* A pass over all examples from the iterator's beginning; afterwards the iterator stands where it stood
- * before. If several ranks train, the iterator gives this process all examples (part 0 of 1), not this rank's
- * share, so that all ranks measure the same numbers. */
+/* A pass over all examples from the iterator's beginning; afterwards, also after a failure, the iterator
+ * stands where it stood before. If several ranks train, the iterator gives this process all examples (part 0
+ * of 1), not this rank's share, so that all ranks measure the same numbers. */
 static sgm_status pass(sgm_trainer *trainer, sgm_iterator *iterator, gathering *to, sgm_metrics *metrics)
 {
     sgm_iterator_state start = {0}, before;
     sgm__metric_sums sums = {0};
     sgm_iterator_get_state(iterator, &before);
     sgm__iterator_set_part(iterator, 0, 1);
-    SGM_TRY(sgm_iterator_set_state(iterator, &start));
-    SGM_TRY(pass_on(trainer, iterator, to, &sums));
-    *metrics = sgm__metrics_of(&sums);
-    return sgm_iterator_set_state(iterator, &before);
+    sgm_status status = sgm_iterator_set_state(iterator, &start);
+    if (status == SGM_OK)
+        status = pass_on(trainer, iterator, to, &sums);
+    sgm_status back = sgm_iterator_set_state(iterator, &before);
+    if (status == SGM_OK)
+        *metrics = sgm__metrics_of(&sums);
+    return status != SGM_OK ? status : back;
 }
 
 /* As pass, for callers that do not hold the trainer's lock: no other thread reads or changes the trainer

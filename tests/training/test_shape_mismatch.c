@@ -102,13 +102,33 @@ TEST(inputs)
           4, 2, "field 'targets' has examples of the shape (2,), layer '0-input' wants one number");
 }
 
-TEST(questions)
+TEST(predicted_inputs)
 {
     wave_trainer made = trainer_of("input(4) + dense(3) + mean_squared", false);
     sgm_shape shape = sgm_shape_of(2, 7);
-    sgm_tensor *question = sgm_tensor_create(SGM_FLOAT32, &shape);
-    CHECK_ERROR(sgm_trainer_predict(made.trainer, question, NULL),
+    sgm_tensor *examples = sgm_tensor_create(SGM_FLOAT32, &shape);
+    CHECK_ERROR(sgm_trainer_predict(made.trainer, examples, NULL),
                 "field 'inputs' has examples of the shape (7,), layer '0-input' wants (4,)");
-    sgm_tensor_free(question);
+    sgm_tensor_free(examples);
+    free_wave_trainer(made);
+}
+
+/* A pass that fails goes back as one that ends does. */
+TEST(a_failed_evaluation_leaves_the_iterator_where_it_was)
+{
+    wave_trainer made = trainer_of("input(4) + dense(3) + mean_squared", false);
+    sgm_dataset *dataset = dataset_of(5, 3);
+    sgm_iterator *iterator = sgm_minibatches(dataset, .size = 1);
+    const sgm_block *block;
+    sgm_iterator_state state;
+    sgm_metrics metrics;
+    for (int i = 0; i < 2; i++)
+        CHECK_OK(sgm_iterator_next(iterator, &block));
+    CHECK_ERROR(sgm_trainer_evaluate(made.trainer, iterator, &metrics), "field 'inputs' has examples of");
+    sgm_iterator_get_state(iterator, &state);
+    CHECK_INT(state.epoch, 0);
+    CHECK_INT(state.batches, 2);
+    sgm_iterator_free(iterator);
+    sgm_dataset_free(dataset);
     free_wave_trainer(made);
 }
