@@ -21,8 +21,8 @@
 #include <unistd.h>
 
 #define ENDING ".safetensors"
-#define MAXIMUM_COPIED ((size_t)1 << 30)
-#define NEWEST_OF_RUN "checkpoint" /* that a resume goes on from */
+#define MAXIMUM_COPIED ((size_t)1 << 30) /* bytes of one call of sendfile */
+#define NEWEST_OF_RUN "checkpoint"       /* the checkpoint from which a resume goes on */
 
 /* --- names --- */
 
@@ -51,12 +51,13 @@ static size_t name_length(const char *file)
 
 /* --- the folder --- */
 
+/* Removes a folder and the files in it. "." and ".." cannot be unlinked, so they need no test. */
 static void remove_files(const char *folder)
 {
     DIR *entries = opendir(folder);
     const struct dirent *entry;
     while (entries != NULL && (entry = readdir(entries)) != NULL)
-        unlinkat(dirfd(entries), entry->d_name, 0); /* "." and ".." stay */
+        unlinkat(dirfd(entries), entry->d_name, 0); /* fails for "." and ".." */
     if (entries != NULL)
         closedir(entries);
     rmdir(folder);
@@ -71,6 +72,8 @@ static void leave(sgm__checkpoint_place *place)
     *place = (sgm__checkpoint_place){0};
 }
 
+/* Files of the trainer's own folder are removed when a run gets a folder. The function `leave` goes along
+ * as `release`, so that whoever frees the trainer needs no header of this floor. */
 sgm_status sgm__checkpoints_begin(sgm_trainer *trainer, const char *folder)
 {
     sgm__control *control = sgm__control_of(trainer);
@@ -101,7 +104,8 @@ static char *make_own(const sgm_trainer *trainer)
     return NULL;
 }
 
-/* A copy of the folder's name. `make`: one of its own is made if there is none. *run: it is a run's. */
+/* Gives a copy of the folder's name, as another thread may begin a run at any time; *folder NULL: there is
+ * no folder. `make`: a temporary folder is made if there is none. *run: the folder is a run's. */
 static sgm_status folder_of(sgm_trainer *trainer, bool make, char **folder, bool *run)
 {
     sgm__control *control = sgm__control_of(trainer);
@@ -116,12 +120,13 @@ static sgm_status folder_of(sgm_trainer *trainer, bool make, char **folder, bool
     return *folder != NULL || (!has && !make) ? SGM_OK : sgm__last_failure();
 }
 
+/* A link is no checkpoint, so nobody can make the trainer read a file outside its folder by its name. */
 static bool is_file(const char *path, struct stat *about)
 {
     return lstat(path, about) == 0 && S_ISREG(about->st_mode);
 }
 
-/* The error of a name that no checkpoint has, with the nearest that one has. */
+/* The error for a name that no checkpoint has; it names the nearest that exists. */
 static sgm_status not_there(sgm_trainer *trainer, const char *name)
 {
     sgm__checkpoint *list;
@@ -142,6 +147,7 @@ static sgm_status not_there(sgm_trainer *trainer, const char *name)
     return status;
 }
 
+/* First NAME.safetensors; then, for a checkpoint that exists, NAME itself, if it has the ending already. */
 sgm_status sgm__checkpoint_path(sgm_trainer *trainer, const char *name, bool make, char **path)
 {
     struct stat about;
@@ -151,7 +157,7 @@ sgm_status sgm__checkpoint_path(sgm_trainer *trainer, const char *name, bool mak
     SGM_TRY(check_name(name));
     SGM_TRY(folder_of(trainer, make, &folder, &run));
     bool failed = false, found = false;
-    /* "best", or "best.safetensors" as it is called in the folder */
+    /* whole 0: "best"; whole 1: "best.safetensors", as the file is called in the folder */
     for (int whole = 0; folder != NULL && !failed && !found && whole <= (!make && name_length(name) > 0);
          whole++) {
         sgm__free(*path);
@@ -201,6 +207,7 @@ static void read_position(const char *path, sgm__checkpoint *checkpoint)
     sgm_clear_error();
 }
 
+/* Adds a file of the folder to the list if it is a checkpoint. */
 static sgm_status add_file(const char *folder, const char *file, sgm__checkpoint **list, size_t *count,
                            size_t *capacity)
 {
@@ -224,6 +231,7 @@ static sgm_status add_file(const char *folder, const char *file, sgm__checkpoint
     return status;
 }
 
+/* For qsort: by time of writing, then by name. */
 static int newest_first(const void *a, const void *b)
 {
     const sgm__checkpoint *one = a, *other = b;
@@ -232,6 +240,7 @@ static int newest_first(const void *a, const void *b)
     return strcmp(one->name, other->name);
 }
 
+/* A folder that is gone meanwhile has no checkpoints. */
 sgm_status sgm__checkpoints_list(sgm_trainer *trainer, sgm__checkpoint **list, size_t *count)
 {
     size_t capacity = 0;
@@ -278,6 +287,8 @@ static sgm_status fail_added(const char *name, const char *path, sgm_status stat
     return status;
 }
 
+/* A file that comes from elsewhere must be a checkpoint of this program with parameters; tensors alone are
+ * refused. */
 static sgm_status open_state(sgm__saved_state *state, const sgm_bundle *bundle, const char *path)
 {
     SGM_TRY(sgm__state_open(state, bundle, path));
@@ -286,7 +297,7 @@ static sgm_status open_state(sgm__saved_state *state, const sgm_bundle *bundle, 
     return SGM_OK;
 }
 
-/* With the trainer, between two steps. */
+/* Compares with the trainer between two steps; waits for the one that is running. */
 static sgm_status compare(sgm_trainer *trainer, const sgm_bundle *bundle, const sgm__saved_state *state,
                           const char *name)
 {
@@ -296,7 +307,7 @@ static sgm_status compare(sgm_trainer *trainer, const sgm_bundle *bundle, const 
     return status;
 }
 
-/* Reads all of it, and compares it, as a restore would. */
+/* Reads the whole file and compares it with the trainer, as a restore would. */
 static sgm_status check_file(sgm_trainer *trainer, const char *name, const char *path)
 {
     sgm__saved_state state = {0};
@@ -319,7 +330,8 @@ static sgm_status copy_all(int from, int file)
     return fsync(file) == 0 ? SGM_OK : sgm_fail(SGM_ERROR_FILE, "cannot write: %s", sgm__errno_text(errno));
 }
 
-/* Under a name that is no checkpoint's; a link fails where there is something already. */
+/* Copies into a hidden file, checks it, and links it to its name. `hidden` is a template for mkostemps,
+ * which fills in its X's. */
 static sgm_status add_at(sgm_trainer *trainer, const char *name, const char *path, char *hidden, int from)
 {
     int file = mkostemps(hidden, (int)strlen(ENDING ".tmp"), O_CLOEXEC);
@@ -346,7 +358,7 @@ sgm_status sgm__checkpoint_add(sgm_trainer *trainer, const char *name, int file)
     SGM_TRY(sgm__checkpoint_path(trainer, name, true, &path));
     char *hidden = sgm__format("%.*s/.added-XXXXXX" ENDING ".tmp", (int)(strrchr(path, '/') - path), path);
     sgm_status status = hidden != NULL ? SGM_OK : SGM_ERROR_MEMORY;
-    if (status == SGM_OK && lstat(path, &about) == 0) /* before all that work */
+    if (status == SGM_OK && lstat(path, &about) == 0) /* before the file is copied and read */
         status = sgm_fail(SGM_ERROR_STATE, "there is a checkpoint '%s' already; choose another name", name);
     if (status == SGM_OK)
         status = add_at(trainer, name, path, hidden, file);

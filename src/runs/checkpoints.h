@@ -1,18 +1,20 @@
 /* The checkpoints of a trainer by name: NAME.safetensors in the folder of its newest run, or, while it has
- * had none, in a folder of its own that goes with it. Internal.
+ * had no run with a folder, in a temporary folder of the trainer's own, which is removed with it. Internal.
  *
- * Any thread; only adding waits for a step. Names come from outside: no path can be named. */
+ * Any thread may call these functions; only adding waits for a step. Names come from outside the process,
+ * so a name can never be a path. */
 #ifndef SGM_RUNS_CHECKPOINTS_H
 #define SGM_RUNS_CHECKPOINTS_H
 
 #include "trainer/view.h"
 
-#define SGM__CHECKPOINT_NAME 200 /* bytes of one */
+#define SGM__CHECKPOINT_NAME 200 /* longest name, in bytes, without ".safetensors" */
 
 /* A run in this folder begins: from now on checkpoints are kept there. */
 sgm_status sgm__checkpoints_begin(sgm_trainer *trainer, const char *folder);
 
-/* The path of a checkpoint that exists, or (`make`) of one that is to be written; free with sgm__free. */
+/* The path of a checkpoint that exists, or, with `make`, of one that is to be written; free with
+ * sgm__free. A name of no checkpoint is SGM_ERROR_NOT_FOUND, with the nearest name. */
 sgm_status sgm__checkpoint_path(sgm_trainer *trainer, const char *name, bool make, char **path);
 bool sgm__checkpoint_exists(sgm_trainer *trainer, const char *name);
 
@@ -20,14 +22,14 @@ typedef struct sgm__checkpoint {
     char name[SGM__CHECKPOINT_NAME + 1];
     uint64_t bytes;
     double time;              /* when it was written, seconds since 1970 */
-    int64_t epoch, iteration; /* -1: the file does not tell, or another program wrote it */
+    int64_t epoch, iteration; /* -1: the file does not say, or another program wrote it */
     bool newest;              /* no other checkpoint was written later */
 } sgm__checkpoint;
 /* Newest first; free with sgm__free. Only the headers of files are read. */
 sgm_status sgm__checkpoints_list(sgm_trainer *trainer, sgm__checkpoint **list, size_t *count);
-/* Adds a copy of `file`, which came from elsewhere and is read from where it stands to its end: all of it is
- * checked first, its checksums too, and whether it fits the trainer. A name that is there is refused, and
- * what is refused leaves nothing behind. */
+/* Adds a copy of `file`, a descriptor that is read from its present offset to its end. The whole file is
+ * checked first, with its checksums, and whether it fits the trainer. A name that exists is refused; a
+ * refused file leaves nothing behind. */
 sgm_status sgm__checkpoint_add(sgm_trainer *trainer, const char *name, int file);
 /* Removes a checkpoint. "checkpoint" in a run folder, from which a resume goes on, is refused. */
 sgm_status sgm__checkpoint_remove(sgm_trainer *trainer, const char *name);

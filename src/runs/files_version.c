@@ -1,6 +1,11 @@
-/* Refuses files of another version by name, before anything is read from them or written beside them. */
+/* The check of the version that Sigma's own files carry: other versions are refused by number.
+ *
+ * Called before anything is read from a file or written beside it: by run_folder.c for run.json, by
+ * state.c for checkpoints, by searches for their logs, by monitors for folders that they list. There is no
+ * reader of older versions, as a key whose meaning has changed would be read wrongly without a word. */
 #include "runs/files_version.h"
 
+/* An object without a version, and NULL, count as version 1, whose files had none. */
 sgm_status sgm__files_version_check(const json_t *object)
 {
     const json_t *version = json_object_get(object, "version");

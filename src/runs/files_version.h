@@ -6,11 +6,11 @@
 #include "base/base.h"
 #include <jansson.h>
 
-/* It grows with each release in which a key, the name of a state or a word of the notation is another. */
+/* Grows with each release that changes a key, the name of a state or a word of the notation. */
 #define SGM__FILES_VERSION 2
 
-/* Fails if the member "version" of an object is another one. Files of version 1 may lack it. The caller names
- * the file in the message, with sgm__fail_within. */
+/* Fails if the member "version" of an object is not SGM__FILES_VERSION. Files of version 1 may lack it.
+ * The caller adds the name of the file to the message, with sgm__fail_within. */
 sgm_status sgm__files_version_check(const json_t *object);
 
 #endif

@@ -1,10 +1,12 @@
-/* Compares what a file has with what a trainer needs, before anything changes, and converts floats of
- * another precision.
+/* Compares what a file has with what a trainer needs, before anything changes, and converts floats of another
+ * precision.
  *
  * The trainer may never have run, so its network is recorded once more, aside: that tells all parameters
- * with their shapes. Differences are collected as sentences, not reported one by one: an error shows the
- * first few and how many more there are, and a load that skips mismatches returns the text of what was
- * left. */
+ * with their shapes. Differences are collected as sentences and not reported one by one: an error shows
+ * the first few and how many more there are, and a load that skips mismatches returns the text of what was
+ * left. trainer_checkpoint.c calls these functions in the order of parts.h, with the trainer's lock; what
+ * it then takes over it asks sgm__fit_takes. Names and layouts of PyTorch are converted before
+ * (torch_names.c). */
 #include "runs/parts.h"
 
 #include "network/rerecord.h"
@@ -12,9 +14,11 @@
 
 #include <stdio.h>
 
-#define MAXIMUM_TOLD 6    /* differences in an error's message */
-#define MAXIMUM_KEPT 1000 /* and in the text of what was left */
+#define MAXIMUM_TOLD 6    /* differences that the message of an error lists */
+#define MAXIMUM_KEPT 1000 /* differences in the text of what a load with skip_mismatch left out */
 
+/* Records a training step for a minibatch of `batch` examples: parameters of layers that only train count
+ * too. */
 static sgm_status record_batch(sgm__fit *fit, int64_t batch)
 {
     sgm_recording_options options = {.struct_size = sizeof options,
@@ -86,6 +90,7 @@ void sgm__fit_compare_network(sgm__fit *fit)
                          fit->notation);
 }
 
+/* The type of the parameter of that name; NULL: the network has none. */
 static const sgm_type *parameter_type(const sgm__fit *fit, const char *name)
 {
     const sgm_parameter *parameter = sgm__network_parameter(fit->network, name);
@@ -129,6 +134,7 @@ static bool converts(const sgm_tensor *value, sgm_dtype dtype)
            (sgm_dtype_is_float(dtype) && sgm_dtype_is_float(sgm_tensor_dtype(value)));
 }
 
+/* Whether the tensor has the shape, and a type that converts. */
 static bool is_of_type(const sgm_tensor *value, const sgm_type *type)
 {
     return converts(value, type->dtype) && sgm_shape_equal(&type->shape, sgm_tensor_shape(value));
@@ -150,6 +156,7 @@ static bool is_slot_of(const sgm__fit *fit, const char *name, const sgm_tensor *
     return true;
 }
 
+/* Whether the bundle's state of that name fits a state of this type. */
 static bool is_fit(const sgm__fit *fit, const char *name, const sgm_type *type)
 {
     const sgm_tensor *value = sgm_bundle_get(fit->bundle, name);
@@ -172,6 +179,8 @@ bool sgm__fit_takes(const sgm__fit *fit, const char *name)
     return is_fit(fit, name, &type);
 }
 
+/* Notes a difference if a wanted state of the bundle is unknown to the network, or of another type or
+ * shape. A dynamic network may still make states that it does not have yet. */
 static void compare_state(sgm__fit *fit, const char *name)
 {
     sgm_type type;
@@ -188,6 +197,7 @@ static void compare_state(sgm__fit *fit, const char *name)
     }
 }
 
+/* Notes the wanted parameters that the bundle lacks. Slots and averages may be missing: they begin anew. */
 static void compare_missing(sgm__fit *fit)
 {
     for (size_t i = 0; i < fit->recording.parameter_count; i++) {
@@ -200,6 +210,7 @@ static void compare_missing(sgm__fit *fit)
     }
 }
 
+/* States of the random generator come along with any pattern, so they do not count as matches. */
 sgm_status sgm__fit_compare_states(sgm__fit *fit)
 {
     size_t asked = 0;
@@ -221,6 +232,7 @@ sgm_status sgm__fit_compare_states(sgm__fit *fit)
     return fit->differences.failed ? sgm__fail_memory(fit->differences.capacity) : SGM_OK;
 }
 
+/* With skip_mismatch, differences are allowed as long as at least one state of the file fits. */
 sgm_status sgm__fit_decide(const sgm__fit *fit)
 {
     const char *told = fit->differences.data != NULL ? fit->differences.data : "";
@@ -259,6 +271,8 @@ static sgm_status check_range(const sgm__fit *fit, const char *name, const sgm_t
                     fit->source, name, sgm_dtype_name(sgm_tensor_dtype(value)), sgm_dtype_name(dtype));
 }
 
+/* Adds a state to the converted bundle: the same tensor, or a copy of the wanted precision. The first
+ * conversion is kept for the log. */
 static sgm_status add_converted(sgm__fit *fit, const char *name)
 {
     sgm_tensor *value = sgm_bundle_get(fit->bundle, name);

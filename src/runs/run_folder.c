@@ -1,10 +1,11 @@
-/* The folder of a run: opening and locking it, its version, its log, the line of each epoch, its
- * checkpoints.
+/* The folder of a run: opening and locking it, its version, its log, the line of each epoch, its checkpoints.
  *
- * Opening with `resume` loads the checkpoint and then drops what the files tell of later epochs and
- * iterations, since the run will tell it again. A folder without a checkpoint whose run has told something
- * is begun anew, with the old lines kept aside. Every file is appended to in one write, or replaced by a
- * rename, so that a process that is killed leaves no half line that matters; journal/changes.c appends. */
+ * Opening with `resume` loads the checkpoint and then drops lines about later epochs and iterations, since
+ * the run will write them again. If the folder has lines but no checkpoint, training begins anew and the
+ * old lines are kept in other files. Every file is appended to in one write, or replaced by a rename, so
+ * that a process that is killed leaves no half line that matters. src/loop/trainer_run.c calls this;
+ * src/journal/changes.c appends lines of changes and branches, and checkpoints.c finds checkpoints by
+ * name. */
 #include "runs/run_folder.h"
 #include "runs/files_version.h"
 #include "trainer/trainer.h"
@@ -22,16 +23,17 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LARGEST_RUN ((size_t)1 << 16)
+#define LARGEST_RUN ((size_t)1 << 16) /* bytes of run.json */
 
-/* Text of a folder's file; freed by the caller. */
+/* FOLDER/FILE; free with sgm__free. */
 static char *path_of(const char *folder, const char *file)
 {
     return sgm__format("%s/%s", folder, file);
 }
 
-/* Whether a line of metrics or histograms stays when the run goes on from `newest`: lines of other branches
- * do, as they are their history. */
+/* Whether a line of metrics or histograms stays when the run goes on from `newest`, an epoch or iteration
+ * under the key `key`. Lines of other branches stay, as they are the history of the run; a line that is no
+ * JSON goes. */
 static bool stays(const char *line, size_t length, const char *key, int64_t newest, int64_t branch)
 {
     json_t *values = json_loadb(line, length, 0, NULL);
@@ -43,7 +45,7 @@ static bool stays(const char *line, size_t length, const char *key, int64_t newe
     return good;
 }
 
-/* A last line without its end, which a crash cut off, goes. */
+/* Copies the lines that stay. A last line without its end, which a crash cut off, is dropped. */
 static sgm_status copy_lines(FILE *from, FILE *to, const char *key, int64_t newest, int64_t branch)
 {
     char *line = NULL;
@@ -62,6 +64,7 @@ static sgm_status fail_lines(const char *path)
     return sgm_fail(SGM_ERROR_FILE, "cannot shorten '%s': %s", path, sgm__errno_text(errno));
 }
 
+/* Writes the lines that stay into a temporary file, which then replaces the old one. */
 static sgm_status write_lines(const char *path, const char *temporary, const char *key, int64_t newest,
                               int64_t branch)
 {
@@ -93,7 +96,8 @@ static sgm_status drop_newer_lines(const char *path, const char *key, int64_t ne
     return status;
 }
 
-/* A name that is not taken, for what was at `path`, "metrics.jsonl": "metrics-before-1.jsonl". */
+/* A name for a file of `path` that does not exist yet: "metrics-before-1.jsonl" for "metrics.jsonl";
+ * sgm__free. */
 static char *name_aside(const char *path)
 {
     int stem = (int)(strrchr(path, '.') - path);
@@ -127,6 +131,8 @@ static sgm_status put_aside(const sgm_trainer *trainer, const char *path)
     return status;
 }
 
+/* Loads the checkpoint of a resumed run and cuts metrics and histograms back to it; a new run begins with
+ * branch 0 and empty files. A folder that has a checkpoint is refused without `resume`. */
 static sgm_status open_files(sgm_trainer *trainer, const char *checkpoint, const char *metrics,
                              const char *histograms, bool resume)
 {
@@ -149,6 +155,7 @@ static sgm_status open_files(sgm_trainer *trainer, const char *checkpoint, const
     return drop_newer_lines(metrics, "epoch", position->epoch, journal->branch);
 }
 
+/* The name of a file that was being written under a temporary name. */
 static bool is_leftover(const char *name)
 {
     static const char *const ends[] = {".safetensors.tmp", ".jsonl.tmp", ".json.tmp", ".yaml.tmp"};
@@ -173,8 +180,8 @@ static void remove_leftovers(const char *folder, int descriptor)
         closedir(entries);
 }
 
-/* The lock goes with the process, however that ends. On file systems without locks the run does without
- * one. */
+/* An advisory lock on the folder's descriptor, which ends with the process, however that ends. On file
+ * systems without locks the run does without one: only EWOULDBLOCK, a lock of another run, is an error. */
 sgm_status sgm__run_folder_lock(const char *folder, int *lock)
 {
     *lock = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -194,6 +201,7 @@ void sgm__run_folder_close(int lock)
 
 /* --- version --- */
 
+/* Reads run.json and checks its version. */
 static sgm_status read_version(const char *path)
 {
     char *text;
@@ -209,7 +217,7 @@ static sgm_status read_version(const char *path)
     return status;
 }
 
-/* Whether the folder has files whose lines tell no version of their own. Checkpoints do. */
+/* Whether the folder has files of lines, which carry no version of their own. Checkpoints do. */
 static bool holds_lines(const char *folder)
 {
     static const char *const files[] = {SGM__METRICS_FILE, SGM__HISTOGRAMS_FILE, SGM__CHANGES_FILE,
@@ -223,7 +231,8 @@ static bool holds_lines(const char *folder)
     return holds;
 }
 
-/* Before anything of the folder is read or changed: other versions are refused by name. */
+/* Refuses a folder of another version before anything in it is read or changed. A folder with lines and
+ * without run.json is of version 1. */
 static sgm_status check_version(const char *folder, const char *path)
 {
     sgm_status status = SGM_OK;
@@ -241,6 +250,7 @@ static sgm_status write_version(const char *path)
     return sgm__file_exists(path) ? SGM_OK : sgm__file_write_atomic(path, text, (size_t)length);
 }
 
+/* *lock is the caller's also after a failure, and goes to sgm__run_folder_close. */
 sgm_status sgm__run_folder_open(sgm_trainer *trainer, const char *folder, bool resume, int *lock)
 {
     SGM_TRY(sgm__make_folders(folder));
@@ -261,6 +271,7 @@ sgm_status sgm__run_folder_open(sgm_trainer *trainer, const char *folder, bool r
     return status;
 }
 
+/* A run goes on without its log: a full disk must not end it. */
 sgm_log_sink *sgm__run_folder_log(const sgm_trainer *trainer, const char *folder)
 {
     char *path = path_of(folder, SGM__LOG_FILE);
@@ -282,7 +293,7 @@ static void set_number(json_t *object, const char *prefix, const char *name, dou
 }
 
 /* The line of an epoch: losses, accuracies and scores of metrics by data set, learning rate, seconds,
- * branch. */
+ * branch. Values of data sets have keys "DATA.NAME". */
 static json_t *describe_epoch(const sgm_trainer *trainer, double seconds)
 {
     const sgm__trainer_results *results = sgm__results_of(trainer);
@@ -311,6 +322,7 @@ static json_t *describe_epoch(const sgm_trainer *trainer, double seconds)
     return line;
 }
 
+/* Nine digits are enough for a float32, and keep lines readable. */
 sgm_status sgm__run_folder_epoch(const sgm_trainer *trainer, const char *folder, double seconds)
 {
     json_t *line = describe_epoch(trainer, seconds);

@@ -13,9 +13,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define LARGEST_COUNT ((int64_t)1 << 53) /* far from overflow, however long training goes on */
+#define LARGEST_COUNT ((int64_t)1 << 53) /* larger numbers of iterations or epochs are damage */
 
-/* --- settings: the whole section is show/trainer_settings.c's --- */
+/* --- settings: the section only calls src/journal/settings.c --- */
 
 static sgm_status describe_settings(const sgm_trainer *trainer, json_t *state)
 {
@@ -35,9 +35,9 @@ static const sgm__section settings_section = {
 
 /* --- the table --- */
 
-/* In the order in which they are set: preprocessors before hooks, as hooks cannot be put back once they have
- * learnt; settings before the position, which counts by the number of accumulated minibatches; the position
- * last, as it sets the place in the data. */
+/* The sections in the order in which they are set: preprocessors before hooks, as preprocessors can be put
+ * back when hooks refuse, not the other way round; settings before the position, which counts by the
+ * number of accumulated minibatches; the position last, as it sets the place in the data. */
 static const sgm__section *const sections[] = {
     &sgm__averages_section, &sgm__optimiser_section, &sgm__preprocessors_section, &sgm__hooks_section,
     &settings_section,      &sgm__metrics_section,   &sgm__position_section,
@@ -46,6 +46,7 @@ static const sgm__section *const sections[] = {
 
 /* --- values --- */
 
+/* Seventeen digits give back the same double. */
 json_t *sgm__state_number(double value)
 {
     char text[32];
@@ -84,6 +85,7 @@ sgm_status sgm__state_read_list(const json_t *json, const char *what, sgm__numbe
 
 /* --- writing --- */
 
+/* Writes the version, the names of the parts, and the keys of each wanted section into one flat object. */
 sgm_status sgm__state_describe(const sgm_trainer *trainer, unsigned parts, json_t *state)
 {
     json_t *names = json_array();
@@ -98,6 +100,8 @@ sgm_status sgm__state_describe(const sgm_trainer *trainer, unsigned parts, json_
     return SGM_OK;
 }
 
+/* Keys are sorted, so equal trainings write equal files. What workers have of their own goes along only in
+ * a whole checkpoint. */
 sgm_status sgm__state_add(sgm_trainer *trainer, unsigned parts, sgm_bundle *bundle)
 {
     const sgm__strategy *strategy = sgm__sharing_of(trainer)->strategy;
@@ -117,6 +121,7 @@ sgm_status sgm__state_add(sgm_trainer *trainer, unsigned parts, sgm_bundle *bund
 
 /* --- reading --- */
 
+/* Checks all sections of the parts that the file has before anything is set. */
 sgm_status sgm__state_read(sgm__saved_state *state, const char *source)
 {
     state->position.best_loss = INFINITY;
@@ -128,6 +133,8 @@ sgm_status sgm__state_read(sgm__saved_state *state, const char *source)
     return SGM_OK;
 }
 
+/* Reads the list of part names. An unknown name is refused: a later version may have written it, and what
+ * it means cannot be guessed. */
 static sgm_status read_parts(sgm__saved_state *state, const char *source)
 {
     const json_t *names = json_object_get(state->json, "parts");
@@ -145,12 +152,14 @@ static sgm_status read_parts(sgm__saved_state *state, const char *source)
     return SGM_OK;
 }
 
+/* A file without the JSON text is one of another program, or of a program that saved a bundle itself: it
+ * has parameters, and a network if it says so. */
 sgm_status sgm__state_open(sgm__saved_state *state, const sgm_bundle *bundle, const char *source)
 {
     const char *text = sgm_bundle_get_text(bundle, SGM__STATE_KEY);
     *state = (sgm__saved_state){.json = text != NULL ? json_loads(text, 0, NULL) : NULL};
     bool has_network = sgm_bundle_get_text(bundle, SGM__NETWORK_KEY) != NULL;
-    if (text == NULL) { /* of another program, or of one's own */
+    if (text == NULL) {
         state->parts = SGM_PART_PARAMETERS | (has_network ? SGM_PART_NETWORK : 0);
         return SGM_OK;
     }
@@ -186,6 +195,8 @@ static void put_back(sgm_trainer *trainer, const sgm__number_list *before, size_
     sgm_fail(status, "%s", message);
 }
 
+/* Sets what may be refused, section by section; a refusal puts back the sections before it, which have
+ * noted in `before` what they had. */
 sgm_status sgm__state_set_learnt(sgm_trainer *trainer, const sgm__saved_state *state, unsigned parts)
 {
     sgm__number_list before[SECTION_COUNT] = {{0}};
@@ -202,6 +213,7 @@ sgm_status sgm__state_set_learnt(sgm_trainer *trainer, const sgm__saved_state *s
     return status;
 }
 
+/* Sets what cannot be refused: when this begins, the file has been checked and tensors have been taken. */
 sgm_status sgm__state_set_rest(sgm_trainer *trainer, const sgm__saved_state *state, unsigned parts)
 {
     for (size_t i = 0; i < SECTION_COUNT; i++)

@@ -16,6 +16,7 @@ typedef struct sgm__number_list {
     size_t count;
 } sgm__number_list;
 
+/* One row of the table in state.c: how a part is written, checked, and set. */
 typedef struct sgm__section {
     unsigned part;
     /* Writes its keys into the JSON object. */
@@ -23,12 +24,13 @@ typedef struct sgm__section {
     /* Reads into `state` what must be right, before anything is set; false: a number is missing or out of
      * bounds. NULL: nothing must be. */
     bool (*check)(sgm__saved_state *state);
-    /* Sets what may be refused by those who remember it. `before` gets what was there, or stays empty where
-     * nothing was set; put_back restores it when a later section refuses. NULL: nothing may be refused. */
+    /* Sets numbers that their owner (a preprocessor, a hook) may refuse. `before` gets the numbers that the
+     * owner had, or stays empty if nothing was set; put_back sets them again when a later section refuses.
+     * NULL: nothing may be refused. */
     sgm_status (*learn)(sgm_trainer *trainer, const sgm__saved_state *state, sgm__number_list *before);
     void (*put_back)(sgm_trainer *trainer, const sgm__number_list *before);
-    /* Sets the rest, when all that may be refused has been taken; it fails without memory only. `parts` are
-     * all those that are wanted. NULL: there is no rest. */
+    /* Sets the rest, once nothing can be refused any more; it fails only for want of memory. `parts` are all
+     * parts that are wanted. NULL: there is no rest. */
     sgm_status (*set)(sgm_trainer *trainer, const sgm__saved_state *state, unsigned parts);
 } sgm__section;
 

@@ -1,14 +1,21 @@
-/* What a checkpoint has of hooks: which are attached, what they remember, and the results that they share. */
+/* What a checkpoint has of hooks: texts of hooks that were attached while the trainer ran, what all hooks
+ * remember, and the results that they share.
+ *
+ * One of the sections of state.c. Numbers of hooks are written and matched by src/hooks/hooks_state.c,
+ * texts by src/train/trainer_hooks.c; this file turns both into keys of the JSON text ("hooks",
+ * "attached") and adds "shared", as a rule may read a shared result before the hook that makes it has run
+ * again. */
 #include "registry/pattern.h"
 #include "runs/state.h"
 #include "train/trainer_hooks.h"
 
 #include <stdio.h>
 
-#define TIME_PREFIX "time_" /* of shared results that no two runs have in common */
+#define TIME_PREFIX "time_" /* shared results that begin so depend on the clock, and are not saved */
 
 /* --- what hooks remember --- */
 
+/* The numbers as texts: criteria remember infinities, which JSON does not have. */
 static sgm_status append_numbers(const sgm_trainer *trainer, json_t *state)
 {
     size_t count = 0;
@@ -22,7 +29,8 @@ static sgm_status append_numbers(const sgm_trainer *trainer, json_t *state)
     return SGM_OK;
 }
 
-/* Restores hooks' states after a failure, whose message stays the reported one. */
+/* Sets hooks' states again after a failure, whose message stays the reported one. If that fails too, its
+ * own error is reported. */
 static void restore(sgm__hooks *hooks, const sgm__number_list *before)
 {
     char message[1024];
@@ -32,6 +40,8 @@ static void restore(sgm__hooks *hooks, const sgm__number_list *before)
         sgm_fail(status, "%s", message);
 }
 
+/* Sets the numbers of all hooks; after a refusal they have those that they had before. A checkpoint
+ * without numbers changes nothing. */
 static sgm_status set_numbers(sgm__hooks *hooks, const json_t *json)
 {
     sgm__number_list list = {0}, before = {0};
@@ -62,6 +72,8 @@ static sgm_status learn(sgm_trainer *trainer, const sgm__saved_state *state, sgm
 
 /* --- what hooks share --- */
 
+/* A shared result as JSON; NULL: tensors and registries are not saved. A number is the text in a list of
+ * one, so that it can be told from a text. */
 static json_t *shared_value(const sgm_content *content)
 {
     switch (content->kind) {
@@ -70,7 +82,7 @@ static json_t *shared_value(const sgm_content *content)
     case SGM_KIND_INTEGER:
         return json_integer(content->as.integer);
     case SGM_KIND_NUMBER:
-        return json_pack("[o]", sgm__state_number(content->as.number)); /* so that it is no text */
+        return json_pack("[o]", sgm__state_number(content->as.number)); /* a list: no text */
     case SGM_KIND_TEXT:
         return json_string(content->as.text);
     default:
@@ -78,8 +90,7 @@ static json_t *shared_value(const sgm_content *content)
     }
 }
 
-/* Results of hooks: a hook that reads one may be due before the hook that makes it. Keys are sorted when
- * written, as which hook was first to share something may depend on the clock. */
+/* Saves shared results, as a hook that reads one may be due before the hook that makes it. */
 static sgm_status append_shared(const sgm_trainer *trainer, json_t *state)
 {
     sgm_matches matches;
@@ -96,7 +107,7 @@ static sgm_status append_shared(const sgm_trainer *trainer, json_t *state)
     return SGM_OK;
 }
 
-/* One result of a hook. A number is in a list of one, so that it can be told from a text. */
+/* Sets one shared result as shared_value has written it; anything else is passed over. */
 static sgm_status share_again(sgm_registry *shared, const char *name, const json_t *value)
 {
     double number;
@@ -144,6 +155,7 @@ static sgm_status describe(const sgm_trainer *trainer, json_t *state)
     return append_shared(trainer, state);
 }
 
+/* Results may be set last: nobody can refuse them. */
 static sgm_status set(sgm_trainer *trainer, const sgm__saved_state *state, unsigned parts)
 {
     (void)parts;

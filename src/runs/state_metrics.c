@@ -1,5 +1,9 @@
-/* What a checkpoint has of metrics: losses and accuracies of data sets, results of metric hooks, and the
- * newest loss. */
+/* What a checkpoint has of metrics: losses and accuracies of validation data, results of metric hooks, and
+ * the newest loss.
+ *
+ * One of the sections of state.c. A resumed run shows these values until it measures again, and rules that
+ * compare with them go on as if the run had not ended. Sums of the epoch that is under way belong to the
+ * position (state_position.c). */
 #include "registry/pattern.h"
 #include "runs/state.h"
 #include "show/show.h"
@@ -9,7 +13,8 @@
 
 /* --- writing --- */
 
-/* What metrics of hooks have left beside loss and accuracy: "validation.f1". */
+/* Adds what metric hooks have left for a data set ("validation.f1") under the name of the set. Loss and
+ * accuracy are in "metrics"; tensors, such as a confusion matrix, are not saved. */
 static sgm_status append_scores_of(const sgm_trainer *trainer, const char *data, json_t *scores)
 {
     sgm_matches matches;
@@ -32,6 +37,7 @@ static sgm_status append_scores_of(const sgm_trainer *trainer, const char *data,
     return status;
 }
 
+/* {"training": {...}, NAME: {...}} for the training data and each validation set. */
 static sgm_status append_scores(const sgm_trainer *trainer, json_t *state)
 {
     const sgm__trainer_data *data = sgm__data_of(trainer);
@@ -43,6 +49,8 @@ static sgm_status append_scores(const sgm_trainer *trainer, json_t *state)
     return SGM_OK;
 }
 
+/* Loss, accuracy and number of examples of each validation set that was measured; and the loss of the
+ * newest minibatch. */
 static void append_metrics(const sgm_trainer *trainer, json_t *state)
 {
     const sgm__trainer_data *data = sgm__data_of(trainer);
@@ -67,7 +75,8 @@ static sgm_status describe(const sgm_trainer *trainer, json_t *state)
 
 /* --- setting --- */
 
-/* Results of metrics; data sets that this trainer does not have are passed over. */
+/* Sets results of metric hooks again, without an owner: detaching a hook does not remove them. Data sets
+ * that this trainer does not have are passed over; a value that cannot be read becomes NaN. */
 static void set_scores(sgm_trainer *trainer, json_t *scores)
 {
     for (void *at = json_object_iter(scores); at != NULL; at = json_object_iter_next(scores, at)) {

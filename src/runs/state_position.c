@@ -1,15 +1,22 @@
 /* What a checkpoint has of where training stands: averages, the optimiser's numbers, what preprocessors have
- * learnt, and the position in epochs, minibatches and the data. */
+ * learnt, and the position in epochs, minibatches and the data.
+ *
+ * Four sections of state.c, each with its writer, its check and its setter side by side. Tensors of the
+ * optimiser are in the bundle (trainer_checkpoint.c). Equal trainings must write equal files, on one
+ * worker or on several, before or after a resume: so nothing here depends on the clock, and sums that only
+ * some of them still have are written as zeros. */
 #include "runs/state.h"
 #include "train/train.h"
 
 #include <math.h>
 
+/* JSON has no NaN and no infinity. */
 static json_t *number_or_null(double value)
 {
     return isfinite(value) ? json_real(value) : json_null();
 }
 
+/* A number of the object; `otherwise` if the key is missing or null. */
 static double get_number(const json_t *state, const char *key, double otherwise)
 {
     const json_t *number = json_object_get(state, key);
@@ -18,6 +25,7 @@ static double get_number(const json_t *state, const char *key, double otherwise)
 
 /* --- averages: whether parameters are their averages --- */
 
+/* The key is only there if it is true: parameters and their averages have changed places. */
 static sgm_status describe_averages(const sgm_trainer *trainer, json_t *state)
 {
     if (sgm__learner_of(trainer)->averages_in)
@@ -25,6 +33,7 @@ static sgm_status describe_averages(const sgm_trainer *trainer, json_t *state)
     return SGM_OK;
 }
 
+/* Programs read parameters or averages by this flag, so they are recorded anew when it changes. */
 static sgm_status set_averages(sgm_trainer *trainer, const sgm__saved_state *state, unsigned parts)
 {
     (void)parts;
@@ -57,6 +66,7 @@ static sgm_status describe_optimiser(const sgm_trainer *trainer, json_t *state)
     return SGM_OK;
 }
 
+/* Also reads the optimiser's name, for the comparison with the trainer's (trainer_checkpoint.c). */
 static bool check_optimiser(sgm__saved_state *state)
 {
     sgm__training_position *position = &state->position;
@@ -75,7 +85,8 @@ static sgm_status set_optimiser(sgm_trainer *trainer, const sgm__saved_state *st
     position->best_loss = state->position.best_loss;
     position->bad_epochs = state->position.bad_epochs;
     position->reductions = state->position.reductions;
-    sgm__kept_of(trainer)->from = position->updates; /* gradients and updates are of another place */
+    sgm__kept_of(trainer)->from =
+        position->updates; /* gradients and updates that are kept for readers are of another position */
     return SGM_OK;
 }
 
@@ -86,7 +97,7 @@ const sgm__section sgm__optimiser_section = {.part = SGM_PART_OPTIMISER,
 
 /* --- preprocessors of the training data --- */
 
-/* What preprocessors of the training data have learnt. */
+/* Numbers that preprocessors of the training data have learnt from it, such as means and ranges. */
 static sgm_status describe_preprocessors(const sgm_trainer *trainer, json_t *state)
 {
     const sgm__trainer_data *data = sgm__data_of(trainer);
@@ -144,8 +155,8 @@ const sgm__section sgm__preprocessors_section = {.part = SGM_PART_POSITION,
 
 /* --- the position: writing --- */
 
-/* If another size of minibatches was set for the next epoch, the epoch that is under way has the old one:
- * that is saved. */
+/* Settings of the iterator for the epoch that is under way. If another minibatch size was set for the next
+ * epoch, this epoch still has the old one, and only with that its place in the data can be found again. */
 static void append_iterator(const sgm_trainer *trainer, json_t *state)
 {
     const sgm__trainer_data *data = sgm__data_of(trainer);
@@ -159,8 +170,8 @@ static void append_iterator(const sgm_trainer *trainer, json_t *state)
     json_object_set_new(state, "drop_last", json_boolean(place.drop_last));
 }
 
-/* A run that a hook has ended is marked, so that a resume does not train on; a stop by a person is one to
- * go on from. */
+/* A run that a hook has ended is marked, so that a resume does not train on; a stop by a person is not
+ * marked, as the person may go on. */
 static void append_end(const sgm_trainer *trainer, json_t *state)
 {
     const sgm__trainer_progress *progress = sgm__progress_of(trainer);
@@ -171,13 +182,14 @@ static void append_end(const sgm_trainer *trainer, json_t *state)
                                       (json_int_t)progress->iterations));
 }
 
-/* Sums of the epoch that ended last: the registry shows them until the next epoch has a minibatch. */
+/* Sums of the epoch that ended last: the registry shows them until the next epoch has a minibatch. At the
+ * end of an epoch the position has these sums itself. */
 static void append_epoch_before(const sgm_trainer *trainer, json_t *state)
 {
     const sgm__training_position *position = sgm__position_of(trainer);
     bool at_end = position->batch == 0 && position->sums.examples > 0;
     const sgm__metric_sums *sums = at_end ? &position->sums : &sgm__progress_of(trainer)->last_epoch;
-    if (sums->examples == 0 || sgm__trainer_is_replica(trainer)) /* which shows none */
+    if (sums->examples == 0 || sgm__trainer_is_replica(trainer)) /* a replica shows none */
         return;
     json_object_set_new(state, "epoch_before",
                         json_pack("{s:o, s:o, s:I, s:b}", "loss_sum", sgm__state_number(sums->loss),
@@ -185,12 +197,12 @@ static void append_epoch_before(const sgm_trainer *trainer, json_t *state)
                                   (json_int_t)sums->examples, "has_accuracy", (int)sums->has_accuracy));
 }
 
-/* At the end of an epoch its sums are told already: they are saved as zeros, whether this process still has
- * them or not. */
+/* At the end of an epoch, metrics.jsonl has its sums, and a resumed run begins the next epoch without any:
+ * they are written as zeros whether this process still has them or not. */
 static sgm_status describe_position(const sgm_trainer *trainer, json_t *state)
 {
     const sgm__training_position *position = sgm__position_of(trainer);
-    /* At the end of an epoch they are told already: a worker may have them still, a resumed one has not. */
+    /* zeros at the end of an epoch: one worker may still have them, a resumed one has not */
     sgm__metric_sums sums = position->batch > 0 ? position->sums : (sgm__metric_sums){0};
     json_object_set_new(state, "epoch", json_integer(position->epoch));
     json_object_set_new(state, "batch", json_integer(position->batch));
@@ -208,6 +220,7 @@ static sgm_status describe_position(const sgm_trainer *trainer, json_t *state)
 
 /* --- the position: reading and setting --- */
 
+/* Sums may be null (NaN) only where an epoch has no minibatch yet. */
 static bool check_position(sgm__saved_state *state)
 {
     const json_t *json = state->json;
@@ -243,6 +256,8 @@ static void set_accumulation(sgm_trainer *trainer, const sgm__saved_state *state
     options->accumulate = accumulate;
 }
 
+/* Keeps how the saved run was ended, for the run that resumes it: if a hook ended it and the new run is no
+ * longer, there is nothing to train. */
 static sgm_status set_end(sgm_trainer *trainer, const sgm__saved_state *state)
 {
     sgm__trainer_progress *progress = sgm__progress_of(trainer);
@@ -257,6 +272,7 @@ static sgm_status set_end(sgm_trainer *trainer, const sgm__saved_state *state)
     return progress->resumed_end.by != NULL ? SGM_OK : SGM_ERROR_MEMORY;
 }
 
+/* Sets the sums of the epoch that ended last; zeros if the file has none. */
 static void set_epoch_before(sgm_trainer *trainer, const json_t *saved)
 {
     sgm__metric_sums read = {.has_accuracy = json_is_true(json_object_get(saved, "has_accuracy"))};
@@ -266,7 +282,7 @@ static void set_epoch_before(sgm_trainer *trainer, const json_t *saved)
     sgm__progress_of(trainer)->last_epoch = known ? read : (sgm__metric_sums){0};
 }
 
-/* The position, and the place in the data. Sums of an epoch that has just ended are told already, so the
+/* The position, and the place in the data. Sums of an epoch that has just ended are not taken, so that the
  * next epoch begins with none. If the data have changed so that the place does not exist, the epoch begins
  * anew. */
 static sgm_status set_place(sgm_trainer *trainer, const sgm__saved_state *state)
@@ -278,7 +294,7 @@ static sgm_status set_place(sgm_trainer *trainer, const sgm__saved_state *state)
     position->epoch = saved->epoch;
     position->batch = saved->batch;
     position->iteration = saved->iteration;
-    /* Saved at the end of an epoch its sums are told already. */
+    /* in the middle of an epoch its sums go on; at its end they are done */
     position->sums = saved->batch > 0 ? saved->sums : (sgm__metric_sums){0};
     set_epoch_before(trainer, json_object_get(state->json, "epoch_before"));
     if (data->training == NULL)
@@ -303,7 +319,8 @@ static sgm_status set_position(sgm_trainer *trainer, const sgm__saved_state *sta
     sgm__trainer_journal *journal = sgm__journal_of(trainer);
     if ((parts & SGM_PART_OPTIMISER) != 0)
         set_accumulation(trainer, state);
-    if (!sgm__state_count(state->json, "branch", &journal->branch)) /* from before there were branches */
+    if (!sgm__state_count(state->json, "branch",
+                          &journal->branch)) /* a file without a branch is of the first one */
         journal->branch = 0;
     return set_place(trainer, state);
 }

@@ -1,4 +1,13 @@
-/* The table of what PyTorch calls the parameters of each layer, and the conversion both ways. */
+/* Parameters under PyTorch's names and in its layouts: the table of both, and the conversion of a bundle in
+ * either direction.
+ *
+ * A row of the table pairs a parameter of a layer type with one of the torch.nn module that computes the
+ * same, and says how values are converted. PyTorch has matrices as (outputs, inputs), this library as
+ * (inputs, outputs); recurrent modules have two vectors of biases where this library has their sum. Names
+ * in a file are MODULE.PARAMETER; which module is which layer is told by the caller's pairs
+ * ("torch(fc=0)"), else by equal names, else by the order in the file. trainer_checkpoint.c calls this
+ * between a file and the comparison (parts_fit.c), which then checks shapes: nothing here depends on
+ * whether a tensor fits. */
 #include "runs/torch_names.h"
 #include "optim/optimiser.h"
 
@@ -7,17 +16,20 @@
 
 /* --- the table --- */
 
+/* How a value of PyTorch becomes one of this library; exporting does the reverse. */
 typedef enum conversion {
     AS_IS,
     TRANSPOSED, /* a matrix, transposed */
-    BIASES,     /* theirs are two, of the input and of what recurs, which are added */
-    NEW_GATE,   /* a GRU: the last third of theirs */
+    BIASES,     /* the sum of two vectors of PyTorch, for the input and for the recurrent part */
+    NEW_GATE,   /* GRU: the last third of PyTorch's vector for the recurrent part */
 } conversion;
 
+/* One row for each parameter of a layer type: layer type, own name, PyTorch's name, conversion. Gates of
+ * LSTM and GRU have the same order in both libraries. */
 static const struct torch_row {
     const char *layer, *own, *theirs;
     conversion how;
-    const char *second; /* of BIASES */
+    const char *second; /* BIASES: PyTorch's second vector, for the recurrent part */
 } rows[] = {
 #define PLAIN(layer)                                                                                         \
     {layer, "weights", "weight", AS_IS, NULL},                                                               \
@@ -79,6 +91,7 @@ static const struct torch_row {
 };
 #define ROW_COUNT (sizeof rows / sizeof *rows)
 
+/* Whether layers of this type have parameters that PyTorch knows. */
 static bool has_rows(const char *layer)
 {
     for (size_t i = 0; i < ROW_COUNT; i++)
@@ -89,13 +102,14 @@ static bool has_rows(const char *layer)
 
 /* --- which module is which layer --- */
 
+/* Which module each layer of a network is, for one file. */
 typedef struct modules {
     const sgm_network *network;
-    char *text;          /* "LAYER\0MODULE\0..." */
-    size_t count;        /* of pairs in it */
-    char **names;        /* of the layers that have rows: their modules; NULL: the layer's own name */
-    const char **sorted; /* names in the file, numbers by value */
-    bool *used;          /* by the file's index */
+    char *text;          /* the caller's pairs: "LAYER\0MODULE\0..." */
+    size_t count;        /* of pairs in `text` */
+    char **names;        /* by layer: the module that pair_in_order found; NULL: the layer's own name */
+    const char **sorted; /* names in the file, in the order of compare_naturally */
+    bool *used;          /* by index in the file: a layer has taken the tensor */
     const sgm_bundle *file;
 } modules;
 
@@ -104,7 +118,7 @@ static const char *after(const char *text)
     return text + strlen(text) + 1;
 }
 
-/* Whether the layer of the last pair is that of another one. */
+/* Whether the last of `count` pairs names a layer that an earlier pair names. */
 static bool repeats(const char *pairs, size_t count)
 {
     const char *last = pairs;
@@ -116,7 +130,8 @@ static bool repeats(const char *pairs, size_t count)
     return false;
 }
 
-/* "torch(fc=0, out=encoder.2)" into its pairs. */
+/* Reads "torch(fc=0, out=encoder.2)" into the texts fc, 0, out and encoder.2, one behind the other, each
+ * with its terminating 0; "torch" alone gives no pairs. *text is freed with sgm__free, also on failure. */
 static sgm_status read_pairs(const char *names, char **text, size_t *count)
 {
     const char *expected = "expected \"torch\" or \"torch(LAYER=MODULE, ...)\"";
@@ -158,6 +173,7 @@ sgm_status sgm__torch_names_check(const char *names)
     return status;
 }
 
+/* The module that the caller gave for a layer; NULL: none. */
 static const char *given_module(const modules *m, const char *layer)
 {
     const char *at = m->text;
@@ -170,6 +186,7 @@ static const char *given_module(const modules *m, const char *layer)
     return NULL;
 }
 
+/* The module of a layer: what the caller says, else what the order says, else the layer's own name. */
 static const char *module_of(const modules *m, size_t layer)
 {
     const char *name = sgm_network_layer_name(m->network, layer), *given = given_module(m, name);
@@ -181,7 +198,7 @@ static const char *type_of(const modules *m, size_t layer)
     return sgm_network_layer_type(m->network, layer)->name;
 }
 
-/* Pairs name layers that are there. */
+/* Each pair must name a layer of the network. */
 static sgm_status check_pairs(const modules *m)
 {
     const char *at = m->text;
@@ -197,6 +214,7 @@ static sgm_status check_pairs(const modules *m)
     return SGM_OK;
 }
 
+/* Call modules_close also after a failure. */
 static sgm_status modules_open(modules *m, const sgm_network *network, const char *names,
                                const sgm_bundle *file)
 {
@@ -223,6 +241,7 @@ static void modules_close(modules *m)
 
 /* --- modules by their order, as of an nn.Sequential: "0.weight", "2.weight", "10.weight" --- */
 
+/* For qsort: numbers in names count by value, so that "10.weight" comes after "2.weight". */
 static int compare_naturally(const void *a, const void *b)
 {
     const char *x = *(const char *const *)a, *y = *(const char *const *)b;
@@ -254,6 +273,8 @@ static size_t module_length(const char *name, const char *layer)
     return 0;
 }
 
+/* Whether a tensor of the file belongs to a module that is called as a layer is: then names decide, not
+ * the order. */
 static bool any_is_named(const modules *m)
 {
     for (size_t i = 0; i < sgm_network_layers(m->network); i++) {
@@ -267,6 +288,10 @@ static bool any_is_named(const modules *m)
     return false;
 }
 
+/* Pairs layers with modules by their order in the file, as of an nn.Sequential, whose modules are numbered
+ * ("0.weight", "2.weight"). Only if the caller gave no pairs and no module is called as a layer is. A
+ * layer takes the next module if that has a parameter of its type; all tensors of the module are passed
+ * then. */
 static sgm_status pair_in_order(modules *m)
 {
     size_t count = sgm_bundle_count(m->file), next = 0;
@@ -292,6 +317,8 @@ static sgm_status pair_in_order(modules *m)
 
 /* --- values --- */
 
+/* A transposed copy of a matrix. Any other tensor stays as it is: comparing shapes will refuse it with a
+ * better message. */
 static sgm_tensor *turn(sgm_tensor *matrix)
 {
     if (sgm_tensor_shape(matrix)->rank != 2)
@@ -302,6 +329,8 @@ static sgm_tensor *turn(sgm_tensor *matrix)
     return copy;
 }
 
+/* What an LSTM of this library adds to the forget gate by itself, so that biases can begin at zero; 0 for
+ * other layers. */
 static double forget_bias(const modules *m, size_t layer)
 {
     sgm_content content = {0};
@@ -313,11 +342,14 @@ static double forget_bias(const modules *m, size_t layer)
     return value;
 }
 
-/* Adds what is in the second vector and what the layer adds by itself; the new gate of a GRU has two. */
+/* first + second, and `sign` times the LSTM's forget bias on the forget gate, the second quarter (gates i,
+ * f, g, o). Importing subtracts that bias (sign -1), as the layer adds it again; exporting adds it (+1),
+ * without a second vector. Of a GRU (gates r, z, n) only the first two thirds are added: the new gate's
+ * recurrent bias is multiplied by the reset gate and stays a vector of its own. */
 static sgm_tensor *add_biases(const modules *m, size_t layer, sgm_tensor *first, const sgm_tensor *second,
                               double sign)
 {
-    sgm_dtype dtype = sgm_tensor_dtype(first); /* sums of bfloat16 need not be rounded to it */
+    sgm_dtype dtype = sgm_tensor_dtype(first); /* a sum of two bfloat16 keeps more digits as float32 */
     sgm_tensor *sum = sgm_tensor_cast(first, dtype == SGM_BFLOAT16 ? SGM_FLOAT32 : dtype);
     int64_t size = sgm_shape_elements(sgm_tensor_shape(first));
     double forget = forget_bias(m, layer);
@@ -333,7 +365,7 @@ static sgm_tensor *add_biases(const modules *m, size_t layer, sgm_tensor *first,
 
 /* --- from PyTorch --- */
 
-/* NULL: the file has none of that name. */
+/* The file's tensor MODULE.THEIRS, borrowed, and marked as used; NULL: the file has none of that name. */
 static sgm_tensor *take(modules *m, size_t layer, const char *theirs)
 {
     char *name = sgm__format("%s.%s", module_of(m, layer), theirs);
@@ -347,6 +379,7 @@ static sgm_tensor *take(modules *m, size_t layer, const char *theirs)
     return found;
 }
 
+/* Converts a tensor of PyTorch; the result is the caller's. */
 static sgm_tensor *import_value(modules *m, size_t layer, const struct torch_row *row, sgm_tensor *value)
 {
     int64_t size = sgm_shape_elements(sgm_tensor_shape(value));
@@ -363,6 +396,8 @@ static sgm_tensor *import_value(modules *m, size_t layer, const struct torch_row
     return sgm_tensor_retain(value);
 }
 
+/* Adds the parameters of one layer, as far as the file has them; missing ones are noticed when the bundle
+ * is compared with the trainer. */
 static sgm_status import_layer(modules *m, size_t layer, sgm_bundle *own)
 {
     for (size_t i = 0; i < ROW_COUNT; i++) {
@@ -388,6 +423,7 @@ static bool is_counter(const char *name)
     return strcmp(end != NULL ? end + 1 : name, "num_batches_tracked") == 0;
 }
 
+/* Whether a name begins with that of a layer. */
 static bool is_of_layer(const modules *m, const char *name)
 {
     for (size_t i = 0; i < sgm_network_layers(m->network); i++) {
@@ -398,7 +434,7 @@ static bool is_of_layer(const modules *m, const char *name)
     return false;
 }
 
-/* What has no name in PyTorch was saved under its own. */
+/* Takes tensors under this library's own names: parameters that PyTorch does not have were exported so. */
 static sgm_status import_others(modules *m, sgm_bundle *own)
 {
     for (size_t i = 0; i < sgm_bundle_count(m->file); i++) {
@@ -411,6 +447,8 @@ static sgm_status import_others(modules *m, sgm_bundle *own)
     return SGM_OK;
 }
 
+/* Fails if tensors of the file are left over: most likely a module was not found, and its layer would
+ * train on from its first values without a word. */
 static sgm_status check_used(const modules *m)
 {
     sgm__text left = {0};
@@ -452,6 +490,7 @@ sgm_bundle *sgm__torch_import(const sgm_network *network, const char *names, con
 
 /* --- to PyTorch --- */
 
+/* Adds MODULE.NAME to the bundle; `value` NULL: making it has failed. */
 static sgm_status give(sgm_bundle *theirs, const char *module, const char *name, sgm_tensor *value)
 {
     char *full = sgm__format("%s.%s", module, name);
@@ -461,6 +500,7 @@ static sgm_status give(sgm_bundle *theirs, const char *module, const char *name,
     return status;
 }
 
+/* The parameter LAYER.NAME of the bundle, borrowed; NULL: it has none. */
 static sgm_tensor *own_value(const modules *m, const sgm_bundle *own, size_t layer, const char *name)
 {
     char *full = sgm__format("%s.%s", sgm_network_layer_name(m->network, layer), name);
@@ -469,7 +509,8 @@ static sgm_tensor *own_value(const modules *m, const sgm_bundle *own, size_t lay
     return found;
 }
 
-/* The second vector of biases: zeros, but for the new gate of a GRU. */
+/* Adds PyTorch's second vector of biases: zeros, as the first has the whole sum, but for the new gate of a
+ * GRU, which this library keeps apart (recurrent_biases). */
 static sgm_status give_second(const modules *m, size_t layer, const struct torch_row *row,
                               const sgm_bundle *own, const sgm_tensor *first, sgm_bundle *theirs)
 {
@@ -491,6 +532,8 @@ static sgm_status give_second(const modules *m, size_t layer, const struct torch
     return status;
 }
 
+/* Adds one parameter of a layer under PyTorch's name. NEW_GATE has no tensor of its own: give_second
+ * writes it. */
 static sgm_status export_row(const modules *m, size_t layer, const struct torch_row *row,
                              const sgm_bundle *own, sgm_bundle *theirs)
 {
@@ -505,6 +548,7 @@ static sgm_status export_row(const modules *m, size_t layer, const struct torch_
     return status == SGM_OK && row->how == BIASES ? give_second(m, layer, row, own, value, theirs) : status;
 }
 
+/* Whether a row of the table covers the parameter of this name. */
 static bool has_module(const modules *m, const sgm_bundle *own, const char *name)
 {
     for (size_t k = 0; k < sgm_network_layers(m->network); k++)
@@ -515,8 +559,8 @@ static bool has_module(const modules *m, const sgm_bundle *own, const char *name
     return false;
 }
 
-/* What no row speaks of has no place in PyTorch, and keeps its name, so that nothing is lost; averages are
- * copies that stay behind. */
+/* Adds parameters that no row covers under their own names, so that nothing is lost, and lists them in
+ * `kept`. Moving averages, which are copies of parameters, are left out. */
 static sgm_status export_others(const modules *m, const sgm_bundle *own, sgm_bundle *theirs, sgm__text *kept)
 {
     for (size_t i = 0; i < sgm_bundle_count(own); i++) {
@@ -529,6 +573,7 @@ static sgm_status export_others(const modules *m, const sgm_bundle *own, sgm_bun
     return kept->failed ? sgm__fail_memory(kept->capacity) : SGM_OK;
 }
 
+/* The text "format": "pt" is what PyTorch's own files carry, and some of its readers ask for. */
 sgm_bundle *sgm__torch_export(const sgm_network *network, const char *names, const sgm_bundle *own,
                               const char *source)
 {

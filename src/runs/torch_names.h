@@ -9,12 +9,13 @@
 
 /* `names` is "torch", or "torch(LAYER=MODULE, ...)". */
 sgm_status sgm__torch_names_check(const char *names);
-/* A bundle with the parameters of the network under their own names, from one as PyTorch's state_dict() has
- * them; tensors that no layer takes are an error, unless `skip_mismatch`. NULL and an error. */
+/* Makes a bundle with the parameters of the network under their own names, from one with the names of
+ * PyTorch's state_dict(). Tensors that no layer takes are an error, unless `skip_mismatch`. NULL: failed,
+ * with an error. */
 sgm_bundle *sgm__torch_import(const sgm_network *network, const char *names, const sgm_bundle *theirs,
                               bool skip_mismatch);
-/* The other way round. What has no name in PyTorch keeps its own, which importing takes; a warning from
- * `source` lists it. */
+/* The reverse. Parameters without a name in PyTorch keep their own, which sgm__torch_import takes; a
+ * warning by `source` lists them. */
 sgm_bundle *sgm__torch_export(const sgm_network *network, const char *names, const sgm_bundle *own,
                               const char *source);
 

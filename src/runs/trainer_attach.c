@@ -1,11 +1,16 @@
-/* Hooks that come and go, also while a trainer runs: what is done is recorded. */
+/* Attaching and detaching hooks of a trainer by the program, a person, or another thread, also while it runs.
+ *
+ * The engine in src/hooks does the attaching; this file decides whether a checkpoint brings the hook back,
+ * detaches by name wherever the hook is (the trainer, or replicas of workers), and has each change
+ * recorded in the journal. The public functions are at the end; the control socket calls
+ * sgm__trainer_attach and sgm__trainer_detach (src/control/control_command.c). */
 #include "journal/change_record.h"
 #include "runs/trainer_commands.h"
 #include "show/show.h"
 #include "train/train.h"
 
-/* Records the change between two iterations, as a command. Attaching is done already, so a failure to record
- * is only a warning. */
+/* Has the training's thread record the change between two iterations, as that needs the trainer's lock.
+ * Attaching is done already, so a failure to record is only a warning. */
 static void record(sgm_trainer *trainer, const char *name, const char *before, const char *after,
                    sgm__hook_change change)
 {
@@ -18,7 +23,9 @@ static void record(sgm_trainer *trainer, const char *name, const char *before, c
     sgm__free(what);
 }
 
-/* A hook that comes while the trainer runs is stored: checkpoints bring it back. */
+/* A hook that comes while the trainer runs is stored: checkpoints bring it back. Before a run the program
+ * attaches its hooks itself, and will do so again before a resume. *name (`name` NULL: not wanted) is
+ * freed with sgm__free. */
 sgm_status sgm__trainer_attach(sgm_trainer *trainer, sgm_hook *hook, sgm__hook_change change, char **name)
 {
     bool attached = false;
@@ -43,7 +50,7 @@ sgm_status sgm__trainer_attach(sgm_trainer *trainer, sgm_hook *hook, sgm__hook_c
 }
 
 /* Looks among the trainer's hooks, then among those of replicas. If neither has it, the error is the
- * trainer's, which lists names. */
+ * trainer's, which lists names. What a detached metric has left in the registry goes with it. */
 sgm_status sgm__trainer_detach(sgm_trainer *trainer, const char *name, sgm__hook_change change)
 {
     const sgm__strategy *strategy = sgm__sharing_of(trainer)->strategy;
@@ -53,7 +60,8 @@ sgm_status sgm__trainer_detach(sgm_trainer *trainer, const char *name, sgm__hook
     if (status == SGM_OK)
         sgm__trainer_drop_left(trainer, &detached);
     if (status == SGM_ERROR_NOT_FOUND && strategy != NULL) {
-        char *message = sgm__strdup(sgm_last_error()); /* which knows the trainer's names */
+        char *message =
+            sgm__strdup(sgm_last_error()); /* lists the trainer's names; the next error does not */
         sgm__free(full);
         sgm__free(text);
         status = strategy->detach(trainer, name, &full, &text);
@@ -68,6 +76,7 @@ sgm_status sgm__trainer_detach(sgm_trainer *trainer, const char *name, sgm__hook
     return status;
 }
 
+/* `hook` is taken over on every path; NULL means that its constructor has failed, whose error stands. */
 sgm_status sgm_trainer_attach_hook(sgm_trainer *trainer, sgm_hook *hook, char **name)
 {
     sgm_status status = SGM_OK;
@@ -90,7 +99,7 @@ sgm_status sgm_trainer_detach_hook(sgm_trainer *trainer, const char *name)
     return sgm__trainer_detach(trainer, name, (sgm__hook_change){.who = "program"});
 }
 
-/* Behind those of the trainer; the list stays the caller's. */
+/* Appends the hooks of workers to the list; on failure the list is as it was. */
 static sgm_status add_local(sgm_trainer *trainer, sgm_attached_hook **list, size_t *count)
 {
     sgm_attached_hook *local;
@@ -126,6 +135,7 @@ sgm_status sgm_trainer_hooks(sgm_trainer *trainer, sgm_attached_hook **list, siz
     return status;
 }
 
+/* Prepares the trainer first, so that a hook that reads a parameter or a gradient finds it. */
 sgm_status sgm__trainer_check_hooks(sgm_trainer *trainer)
 {
     sgm__training_position *position = sgm__position_of(trainer);

@@ -1,8 +1,11 @@
-/* Back to the beginning, or to a checkpoint: both leave a branch of the run's history and begin another one.
+/* Reset (back to the beginning) and restore (to a checkpoint): both end a branch of the run's history and
+ * begin another one.
  *
- * With a folder, the state that is left is saved first, then everything changes, then branches.jsonl tells of
- * it and the newest checkpoint is of the new branch. What goes wrong before the change leaves all as it was.
- */
+ * With a folder, the state that is left is saved first, as before-branch-N; then everything changes; then
+ * a line of branches.jsonl tells of it, and checkpoint.safetensors becomes one of the new branch. A
+ * failure before the change leaves all as it was. Both are commands: the training's thread calls them
+ * between two iterations (trainer_commands.c), with the trainer's lock. A branch that trains beside its
+ * origin is another trainer (src/environment/env_branch.c). */
 #include "journal/changes.h"
 #include "registry/pattern.h"
 #include "registry/registry_internal.h"
@@ -16,6 +19,7 @@
 
 /* --- the branch that is left --- */
 
+/* "epoch 3, iteration 120", for the record of changes; sgm__free. */
 static char *position_text(const sgm_trainer *trainer)
 {
     const sgm__training_position *position = sgm__position_of(trainer);
@@ -23,7 +27,7 @@ static char *position_text(const sgm_trainer *trainer)
                        (long long)position->iteration);
 }
 
-/* For those who show what was changed. */
+/* Enters the move into the record of changes, which monitors show. */
 static void note_position(sgm_trainer *trainer, const sgm__command *command, const char *left, const char *to)
 {
     char *now = position_text(trainer), *after = now != NULL ? sgm__format("%s: %s", to, now) : NULL;
@@ -50,7 +54,7 @@ static sgm_status leave(sgm_trainer *trainer, const sgm__command *command, sgm__
     return sgm__run_folder_save_as(trainer, journal->folder, branch->left);
 }
 
-/* Nothing came of it. */
+/* Removes the saved state again, as the change did not happen. */
 static void forget(const sgm_trainer *trainer, const sgm__branch *branch)
 {
     const sgm__trainer_journal *journal = sgm__journal_of(trainer);
@@ -94,7 +98,7 @@ static void forget_measured(sgm_trainer *trainer)
     sgm__registry_clear_child(sgm__registry_of(trainer), "shared");
 }
 
-/* The time goes on from here. */
+/* The running time goes on from `seconds`, also in the middle of a run. */
 static void go_on_from(sgm_trainer *trainer, double seconds)
 {
     sgm__trainer_progress *progress = sgm__progress_of(trainer);
@@ -105,7 +109,9 @@ static void go_on_from(sgm_trainer *trainer, double seconds)
 
 /* --- reset --- */
 
-/* Everything of a training becomes what it was before its first iteration. */
+/* Everything of a training becomes what it was before its first iteration: position, states, place in the
+ * data, results, workers, hooks. Settings that were changed meanwhile stay. A failure may leave half of it
+ * done. */
 static sgm_status begin_anew(sgm_trainer *trainer)
 {
     sgm__trainer_data *data = sgm__data_of(trainer);
@@ -125,8 +131,8 @@ static sgm_status begin_anew(sgm_trainer *trainer)
     return sgm__hooks_restart(sgm__hooks_of(trainer));
 }
 
-/* A failure in the middle leaves states of both trainings: `broken` tells the caller that nothing can go on.
- */
+/* A reset. A failure in the middle leaves states of both trainings: `broken` tells the caller that the
+ * trainer cannot go on. */
 sgm_status sgm__trainer_go_back(sgm_trainer *trainer, const sgm__command *command,
                                 sgm__command_outcome *outcome)
 {
@@ -156,7 +162,7 @@ static char *path_of(const sgm_trainer *trainer, const char *name)
     return sgm__format("%s/%s%s", journal->folder, name, has_ending ? "" : ending);
 }
 
-/* A checkpoint as a person knows it: a file of the run's folder by its name alone. */
+/* A checkpoint as a person calls it: a file of the run's folder by its name alone; sgm__free. */
 static char *told_name(const sgm_trainer *trainer, const char *path)
 {
     const sgm__trainer_journal *journal = sgm__journal_of(trainer);
@@ -167,7 +173,8 @@ static char *told_name(const sgm_trainer *trainer, const char *path)
     return inside && dot != NULL ? sgm__strndup(name, (size_t)(dot - name)) : sgm__strdup(name);
 }
 
-/* It is done. */
+/* Enters the restore into the record of changes and into branches.jsonl. The record has the file's name
+ * without its folder. */
 static sgm_status tell_restored(sgm_trainer *trainer, const sgm__command *command, const sgm__branch *branch,
                                 const char *left)
 {
@@ -208,6 +215,7 @@ static sgm_status restore_from(sgm_trainer *trainer, const sgm__command *command
     return status;
 }
 
+/* A restore. */
 sgm_status sgm__trainer_go_to(sgm_trainer *trainer, const sgm__command *command,
                               sgm__command_outcome *outcome)
 {

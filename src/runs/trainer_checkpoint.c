@@ -1,12 +1,15 @@
-/* Saves a trainer into a file and loads it, as a whole or in parts (network, parameters, optimiser,
- * position, random numbers, hooks, metrics, settings).
+/* Saves a trainer into a file and loads it, as a whole or in parts (network, parameters, optimiser, position,
+ * random numbers, hooks, metrics, settings).
  *
  * A checkpoint is a bundle (src/persistence): the session's states as tensors, the network's notation and a
- * JSON text (state.c) as texts. Loading goes in three steps, so that a refusal leaves everything as
- * it was: read the file, compare it with the trainer (parts_fit.c), then take it over. Only what can still
- * be refused after that (hooks' and preprocessors' states, state.c) is put back by hand. What belongs
- * to workers is asked of the strategy. With PyTorch's names the bundle's tensors are renamed on the way
- * (torch_names.c). */
+ * JSON text (state.c) as texts. Loading goes in three steps, so that a refusal leaves everything as it was:
+ * read the file, compare it with the trainer (parts_fit.c), then take it over. What can still be refused
+ * during the third step (states of hooks and preprocessors) comes before the first tensor is set and is put
+ * back by state.c. The strategy adds and takes what belongs to workers. With PyTorch's names the bundle's
+ * tensors are renamed on the way (torch_names.c).
+ *
+ * Reading and writing files happens without the trainer's lock; making a bundle and taking it over with
+ * it, between two steps. Any thread may call the public functions here. */
 #include "persistence/bundle.h"
 #include "registry/pattern.h"
 #include "runs/parts.h"
@@ -33,6 +36,7 @@ static const struct part_row {
 };
 #define PART_COUNT (sizeof part_rows / sizeof *part_rows)
 
+/* `part` is one of SGM_PART_..., no sum; NULL: there is no such part. */
 const char *sgm_part_name(unsigned part)
 {
     for (size_t i = 0; i < PART_COUNT; i++)
@@ -79,6 +83,7 @@ static sgm_status find_part(const char *name, unsigned *part)
     return status;
 }
 
+/* "everything -hooks, -random": names add parts, names with a minus remove them, from left to right. */
 sgm_status sgm_parts_parse(const char *text, unsigned *parts)
 {
     if (text == NULL || parts == NULL)
@@ -118,6 +123,7 @@ unsigned sgm__part_of_state(const char *name)
     return SGM_PART_PARAMETERS;
 }
 
+/* *state points into `name`. The number is checked against SGM__MAXIMUM_WORKERS, as it comes from a file. */
 long sgm__worker_of_state(const char *name, const char **state)
 {
     char *end;
@@ -153,6 +159,7 @@ bool sgm__parts_have(const sgm__parts *wanted, const char *state)
     return matches;
 }
 
+/* Reads patterns with spaces between them; parts_free frees them, also on failure. */
 static sgm_status read_patterns(sgm__parts *wanted, const char *states)
 {
     wanted->patterns = sgm__words(states, &wanted->pattern_count);
@@ -165,6 +172,9 @@ static sgm_status read_patterns(sgm__parts *wanted, const char *states)
                : sgm_fail(SGM_ERROR_ARGUMENT, ".states has no pattern; expected one such as \"*.weights\"");
 }
 
+/* Reads what a caller asked for; `what` is the function's name for messages. *left is the caller's place
+ * for the text of what did not fit, which begins as NULL. Names of PyTorch are names of parameters, so no
+ * other part can be asked for with them. */
 static sgm_status parts_read(const sgm_part_options *given, const char *what, sgm__parts *wanted,
                              char ***left)
 {
@@ -246,7 +256,8 @@ static sgm_status enter(sgm_trainer *trainer, unsigned parts)
                                          : sgm__trainer_enter(trainer);
 }
 
-/* Replaces the bundle by one with the other program's names and layouts. */
+/* With names of PyTorch, replaces the bundle by one with the other program's names and layouts; with the
+ * trainer's lock, for its network. */
 static sgm_status rename_states(const sgm_trainer *trainer, const sgm__parts *wanted, bool saving,
                                 sgm_bundle **bundle)
 {
@@ -263,6 +274,7 @@ static sgm_status rename_states(const sgm_trainer *trainer, const sgm__parts *wa
     return SGM_OK;
 }
 
+/* Copies what is wanted of a trainer into a bundle; NULL with an error. */
 static sgm_bundle *make_bundle(sgm_trainer *trainer, const sgm__parts *wanted)
 {
     sgm_bundle *bundle = sgm_bundle_create();
@@ -281,6 +293,7 @@ static sgm_bundle *make_bundle(sgm_trainer *trainer, const sgm__parts *wanted)
     return NULL;
 }
 
+/* The bundle is made with the lock; writing it to the file needs none, so training goes on meanwhile. */
 sgm_status sgm_trainer_save_parts_with(sgm_trainer *trainer, const char *path,
                                        const sgm_part_options *options)
 {
@@ -368,8 +381,9 @@ static sgm_status take_back_network(sgm_trainer *trainer, sgm_status failure)
     return status == SGM_OK ? failure : status;
 }
 
-/* Defines all states before they are set. A trainer without a network takes the one that the comparison has
- * made from the file. What is not in the file stays as the workers have learnt it. */
+/* Defines all states before they are set. A trainer without a network takes the one that the comparison
+ * has made from the file, and *is_new becomes true. A trainer with a network first collects what its
+ * workers have learnt, as states that the file lacks keep it. */
 static sgm_status prepare(sgm_trainer *trainer, sgm__fit *fit, bool *is_new)
 {
     sgm__learner *learner = sgm__learner_of(trainer);
@@ -377,13 +391,15 @@ static sgm_status prepare(sgm_trainer *trainer, sgm__fit *fit, bool *is_new)
     if (!*is_new)
         SGM_TRY(sgm__trainer_prepare(trainer));
     if (!*is_new)
-        return sgm__trainer_collect(trainer); /* what is not in the file stays as workers have learnt it */
+        return sgm__trainer_collect(trainer);
     learner->network = fit->network;
     fit->network = NULL;
     SGM_TRY(sgm__trainer_publish_network(trainer));
     return sgm__trainer_define_states(trainer);
 }
 
+/* A parameter is also copied to workers, and its average begins anew; other states are set in the session
+ * alone. */
 static sgm_status set_state(sgm_trainer *trainer, const char *name, const sgm_tensor *value)
 {
     if (sgm__part_of_state(name) == SGM_PART_PARAMETERS)
@@ -391,8 +407,9 @@ static sgm_status set_state(sgm_trainer *trainer, const char *name, const sgm_te
     return sgm_session_set(sgm__learner_of(trainer)->session, name, value);
 }
 
-/* Sets the states that are taken. Averages come last: setting a parameter starts its average anew, and what
- * the file has must win. The choice is made before the trainer has states, as the comparison was. */
+/* Sets the states that are taken. Averages come last: setting a parameter begins its average anew, and the
+ * file's average must win. `taken` was decided before prepare() defined states, as sgm__fit_takes also
+ * looks at which states the session has. */
 static sgm_status set_states(sgm_trainer *trainer, const sgm_bundle *bundle, const bool *taken)
 {
     for (int averages = 0; averages <= 1; averages++)
@@ -406,7 +423,9 @@ static sgm_status set_states(sgm_trainer *trainer, const sgm_bundle *bundle, con
     return SGM_OK;
 }
 
-/* Everything that changes the trainer. A failure after the network was taken undoes that. */
+/* Everything that changes the trainer, in this order: states are defined; hooks and preprocessors take or
+ * refuse their numbers; tensors are set; the rest is set. A failure after the file's network was taken
+ * gives it back. */
 static sgm_status take_over(sgm_trainer *trainer, sgm__fit *fit, const sgm__saved_state *state)
 {
     const sgm__strategy *strategy = sgm__sharing_of(trainer)->strategy;
@@ -442,6 +461,7 @@ static void tell_conversions(const sgm_trainer *trainer, const sgm__fit *fit)
                  fit->first_conversion.data != NULL ? fit->first_conversion.data : "");
 }
 
+/* Tells the log, and the caller's *left (free with sgm_string_free), what did not fit. */
 static void tell_what_was_left(const sgm_trainer *trainer, const sgm__fit *fit, char **left)
 {
     if (fit->difference_count == 0)
@@ -461,6 +481,8 @@ static sgm_status compare(sgm__fit *fit, const sgm_trainer *trainer, const sgm_b
     return sgm__fit_compare_states(fit);
 }
 
+/* Compares, decides, converts and takes over; with the trainer's lock. Up to take_over nothing of the
+ * trainer changes. */
 static sgm_status load_state(sgm_trainer *trainer, const sgm_bundle *bundle, sgm__parts *wanted,
                              const char *source, const sgm__saved_state *state, char **left)
 {
@@ -486,7 +508,7 @@ static sgm_status load_state(sgm_trainer *trainer, const sgm_bundle *bundle, sgm
     return status;
 }
 
-/* The comparison alone: whether a restore would succeed. */
+/* The comparison alone: whether a restore would succeed. The trainer does not change. */
 sgm_status sgm__checkpoint_fits(sgm_trainer *trainer, const sgm_bundle *bundle, const sgm__saved_state *state,
                                 const char *source)
 {
@@ -502,7 +524,8 @@ sgm_status sgm__checkpoint_fits(sgm_trainer *trainer, const sgm_bundle *bundle, 
     return status;
 }
 
-/* Reads the state, takes the lock and loads. What passes have measured is of other parameters afterwards. */
+/* Reads the state, takes the lock and loads. Afterwards the trainer has other parameters, so results of
+ * earlier passes over data are dropped. */
 static sgm_status load_bundle(sgm_trainer *trainer, const sgm_bundle *bundle, sgm__parts *wanted,
                               const char *source, char **left)
 {
@@ -530,7 +553,7 @@ static void note_missing_checksums(const sgm_trainer *trainer, const sgm_bundle 
                  path);
 }
 
-/* The network is looked at while nobody changes it. */
+/* Renames with the lock, as another thread may set the trainer's network. */
 static sgm_status name_again(sgm_trainer *trainer, const sgm__parts *wanted, const char *source,
                              sgm_bundle **bundle)
 {
@@ -573,7 +596,8 @@ sgm_status sgm_trainer_load(sgm_trainer *trainer, const char *path)
 
 /* --- from trainer to trainer --- */
 
-/* Copies through a bundle in memory: the same checks as for a file, and no two locks at once. */
+/* Copies through a bundle in memory: with the same checks as a file, and without holding two trainers'
+ * locks at once. */
 sgm_status sgm_trainer_copy_parts_with(sgm_trainer *to, sgm_trainer *from, const sgm_part_options *options)
 {
     sgm__parts wanted;
@@ -595,6 +619,7 @@ sgm_status sgm_trainer_copy_parts_with(sgm_trainer *to, sgm_trainer *from, const
     return status;
 }
 
+/* A trainer that has no network takes that too. */
 sgm_status sgm_trainer_copy_parameters(sgm_trainer *to, sgm_trainer *from)
 {
     SGM_TRY(sgm_trainer_status(to));
@@ -603,7 +628,7 @@ sgm_status sgm_trainer_copy_parameters(sgm_trainer *to, sgm_trainer *from)
                                   .parts = SGM_PART_PARAMETERS | (needs_network ? SGM_PART_NETWORK : 0u));
 }
 
-/* --- what a file is of; its tensors are not read --- */
+/* --- what a file has --- */
 
 /* Reads the header alone; tensors are not read. */
 char *sgm_checkpoint_network(const char *path)
@@ -624,6 +649,7 @@ char *sgm_checkpoint_network(const char *path)
     return copy;
 }
 
+/* Reads the header alone. */
 sgm_status sgm_checkpoint_parts(const char *path, unsigned *parts)
 {
     sgm__saved_state state;

@@ -1,11 +1,15 @@
-/* Puts commands in the trainer's queue, waits for their outcome, and carries them out.
+/* Puts commands in the trainer's queue, waits for their outcome, and carries them out: what each kind does.
  *
- * Who asks from another thread waits until the training's thread has done it, or does it alone where the
- * trainer is idle. A thread that others may wait for (it runs hooks or observers, or holds a trainer's lock)
- * leaves its command and goes on, so there is no circle of threads that wait for each other. What hooks ask
- * for waits in a queue of their own until all hooks of the event have run: they all see the same trainer.
- * With several processes the strategy says when a hook's command is done: at once where all processes' hooks
- * ask for the same, in the next meeting, or never. */
+ * A thread that asks waits until the training's thread has carried out its command, or does it itself while
+ * the trainer is idle. A thread for which others may wait (it runs hooks or observers, or holds a trainer's
+ * lock) leaves its command in the queue and goes on, so no circle of waiting threads arises. Commands of
+ * hooks wait in the holder's own queue (src/hooks/hooks_requests.c) until all hooks of the event have run:
+ * all of them see the same trainer. With several processes the strategy decides when a hook's command is
+ * done: at once where the hooks of all processes ask for the same, in the next meeting, or never.
+ *
+ * The queue, and the members of a command behind `waited`, are guarded by the control's lock; carrying out
+ * needs the trainer's. Commands of the program and the control socket come through sgm__trainer_command;
+ * src/loop/trainer_run.c takes them from the queue between two iterations. */
 #include "runs/trainer_commands.h"
 
 #include "base/clock.h"
@@ -17,8 +21,8 @@
 
 /* --- what each kind does --- */
 
-/* Sets a value in the hook's name, so that the record of changes says who did it. The value may be a
- * replica's own; the record is its owner's. */
+/* Sets a value in the asker's name, so that the record of changes says who did it. A worker's hook sets
+ * the value of its replica; the record is the owner's. */
 static sgm_status set(sgm_trainer *trainer, const sgm__command *command, sgm__command_outcome *outcome)
 {
     sgm__trainer_journal *journal = sgm__journal_of(trainer);
@@ -49,6 +53,7 @@ static sgm_status stop(sgm_trainer *trainer, const sgm__command *command, sgm__c
     return status;
 }
 
+/* The reason for the pause is the hook and the text that it was made from. */
 static sgm_status pause_run(sgm_trainer *trainer, const sgm__command *command, sgm__command_outcome *outcome)
 {
     (void)outcome;
@@ -59,6 +64,7 @@ static sgm_status pause_run(sgm_trainer *trainer, const sgm__command *command, s
     return status;
 }
 
+/* Only hooks save by a command: they name checkpoints, which need a folder. */
 static sgm_status save(sgm_trainer *trainer, const sgm__command *command, sgm__command_outcome *outcome)
 {
     (void)outcome;
@@ -74,6 +80,7 @@ static sgm_status act(sgm_trainer *trainer, const sgm__command *command, sgm__co
     return command->act(command->user, trainer);
 }
 
+/* Enters the change of a hook that has happened already into the record. */
 static sgm_status note(sgm_trainer *trainer, const sgm__command *command, sgm__command_outcome *outcome)
 {
     sgm__trainer_journal *journal = sgm__journal_of(trainer);
@@ -86,9 +93,10 @@ static sgm_status note(sgm_trainer *trainer, const sgm__command *command, sgm__c
     return status;
 }
 
+/* What a kind of command does, and what several processes must agree on when a hook asks for it. */
 typedef struct kind_row {
     sgm_status (*act)(sgm_trainer *trainer, const sgm__command *command, sgm__command_outcome *outcome);
-    /* Where a hook asks: */
+    /* when a hook asks for it: */
     bool meets; /* all processes meet before their next iteration */
     bool saves; /* processes first bring their parts of the optimiser's states to the one that saves */
     bool leads; /* only the process that leads does it; the others follow it */
@@ -133,6 +141,7 @@ size_t sgm__trainer_commands_count(sgm_trainer *trainer)
     return count;
 }
 
+/* `taken` ends the right of the waiting thread to withdraw its command. */
 sgm__command *sgm__trainer_take_command(sgm_trainer *trainer)
 {
     sgm__control *control = sgm__control_of(trainer);
@@ -168,6 +177,7 @@ void sgm__trainer_command_done(sgm_trainer *trainer, sgm__command *command, sgm_
 
 /* --- hooks --- */
 
+/* Carries out a hook's command on the training's thread, with what several processes need first. */
 static sgm_status do_for_hook(sgm_trainer *trainer, const sgm__command *command)
 {
     const sgm__strategy *strategy = sgm__sharing_of(trainer)->strategy;
@@ -178,7 +188,7 @@ static sgm_status do_for_hook(sgm_trainer *trainer, const sgm__command *command)
         SGM_TRY(strategy->prepare_save(trainer, false));
     if (kind->leads && sgm__trainer_follows(trainer))
         return SGM_OK;
-    sgm__command_outcome outcome = {0}; /* kinds that move the training are done later */
+    sgm__command_outcome outcome = {0}; /* no kind that is done here moves the training */
     return kind->act(trainer, command, &outcome);
 }
 
@@ -202,7 +212,7 @@ void sgm__trainer_do_for_hook(sgm_trainer *trainer, sgm__command *command)
     pthread_mutex_unlock(&control->lock);
 }
 
-/* The oldest of replicas' hooks, else of the trainer's own. */
+/* The next command of a worker's hook, else of a hook of the trainer itself. */
 static sgm__command *next_of_hooks(sgm_trainer *trainer)
 {
     const sgm__strategy *strategy = sgm__sharing_of(trainer)->strategy;
@@ -210,6 +220,7 @@ static sgm__command *next_of_hooks(sgm_trainer *trainer)
     return command != NULL ? command : sgm__hooks_take_command(sgm__hooks_of(trainer));
 }
 
+/* SGM__COMMAND_LATER: the strategy has taken the command over until the next meeting. */
 sgm_status sgm__trainer_do_hooks_commands(sgm_trainer *trainer)
 {
     const sgm__strategy *strategy = sgm__sharing_of(trainer)->strategy;
@@ -228,21 +239,26 @@ sgm_status sgm__trainer_do_hooks_commands(sgm_trainer *trainer)
 
 /* --- other threads --- */
 
-/* With the control's lock. */
+/* Waits for a change of the queue or the trainer, for 20 ms at most: the end of the patience wakes nobody.
+ * With the control's lock. */
 static void wait_a_little(sgm__control *control)
 {
     struct timespec until = sgm__time_in(0.02);
     pthread_cond_timedwait(&control->changed, &control->lock, &until);
 }
 
+/* How the wait for a command stands. DONE is also what it is while the command is still in the queue; only
+ * `done` of the command says that it is over. */
 typedef enum handling {
     LEFT_TO_RUN, /* the command belongs to the run's thread */
     DONE,
     NOBODY_RUNS,
-    GIVEN_UP /* the thread's error says why */
+    GIVEN_UP /* the patience is over; the thread's error says why */
 } handling;
 
-/* With the control's lock; DONE: not yet. A note tells of what has happened already, so it stays. */
+/* Looks whether it is worth waiting on: DONE means yes. A run that has ended, or the end of the patience,
+ * withdraws the command, unless the training's thread has taken it. A note tells of what has happened
+ * already, so it stays in the queue. With the control's lock. */
 static handling look_after(sgm_trainer *trainer, sgm__command *command)
 {
     sgm__control *control = sgm__control_of(trainer);
@@ -262,6 +278,7 @@ static handling look_after(sgm_trainer *trainer, sgm__command *command)
     return GIVEN_UP;
 }
 
+/* Queues the command if the trainer runs, and waits for its end if its caller does. */
 static handling leave_to_run(sgm_trainer *trainer, sgm__command *command)
 {
     sgm__control *control = sgm__control_of(trainer);
@@ -276,7 +293,9 @@ static handling leave_to_run(sgm_trainer *trainer, sgm__command *command)
     return so_far;
 }
 
-/* True if the trainer was idle, and no run begins before the command is done. */
+/* Carries out a command while the trainer is idle, with its lock, so that no run begins meanwhile. False:
+ * a run has begun before the lock was had, and the command must be queued. A busy thread only tries the
+ * lock, as it must not wait. After a reset or a restore hooks get the event that a run would give them. */
 static bool do_idle(sgm_trainer *trainer, const sgm__command *command, sgm_status *status)
 {
     sgm__training_position *position = sgm__position_of(trainer);
@@ -315,7 +334,7 @@ sgm_status sgm__trainer_command(sgm_trainer *trainer, sgm__command_kind kind, sg
     while ((so_far = leave_to_run(trainer, command)) == NOBODY_RUNS && !do_idle(trainer, command, &status))
         continue;
     if (so_far == LEFT_TO_RUN)
-        return SGM_OK; /* it may be gone already */
+        return SGM_OK; /* the command may have been freed */
     if (so_far == GIVEN_UP)
         status = sgm_last_status();
     else if (so_far == DONE && command->status != SGM_OK)

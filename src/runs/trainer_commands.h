@@ -7,10 +7,10 @@
 #include "trainer/view.h"
 
 /* --- trainer_commands.c: any thread --- */
-/* Has a command carried out: by this thread if the trainer is idle, else by the run's thread, for which this
- * thread waits, no longer than its patience (trainer_lock.h); a busy thread (sgm__is_busy) does not wait, and
- * a failure is logged. The fields are copied. A command whose caller
- * has given up waiting is not carried out, except for a note. */
+/* Has a command carried out: by this thread if the trainer is idle, else by the run's thread. This thread
+ * waits for the outcome, no longer than its patience (trainer_lock.h); if it gives up, the command is not
+ * carried out, except for a note. A busy thread (sgm__is_busy) does not wait, and a failure of its command
+ * is logged. The fields are copied. */
 sgm_status sgm__trainer_command(sgm_trainer *trainer, sgm__command_kind kind, sgm__command_fields fields);
 
 /* --- trainer_commands.c: the training's thread, with the trainer's lock --- */
@@ -18,7 +18,7 @@ typedef struct sgm__command_outcome {
     bool moved;  /* the trainer is at another position now (a reset or a restore) */
     bool broken; /* the command failed half-way: the run has to end */
 } sgm__command_outcome;
-/* Carries out a command. */
+/* Carries out a command on this thread; the command stays the caller's. */
 sgm_status sgm__trainer_do(sgm_trainer *trainer, const sgm__command *command, sgm__command_outcome *outcome);
 /* Takes the next command from the queue; NULL: there is none. sgm__trainer_command_done tells its caller how
  * it ended, and frees it if nobody waits for it. */
@@ -40,7 +40,8 @@ sgm_status sgm__trainer_go_to(sgm_trainer *trainer, const sgm__command *command,
                               sgm__command_outcome *outcome);
 
 /* --- trainer_attach.c: any thread --- */
-/* Who attaches or detaches a hook, and which change that takes back (0: none). */
+/* The name of whoever attaches or detaches a hook, and the number of the change that this takes back (0:
+ * none). */
 typedef struct sgm__hook_change {
     const char *who;
     int64_t undoes;

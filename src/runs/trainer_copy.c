@@ -1,8 +1,11 @@
-/* Another trainer of the same parts, which takes a checkpoint next: for branches and for workers of a search.
+/* Makes a trainer of the same parts as another one, which then loads a checkpoint: for branches of a run
+ * (src/environment/env_branch.c), which searches make too.
  *
- * Hooks are copied without what they remember, as the checkpoint has it. All hooks are that the checkpoint
- * may know: those whose life is over and those that someone took off come along, too, and the state that is
- * set takes off what it does not know. */
+ * Hooks are copied without what they remember, as the checkpoint has that. A checkpoint of an earlier
+ * iteration may know hooks that the running trainer has no more: those whose life is over and those that
+ * someone took off are copied too, and the state that is set takes off what it does not know
+ * (src/hooks/hooks_state.c). Hooks that were attached by text while the trainer ran are left to the
+ * checkpoint, which makes them itself. */
 #include "runs/trainer_copy.h"
 #include "data/dataset.h"
 #include "hooks/hooks_internal.h"
@@ -14,10 +17,11 @@
 
 #include <stdlib.h>
 
+/* A hook to be copied, or only its text. */
 typedef struct original {
-    int64_t number;
-    sgm_hook *hook; /* retained; NULL: it was taken off */
-    char *text;     /* of one that was taken off */
+    int64_t number; /* place in the order of attachment */
+    sgm_hook *hook; /* retained; NULL: it was taken off, and only its text is known */
+    char *text;     /* the text of a hook that was taken off; else NULL */
 } original;
 
 static void clear_original(original *one)
@@ -32,7 +36,9 @@ static int compare_numbers(const void *a, const void *b)
     return (one > other) - (one < other);
 }
 
-/* With the lock, and room for all. What a checkpoint brings along by itself is left to it. */
+/* Lists what is to be copied: hooks that the program attached, hooks whose life is over, texts of hooks
+ * that were taken off. Hooks that only others require come with those; stored hooks with a text come from
+ * the checkpoint. With the holder's lock; the list has room for all. */
 static size_t fill(const sgm__hooks *hooks, original *list)
 {
     size_t count = 0;
@@ -52,8 +58,8 @@ static size_t fill(const sgm__hooks *hooks, original *list)
     return count;
 }
 
-/* All hooks that nobody else has brought along, in order of attachment: a copy attaches them in the same
- * order, by which checkpoints find their states. */
+/* Lists what is to be copied in order of attachment: a copy attaches in the same order, by which
+ * checkpoints find states of hooks that are alike. */
 static sgm_status list_originals(sgm__hooks *hooks, original **list, size_t *count)
 {
     *count = 0;
@@ -68,7 +74,8 @@ static sgm_status list_originals(sgm__hooks *hooks, original **list, size_t *cou
     return SGM_OK;
 }
 
-/* One that has neither a text nor a way to be copied would share what it knows with the first trainer's. */
+/* Whether a copy would have a self of its own. A hook with neither a text nor a function that copies would
+ * share what it knows with the first trainer's. */
 static bool can_copy(const sgm_hook *hook)
 {
     bool own = hook->text != NULL || hook->type->copy != NULL;
@@ -93,6 +100,7 @@ static sgm_hook *copy_hook(sgm_hook *hook)
     return copy;
 }
 
+/* Attaches a copy of a hook. A hook that cannot be copied is left out, and the log says so. */
 static sgm_status attach_copy(sgm_trainer *to, const original *one)
 {
     bool is_new = false;
@@ -126,7 +134,8 @@ static sgm_status copy_hooks(sgm__hooks *hooks, sgm_trainer *to)
     return status;
 }
 
-/* Attaches copies of the hooks of one trainer to another. */
+/* Also copies local hooks, from the first worker, which has what all workers have; attaching them to `to`
+ * gives each of its workers one. */
 static sgm_status hooks_copy(sgm_trainer *from, sgm_trainer *to)
 {
     const sgm__strategy *strategy = sgm__sharing_of(from)->strategy;
@@ -149,6 +158,7 @@ static sgm_status copy_network(sgm_trainer *to, const sgm_trainer *from)
     return status;
 }
 
+/* Iterators are copied, datasets shared. */
 static sgm_status copy_data(sgm_trainer *to, const sgm_trainer *from)
 {
     const sgm__trainer_data *data = sgm__data_of(from);
@@ -161,6 +171,8 @@ static sgm_status copy_data(sgm_trainer *to, const sgm_trainer *from)
     return SGM_OK;
 }
 
+/* The copy has the settings of this moment, and a number of accumulated minibatches that was set and does
+ * not count yet. */
 static sgm_status copy_optimiser(sgm_trainer *to, const sgm_trainer *from)
 {
     const sgm__learner *learner = sgm__learner_of(from);
@@ -188,6 +200,8 @@ static sgm_status copy_rules(sgm_trainer *to, const sgm_trainer *from)
     return SGM_OK;
 }
 
+/* The order matters: hooks may read what the others have made, and changed settings are set last, in a
+ * trainer that has all entries. */
 static sgm_status copy_all(sgm_trainer *to, sgm_trainer *from)
 {
     const sgm__strategy *strategy = sgm__sharing_of(from)->strategy;
@@ -204,7 +218,8 @@ static sgm_status copy_all(sgm_trainer *to, sgm_trainer *from)
 
 sgm_status sgm__trainer_copy_setup(sgm_trainer *to, sgm_trainer *from)
 {
-    sgm__trainer_lock(to); /* first: whoever waits for a second lock lets go of the one it has */
+    sgm__trainer_lock(to); /* first, as a thread releases the locks that it holds while it waits for another:
+                              nobody uses `to` yet */
     sgm_status status = sgm__trainer_enter(from);
     if (status == SGM_OK) {
         status = copy_all(to, from);
