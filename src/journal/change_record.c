@@ -1,10 +1,15 @@
-/* The record of changes of one trainer, in memory: noting a change, limiting what is kept, telling
- * listeners, writing lines of changes.jsonl, and taking changes back.
+/* The record of changes of one trainer, in memory: noting a change, limiting what is kept, telling listeners,
+ * writing lines of changes.jsonl, and taking changes back.
  *
- * Every value that is set while a trainer runs passes through here, by whomever: a person, a hook, a rule,
- * the program. Entries are numbered from 1. What a person has set keeps its old value, so that it can be
- * taken back; a thousand changes and 64 MiB of tensors are kept. The list changes with the trainer's lock
- * and the record's own; either is enough to read it. */
+ * Every value that is set while a trainer runs passes through here, whether a person, a hook, a rule or the
+ * program sets it: src/show/trainer_states.c notes values and states, src/runs/ notes hooks and moves to
+ * another position. Entries are numbered from 1. What a person has set keeps its old value, so that it can be
+ * taken back; a thousand changes and 64 MiB of tensors are kept. changes.c makes the lines and reads them
+ * again after a resume; settings.c has the list of values that checkpoints keep.
+ *
+ * The list is changed with both the trainer's lock and the record's own; either is enough to read it. So
+ * functions that the training's thread calls read it without the record's lock, and monitors read it
+ * without the trainer's. */
 #include "journal/change_record.h"
 #include "base/clock.h"
 #include "journal/changes.h"
@@ -14,29 +19,32 @@
 
 #include <stdio.h>
 
-#define MAXIMUM_LISTENERS 8
+#define MAXIMUM_LISTENERS 8 /* monitors and pages of one trainer */
 
 typedef struct listener {
     sgm__change_function function; /* NULL: the place is free */
     void *user;
 } listener;
 
-/* Entries come and go with the trainer's lock and this one; either is enough to read them. */
+/* All changes that are kept. `group` and `undoing` are set by the thread that has the trainer's lock, for
+ * the time of a command. */
 struct sgm__change_record {
     pthread_mutex_t lock;
     sgm__noted_change *items; /* oldest first */
     size_t count, capacity;
-    int64_t made;    /* so far */
-    size_t bytes;    /* of tensors */
-    int64_t group;   /* of the command that is at work; -1: it has made no change yet; 0: none is */
+    int64_t made;  /* number of the newest change */
+    size_t bytes;  /* of old tensors that are kept */
+    int64_t group; /* the group of the present command's changes; -1: the command has made none yet; 0: there
+                      is no command */
     int64_t undoing; /* number of the change that is being taken back; 0: none */
     listener listeners[MAXIMUM_LISTENERS];
 };
 
-#define DROPPED_AT_ONCE (SGM__MAXIMUM_CHANGES / 10)
+#define DROPPED_AT_ONCE (SGM__MAXIMUM_CHANGES / 10) /* so that the list is not moved for each change */
 
 /* --- the list --- */
 
+/* Bytes of a tensor's elements; 0 for other kinds. */
 static size_t tensor_bytes(const sgm_content *content)
 {
     if (content->kind != SGM_KIND_TENSOR)
@@ -111,7 +119,8 @@ static void make_room(sgm__change_record *record)
     }
 }
 
-/* Old tensors go first, from the oldest change on. */
+/* Gives up old tensors, from the oldest change on, until the rest is within the limit; the changes
+ * themselves stay in the list. */
 static void limit_bytes(sgm__change_record *record)
 {
     for (size_t i = 0; i < record->count && record->bytes > SGM__MAXIMUM_CHANGE_BYTES; i++)
@@ -119,6 +128,7 @@ static void limit_bytes(sgm__change_record *record)
             let_go_of_old(record, &record->items[i]);
 }
 
+/* The change of that number; NULL: there was none, or it is no longer kept. The newest are asked for most. */
 static sgm__noted_change *find(sgm__change_record *record, int64_t number)
 {
     for (size_t i = record->count; i-- > 0;)
@@ -129,8 +139,8 @@ static sgm__noted_change *find(sgm__change_record *record, int64_t number)
 
 /* --- noting --- */
 
-/* Keeps old and new value of a person's change. The new value of a tensor is not kept: it trains on, so
- * comparing would always fail. */
+/* Keeps old and new value of a person's change, by which it can be taken back. The new value of a tensor
+ * is not kept: training goes on changing it, so comparing with it would always fail. */
 static sgm_status keep_contents(sgm__noted_change *change, const sgm_content *before,
                                 const sgm_content *after)
 {
@@ -142,6 +152,8 @@ static sgm_status keep_contents(sgm__noted_change *change, const sgm_content *be
     return plain ? sgm__content_copy(after, false, &change->new) : SGM_OK;
 }
 
+/* Fills in who changed what, when, and where in the training. The texts are the change's also after a
+ * failure. */
 static sgm_status fill_in(const sgm_trainer *trainer, const char *who, const char *identifier,
                           sgm__noted_change *change)
 {
@@ -171,19 +183,21 @@ static void mark_undone(sgm__change_record *record, int64_t number)
         again->undone = false;
 }
 
+/* json_string gives NULL for what is not UTF-8. */
 static json_t *text_json(const char *text)
 {
     json_t *made = json_string(text);
     return made != NULL ? made : json_null();
 }
 
+/* Whether the change has what is needed to take it back: an old value, or the text of a hook. */
 static bool can_be_undone(const sgm__noted_change *change)
 {
     return change->old.kind != SGM_KIND_NOTHING || change->attached != NULL || change->detached != NULL;
 }
 
-/* The newest later change of the same entry that still holds; changes that were taken back, or that took
- * one back, do not count. */
+/* The newest later change of the same entry that still holds, which must be taken back first; NULL: none.
+ * Changes that were taken back, and those that took one back, do not count. */
 static const sgm__noted_change *obstacle_of(const sgm__change_record *record, const sgm__noted_change *change)
 {
     for (const sgm__noted_change *at = record->items + record->count; --at > change;)
@@ -197,7 +211,7 @@ static bool is_undoable(const sgm__change_record *record, const sgm__noted_chang
     return can_be_undone(change) && !change->undone && obstacle_of(record, change) == NULL;
 }
 
-/* With the record's lock. */
+/* A change as sgm__changes_json has it; with the record's lock. */
 static json_t *change_json(const sgm_trainer *trainer, const sgm__noted_change *change)
 {
     json_t *shown = json_object();
@@ -219,7 +233,8 @@ static json_t *change_json(const sgm_trainer *trainer, const sgm__noted_change *
     return shown;
 }
 
-/* With the record's lock; NULL: it is not kept. */
+/* Calls the listeners with a change that is in the list; with the record's lock. The JSON is made only if
+ * there is a listener. */
 static void tell(sgm_trainer *trainer, const sgm__noted_change *change)
 {
     const listener *listeners = sgm__journal_of(trainer)->changes->listeners;
@@ -234,8 +249,8 @@ static void tell(sgm_trainer *trainer, const sgm__noted_change *change)
     json_decref(shown);
 }
 
-/* Takes the change over, also on failure. Changes of one command belong to a group, whose number is its
- * first change's. */
+/* Numbers the change and appends it; takes it over, also on failure. Changes of one command belong to a
+ * group, whose number is that of its first change. A change that takes back another marks that one. */
 static sgm_status append(sgm_trainer *trainer, sgm__noted_change *change)
 {
     sgm__change_record *record = sgm__journal_of(trainer)->changes;
@@ -262,6 +277,7 @@ static sgm_status append(sgm_trainer *trainer, sgm__noted_change *change)
     return status;
 }
 
+/* Appends the line to changes.jsonl, if the run has a folder. */
 static sgm_status write_down(const sgm_trainer *trainer, sgm__noted_change *change)
 {
     const sgm__trainer_journal *journal = sgm__journal_of(trainer);
@@ -272,15 +288,15 @@ static sgm_status write_down(const sgm_trainer *trainer, sgm__noted_change *chan
     return SGM_OK;
 }
 
-/* What the program sets before its first run is no change but the setting itself. */
+/* What the program sets before its first run is no change: it sets the trainer up. */
 static bool is_setting_up(sgm_trainer *trainer, const char *who)
 {
     return !sgm__is_person(who) && sgm__journal_of(trainer)->folder == NULL &&
            sgm_trainer_get_state(trainer) == SGM_TRAINER_IDLE;
 }
 
-/* Whether what is set now is a change. A value that a person or the program sets is no longer repeated by a
- * resume that had planned to. */
+/* Whether setting a value at this moment is a change that is noted. If a person or the program sets the
+ * value, a resume's plan to set it again at a later iteration is dropped. */
 static bool begin_note(sgm_trainer *trainer, const char *identifier)
 {
     sgm__trainer_journal *journal = sgm__journal_of(trainer);
@@ -300,6 +316,7 @@ static sgm_status end_note(sgm_trainer *trainer, sgm__noted_change *change, sgm_
     return written != SGM_OK ? written : status;
 }
 
+/* Notes a change of a value. `average`: the moving average before, as a content; empty: none. */
 static sgm_status note(sgm_trainer *trainer, const char *identifier, const sgm_content *before,
                        const sgm_content *after, const sgm_content *average)
 {
@@ -359,6 +376,7 @@ sgm_status sgm__change_note_hook(sgm_trainer *trainer, const char *identifier, c
     return end_note(trainer, &change, status);
 }
 
+/* A move needs no line in changes.jsonl, so it counts as written. */
 void sgm__change_note_position(sgm_trainer *trainer, const char *who, const char *before, const char *after)
 {
     sgm__noted_change change = {0};
@@ -384,8 +402,8 @@ static bool holds(const sgm_trainer *trainer, const sgm__noted_change *change)
     return same;
 }
 
-/* When a run gets a folder: writes the lines of what persons set before and what still holds. Only this
- * thread changes the list now, so entries are read without the record's lock. */
+/* When a run gets a folder: writes lines for what persons set before, as far as it still holds. The
+ * training's thread calls this with the trainer's lock, so the list is read without the record's. */
 void sgm__changes_write(sgm_trainer *trainer)
 {
     sgm__change_record *record = sgm__journal_of(trainer)->changes;
@@ -401,7 +419,7 @@ void sgm__changes_write(sgm_trainer *trainer)
 
 void sgm__changes_begin(sgm_trainer *trainer)
 {
-    sgm__journal_of(trainer)->changes->group = -1; /* the first change gives its number */
+    sgm__journal_of(trainer)->changes->group = -1; /* the first change will give it its number */
 }
 
 void sgm__changes_end(sgm_trainer *trainer)
@@ -461,6 +479,7 @@ void sgm__changes_unlisten(sgm_trainer *trainer, sgm__change_function function, 
 
 /* --- taking back --- */
 
+/* The error for a number of no change, or of one that is no longer kept. */
 static sgm_status no_number(const sgm_trainer *trainer, int64_t number)
 {
     const sgm__trainer_journal *journal = sgm__journal_of(trainer);
@@ -470,6 +489,7 @@ static sgm_status no_number(const sgm_trainer *trainer, int64_t number)
                     (long long)journal->changes->made);
 }
 
+/* Whether the record allows to take the change back; the error says why not. */
 static sgm_status check_undoable(const sgm_trainer *trainer, const sgm__noted_change *change)
 {
     long long number = (long long)change->number;
@@ -493,7 +513,8 @@ static sgm_status check_undoable(const sgm_trainer *trainer, const sgm__noted_ch
     return SGM_OK;
 }
 
-/* The value must be what the change made it: restored checkpoints set values too, and leave no entry. */
+/* Whether the entry still has the value that the change gave it. A restored checkpoint sets values without
+ * an entry in the record, so looking at later changes is not enough. */
 static sgm_status check_value(const sgm_trainer *trainer, const sgm__noted_change *change)
 {
     sgm_content now = {0};
@@ -513,8 +534,9 @@ static sgm_status check_value(const sgm_trainer *trainer, const sgm__noted_chang
     return status;
 }
 
-/* Everything is copied first: setting the value appends to the record, where `change` may move. The moving
- * average that the parameter had is put back after it, as setting the parameter began it anew. */
+/* Sets the old value again, which is a change of its own that names the one it undoes. All that is needed
+ * of `change` is copied first: setting the value appends to the list, where `change` may move. The moving
+ * average that the parameter had is put back last. */
 static sgm_status take_back(sgm_trainer *trainer, const sgm__noted_change *change, const char *who)
 {
     sgm__trainer_journal *journal = sgm__journal_of(trainer);
@@ -538,7 +560,7 @@ static sgm_status take_back(sgm_trainer *trainer, const sgm__noted_change *chang
     sgm_status status = sgm_registry_resolve_set(sgm__registry_of(trainer), identifier, old, NULL, NULL);
     record->undoing = 0;
     journal->changed_by = before;
-    if (status == SGM_OK && average != NULL) /* setting the parameter began it anew */
+    if (status == SGM_OK && average != NULL) /* setting a parameter begins its average anew */
         status = sgm__trainer_put_average(trainer, identifier, average);
     sgm_tensor_free(average);
     sgm_content_clear(&old);
@@ -546,7 +568,7 @@ static sgm_status take_back(sgm_trainer *trainer, const sgm__noted_change *chang
     return status;
 }
 
-/* The newest change that "undo" without a number means. */
+/* The change that "undo" without a number means. Only changes of persons keep what is needed to undo them. */
 static const sgm__noted_change *newest_of_person(const sgm__change_record *record)
 {
     for (size_t i = record->count; i-- > 0;) {
@@ -567,13 +589,14 @@ bool sgm__changes_can_undo(sgm_trainer *trainer)
     return can;
 }
 
+/* The next change of a command that is being taken back; NULL: all are. */
 static const sgm__noted_change *next_of_group(const sgm__change_record *record, int64_t group)
 {
     const sgm__noted_change *change = newest_of_person(record);
     return change != NULL && change->group == group ? change : NULL;
 }
 
-/* Looks at all changes of a command before the first one is taken back. */
+/* Looks at all changes of a command before the first is taken back, so that all of them go or none. */
 static sgm_status check_group(const sgm_trainer *trainer, int64_t group)
 {
     const sgm__change_record *record = sgm__journal_of(trainer)->changes;
@@ -587,14 +610,15 @@ static sgm_status check_group(const sgm_trainer *trainer, int64_t group)
     return SGM_OK;
 }
 
+/* Copies a text, or NULL; false: out of memory. */
 static bool copy_text(const char *text, char **copy)
 {
     *copy = text != NULL ? sgm__strdup(text) : NULL;
     return text == NULL || *copy != NULL;
 }
 
-/* Attaching and detaching hooks cannot be done with the trainer's lock, so a hook's change is only looked
- * up here. */
+/* Copies into *hook what taking back a hook's change means. The caller attaches or detaches without the
+ * trainer's lock. */
 static sgm_status look_up_hook(const sgm_trainer *trainer, const sgm__noted_change *change,
                                sgm__hook_undo *hook)
 {
@@ -615,6 +639,7 @@ void sgm__hook_undo_clear(sgm__hook_undo *hook)
     *hook = (sgm__hook_undo){0};
 }
 
+/* With a number only that change is taken back; without one, all changes of the newest command. */
 sgm_status sgm__changes_undo(sgm_trainer *trainer, int64_t number, const char *who, int64_t *first,
                              sgm__hook_undo *hook)
 {

@@ -6,40 +6,42 @@
 #include "trainer/view.h"
 #include <jansson.h>
 
-#define SGM__MAXIMUM_CHANGES ((size_t)1000)          /* of older ones nothing is kept */
-#define SGM__MAXIMUM_CHANGE_BYTES ((size_t)64 << 20) /* of tensors that can be put back */
+#define SGM__MAXIMUM_CHANGES ((size_t)1000)          /* beyond, the oldest are dropped */
+#define SGM__MAXIMUM_CHANGE_BYTES ((size_t)64 << 20) /* of old tensors, which can be put back */
 #define SGM__POSITION_CHANGE "position"              /* the identifier of a reset or a restore */
-#define SGM__HOOK_CHANGE "hook " /* the identifier of a hook that came or went, with its name */
+#define SGM__HOOK_CHANGE "hook " /* before a hook's name: the identifier of its coming or going */
 
+/* One change. Texts and values belong to it. */
 typedef struct sgm__noted_change {
     int64_t number; /* from 1 */
     int64_t group;  /* number of the first change of the same command; 0: the command made this one alone */
     int64_t undoes; /* number of the change that this one takes back; 0: none */
     double when;    /* seconds since 1970 */
-    double seconds; /* that the trainer had been running */
+    double seconds; /* running time of the trainer at the change, without pauses */
     int64_t epoch, iteration, branch;
-    char *identifier, *who; /* "monitor", "ctl", "program", or the name of a hook */
-    json_t *before, *after; /* as in changes.jsonl */
-    sgm_content old, new; /* `old` empty: it cannot be taken back. `new` is empty for tensors, which training
-                           * changes further */
-    sgm_content old_average; /* of a parameter that has a moving average: the average before; else empty */
+    char *identifier, *who;  /* "monitor", "ctl", "program", or the name of a hook */
+    json_t *before, *after;  /* both values as changes.jsonl shows them */
+    sgm_content old, new;    /* both values themselves. `old` empty: the change cannot be taken back. `new` is
+                                empty for tensors, as training goes on changing them */
+    sgm_content old_average; /* the parameter's moving average before the change; empty: it has none */
     char *attached,
-        *detached;        /* text of the hook that came, or went; NULL: none, or it cannot be taken back */
-    bool undone, written; /* to changes.jsonl */
+        *detached; /* text of the hook that was attached, or detached; NULL: none, or the hook has no text */
+    bool undone, written; /* taken back; appended to changes.jsonl */
 } sgm__noted_change;
 
 typedef struct sgm__change_record sgm__change_record;
 sgm__change_record *sgm__change_record_create(void);
 void sgm__change_record_free(sgm__change_record *record);
 
-/* Whether `who` is a person (at a monitor, or with sigma ctl), whose changes can be undone and are made again
- * by a resumed run; whether `who` is a person or the program, whose changes are made again, too. */
+/* sgm__is_person: whether `who` is a person (at a monitor, or with sigma ctl), whose changes can be
+ * undone. sgm__is_request: whether `who` is a person or the program. A resumed run makes the changes of
+ * both again; hooks make theirs again by themselves. */
 bool sgm__is_person(const char *who);
 bool sgm__is_request(const char *who);
 
-/* Notes a change by whoever sets values at this moment (sgm__trainer_journal.changed_by), and writes it to
- * the run's folder, if there is one. With the trainer's lock. What the program sets before a run, and what a
- * checkpoint brings, is no change. */
+/* Notes a change in the name of sgm__trainer_journal.changed_by, and writes it to the run's folder, if
+ * there is one. With the trainer's lock. What the program sets before a run, and what a checkpoint brings,
+ * is no change. */
 sgm_status sgm__change_note(sgm_trainer *trainer, const char *identifier, const sgm_content *before,
                             const sgm_content *after);
 /* Notes that a state was set. `average`: the parameter's moving average before; NULL: it has none. */

@@ -1,9 +1,11 @@
 /* What a run's folder keeps of changes: lines of JSON that tell who changed what (changes.jsonl), and what a
  * resumed run makes of them.
  *
- * A program that resumes sets its own values first; changes that a person made before the checkpoint are made
- * again behind it, those after it at their iterations. Lines of the other files (metrics.jsonl,
- * histograms.jsonl, branches.jsonl) are appended here, too. */
+ * A program that resumes sets its own values first. Changes that were made before the checkpoint come back
+ * with it (settings.c). Changes that a person or the program made after the checkpoint are read from the
+ * file and made again at the same iterations, so that a run that was killed goes on as it would have.
+ * Lines of the other files (metrics.jsonl, histograms.jsonl, branches.jsonl) are appended here, too. The
+ * record in memory is in change_record.c, the folder itself in src/runs/run_folder.c. */
 #include "journal/changes.h"
 #include "base/base.h"
 #include "journal/change_record.h"
@@ -18,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define SAMPLE 8 /* elements of a tensor */
+#define SAMPLE 8 /* elements of a tensor that a line shows */
 
 static const char *const persons[] = {"ctl", "monitor", "terminal"};
 
@@ -30,13 +32,13 @@ bool sgm__is_person(const char *who)
     return false;
 }
 
-/* Persons and the program: what they set is repeated by a resume, while hooks set their values again by
- * themselves. */
+/* A resume repeats what persons and the program set; hooks set their values again by themselves. */
 bool sgm__is_request(const char *who)
 {
     return sgm__is_person(who) || strcmp(who, "program") == 0;
 }
 
+/* A number that JSON does not have (NaN, infinity) becomes a text, so that a line never lacks a value. */
 static json_t *number_json(double value)
 {
     char text[32];
@@ -44,7 +46,7 @@ static json_t *number_json(double value)
     return isfinite(value) ? json_real(value) : json_string(text);
 }
 
-/* {"shape", "norm", "sample"}: enough to see what was set, without the file growing by whole tensors. */
+/* {"shape", "norm" (L2), "sample"}: enough to see what was set, without the file growing by whole tensors. */
 static json_t *tensor_json(const sgm_tensor *tensor)
 {
     const sgm_shape *shape = sgm_tensor_shape(tensor);
@@ -84,7 +86,8 @@ json_t *sgm__content_change_json(const sgm_content *content)
     return json_null();
 }
 
-/* The shortest text that reads back as the same number; jansson alone would write 17 digits. */
+/* The shortest text that reads back as the same number, of 15 to 17 digits: "0.1" and not
+ * "0.10000000000000001". Freed with free(), as jansson allocates it. */
 static char *value_text(const json_t *value)
 {
     int digits = json_is_real(value) ? 15 : 6;
@@ -98,7 +101,8 @@ static char *value_text(const json_t *value)
     }
 }
 
-/* The members of `head`, then these; sgm__free. */
+/* The members of `head`, then the two values and the branch, as one line; free with sgm__free. The values
+ * are put in as texts, since jansson has one precision for a whole object. */
 static char *change_line(const json_t *head, const json_t *before, const json_t *after, int64_t branch)
 {
     char *start = json_dumps(head, JSON_COMPACT | JSON_PRESERVE_ORDER);
@@ -120,7 +124,7 @@ static char *change_line(const json_t *head, const json_t *before, const json_t 
  * leaves the whole line or nothing, and several writers do not mix. If the system went down in the middle
  * of a line, the next line begins behind a line end, so that only the torn one is lost. */
 
-#define LARGEST_BRANCHES ((size_t)1 << 30)
+#define LARGEST_BRANCHES ((size_t)1 << 30) /* bytes of a file that is read in full */
 
 /* True if the file's last line has no end: the system went down while it was written. */
 static bool is_torn(int file)
@@ -130,7 +134,7 @@ static bool is_torn(int file)
     return size > 0 && pread(file, &last, 1, size - 1) == 1 && last != '\n';
 }
 
-/* In one write, so that a process that is killed leaves the whole line or nothing. */
+/* Appends a line with its end, in one write. */
 static sgm_status append_line(const char *path, const char *text)
 {
     int file = open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
@@ -162,6 +166,7 @@ static void set_when(json_t *line, time_t when)
         json_object_set_new(line, "when", json_string(text));
 }
 
+/* Keys: when (UTC), epoch, iteration, who, what, old, new, branch. */
 sgm_status sgm__run_folder_change(const char *folder, const sgm__noted_change *change)
 {
     json_t *head = json_object();
@@ -180,7 +185,8 @@ sgm_status sgm__run_folder_change(const char *folder, const sgm__noted_change *c
 
 /* --- branches --- */
 
-/* The greatest number in branches.jsonl; lines that are no JSON count as 0. */
+/* Raises *number to the greatest number in branches.jsonl. Lines that are no JSON count as 0; the bound
+ * keeps a damaged number from making the next one overflow. */
 static sgm_status newest_branch(const char *path, int64_t *number)
 {
     char *text;
@@ -237,15 +243,18 @@ sgm_status sgm__run_folder_branch(const sgm_trainer *trainer, const sgm__branch 
 
 /* --- changes.jsonl: read by a resumed run --- */
 
-#define LARGEST_CHANGES ((size_t)1 << 30)
+#define LARGEST_CHANGES ((size_t)1 << 30) /* bytes of a file that is read in full */
 
 /* --- changes that are newer than the checkpoint of a resume --- */
 
+/* A change that a resumed run will make again. The trainer's list of them is in the order of the file,
+ * that is, of iterations. */
 struct sgm__remade {
     char *identifier, *text, *who;
     int64_t iteration;
 };
 
+/* Removes a planned change and keeps the order of the others. */
 static void remove_at(sgm_trainer *trainer, size_t index)
 {
     sgm__trainer_journal *journal = sgm__journal_of(trainer);
@@ -276,6 +285,8 @@ void sgm__changes_supersede(sgm_trainer *trainer, const char *identifier, int64_
             remove_at(trainer, i);
 }
 
+/* Plans to make the change of a line again. A text is kept as it is, any other value as its JSON, which
+ * reads back as the same value. */
 static sgm_status add(sgm_trainer *trainer, const json_t *line, const json_t *value)
 {
     sgm__trainer_journal *journal = sgm__journal_of(trainer);
@@ -298,7 +309,7 @@ static sgm_status add(sgm_trainer *trainer, const json_t *line, const json_t *va
     return status != SGM_OK ? status : SGM_ERROR_MEMORY;
 }
 
-/* Whether a value of this name can be set from a text. */
+/* Whether the entry is a boolean, a number or a text, which can be set from a text. */
 static bool is_value(const sgm_trainer *trainer, const char *identifier)
 {
     sgm_content content = {0};
@@ -308,7 +319,11 @@ static bool is_value(const sgm_trainer *trainer, const char *identifier)
     return plain;
 }
 
-/* What a person or the program set is made again; what hooks set, they set again. *stays: in the file. */
+/* Decides what becomes of a line of changes.jsonl. Lines of earlier iterations or of other branches stay.
+ * A request (by a person or the program) from this iteration on is planned, and stays, too: making it
+ * again writes no line. Lines of hooks that are newer than the checkpoint go, as the hooks will write them
+ * again; so do requests that cannot be made from a text, with a warning. *stays: whether the line stays in
+ * the file. */
 static sgm_status read_line(sgm_trainer *trainer, const json_t *line, bool *stays)
 {
     sgm__training_position *position = sgm__position_of(trainer);
@@ -333,6 +348,7 @@ static sgm_status read_line(sgm_trainer *trainer, const json_t *line, bool *stay
     return SGM_OK;
 }
 
+/* Reads all lines, and moves those that stay to the beginning of `text`; *kept becomes their length. */
 static sgm_status read_lines(sgm_trainer *trainer, char *text, size_t length, size_t *kept)
 {
     sgm_status status = SGM_OK;
@@ -352,6 +368,7 @@ static sgm_status read_lines(sgm_trainer *trainer, char *text, size_t length, si
     return status;
 }
 
+/* The file is written anew only if a line has gone. */
 sgm_status sgm__changes_read(sgm_trainer *trainer)
 {
     sgm__trainer_journal *journal = sgm__journal_of(trainer);
@@ -381,7 +398,8 @@ sgm_status sgm__changes_read(sgm_trainer *trainer)
     return status;
 }
 
-/* The file has the line already. */
+/* Called by the training's thread before each iteration. `restoring` keeps the record and the file from
+ * noting the change: the file has its line already. */
 void sgm__changes_remake(sgm_trainer *trainer)
 {
     sgm__trainer_journal *journal = sgm__journal_of(trainer);
@@ -400,7 +418,8 @@ void sgm__changes_remake(sgm_trainer *trainer)
 
 /* --- the running time that a folder's metrics tell --- */
 
-/* Checkpoints have no time, for equal trainings have equal ones: the epochs' lines do. */
+/* Checkpoints have no running time, as equal trainings write equal ones; metrics.jsonl has it for each
+ * epoch. The newest line up to the present epoch counts, of this branch if it has one, else of another. */
 double sgm__run_folder_seconds(const sgm_trainer *trainer, const char *folder)
 {
     const sgm__training_position *position = sgm__position_of(trainer);

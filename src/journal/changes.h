@@ -1,5 +1,7 @@
-/* Changes as text, what a resumed run makes of them, and values that are not what the program set. Internal.
- */
+/* Lines of changes.jsonl, what a resumed run makes of them, and the values that differ from what the program
+ * set. Internal.
+ *
+ * With the trainer's lock, but for sgm__content_change_json. */
 #ifndef SGM_JOURNAL_CHANGES_H
 #define SGM_JOURNAL_CHANGES_H
 
@@ -15,23 +17,29 @@ json_t *sgm__content_change_json(const sgm_content *content);
 sgm_status sgm__changes_read(sgm_trainer *trainer);
 /* Makes the changes again that are due at the present iteration. */
 void sgm__changes_remake(sgm_trainer *trainer);
-/* The value was set anew at this iteration: changes of it from here on are not made again. */
+/* Drops the plan to set this value again at `iteration` or later, as the value is set anew. */
 void sgm__changes_supersede(sgm_trainer *trainer, const char *identifier, int64_t iteration);
+/* Drops all such plans. */
 void sgm__changes_forget(sgm_trainer *trainer);
-/* Seconds that the training had been running at its present position, by the lines of metrics.jsonl. */
+/* Seconds that the training had been running at its present position, as metrics.jsonl tells; 0: it has no
+ * line for it. */
 double sgm__run_folder_seconds(const sgm_trainer *trainer, const char *folder);
 
 /* --- settings.c: values that differ from what the program set, which checkpoints keep --- */
+/* Notes that a value was changed, both values as texts. Identifiers and texts are copied. */
 sgm_status sgm__settings_note(sgm_trainer *trainer, const char *identifier, const char *before,
                               const char *after);
 /* Sets an entry of the registry from a text, as the type that the entry has. */
 sgm_status sgm__settings_set(sgm_trainer *trainer, const char *identifier, const char *text);
+/* Empties the list. */
 void sgm__settings_forget(sgm_trainer *trainer);
+/* The list as a JSON object for a checkpoint: {IDENTIFIER: [FIRST, NEWEST], ...}. */
 json_t *sgm__settings_describe(const sgm_trainer *trainer);
-/* Makes the changes of a checkpoint and takes all others back. Where the program sets another value now, that
- * value stays, and the log says so. */
+/* Sets the values that a checkpoint lists, and sets all others in this trainer's list back to what the
+ * program set. Where the program sets a value otherwise than it did at first, that stays, and the log says
+ * so. */
 void sgm__settings_restore(sgm_trainer *trainer, const json_t *settings);
-/* Copies the list of changed settings: what was changed in `from` counts as changed in `to`. */
+/* Sets the changed values of `from` in `to` as well, where they count as changed, too. */
 sgm_status sgm__settings_copy(const sgm_trainer *from, sgm_trainer *to);
 
 #endif

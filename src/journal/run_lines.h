@@ -1,4 +1,6 @@
-/* The files of a run's folder, and lines that are appended to them: metrics, changes, branches. Internal. */
+/* The files of a run's folder, and lines that are appended to them: metrics, changes, branches. Internal.
+ *
+ * changes.c has the functions; src/runs/run_folder.c opens the folder and cuts files back after a resume. */
 #ifndef SGM_JOURNAL_RUN_LINES_H
 #define SGM_JOURNAL_RUN_LINES_H
 
@@ -12,15 +14,16 @@
 #define SGM__BRANCHES_FILE "branches.jsonl"
 #define SGM__LOG_FILE "log.txt"
 
-/* Appends a line of text to a file. */
+/* Appends a line, given without its end, to a file of the folder, in one write. */
 sgm_status sgm__run_folder_append(const char *folder, const char *file, const char *line);
 /* Appends a change to changes.jsonl. */
 sgm_status sgm__run_folder_change(const char *folder, const sgm__noted_change *change);
 
 /* --- branches.jsonl: each reset or restore ends a branch of the run and begins another --- */
+/* A reset or a restore ends a branch of the run and begins another; branches.jsonl has a line for each. */
 typedef struct sgm__branch {
-    const char *who;
-    int64_t number, of;                 /* this branch, and the one that it comes from; the first is 0 */
+    const char *who;    /* the asker of the reset or restore */
+    int64_t number, of; /* numbers of the new branch and of the one that was left; a run begins with 0 */
     int64_t left_epoch, left_iteration; /* where branch `of` was left */
     char left[64];                      /* name of the checkpoint that was made there */
 } sgm__branch;

@@ -2,16 +2,19 @@
  * newest value, as texts.
  *
  * A checkpoint keeps the list. A program that resumes sets up its trainer as the first one did, with the
- * first values; restoring then makes the changes again. If the program sets another value by now, its value
- * counts, and the log says so. */
+ * first values; restoring then makes the changes again. If the program sets another value by now, its
+ * value counts, and the log says so. src/show/trainer_states.c notes each change of a value here, state.c
+ * of src/runs writes and restores the list, src/runs/trainer_copy.c copies it to a branch. Tensors are not
+ * in the list: checkpoints have them. Everything here happens with the trainer's lock. */
 #include "base/base.h"
 #include "journal/changes.h"
 #include "trainer/trainer.h"
 
+/* One changed value; both texts are as a person would type them. */
 typedef struct sgm__changed_setting {
     char *identifier;
-    char *first; /* what the program had set */
-    char *now;
+    char *first; /* the value that the program had set */
+    char *now;   /* the newest value */
 } sgm__changed_setting;
 
 static void free_setting(sgm__changed_setting *setting)
@@ -21,6 +24,7 @@ static void free_setting(sgm__changed_setting *setting)
     sgm__free(setting->now);
 }
 
+/* The last entry takes the place of the removed one: the order of the list does not matter. */
 static void remove_setting(sgm_trainer *trainer, size_t index)
 {
     sgm__trainer_journal *journal = sgm__journal_of(trainer);
@@ -28,6 +32,7 @@ static void remove_setting(sgm_trainer *trainer, size_t index)
     journal->changed[index] = journal->changed[--journal->changed_count];
 }
 
+/* The place of an entry in the list; the count: it is not in there. */
 static size_t find_setting(const sgm_trainer *trainer, const char *identifier)
 {
     const sgm__trainer_journal *journal = sgm__journal_of(trainer);
@@ -52,7 +57,7 @@ static sgm_status add_setting(sgm_trainer *trainer, const char *identifier, cons
     return SGM_OK;
 }
 
-/* A value that is set to its first value is no longer changed. */
+/* A value that is set to its first value again leaves the list. */
 sgm_status sgm__settings_note(sgm_trainer *trainer, const char *identifier, const char *before,
                               const char *after)
 {
@@ -82,7 +87,9 @@ void sgm__settings_forget(sgm_trainer *trainer)
     journal->changed_capacity = 0;
 }
 
-/* Sets the value in the copy too: a layer's argument is in no options that could be copied. */
+/* Sets the value in `to` as well: an argument of a layer, for example, is in no options that could be
+ * copied. `restoring` keeps the record of changes of `to` from noting it. Setting also makes an entry in
+ * the list, which is replaced by one with the first value of `from`. */
 static sgm_status copy_setting(sgm_trainer *to, const sgm__changed_setting *setting)
 {
     sgm__trainer_journal *journal = sgm__journal_of(to);
@@ -97,6 +104,7 @@ static sgm_status copy_setting(sgm_trainer *to, const sgm__changed_setting *sett
     return add_setting(to, setting->identifier, setting->first, setting->now);
 }
 
+/* A value that cannot be set is logged, and is no reason to fail. */
 sgm_status sgm__settings_copy(const sgm_trainer *from, sgm_trainer *to)
 {
     const sgm__trainer_journal *journal = sgm__journal_of(from);
@@ -129,6 +137,7 @@ sgm_status sgm__settings_set(sgm_trainer *trainer, const char *identifier, const
     return status;
 }
 
+/* Whether the entry has the value that the text means: "0.10" and "0.1" are the same number. */
 static bool is_now(sgm_trainer *trainer, const char *identifier, const char *text)
 {
     sgm_content current = {0}, wanted = {0};
@@ -152,6 +161,7 @@ json_t *sgm__settings_describe(const sgm_trainer *trainer)
     return settings;
 }
 
+/* Sets a value back to the one that the program had set. */
 static void put_back(sgm_trainer *trainer, const char *identifier, const char *first)
 {
     if (sgm__settings_set(trainer, identifier, first) != SGM_OK)
@@ -159,7 +169,8 @@ static void put_back(sgm_trainer *trainer, const char *identifier, const char *f
                  first, sgm_last_error());
 }
 
-/* Values that the checkpoint does not list go back to what the program set. */
+/* Sets back all values of this trainer's list that the checkpoint does not list. Texts are copied first,
+ * as setting the value removes its entry (sgm__settings_note). */
 static void revert_but(sgm_trainer *trainer, const json_t *kept)
 {
     sgm__trainer_journal *journal = sgm__journal_of(trainer);
@@ -177,7 +188,8 @@ static void revert_but(sgm_trainer *trainer, const json_t *kept)
     }
 }
 
-/* Makes a change again, unless the program has set the value otherwise since. */
+/* Makes a change of the checkpoint again. If this trainer has not changed the value, and it is not what
+ * the program had set at first, the program sets it otherwise by now: that stays. */
 static void restore_setting(sgm_trainer *trainer, const char *identifier, const char *first, const char *now)
 {
     size_t own = find_setting(trainer, identifier);
@@ -195,6 +207,7 @@ static void restore_setting(sgm_trainer *trainer, const char *identifier, const 
                  "%s was changed to %.60s, which cannot be set again: %s", identifier, now, sgm_last_error());
 }
 
+/* `restoring` keeps the record of changes from noting what happens here. */
 void sgm__settings_restore(sgm_trainer *trainer, const json_t *settings)
 {
     sgm__trainer_journal *journal = sgm__journal_of(trainer);
