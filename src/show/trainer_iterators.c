@@ -1,9 +1,9 @@
 /* Settings and places of the iterators, as iterator.* for the training data and DATA.iterator.* for
  * validation data.
  *
- * One set of functions serves all iterators: what an entry is bound to tells which, by the name of the
- * validation data, NULL for training. The name is compared as a pointer, since the entry keeps the
- * trainer's own string. */
+ * One set of functions serves all iterators: the row of an entry says which, by the name of the validation
+ * data, NULL for the training data. The name is compared as a pointer, since the entry keeps the trainer's
+ * own string. What the settings mean is in src/data; here they are only passed on. */
 #include "data/dataset.h"
 #include "registry/pattern.h"
 #include "show/show.h"
@@ -12,6 +12,7 @@
 
 /* --- which one: the bound row is the name of validation data, NULL for training --- */
 
+/* Looks the iterator up each time, as a program may set other training data. */
 static sgm_iterator *iterator_of(const sgm__bound *bound)
 {
     const sgm_trainer *trainer = bound->trainer;
@@ -23,6 +24,7 @@ static sgm_iterator *iterator_of(const sgm__bound *bound)
     return NULL;
 }
 
+/* The setting's name in the iterator's own table. */
 static const char *last_part(const sgm__bound *bound)
 {
     return strrchr(bound->identifier, '.') + 1;
@@ -33,8 +35,8 @@ static sgm_status get_setting(const sgm__bound *bound, sgm_content *content)
     return sgm_iterator_get(iterator_of(bound), last_part(bound), content);
 }
 
-/* A new size of minibatches counts from the next epoch on, or at once before the first minibatch of one:
- * then the epoch's length is another. */
+/* A new minibatch size takes effect in the next epoch, or at once before the first minibatch of an epoch:
+ * then this epoch has another number of minibatches, and the progress of the run is told. */
 static sgm_status set_setting(const sgm__bound *bound, const sgm_content *content)
 {
     sgm_trainer *trainer = bound->trainer;
@@ -84,8 +86,8 @@ static const sgm__access epoch_access = {.get = get_epoch}, batch_access = {.get
 
 /* --- publishing --- */
 
-/* Rows of validation data say that a change counts from the next validation on; the table's own rows speak
- * of epochs. */
+/* Rows of validation data say that a change takes effect from the next validation on; the iterator's own
+ * rows speak of epochs. */
 static sgm_status publish_settings(sgm_trainer *trainer, sgm_registry *registry, const char *prefix,
                                    sgm_iterator *iterator, const char *name)
 {
@@ -103,6 +105,7 @@ static sgm_status publish_settings(sgm_trainer *trainer, sgm_registry *registry,
     return SGM_OK;
 }
 
+/* Shows an iterator in place of the one that was shown before. */
 static sgm_status publish(sgm_trainer *trainer, sgm_registry *parent, const char *prefix,
                           sgm_iterator *iterator, const char *name)
 {
@@ -111,7 +114,7 @@ static sgm_status publish(sgm_trainer *trainer, sgm_registry *parent, const char
         SGM_TRY(sgm_registry_remove(parent, "iterator"));
     SGM_TRY(sgm__publish_child(parent, "iterator", "iterator", &registry));
     SGM_TRY(publish_settings(trainer, registry, prefix, iterator, name));
-    if (name == NULL) { /* those of validation are at their beginning whenever one can look */
+    if (name == NULL) { /* iterators of validation data are at their beginning whenever the lock is free */
         SGM_TRY(sgm__publish_value(trainer, registry, prefix, &epoch_row, &epoch_access, name));
         SGM_TRY(sgm__publish_value(trainer, registry, prefix, &batch_row, &batch_access, name));
     }

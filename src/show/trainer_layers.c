@@ -1,8 +1,10 @@
 /* The network in the registry: facts, layers with their arguments, costs with their importance.
  *
- * A layer's argument that is live (dropout's rate) can be set: the programs are recorded anew with it. A
- * cost of the newest minibatch is an output of the program where there are several costs, or one with an
- * importance other than 1; else it is the loss itself and costs nothing. */
+ * A layer's argument that is live (dropout's rate) can be set: the programs are recorded anew with it. The
+ * value of each cost for the newest minibatch is an output of the program where there are several costs,
+ * or one with an importance other than 1; else it is the loss itself and costs nothing. Parameters of
+ * layers come later, once the session has them (trainer_states.c), into the same registries
+ * network.layers.LAYER. */
 #include "show/show.h"
 #include "show/trainer_publish.h"
 #include "trainer/trainer.h"
@@ -13,8 +15,8 @@
 #define LAYERS "network.layers."
 #define COSTS "optimiser.costs."
 
-/* A row of a layer's table as registries show it: lists are texts there, and what is not live is read-only.
- */
+/* An argument's row as registries show it: a list is a text there, and an argument that is not live is
+ * read-only. */
 static sgm_option row_of(const sgm_option *argument)
 {
     sgm_option row = *argument;
@@ -30,8 +32,8 @@ static sgm_option row_of(const sgm_option *argument)
 
 /* --- arguments --- */
 
-/* Finds the layer of "network.layers.LAYER.NAME" each time: the network may be another one than when the
- * entry was bound. */
+/* The index of the layer in "network.layers.LAYER.NAME", and NAME. It is looked up each time: the network
+ * may be another one than when the entry was bound. */
 static size_t layer_of(const sgm__bound *bound, const char **name)
 {
     const sgm_network *network = sgm__learner_of(bound->trainer)->network;
@@ -53,7 +55,7 @@ static sgm_status get_argument(const sgm__bound *bound, sgm_content *content)
     return sgm_network_get_argument(sgm__learner_of(bound->trainer)->network, layer, name, content);
 }
 
-/* It is part of the programs, which are re-recorded. */
+/* The argument is part of the programs, so these are recorded anew. */
 static sgm_status set_argument(const sgm__bound *bound, const sgm_content *content)
 {
     const char *name;
@@ -66,6 +68,7 @@ static sgm_status set_argument(const sgm__bound *bound, const sgm_content *conte
 static const sgm__access live_argument = {.get = get_argument, .set = set_argument},
                          fixed_argument = {.get = get_argument};
 
+/* Shows all arguments of a layer's type. */
 static sgm_status publish_arguments(sgm_trainer *trainer, sgm_registry *registry, const char *prefix,
                                     const sgm_layer_type *type)
 {
@@ -107,6 +110,8 @@ static sgm_status get_one(const sgm__bound *bound, sgm_content *content)
 
 static const sgm__access partial_access = {.get = get_partial}, one_access = {.get = get_one};
 
+/* Adds a cost to the learner's list, with the names of its outputs in the programs; its value is NaN until
+ * a step has computed it. The costs are allocated one by one, as entries point to them. */
 static sgm_status add_cost(sgm_trainer *trainer, const char *layer, sgm__cost **cost)
 {
     sgm__learner *learner = sgm__learner_of(trainer);
@@ -122,7 +127,9 @@ static sgm_status add_cost(sgm_trainer *trainer, const char *layer, sgm__cost **
     return (*cost)->output != NULL && (*cost)->part != NULL ? SGM_OK : SGM_ERROR_MEMORY;
 }
 
-/* A cost's importance is an argument of its layer: under both names it is the same entry. */
+/* Shows a cost as optimiser.costs.LAYER. Its importance is an argument of the layer: both entries have the
+ * same identifier for the journal, network.layers.LAYER.importance. A layer without that argument has
+ * importance 1. */
 static sgm_status publish_cost(sgm_trainer *trainer, const char *layer, const sgm_layer_type *type,
                                const char *layer_prefix)
 {
@@ -163,6 +170,7 @@ static sgm_status get_notation(const sgm__bound *bound, sgm_content *content)
     return text != NULL ? SGM_OK : sgm_last_status();
 }
 
+/* The shapes of parameters are known once the network was recorded. */
 static sgm_status get_count(const sgm__bound *bound, sgm_content *content)
 {
     const sgm_recording *recording = &sgm__learner_of(bound->trainer)->recording;
@@ -177,7 +185,7 @@ static sgm_status get_count(const sgm__bound *bound, sgm_content *content)
 
 static const sgm__access notation_access = {.get = get_notation}, count_access = {.get = get_count};
 
-/* A tag of the layer: where data come in, where they go out, what is between, and costs. */
+/* A tag that tells whether data enter here, leave here, or neither, or whether this is a cost. */
 static const char *place_of(const sgm_layer_type *type)
 {
     return (type->flags & SGM_LAYER_COST) != 0 ? "cost"
@@ -186,6 +194,7 @@ static const char *place_of(const sgm_layer_type *type)
                                                : "internal";
 }
 
+/* Shows a layer, tagged with its type, "layer" and its place: patterns find layers by each of these. */
 static sgm_status publish_layer(sgm_trainer *trainer, sgm_registry *layers, size_t index)
 {
     sgm__learner *learner = sgm__learner_of(trainer);
@@ -212,7 +221,8 @@ static void forget_costs(sgm_trainer *trainer)
     learner->cost_count = 0;
 }
 
-/* Removes what belongs to the network that was there before, also gradients and updates of its parameters. */
+/* Removes the entries of the network that was there before, also gradients and updates of its parameters.
+ * `published` 0: states are shown anew. */
 static sgm_status take_out_old(sgm_trainer *trainer)
 {
     static const char *const below[] = {"costs", "gradients", "updates"};
@@ -228,6 +238,7 @@ static sgm_status take_out_old(sgm_trainer *trainer)
     return SGM_OK;
 }
 
+/* Called whenever the trainer gets another network, or loses it. */
 sgm_status sgm__trainer_publish_network(sgm_trainer *trainer)
 {
     sgm__learner *learner = sgm__learner_of(trainer);

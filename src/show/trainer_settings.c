@@ -1,4 +1,9 @@
-/* The optimiser's settings in the registry: numbers, the schedule, what is frozen. */
+/* The optimiser's settings in the registry: numbers, the schedule, the moving average, what is frozen.
+ *
+ * The optimiser's own tables (src/optim) have a row for each setting; get_setting and set_setting serve
+ * them all. Three settings need more than a number, and have functions of their own: accumulate, which
+ * takes effect between two updates; average, which begins with the parameters; and the patterns of frozen
+ * parameters. All replicas of a trainer have its settings, so entries are bound to the owner. */
 #include "optim/optimiser.h"
 #include "registry/pattern.h"
 #include "show/show.h"
@@ -31,7 +36,9 @@ static sgm_status get_setting(const sgm__bound *bound, sgm_content *content)
     return sgm_setting_get(setting, options, content);
 }
 
-/* The learning rate is fed; the others are part of the program, which is re-recorded. */
+/* All settings but the learning rate are part of the programs, so these are recorded anew. A setting that
+ * this optimiser does not use is refused, except while a checkpoint is being restored: it may come from a
+ * run with another optimiser, and does no harm. */
 static sgm_status set_setting(const sgm__bound *bound, const sgm_content *content)
 {
     if (!sgm__journal_of(bound->trainer)
@@ -46,6 +53,7 @@ static const sgm__access setting_access = {.get = get_setting, .set = set_settin
 
 /* --- gradients of several minibatches --- */
 
+/* A number that was set and does not count yet is shown already. */
 static sgm_status get_accumulate(const sgm__bound *bound, sgm_content *content)
 {
     const sgm_trainer *trainer = bound->trainer;
@@ -65,8 +73,8 @@ static sgm_status set_accumulate(const sgm__bound *bound, const sgm_content *con
 
 static const sgm__access accumulate_access = {.get = get_accumulate, .set = set_accumulate};
 
-/* Another number counts from the first minibatch of an update on: gradients are neither lost nor counted
- * twice. */
+/* Another number takes effect at the first minibatch of an update: in the middle, gradients that are
+ * summed already would be lost or counted twice. */
 bool sgm__trainer_updates_next(sgm_trainer *trainer)
 {
     sgm__trainer_progress *progress = sgm__progress_of(trainer);
@@ -83,8 +91,8 @@ bool sgm__trainer_updates_next(sgm_trainer *trainer)
 
 /* --- the moving average --- */
 
-/* Sets every moving average to its parameter's value, also in workers. Called when averaging is switched on:
- * an average that was kept from an earlier time would mix parameters of long ago into evaluation. */
+/* Sets every moving average to its parameter's value, also in workers. Called when averaging is switched
+ * on: an average that was kept from an earlier time would mix parameters of long ago into evaluation. */
 static sgm_status restart_averages(sgm_trainer *trainer)
 {
     sgm__learner *learner = sgm__learner_of(trainer);
@@ -104,6 +112,7 @@ static sgm_status restart_averages(sgm_trainer *trainer)
     return SGM_OK;
 }
 
+/* While a checkpoint is being restored, its averages are there already and stay. */
 static sgm_status set_average(const sgm__bound *bound, const sgm_content *content)
 {
     if (sgm__learner_of(bound->trainer)->optimiser->options.average == 0 &&
@@ -122,6 +131,7 @@ static const sgm_option frozen_row = {
     .live = true,
     .doc = "parameters that stay as they are: patterns with commas between them, \"*.weights, 3-dense.*\""};
 
+/* The patterns with commas between them, as set_frozen reads them. */
 static sgm_status get_frozen(const sgm__bound *bound, sgm_content *content)
 {
     const sgm_trainer *trainer = bound->trainer;
@@ -134,6 +144,7 @@ static sgm_status get_frozen(const sgm__bound *bound, sgm_content *content)
     return list != NULL ? SGM_OK : SGM_ERROR_MEMORY;
 }
 
+/* The patterns of a text, while they are checked. */
 typedef struct pattern_list {
     char **items;
     size_t count, capacity;
@@ -146,7 +157,8 @@ static void free_list(pattern_list *list)
     sgm__free(list->items);
 }
 
-/* One pattern of the text; nothing between two commas is a mistake, nothing at all an empty list. */
+/* Adds one pattern without the spaces around it. An empty one, between two commas, is refused by
+ * sgm__pattern_check. */
 static sgm_status add_pattern(pattern_list *list, const char *text, size_t length)
 {
     while (length > 0 && (text[0] == ' ' || text[0] == '\t')) {
@@ -163,6 +175,7 @@ static sgm_status add_pattern(pattern_list *list, const char *text, size_t lengt
     return sgm__pattern_check(pattern);
 }
 
+/* Reads patterns with commas between them; a blank text is an empty list. */
 static sgm_status read_patterns(const char *text, pattern_list *list)
 {
     if (text[strspn(text, " \t")] == '\0')
@@ -176,7 +189,8 @@ static sgm_status read_patterns(const char *text, pattern_list *list)
     }
 }
 
-/* A parameter that is frozen in the middle of an accumulation begins the next one with nothing. */
+/* Sets the summed gradients of frozen parameters to zero: when such a parameter is trained again later, it
+ * begins with none. */
 static sgm_status drop_accumulated(sgm_trainer *trainer)
 {
     sgm__learner *learner = sgm__learner_of(trainer);
@@ -203,6 +217,7 @@ static sgm_status drop_accumulated(sgm_trainer *trainer)
     return SGM_OK;
 }
 
+/* All patterns are read and checked before the old ones are replaced. */
 static sgm_status set_frozen(const sgm__bound *bound, const sgm_content *content)
 {
     sgm_trainer *trainer = bound->trainer;
@@ -242,6 +257,7 @@ static sgm_status get_type(const sgm__bound *bound, sgm_content *content)
 
 static const sgm__access type_access = {.get = get_type};
 
+/* The functions for a setting by its name. */
 static const sgm__access *access_of(const char *name)
 {
     return strcmp(name, "accumulate") == 0 ? &accumulate_access
@@ -249,6 +265,7 @@ static const sgm__access *access_of(const char *name)
                                            : &setting_access;
 }
 
+/* Entries are made in the registry of `trainer`, which may be a replica, and bound to its owner. */
 sgm_status sgm__publish_settings(sgm_trainer *trainer)
 {
     size_t count;

@@ -1,10 +1,11 @@
 /* How values of a trainer become entries of its registry, the part that all files of this folder share; and
  * the entries of states: parameters, the optimiser state, gradients and updates.
  *
- * An entry is bound to where its value lies: reading calls `get`, setting calls `set`, both with the
+ * An entry is bound to where its value is: reading calls `get`, setting calls `set`, both with the
  * trainer's lock, so they wait for the step that is running. A set that changes something is noted in the
- * journal (who, when, from what, to what), for undo, for changes.jsonl and for checkpoints. Which other
- * values there are is in trainer_values.c, trainer_settings.c, trainer_layers.c and trainer_iterators.c. */
+ * journal (who, when, from what, to what), for undo, for changes.jsonl and for checkpoints. Tensors live
+ * in the session and are copied when they are read; workers' results are collected first. The other values
+ * are in trainer_values.c, trainer_settings.c, trainer_layers.c and trainer_iterators.c. */
 #include "journal/change_record.h"
 #include "journal/changes.h"
 #include "network/rerecord.h"
@@ -36,8 +37,9 @@ static char *plain_text(const sgm_content *content)
     return sgm__strdup(sgm_kind_name(content->kind));
 }
 
-/* Notes a change for checkpoints (settings.c) and in the record (change_record.c). The change is made
- * already, so a failure to note it is only a warning. */
+/* Notes a change for checkpoints (settings.c) and in the record (change_record.c), both in src/journal.
+ * The value has been set already, so a failure to note it is only a warning. A replica's change is noted
+ * with its owner. */
 static void note_change(sgm_trainer *trainer, const char *identifier, const sgm_content *before,
                         const sgm_content *after)
 {
@@ -54,7 +56,8 @@ static void note_change(sgm_trainer *trainer, const char *identifier, const sgm_
     sgm__free(new);
 }
 
-/* Values that another lock guards are read without the trainer's: they can be seen while a long step runs. */
+/* The registry calls this to read an entry. Values that another lock guards are read without the
+ * trainer's, so they can be seen during a long step. */
 static sgm_status get_bound(void *user, sgm_content *content)
 {
     const sgm__bound *bound = user;
@@ -81,6 +84,8 @@ static sgm_status change(const sgm__bound *bound, const sgm_content *content)
     return status;
 }
 
+/* The registry calls this to set an entry. The trainer's lock is held over reading the old value and
+ * setting the new one. */
 static sgm_status set_bound(void *user, const sgm_content *content)
 {
     const sgm__bound *bound = user;
@@ -107,8 +112,7 @@ sgm_status sgm__publish_value(sgm_trainer *trainer, sgm_registry *registry, cons
     return sgm_registry_bind(registry, option, &binding);
 }
 
-/* The child of this name, made if it is not there. A value of that name is in the way: a data set cannot be
- * called "epoch". */
+/* A value of that name is an error: a data set cannot be called "epoch". */
 sgm_status sgm__publish_child(sgm_registry *registry, const char *name, const char *tag, sgm_registry **child)
 {
     sgm_content content = {0};
@@ -132,8 +136,8 @@ sgm_status sgm__publish_child(sgm_registry *registry, const char *name, const ch
     return status;
 }
 
-/* Walks down "2-dense.inner." and makes what is missing. What is behind the dash of a part is its tag, by
- * which patterns find it. */
+/* Walks down the parts of "2-dense.inner." that end with a dot, and makes the registries that are missing.
+ * The text behind the dash of a part becomes its tag, by which patterns find it. */
 static sgm_status publish_path(sgm_registry *registry, const char *path, sgm_registry **child)
 {
     char part[128];
@@ -151,7 +155,7 @@ static sgm_status publish_path(sgm_registry *registry, const char *path, sgm_reg
     return SGM_OK;
 }
 
-/* A copy of an option that stays as long as the trainer; equal ones are shared. */
+/* Equal rows share one copy, so recording a network anew does not let the list grow. */
 const sgm_option *sgm__trainer_keep_row(sgm_trainer *trainer, const sgm_option *row)
 {
     sgm__learner *learner = sgm__learner_of(trainer);
@@ -176,10 +180,11 @@ const sgm_option *sgm__trainer_keep_row(sgm_trainer *trainer, const sgm_option *
 
 /* --- states --- */
 
-/* Where states go whose names begin so; the first one that fits. */
+/* Where states go in the registry, by the beginning of their names in the session; the first row that fits
+ * counts. */
 static const struct place {
     const char *prefix;
-    const char *parents[2]; /* from the trainer's registry down; NULL: no more */
+    const char *parents[2]; /* names of registries from the trainer's down; NULL: there is only one */
     const char *doc;
 } places[] = {
     {SGM__SLOT_PREFIX, {"optimiser", "slots"}, "the optimiser state of a parameter"},
@@ -188,6 +193,7 @@ static const struct place {
     {"", {"network", "layers"}, "a parameter"},
 };
 
+/* The last row fits every name. */
 static const struct place *place_of(const char *name)
 {
     const struct place *place = places;
@@ -196,8 +202,8 @@ static const struct place *place_of(const char *name)
     return place;
 }
 
-/* *name gets what comes behind the place's parents: "2-dense.weights" of "network.layers.2-dense.weights".
- * False: it is elsewhere. */
+/* Whether the identifier is below these parents; *name becomes the rest: "2-dense.weights" of
+ * "network.layers.2-dense.weights". */
 static bool name_in(const char *const parents[2], const char *identifier, const char **name)
 {
     for (int i = 0; i < 2 && parents[i] != NULL; i++) {
@@ -210,6 +216,9 @@ static bool name_in(const char *const parents[2], const char *identifier, const 
     return true;
 }
 
+/* Turns the identifier back into the name of a state and asks the session for its type. Gradients and
+ * updates have the type of their parameter. With ranks that divide the optimiser's states, the strategy
+ * knows those of other ranks. */
 sgm_status sgm__trainer_tensor_type(const sgm_trainer *trainer, const char *identifier, sgm_type *type)
 {
     const sgm__strategy *strategy = sgm__sharing_of(trainer)->strategy;
@@ -221,7 +230,7 @@ sgm_status sgm__trainer_tensor_type(const sgm_trainer *trainer, const char *iden
         prefix = places[i].prefix;
     }
     for (size_t i = 0; i < sizeof kept / sizeof *kept && !found; i++) {
-        found = name_in(kept[i], identifier, &name); /* as large as their parameter */
+        found = name_in(kept[i], identifier, &name);
         prefix = "";
     }
     if (!found)
@@ -235,7 +244,7 @@ sgm_status sgm__trainer_tensor_type(const sgm_trainer *trainer, const char *iden
     return status;
 }
 
-/* NULL: it has none. */
+/* The moving average of a parameter; sgm_tensor_free. NULL: it has none. */
 static sgm_tensor *average_of(const sgm_trainer *trainer, const char *name)
 {
     const sgm__learner *learner = sgm__learner_of(trainer);
@@ -248,13 +257,15 @@ static sgm_tensor *average_of(const sgm_trainer *trainer, const char *name)
 
 /* --- in the registry --- */
 
+/* What the entry of a state is bound to; the registry's binding owns it. */
 typedef struct bound_state {
     sgm_trainer *trainer;
     sgm_option option;
-    char name[]; /* in the session, then the entry's */
+    char name[]; /* the state's name in the session, a 0, then the entry's name, to which the option points */
 } bound_state;
 
-/* sgm_tensor_free; NULL: it failed. */
+/* A copy of the state, for sgm_tensor_free, collected from workers or other ranks first; NULL: that
+ * failed. With the trainer's lock. */
 static sgm_tensor *value_of(const bound_state *bound)
 {
     sgm_trainer *trainer = bound->trainer;
@@ -277,7 +288,8 @@ static sgm_status get_state(void *user, sgm_content *content)
     return SGM_OK;
 }
 
-/* Checkpoints have the tensor itself. */
+/* Notes that a state was set, with its identifier in the registry. It is not noted for checkpoints, which
+ * have the tensor itself. */
 static void note_state(const bound_state *bound, sgm_tensor *before, sgm_tensor *after, sgm_tensor *average)
 {
     const struct place *place = place_of(bound->name);
@@ -291,6 +303,9 @@ static void note_state(const bound_state *bound, sgm_tensor *before, sgm_tensor 
     sgm__free(identifier);
 }
 
+/* Sets a state between two steps. Old value and old average are read first, for the record: setting a
+ * parameter begins its average anew. Results of earlier passes over data are dropped even if setting
+ * failed in the middle. */
 static sgm_status set_state(void *user, const sgm_content *content)
 {
     const bound_state *bound = user;
@@ -312,6 +327,7 @@ static sgm_status set_state(void *user, const sgm_content *content)
     return status;
 }
 
+/* Makes the entry `entry` for the state `state`. */
 static sgm_status bind_state(sgm_trainer *trainer, sgm_registry *registry, const char *entry,
                              const char *state, const char *doc)
 {
@@ -328,8 +344,8 @@ static sgm_status bind_state(sgm_trainer *trainer, sgm_registry *registry, const
     return sgm_registry_bind(registry, &bound->option, &binding);
 }
 
-/* "2-dense.weights" becomes PARENT.2-dense.weights. A parameter counts more than an argument of its layer
- * that has its name. */
+/* "2-dense.weights" becomes PARENT.2-dense.weights. Where a layer has an argument of the parameter's name,
+ * the parameter takes its place. */
 static sgm_status publish_state(sgm_trainer *trainer, sgm_registry *parent, const char *path,
                                 const char *state, const char *doc)
 {
@@ -343,6 +359,7 @@ static sgm_status publish_state(sgm_trainer *trainer, sgm_registry *parent, cons
     return bind_state(trainer, parent, entry, state, doc);
 }
 
+/* Shows a state of the session. */
 static sgm_status publish(sgm_trainer *trainer, const char *name)
 {
     const struct place *place = place_of(name);
@@ -352,15 +369,14 @@ static sgm_status publish(sgm_trainer *trainer, const char *name)
     return publish_state(trainer, parent, name + strlen(place->prefix), name, place->doc);
 }
 
-/* --- gradients and updates ---
- *
- * Nobody pays for them until somebody reads one: then the training step is recorded anew, with states that
- * keep them from the next iteration on. It is recorded without them again when all who have read them said
- * for how long, and that is over. */
+/* --- gradients and updates --- */
 
+/* Gradients and updates cost nothing until somebody reads one. Then the training step is recorded anew,
+ * with states that keep them from the next iteration on. The step is recorded without them again once all
+ * readers have said for how long they read, and that time is over. */
 typedef struct kept_kind {
-    sgm_option option;  /* but for the name */
-    const char *prefix; /* of the identifier */
+    sgm_option option;  /* a row for all, without a name */
+    const char *prefix; /* of identifiers; state_prefix: of names in the session */
     const char *state_prefix;
     bool updates;
 } kept_kind;
@@ -381,8 +397,9 @@ static const kept_kind kinds[] = {
      true},
 };
 
-/* Asks for gradients or updates from the next iteration on, until the time that the reader has given
- * (sgm__trainer_read_for), or for good. */
+/* Has gradients or updates kept from the next iteration on: until the time that the reader has given
+ * (sgm__trainer_read_for), or, without one, as long as the trainer lives. A later end wins over an earlier
+ * one. `from` notes the update at which keeping began, as older values are not there. */
 static void ask(sgm_trainer *trainer, const kept_kind *kind)
 {
     double *until =
@@ -396,7 +413,7 @@ static void ask(sgm_trainer *trainer, const kept_kind *kind)
     sgm__trainer_forget_programs(trainer);
 }
 
-/* Between two iterations: stops keeping what nobody has read for as long as its readers said. */
+/* `until` is 0 while nothing is kept, and infinite where a reader gave no end. */
 void sgm__trainer_let_go_of_kept(sgm_trainer *trainer)
 {
     sgm__trainer_kept *kept = sgm__kept_of(trainer);
@@ -408,8 +425,9 @@ void sgm__trainer_let_go_of_kept(sgm_trainer *trainer)
         }
 }
 
-/* The value of the newest update since keeping began; before that there is none, and the error says to read
- * again after the next one. */
+/* The value of the newest update since keeping began. Before that there is none, and the error says to
+ * read again after the next update. With an operator the value may be in a worker: find_kept says which
+ * trainer has it. */
 static sgm_status get_kept(const sgm__bound *bound, sgm_content *content)
 {
     sgm_trainer *trainer = bound->trainer, *owner = sgm__sharing_of(trainer)->owner;
@@ -440,7 +458,7 @@ static sgm_status get_kept(const sgm__bound *bound, sgm_content *content)
 
 static const sgm__access kept_access = {.get = get_kept};
 
-/* "2-dense.weights" becomes PREFIX2-dense.weights. */
+/* "2-dense.weights" becomes PREFIX2-dense.weights, for gradients and for updates. */
 static sgm_status publish_kept(sgm_trainer *trainer, sgm_registry *parent, const kept_kind *kind,
                                const char *parameter)
 {
@@ -459,7 +477,7 @@ static sgm_status publish_kept(sgm_trainer *trainer, sgm_registry *parent, const
     return status;
 }
 
-/* gradients and updates of the recorded parameters */
+/* Shows gradients and updates of all trainable parameters of the recording. */
 static sgm_status publish_all_kept(sgm_trainer *trainer)
 {
     sgm__learner *learner = sgm__learner_of(trainer);
@@ -475,8 +493,9 @@ static sgm_status publish_all_kept(sgm_trainer *trainer)
     return SGM_OK;
 }
 
-/* States that came since the last call: parameters as network.layers.LAYER.NAME, slots as
- * optimiser.slots.SLOT.LAYER.NAME; then gradients and updates of what was recorded. */
+/* Parameters become network.layers.LAYER.NAME, slots optimiser.slots.SLOT.LAYER.NAME; then come gradients
+ * and updates. `published` is the number of the session's states that have entries, as the session only
+ * appends. */
 sgm_status sgm__trainer_publish_states(sgm_trainer *trainer)
 {
     sgm__learner *learner = sgm__learner_of(trainer);

@@ -1,8 +1,10 @@
-/* What a trainer shows of itself: values that are only read, such as where it stands, how it goes, what it
- * is, and the metrics of validation.
+/* What a trainer shows of itself: values that can only be read, such as its position, the loss, running time,
+ * name and seed, and the metrics of validation.
  *
- * Numbers are computed when somebody reads them, from the tables below: a row is the option that registries
- * show and a function of the trainer. Facts (name, handler, precision, seed) never change and are stored. */
+ * Numbers are computed when somebody reads them, from the tables below: a row is the option that
+ * registries show and a function of the trainer. Facts (name, handler, precision, seed) never change and
+ * are stored in the registry, as are metrics of validation, which change only when a pass has measured.
+ * sgm__trainer_publish fills the registry of a new trainer. */
 #include "registry/pattern.h"
 #include "show/show.h"
 #include "show/trainer_publish.h"
@@ -21,6 +23,8 @@ const char *sgm__option_effect(const sgm_option *option)
 
 /* --- numbers --- */
 
+/* A value that is computed on reading; integers too are computed as doubles, which hold them exactly up to
+ * 2^53. */
 typedef struct number_row {
     sgm_option option;
     double (*get)(const sgm_trainer *trainer);
@@ -46,7 +50,8 @@ static double get_updates(const sgm_trainer *trainer)
     return (double)sgm__position_of(trainer)->updates;
 }
 
-/* Without pauses; a replica runs when its owner does. */
+/* Seconds of running, without pauses: those of earlier stretches and of the present one. A replica runs
+ * when its owner does. */
 static double get_running_time(const sgm_trainer *trainer)
 {
     trainer = sgm__sharing_of(trainer)->owner;
@@ -78,6 +83,7 @@ static double get_newest_loss(const sgm_trainer *trainer)
     return sgm__progress_of(trainer)->newest_loss;
 }
 
+/* The learning rate of the next update, by the schedule; NaN without an optimiser. */
 static double get_current_rate(const sgm_trainer *trainer)
 {
     return sgm__learner_of(trainer)->optimiser != NULL
@@ -160,6 +166,7 @@ static const number_row plateau_rows[] = {
      get_reductions},
 };
 
+/* `row` of the entry is its number_row. */
 static sgm_status get_number(const sgm__bound *bound, sgm_content *content)
 {
     const number_row *row = bound->row;
@@ -207,7 +214,8 @@ static const sgm_option accuracy_row = {.name = "accuracy",
                                         .read_only = true,
                                         .doc = "share of correct predictions of the newest validation"};
 
-/* Training data and each validation set have a child of their own, which metrics of hooks also go to. */
+/* Training data and each validation set have a child of the registry, which metrics of hooks use, too. A
+ * name that is no part of an identifier becomes one (sgm__identifier_part). */
 sgm_status sgm__trainer_data_registry(sgm_trainer *trainer, const char *data, sgm_registry **registry)
 {
     char *part = sgm__identifier_part(data);
@@ -218,6 +226,7 @@ sgm_status sgm__trainer_data_registry(sgm_trainer *trainer, const char *data, sg
     return status;
 }
 
+/* Sets loss and accuracy of one data set; the entries are made when it is measured for the first time. */
 static sgm_status publish_metrics(sgm_trainer *trainer, const sgm_named_metrics *measured)
 {
     sgm_registry *metrics;
@@ -240,12 +249,15 @@ sgm_status sgm__trainer_publish_metrics(sgm_trainer *trainer)
     return SGM_OK;
 }
 
+/* Adds an entry that never changes. */
 static sgm_status define_fact(sgm_registry *registry, const sgm_option *option, sgm_content content)
 {
     SGM_TRY(sgm_registry_define(registry, option));
     return sgm_registry_set_own(registry, option->name, content);
 }
 
+/* The registry has signed integers: a seed of 2^63 or more is shown as the negative number with the same
+ * bits. */
 static sgm_status define_facts(sgm_trainer *trainer)
 {
     const sgm__trainer_settings *settings = sgm__settings_of(trainer);
@@ -271,6 +283,7 @@ static sgm_status publish_values(sgm_trainer *trainer)
     return BIND(trainer, child, "optimiser.schedule.", plateau_rows);
 }
 
+/* The network, states and iterators get their entries when the trainer gets these. */
 sgm_status sgm__trainer_publish(sgm_trainer *trainer)
 {
     sgm_registry *child, *root = sgm__registry_of(trainer);
