@@ -10,7 +10,7 @@
 /* Always a JSON text: in one that is not UTF-8, such as a message that was cut, bytes beyond ASCII become
  * '?'. */
 json_t *sgm__answer_text(const char *text);
-json_t *sgm__answer_number(double number); /* null where it is not finite */
+json_t *sgm__answer_number(double number); /* null if the number is not finite */
 json_t *sgm__answer_shape(const sgm_shape *shape,
                           int32_t first); /* list of the sizes, from dimension `first` on */
 /* null for a tensor: sgm__answer_add describes it in "text". */

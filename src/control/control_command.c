@@ -167,7 +167,7 @@ static sgm_status do_reset(sgm__control_request *c)
                                 (sgm__command_fields){.who = c->call->who});
 }
 
-/* --- checkpoints: by names only, as a path would be one of this process, not of who asks --- */
+/* --- checkpoints: by names only, as a path would be one of this process, not of the asker's --- */
 
 /* The name that the request gives, else one that the iteration makes and no checkpoint has yet; sgm__free. */
 static char *name_to_save(const sgm__control_request *c)
@@ -363,7 +363,7 @@ static const command_row rows[] = {
 };
 #define ROW_COUNT (sizeof rows / sizeof *rows)
 
-/* A command by its name; the error names the nearest. */
+/* The row of a command, by its name; the error names the nearest. */
 static sgm_status find_row(const char *name, const command_row **row)
 {
     const char *names[ROW_COUNT];
@@ -506,7 +506,7 @@ static sgm_status act_soon(sgm__control_request *c, const command_row *row, doub
     sgm_status status = sgm__trainer_enter(trainer);
     c->locked = status == SGM_OK;
     *busy = !c->locked;
-    if (c->locked || sgm__now() >= until) /* values that need no lock can be read */
+    if (c->locked || sgm__now() >= until) /* the time is over: act without the lock */
         status = row->act(c);
     if (c->locked)
         sgm__trainer_unlock(trainer);
@@ -531,7 +531,8 @@ static sgm_status act_either(sgm__control_request *c, const command_row *row)
 static sgm_status act(sgm__control_request *c, const command_row *row)
 {
     const sgm__strategy *strategy = sgm__sharing_of(c->call->trainer)->strategy;
-    bool noted = row->shared && strategy != NULL && strategy->meet != NULL; /* other processes do it, too */
+    bool noted =
+        row->shared && strategy != NULL && strategy->meet != NULL; /* other processes carry it out, too */
     if (sgm__patience_has_left())
         return sgm__patience_check(c->call->trainer);
     if (row->lock == LOCKED || noted)

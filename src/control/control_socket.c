@@ -39,11 +39,11 @@ typedef struct client {
     size_t sent, output_length;
     bool leaving; /* the connection is closed once the output is sent */
     /* Guarded by the server's lock while `working`. */
-    bool working;        /* from when its line is in the queue until the answer has come */
-    char *request;       /* the line in the queue; freed by the worker */
-    char *done;          /* the answer; NULL: not yet */
-    bool answered;       /* the worker is done, even if it had no memory for an answer */
-    double asked;        /* when the line came; the worker's patience counts from then */
+    bool working;  /* its line is in the queue or being carried out, or its answer is not delivered yet */
+    char *request; /* the line in the queue; freed by the worker */
+    char *done;    /* the answer; NULL: not yet */
+    bool answered; /* the worker is done, even if it had no memory for an answer */
+    double asked;  /* when the line came; the worker's patience counts from then */
     struct client *next; /* in the queue */
 } client;
 
@@ -79,7 +79,7 @@ static void refuse(int descriptor)
     static const char text[] = "{\"ok\":false,\"error\":\"all places are taken by commands that wait for the "
                                "trainer: ask later\"}\n";
     ssize_t sent = send(descriptor, text, sizeof text - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
-    (void)sent; /* it would have been a courtesy */
+    (void)sent; /* a client that does not hear of it finds the connection closed */
     close(descriptor);
 }
 
@@ -456,7 +456,7 @@ void sgm__control_server_stop(sgm__control_server *server)
 {
     if (server == NULL)
         return;
-    end_worker(server); /* whoever waits hears that the run has ended */
+    end_worker(server); /* clients that wait are told that the run has ended */
     pthread_mutex_lock(&server->lock);
     server->closing = true;
     pthread_mutex_unlock(&server->lock);

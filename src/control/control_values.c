@@ -232,7 +232,7 @@ static void add_value(listing *l, json_t *item, const char *identifier, sgm_regi
     json_object_set_new(item, "text", sgm__answer_text(text != NULL ? text : ""));
     sgm_string_free(text);
     sgm_content_clear(&content);
-    sgm_clear_error(); /* what is not there just now */
+    sgm_clear_error(); /* of a value that cannot be read just now */
 }
 
 static sgm_status add_tags(json_t *item, sgm_registry *registry)
@@ -370,7 +370,7 @@ static sgm_status find(const sgm__control_request *c, const char *identifier, sg
     sgm_matches_free(matches); /* of none, too */
     sgm_content none = {0};
     sgm_status status = sgm_registry_resolve_one(root, identifier, &none);
-    if (status != SGM_OK && strcmp(identifier, "data.batch") == 0) /* as it is called in a file */
+    if (status != SGM_OK && strcmp(identifier, "data.batch") == 0) /* the key in a file of settings */
         return sgm_fail(status, "'data.batch' of a file is iterator.minibatch_size of a run");
     SGM_TRY(status);
     sgm_content_clear(&none);

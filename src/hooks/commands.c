@@ -49,7 +49,7 @@ void sgm__commands_append(sgm__command_queue *queue, sgm__command *command)
     while (*last != NULL)
         last = &(*last)->next;
     *last = command;
-    command->next = NULL; /* it may have been in a queue before */
+    command->next = NULL; /* the command may have been in another queue */
     atomic_store(&queue->has_any, true);
 }
 

@@ -34,25 +34,25 @@ typedef struct sgm__command {
     int64_t undoes;       /* of a note: number of the change that it takes back; 0: none */
     sgm_content content;  /* of a set */
     sgm_trainer *asker;   /* of a hook's command: the hook's trainer, which may be a replica; else NULL */
-    bool background;      /* a background hook asks */
+    bool background;      /* the asker is a background hook */
     sgm__action_function act;
     void *user;
-    void (*release)(void *user); /* of `user`, once; NULL: not needed */
+    void (*release)(void *user); /* called once with `user` when the command is freed; NULL: not needed */
     /* What follows is guarded by the lock of the queue. A command whose asker waits (`waited`) stays the
      * asker's, who frees it. */
     bool waited, taken, done;
-    sgm_status status; /* how it ended, with the error's message; NULL: none */
+    sgm_status status; /* how the command ended, with the message of its error (NULL: it has none) */
     char *message;
     struct sgm__command *next;
 } sgm__command;
 
-/* What a command is made with; texts may be NULL: none. */
+/* The fields of a command that is to be made; texts may be NULL: none. */
 typedef struct sgm__command_fields {
     const char *who, *text, *before, *after;
     int64_t undoes;
 } sgm__command_fields;
 
-/* With copies of the texts. NULL: out of memory. */
+/* Makes a command with copies of the texts; NULL: out of memory. */
 sgm__command *sgm__command_create(sgm__command_kind kind, sgm__command_fields fields);
 void sgm__command_free(sgm__command *command);
 

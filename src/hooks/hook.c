@@ -134,7 +134,7 @@ static sgm_status copy_reads(sgm_hook *hook, const char *const *reads)
 sgm_status sgm__hook_add_condition(sgm_hook *hook, sgm_criteria *condition)
 {
     sgm_criteria *both = hook->criteria ? sgm_and_criteria(condition, hook->criteria) : condition;
-    hook->criteria = both; /* a failed `and` has freed its parts */
+    hook->criteria = both; /* on failure sgm_and_criteria has freed both */
     if (!both)
         return sgm__last_failure();
     size_t asked = 0;
@@ -231,7 +231,7 @@ sgm_hook *sgm_hook_create_with(const sgm_hook_type *type, void *self, const sgm_
     return hook;
 }
 
-/* Whether `hook` needs `wanted`, directly or through others. */
+/* Whether `hook` is `wanted` or requires it, directly or through others. */
 static bool depends_on(const sgm_hook *hook, const sgm_hook *wanted)
 {
     if (hook == wanted)

@@ -116,7 +116,7 @@ sgm_hook *sgm__hook_copy(sgm_hook *hook)
     if (status == SGM_OK)
         status = copy_self(copy, hook);
     if (status == SGM_OK) {
-        copy->type = hook->type; /* from here on its self is freed with it */
+        copy->type = hook->type; /* from here on freeing the copy frees its self */
         return copy;
     }
     sgm_hook_free(copy);

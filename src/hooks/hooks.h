@@ -15,13 +15,14 @@ typedef struct sgm__hooks sgm__hooks;
 sgm_status sgm__hook_request_act(sgm_hook_call *call, sgm__action_function act, void *user,
                                  void (*release)(void *user));
 
-/* `registry` (retained) is what identifiers are resolved in; it gets a child "shared" if it has none. */
+/* Makes the holder of trainer `trainer` (its name). Identifiers are resolved in `registry` (retained),
+ * which gets a child "shared" if it has none. */
 sgm__hooks *sgm__hooks_create(const char *trainer, sgm_registry *registry,
-                              sgm_trainer *owner); /* `owner`: for sgm_hook_trainer, may be NULL */
+                              sgm_trainer *owner); /* `owner`: what sgm_hook_trainer returns; may be NULL */
 /* Makes this the holder of a worker's local hooks, whose results also go to `results` (retained). Before
  * the first event. */
 void sgm__hooks_of_worker(sgm__hooks *hooks, int32_t worker, sgm_registry *results);
-void sgm__hooks_free(sgm__hooks *hooks); /* waits for background hooks */
+void sgm__hooks_free(sgm__hooks *hooks); /* waits until no background hook runs */
 /* Attaches a hook (retained) and those it requires. *attached false: an equal hook is attached already.
  * Refused, with nothing attached: a required hook that is not in the same place (foreground or
  * background), or whose time step does not cover its dependent's. (Circles: sgm_hook_require refuses
@@ -38,7 +39,7 @@ typedef enum sgm__attachment {
  * in "save#2"; free with sgm__free. */
 sgm_status sgm__hooks_attach_as(sgm__hooks *hooks, sgm_hook *hook, sgm__attachment how, bool *attached,
                                 char **name);
-/* Also takes off required hooks that nobody else needs; refused while another hook requires it. */
+/* Takes a hook off, with required hooks that no other hook needs; refused while another hook requires it. */
 sgm_status sgm__hooks_detach(sgm__hooks *hooks, sgm_hook *hook);
 /* The self of the first attached hook of a type; NULL: no hook of the type is attached. */
 void *sgm__hooks_find(sgm__hooks *hooks, const sgm_hook_type *type);
@@ -48,6 +49,7 @@ bool sgm__hooks_has(sgm__hooks *hooks, const sgm_hook *hook);
 const sgm_hook *sgm__hook_of_call(const sgm_hook_call *call);
 /* Addresses of a hook that was taken off, and of those it required that went with it. */
 #define SGM__MAXIMUM_DETACHED 64
+/* Addresses of a hook that was taken off, and of the required hooks that went with it; only for comparing. */
 typedef struct sgm__detached {
     sgm_hook *hooks[SGM__MAXIMUM_DETACHED];
     size_t count;
@@ -107,6 +109,6 @@ void *sgm__hook_required_self(const sgm_hook_call *call);
 /* Notes the text that the hook was made from; checkpoints and lists show it, and branches make the hook
  * anew from it. */
 sgm_status sgm__hook_set_text(sgm_hook *hook, const char *text);
-const char *sgm__hook_source(const sgm_hook *hook); /* NULL: it was made by a program */
+const char *sgm__hook_source(const sgm_hook *hook); /* the text; NULL: a program made the hook */
 
 #endif

@@ -142,8 +142,8 @@ static bool is_due_in(const sgm__hook_entry *entry, size_t group)
 }
 
 /* A free bucket for a group; NULL: the group's last batch still runs, or all buckets run batches. There
- * are as many buckets as groups (sgm__buckets_reserve), so the second happens only while a batch of hooks
- * that were taken off still runs. */
+ * are as many buckets as groups (sgm__buckets_reserve), so the second happens only while a finished batch is
+ * being freed, or hooks that were taken off still run. */
 static sgm__bucket *bucket_for(sgm__hooks *hooks, size_t group)
 {
     for (size_t i = 0; i < hooks->count; i++)

@@ -13,8 +13,8 @@
  * under `turn`. */
 struct sgm_hook {
     atomic_int references;
-    atomic_bool was_attached; /* from then on it requires no further hooks */
-    atomic_bool taken_off;    /* by its name, since it was attached last */
+    atomic_bool was_attached; /* to any holder, at any time: what the hook requires is fixed */
+    atomic_bool taken_off;    /* detached by name since it was attached last */
     pthread_mutex_t lock;     /* recursive */
     const sgm_hook_type *type;
     void *self;
@@ -57,6 +57,8 @@ sgm__hook_identity sgm__hook_identify(const sgm_hook *hook);
 /* A hook that is attached to one holder, and what the holder counts of it. All of it is guarded by the
  * holder's lock. */
 typedef struct sgm__hook_entry sgm__hook_entry;
+/* A hook that is attached to one holder, with its count, its references and its place. Guarded by the
+ * holder's lock. */
 struct sgm__hook_entry {
     sgm_hook *hook;
     sgm__hook_entry **required; /* equal hooks share one entry */
@@ -121,14 +123,14 @@ struct sgm__hooks {
     sgm_trainer *owner;
     atomic_uint wanted; /* a bit for each scale that has a hook, and SGM__ATTENTION */
     pthread_mutex_t lock;
-    /* All that is attached, in order of attachment and in order of running. */
+    /* All attached hooks: `entries` in order of attachment, `order` in order of running. */
     sgm__hook_entry **entries, **order;
     size_t count, entry_capacity, order_capacity;
     sgm__gone *gone;
     size_t gone_count, gone_capacity;
     sgm__taken_off *taken_off;
     size_t taken_off_count, taken_off_capacity;
-    int64_t attachments, version; /* the version changes with `order` */
+    int64_t attachments, version; /* `version` changes whenever `order` does */
     bool had_event;               /* an event has had something to do; hooks attached before it are `early` */
     int64_t skipped;              /* how often a background hook was due while its group was busy */
 
@@ -150,12 +152,13 @@ typedef struct sgm__hook_control {
 } sgm__hook_control;
 
 /* --- hooks.c; the lock is held --- */
-/* Orders what is attached and finds groups and scales anew. */
+/* Computes the order of running, the background groups and the scales that have hooks; after each change
+ * of `entries`. */
 void sgm__hooks_arrange(sgm__hooks *hooks);
 size_t sgm__hooks_group_count(const sgm__hooks *hooks);
 bool sgm__hook_entry_is_required(const sgm__hooks *hooks, const sgm__hook_entry *entry);
-/* Takes an entry off, then required ones that nobody needs any more; they go to `garbage`. `remember`: a
- * resumed run takes it off, too. Then call sgm__hooks_arrange. */
+/* Takes an entry off, then required entries that no other needs; they go to `garbage`. `remember`:
+ * checkpoints note that the hook was taken off. sgm__hooks_arrange must follow. */
 void sgm__hook_entry_take_off(sgm__hooks *hooks, sgm__hook_entry *entry, bool remember,
                               sgm__hook_entry **garbage);
 /* Whether this very hook is attached. */
@@ -167,11 +170,12 @@ sgm_status sgm__hook_entry_detach(sgm__hooks *hooks, sgm__hook_entry *entry, sgm
 sgm_status sgm__hook_entry_note_taken_off(sgm__hooks *hooks, const sgm__hook_entry *entry);
 /* Drops a reference; the last one puts the entry into `garbage`, to be freed without the lock. */
 void sgm__hook_entry_drop(sgm__hook_entry *entry, sgm__hook_entry **garbage);
-/* Without the lock: frees entries and lets go of their hooks. */
+/* Frees entries and drops their hooks, which may call functions of their types: without the lock. */
 void sgm__hook_entries_free(sgm__hook_entry *garbage);
 
 /* --- hooks_run.c; without the lock --- */
-/* Calls the hook; a failure is logged and dealt with. Returns a failure only if it stops the run. */
+/* Calls the hook's criteria and function; a failure is logged and treated as the hook's options say.
+ * Returns a failure only if it stops the run. */
 sgm_status sgm__hook_entry_run(sgm__hooks *hooks, sgm__hook_entry *entry, sgm_hook_call call);
 /* Does what the hook's options say of a failure: takes it off, logs it, or stops the run. The thread's
  * error is the reason. Returns as sgm__hook_entry_run. */

@@ -157,7 +157,7 @@ static void warn_of_missing(const sgm_hook *hook, const sgm_hook_call *call, con
     sgm_matches matches;
     sgm_content content;
     if (sgm_registry_resolve(call->registry, identifier, &matches) != SGM_OK)
-        return; /* it is there, but has no value just now */
+        return; /* there is an entry, which has no value just now */
     size_t count = matches.count;
     sgm_matches_free(&matches);
     if (count > 0)
@@ -274,7 +274,7 @@ static sgm_status run_foreground(sgm__hooks *hooks, const sgm_hook_call *call, s
         sgm__hook_entry_drop(entry, garbage);
         if (version != hooks->version) {
             version = hooks->version;
-            i = SIZE_MAX; /* what ran is not due any more */
+            i = SIZE_MAX; /* begin again; hooks that have run are not due any more */
         }
     }
     return status;
@@ -309,7 +309,7 @@ static void end_event(sgm__hooks *hooks, sgm__hook_entry **garbage)
     bool changed = false;
     for (size_t i = hooks->count; i-- > 0;) {
         if (i >= hooks->count)
-            continue; /* required ones went with their dependents */
+            continue; /* required entries went with their dependents, and the list is shorter */
         sgm__hook_entry *entry = hooks->order[i];
         entry->due = false;
         if (!sgm_time_count_is_dead(&entry->hook->when, &entry->count))
@@ -377,7 +377,7 @@ sgm_status sgm__hooks_event(sgm__hooks *hooks, sgm_time_scale scale, int64_t epo
  * reads the trainer's registry, which must not happen under the holder's lock. */
 void sgm__hooks_ask(sgm__hooks *hooks, sgm_registry *registry)
 {
-    sgm__text all = {0}; /* identifiers, each with its end */
+    sgm__text all = {0}; /* identifiers, each with its terminating 0 */
     pthread_mutex_lock(&hooks->lock);
     for (size_t i = 0; i < hooks->count; i++)
         for (size_t k = 0; k < hooks->order[i]->hook->read_count; k++) {

@@ -406,7 +406,7 @@ static void arrange(sgm__hooks *hooks, saved *list, size_t count)
  * record is set. */
 static sgm_status restore_all(sgm__hooks *hooks, saved *list, size_t count)
 {
-    sgm_status status = sgm__hooks_restart(hooks); /* what the state does not know begins anew */
+    sgm_status status = sgm__hooks_restart(hooks); /* hooks without a record begin anew */
     if (status == SGM_OK)
         arrange(hooks, list, count);
     for (size_t i = 0; i < count && status == SGM_OK; i++) {

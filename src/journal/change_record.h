@@ -65,7 +65,7 @@ void sgm__changes_end(sgm_trainer *trainer);
 /* What the undo of a hook's change has to do: attach the hook with this text, or detach the hook that has
  * this text, and had this name when it was attached. The texts are freed by sgm__hook_undo_clear. */
 typedef struct sgm__hook_undo {
-    char *attach; /* NULL: `detach` says what to do */
+    char *attach; /* NULL: a hook is to be detached */
     char *detach, *name;
 } sgm__hook_undo;
 void sgm__hook_undo_clear(sgm__hook_undo *hook);

@@ -153,7 +153,7 @@ static bool is_now(sgm_trainer *trainer, const char *identifier, const char *tex
 json_t *sgm__settings_describe(const sgm_trainer *trainer)
 {
     const sgm__trainer_journal *journal = sgm__journal_of(trainer);
-    json_t *settings = json_object(); /* written in the order of their names */
+    json_t *settings = json_object(); /* sgm__state_add writes the keys in order */
     for (size_t i = 0; i < journal->changed_count; i++) {
         const sgm__changed_setting *own = &journal->changed[i];
         json_object_set_new(settings, own->identifier, json_pack("[s, s]", own->first, own->now));
@@ -212,7 +212,7 @@ void sgm__settings_restore(sgm_trainer *trainer, const json_t *settings)
 {
     sgm__trainer_journal *journal = sgm__journal_of(trainer);
     const char *identifier;
-    json_t *setting, *all = (json_t *)(uintptr_t)settings; /* for the macro, which changes nothing */
+    json_t *setting, *all = (json_t *)(uintptr_t)settings; /* the macro changes nothing */
     bool restoring = journal->restoring;
     journal->restoring = true;
     revert_but(trainer, settings);

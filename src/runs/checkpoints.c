@@ -63,7 +63,7 @@ static void remove_files(const char *folder)
     rmdir(folder);
 }
 
-/* Forgets the folder; a folder of the trainer's own goes with all its files. */
+/* Forgets the folder; a temporary folder of the trainer's own is removed with all its files. */
 static void leave(sgm__checkpoint_place *place)
 {
     if (place->own && place->folder != NULL)
@@ -191,8 +191,8 @@ bool sgm__checkpoint_exists(sgm_trainer *trainer, const char *name)
 
 /* --- listing --- */
 
-/* Where the training stood, from the file's header. A broken file is listed all the same: that is how a
- * user finds it. */
+/* Reads the position from the file's header. A damaged file is listed all the same, as only a list shows a
+ * user that it exists. */
 static void read_position(const char *path, sgm__checkpoint *checkpoint)
 {
     sgm__saved_state state = {0};
@@ -272,8 +272,8 @@ sgm_status sgm__checkpoints_list(sgm_trainer *trainer, sgm__checkpoint **list, s
 
 /* --- adding and removing --- */
 
-/* The file was checked under a hidden name, which means nothing to whoever adds it: it is taken out of the
- * message. */
+/* Reports why a file was refused. The message of the check names the hidden file, which means nothing to
+ * the asker, so that name is removed. */
 static sgm_status fail_added(const char *name, const char *path, sgm_status status)
 {
     size_t length = strlen(path);
@@ -319,7 +319,7 @@ static sgm_status check_file(sgm_trainer *trainer, const char *name, const char 
     return status;
 }
 
-/* Copies from where the file stands to its end; sendfile needs no buffer of ours. */
+/* Copies from the present offset of `from` to its end; sendfile copies in the kernel, without a buffer. */
 static sgm_status copy_all(int from, int file)
 {
     for (ssize_t copied = 1; copied != 0;) {

@@ -20,7 +20,8 @@ typedef struct sgm__parts {
 /* The part that a state of this name belongs to. */
 unsigned sgm__part_of_state(const char *name);
 #define SGM__WORKER_PREFIX "workers."
-/* The number of the worker that a state "workers.0.STATE" belongs to, and STATE; -1: it is no worker's. */
+/* The number of the worker that a state "workers.0.STATE" belongs to, and STATE in *state; -1: it is no
+ * worker's state. */
 long sgm__worker_of_state(const char *name, const char **state);
 bool sgm__is_worker_state(const char *name);
 /* Whether the whole checkpoint is wanted, with the workers' own states. */
@@ -62,7 +63,8 @@ sgm_status sgm__fit_decide(const sgm__fit *fit);
 /* Converts the bundle's tensors to the trainer's types: floats of another precision are rounded to nearest. A
  * finite number that would become infinite is an error. */
 sgm_status sgm__fit_convert(sgm__fit *fit);
-/* Whether a state of the bundle is wanted, known to the trainer, and of its shape and kind of type. */
+/* Whether a state of the bundle is wanted, known to the trainer, and has its shape and a type that
+ * converts. */
 bool sgm__fit_takes(const sgm__fit *fit, const char *name);
 
 /* --- state.c: the JSON text of a checkpoint, which has everything that is no tensor --- */

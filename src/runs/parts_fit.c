@@ -163,14 +163,14 @@ static bool is_fit(const sgm__fit *fit, const char *name, const sgm_type *type)
     return is_of_type(value, type) || is_slot_of(fit, name, value, type);
 }
 
-/* Whether a state is taken over. Sums of gradients that are not yet applied belong to a place in the data:
- * without the position they would be counted twice. */
+/* Whether a state is taken over. Unknown states are taken only by a dynamic network, which may make them
+ * later. */
 bool sgm__fit_takes(const sgm__fit *fit, const char *name)
 {
     sgm_type type;
     if (!sgm__parts_have(fit->wanted, name))
         return false;
-    /* Sums of gradients without the place in the data that they are of would be counted twice. */
+    /* Summed gradients belong to a place in the data: without the position, minibatches would count twice. */
     if (sgm__begins_with(name, SGM__SLOT_PREFIX "accumulated.") &&
         (fit->wanted->parts & SGM_PART_POSITION) == 0)
         return false;

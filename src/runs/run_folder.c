@@ -83,8 +83,8 @@ static sgm_status write_lines(const char *path, const char *temporary, const cha
     return status;
 }
 
-/* Rewrites a file without the lines that will be told again; line by line, as histograms may be larger than
- * memory. */
+/* Rewrites a file without the lines that the run will write again; line by line, as a file of histograms
+ * may be larger than the memory. */
 static sgm_status drop_newer_lines(const char *path, const char *key, int64_t newest, int64_t branch)
 {
     if (!sgm__file_exists(path))
@@ -109,8 +109,8 @@ static char *name_aside(const char *path)
     }
 }
 
-/* Keeps what a run told that ended before its first checkpoint, under another name: the next run begins
- * anew and would tell the same epochs again. */
+/* Renames a file of a run that ended before its first checkpoint: the next run begins anew and would write
+ * lines of the same epochs again. */
 static sgm_status put_aside(const sgm_trainer *trainer, const char *path)
 {
     struct stat about;
@@ -168,7 +168,7 @@ static bool is_leftover(const char *name)
     return false;
 }
 
-/* Removes what a run was writing when it was killed; nothing depends on these files. */
+/* Removes files that a run was writing when it was killed; they are temporary, and nothing refers to them. */
 static void remove_leftovers(const char *folder, int descriptor)
 {
     DIR *entries = opendir(folder);
@@ -283,7 +283,7 @@ sgm_log_sink *sgm__run_folder_log(const sgm_trainer *trainer, const char *folder
     return sink;
 }
 
-/* JSON has no NaN: such a value is left out of the line. */
+/* Adds PREFIX NAME to the object. A value that is not finite, which JSON does not have, is left out. */
 static void set_number(json_t *object, const char *prefix, const char *name, double value)
 {
     char key[128];

@@ -322,7 +322,7 @@ static sgm_status pair_in_order(modules *m)
 static sgm_tensor *turn(sgm_tensor *matrix)
 {
     if (sgm_tensor_shape(matrix)->rank != 2)
-        return sgm_tensor_retain(matrix); /* comparing shapes will say so */
+        return sgm_tensor_retain(matrix); /* a later comparison of shapes refuses it */
     sgm_tensor *seen = sgm_tensor_permute(matrix, (const int32_t[]){1, 0});
     sgm_tensor *copy = seen != NULL ? sgm_tensor_copy(seen) : NULL;
     sgm_tensor_free(seen);

@@ -65,8 +65,8 @@ static void forget(const sgm_trainer *trainer, const sgm__branch *branch)
     sgm__free(path);
 }
 
-/* Tells of the new branch in branches.jsonl and makes the newest checkpoint one of it. The training stands
- * there already, so a failure here is reported but undoes nothing. */
+/* Appends a line for the new branch to branches.jsonl and saves the newest checkpoint as one of it. The
+ * trainer is at its new position already, so a failure here is reported but undoes nothing. */
 static sgm_status begin(sgm_trainer *trainer, const sgm__branch *branch, const char *from)
 {
     sgm__trainer_journal *journal = sgm__journal_of(trainer);
@@ -81,7 +81,8 @@ static sgm_status begin(sgm_trainer *trainer, const sgm__branch *branch, const c
 
 /* --- what was measured --- */
 
-/* Clears what was measured of the training that is left: passes, scores, metrics and results of hooks. */
+/* Clears results that were measured on the training that is left: passes, scores, metrics and results of
+ * hooks. */
 static void forget_measured(sgm_trainer *trainer)
 {
     sgm__trainer_data *data = sgm__data_of(trainer);

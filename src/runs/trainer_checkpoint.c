@@ -145,8 +145,8 @@ bool sgm__parts_are_all(const sgm__parts *wanted)
     return wanted->parts == SGM_PART_EVERYTHING && wanted->pattern_count == 0;
 }
 
-/* Whether a state is asked for. The generator's states come along with any pattern, as patterns are about
- * parameters. */
+/* A pattern selects among parameters and the optimiser's states; states of the random generator come along
+ * with any pattern. States of workers and states kept for readers belong to no part. */
 bool sgm__parts_have(const sgm__parts *wanted, const char *state)
 {
     unsigned part = sgm__part_of_state(state);
@@ -324,8 +324,8 @@ sgm_status sgm_trainer_save(sgm_trainer *trainer, const char *path)
 
 /* --- loading: everything is read and checked before anything changes --- */
 
-/* Decides which parts are taken: those that were asked for, or all that the file has. A part that was asked
- * for and is missing is an error, unless mismatches are skipped. */
+/* Decides which parts are taken: the parts that were asked for, or all that the file has. A part that was
+ * asked for and is missing is an error, unless mismatches are skipped. */
 static sgm_status choose_parts(const sgm__saved_state *state, const char *source, sgm__parts *wanted)
 {
     unsigned missing = wanted->parts & ~state->parts;
@@ -356,8 +356,8 @@ static void compare_optimisers(const sgm_trainer *trainer, const sgm__saved_stat
                  "the checkpoint was trained with the optimiser %s, training goes on with %s", old, own);
 }
 
-/* A trainer that had no network and got the file's for a load that failed is without one again, with a new,
- * empty session. */
+/* After a load that failed: a trainer that had no network before, and got the file's, is without one
+ * again, with a new, empty session. */
 static sgm_status take_back_network(sgm_trainer *trainer, sgm_status failure)
 {
     sgm__learner *learner = sgm__learner_of(trainer);
@@ -472,7 +472,7 @@ static void tell_what_was_left(const sgm_trainer *trainer, const sgm__fit *fit, 
         *left = sgm__strdup(fit->differences.data);
 }
 
-/* What of the bundle differs from the trainer; sgm__fit_close, also on failure. */
+/* Lists the differences between the bundle and the trainer; call sgm__fit_close also after a failure. */
 static sgm_status compare(sgm__fit *fit, const sgm_trainer *trainer, const sgm_bundle *bundle,
                           const sgm__parts *wanted, const char *source)
 {
@@ -542,8 +542,8 @@ static sgm_status load_bundle(sgm_trainer *trainer, const sgm_bundle *bundle, sg
     return status;
 }
 
-/* Warns of a file of ours without checksums: another program has written it anew, and damage would not be
- * noticed. */
+/* Warns of one of our own files without checksums: another program has rewritten it, and damage would not
+ * be noticed. */
 static void note_missing_checksums(const sgm_trainer *trainer, const sgm_bundle *bundle, const char *path)
 {
     if (bundle != NULL && !bundle->verified && sgm__bundle_has_text(bundle, SGM__NETWORK_KEY))

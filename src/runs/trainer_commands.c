@@ -35,7 +35,8 @@ static sgm_status set(sgm_trainer *trainer, const sgm__command *command, sgm__co
     return status;
 }
 
-/* Stops the run in a way that checkpoints keep: a resumed run with the same length does not begin again. */
+/* Stops the run and notes by what, which checkpoints keep: a resumed run that is no longer than this one
+ * ends at once. */
 sgm_status sgm__trainer_end_for_good(sgm_trainer *trainer, const char *by)
 {
     sgm__trainer_progress *progress = sgm__progress_of(trainer);
@@ -121,7 +122,8 @@ sgm_status sgm__trainer_do(sgm_trainer *trainer, const sgm__command *command, sg
 
 /* --- the queue: the training's thread --- */
 
-/* With the control's lock. */
+/* Queues a command and wakes a training that waits for one (in a pause, for example). With the control's
+ * lock. */
 static void append(sgm__control *control, sgm__command *command)
 {
     sgm__commands_append(&control->commands, command);
@@ -155,7 +157,7 @@ sgm__command *sgm__trainer_take_command(sgm_trainer *trainer)
     return command;
 }
 
-/* A command that fails is logged where nobody waits for it: a hook's mistake must not end hours of
+/* A failure is only logged if nobody waits for the command: a hook's mistake must not end hours of
  * training. */
 void sgm__trainer_command_done(sgm_trainer *trainer, sgm__command *command, sgm_status status)
 {
@@ -204,7 +206,8 @@ void sgm__trainer_do_for_hook(sgm_trainer *trainer, sgm__command *command)
     if (strategy != NULL)
         strategy->must_meet(trainer);
     if (sgm__trainer_follows(trainer)) {
-        sgm__command_free(command); /* the first process has the same hook, and all follow it */
+        sgm__command_free(
+            command); /* the process that leads has the same hook, and all others follow its command */
         return;
     }
     pthread_mutex_lock(&control->lock);

@@ -15,17 +15,18 @@ sgm_status sgm__trainer_command(sgm_trainer *trainer, sgm__command_kind kind, sg
 
 /* --- trainer_commands.c: the training's thread, with the trainer's lock --- */
 typedef struct sgm__command_outcome {
-    bool moved;  /* the trainer is at another position now (a reset or a restore) */
+    bool moved;  /* the command (a reset or a restore) has moved the trainer to another position */
     bool broken; /* the command failed half-way: the run has to end */
 } sgm__command_outcome;
 /* Carries out a command on this thread; the command stays the caller's. */
 sgm_status sgm__trainer_do(sgm_trainer *trainer, const sgm__command *command, sgm__command_outcome *outcome);
-/* Takes the next command from the queue; NULL: there is none. sgm__trainer_command_done tells its caller how
- * it ended, and frees it if nobody waits for it. */
+/* Takes the next command from the queue; NULL: there is none. sgm__trainer_command_done hands its outcome
+ * to the waiting caller, or frees the command if nobody waits. */
 sgm__command *sgm__trainer_take_command(sgm_trainer *trainer);
 void sgm__trainer_command_done(sgm_trainer *trainer, sgm__command *command, sgm_status status);
 size_t sgm__trainer_commands_count(sgm_trainer *trainer);
-/* After an event: carries out the commands that hooks gave. Fails where hooks of other ranks gave others. */
+/* After an event: carries out the commands that its hooks have asked for. Fails if the hooks of other
+ * ranks have asked for others. */
 sgm_status sgm__trainer_do_hooks_commands(sgm_trainer *trainer);
 /* Carries out a hook's command now and frees it; a reset or a restore is queued instead. A failure is logged.
  */

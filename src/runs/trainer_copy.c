@@ -84,7 +84,8 @@ static bool can_copy(const sgm_hook *hook)
     return own;
 }
 
-/* From its text if it has one, else by its own copy function, with the hooks that it requires. */
+/* Makes a hook anew from its text if it has one, else by its type's copy function; then also the hooks
+ * that it requires. */
 static sgm_hook *copy_hook(sgm_hook *hook)
 {
     if (hook->text != NULL)

@@ -20,7 +20,7 @@ typedef struct sgm__access {
 struct sgm__bound {
     sgm_trainer *trainer;
     const sgm__access *access;
-    const void *row; /* for get and set: the row of a table that describes the value */
+    const void *row; /* for get and set: which of several values this is */
     char identifier[];
 };
 

@@ -36,13 +36,12 @@ static sgm_status get_setting(const sgm__bound *bound, sgm_content *content)
     return sgm_setting_get(setting, options, content);
 }
 
-/* All settings but the learning rate are part of the programs, so these are recorded anew. A setting that
+/* The programs are recorded anew, as all settings but the learning rate are part of them. A setting that
  * this optimiser does not use is refused, except while a checkpoint is being restored: it may come from a
  * run with another optimiser, and does no harm. */
 static sgm_status set_setting(const sgm__bound *bound, const sgm_content *content)
 {
-    if (!sgm__journal_of(bound->trainer)
-             ->restoring) /* what a folder has from another optimiser does no harm */
+    if (!sgm__journal_of(bound->trainer)->restoring) /* a checkpoint may be of another optimiser */
         SGM_TRY(sgm__optimiser_check_used(sgm__learner_of(bound->trainer)->optimiser, setting_name(bound)));
     SGM_TRY(sgm_optimiser_set(sgm__learner_of(bound->trainer)->optimiser, setting_name(bound), content));
     sgm__trainer_forget_programs(bound->trainer);
@@ -271,7 +270,7 @@ sgm_status sgm__publish_settings(sgm_trainer *trainer)
     size_t count;
     sgm_registry *optimiser, *schedule;
     SGM_TRY(sgm__publish_child(sgm__registry_of(trainer), "optimiser", "optimiser", &optimiser));
-    trainer = sgm__sharing_of(trainer)->owner; /* all replicas have its settings */
+    trainer = sgm__sharing_of(trainer)->owner; /* all replicas have the settings of their owner */
     SGM_TRY(sgm__publish_value(trainer, optimiser, PREFIX, &type_row, &type_access, NULL));
     const sgm_setting *rows = sgm_optimiser_settings(&count);
     for (size_t i = 0; i < count; i++)

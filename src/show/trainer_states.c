@@ -69,7 +69,7 @@ static sgm_status get_bound(void *user, sgm_content *content)
     return status;
 }
 
-/* With the lock. Setting a value to what it is already is no change. */
+/* Sets a value and notes the change, with the lock. Setting a value to the one it has is no change. */
 static sgm_status change(const sgm__bound *bound, const sgm_content *content)
 {
     sgm_content before = {0};

@@ -61,7 +61,8 @@ static double get_running_time(const sgm_trainer *trainer)
                 : 0);
 }
 
-/* Until an epoch has its first minibatch, the sums of the epoch before are shown. */
+/* The sums behind training.loss and training.accuracy: of the present epoch, or, until it has its first
+ * minibatch, of the epoch before. */
 static const sgm__metric_sums *sums_of(const sgm_trainer *trainer)
 {
     const sgm__training_position *position = sgm__position_of(trainer);
@@ -239,7 +240,7 @@ static sgm_status publish_metrics(sgm_trainer *trainer, const sgm_named_metrics 
     return sgm_registry_set_own(metrics, accuracy_row.name, sgm_number_content(measured->metrics.accuracy));
 }
 
-/* VALIDATION.loss and VALIDATION.accuracy are there once they were measured. */
+/* VALIDATION.loss and VALIDATION.accuracy have entries once the data set was measured. */
 sgm_status sgm__trainer_publish_metrics(sgm_trainer *trainer)
 {
     sgm__trainer_data *data = sgm__data_of(trainer);
