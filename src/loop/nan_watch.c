@@ -46,8 +46,8 @@ typedef struct finding {
 /* --- repeating steps --- */
 
 /* The next minibatch, also across the end of an epoch. Of what a run does at an epoch's end (end_epoch in
- * trainer_run.c) only the position is moved here. */
-static sgm_status next_block(sgm_trainer *trainer, const sgm_block **block)
+ * trainer_run.c) this is what steps depend on: the position, and what layers remember. */
+static sgm_status next_minibatch(sgm_trainer *trainer, const sgm_block **block)
 {
     SGM_TRY(sgm_iterator_next(trainer->data.training, block));
     if (*block != NULL)
@@ -55,6 +55,7 @@ static sgm_status next_block(sgm_trainer *trainer, const sgm_block **block)
     trainer->position.epoch++;
     trainer->position.batch = 0;
     trainer->position.sums = (sgm__metric_sums){0};
+    SGM_TRY(sgm__trainer_forget_memories(trainer));
     SGM_TRY(sgm_iterator_next(trainer->data.training, block));
     return *block != NULL ? SGM_OK : sgm_fail(SGM_ERROR_STATE, "the training data gives no minibatch");
 }
@@ -70,7 +71,7 @@ static double rate_of(const sgm_trainer *trainer)
 static sgm_status try_step(sgm_trainer *trainer, bool *bad, char *what, size_t size)
 {
     const sgm_block *block;
-    SGM_TRY(next_block(trainer, &block));
+    SGM_TRY(next_minibatch(trainer, &block));
     sgm_status status = sgm__trainer_step(trainer, block, rate_of(trainer));
     *bad = true;
     if (status == SGM_ERROR_NUMERIC) { /* handlers that look themselves */
@@ -231,7 +232,7 @@ static sgm_status examine(sgm_trainer *trainer, finding *result)
     sgm__snapshot *before = sgm__snapshot_take(trainer);
     if (before == NULL)
         return sgm_last_status();
-    sgm_status status = next_block(trainer, &block);
+    sgm_status status = next_minibatch(trainer, &block);
     if (status == SGM_OK) {
         result->iteration = trainer->position.iteration + 1;
         result->epoch = trainer->position.epoch + 1;

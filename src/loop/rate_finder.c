@@ -65,11 +65,13 @@ static sgm_status read_options(const sgm_rate_finder_options *given, sgm_rate_fi
 /* --- training --- */
 
 /* The next minibatch; behind the last one of an epoch comes the first of the next. */
-static sgm_status next_block(sgm_trainer *trainer, const sgm_block **block)
+static sgm_status next_minibatch(sgm_trainer *trainer, const sgm_block **block)
 {
     SGM_TRY(sgm_iterator_next(trainer->data.training, block));
-    if (*block == NULL)
+    if (*block == NULL) {
+        SGM_TRY(sgm__trainer_forget_memories(trainer));
         SGM_TRY(sgm_iterator_next(trainer->data.training, block));
+    }
     return *block != NULL ? SGM_OK : sgm_fail(SGM_ERROR_STATE, "the training data gives no minibatch");
 }
 
@@ -100,7 +102,7 @@ static sgm_status raise_rate(sgm_trainer *trainer, const sgm_rate_finder_options
     for (int64_t i = 0; i < options->iterations && !curve->diverged; i++) {
         const sgm_block *block;
         double rate = rate_at(options, i);
-        SGM_TRY(next_block(trainer, &block));
+        SGM_TRY(next_minibatch(trainer, &block));
         sgm_status status = sgm__trainer_step(trainer, block, rate);
         if (status != SGM_OK && status != SGM_ERROR_NUMERIC)
             return sgm__iterator_fail(trainer->data.training, status);

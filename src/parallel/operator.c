@@ -85,6 +85,11 @@ static sgm_status fill_in(sgm_operator *parallel, const sgm_operator_options *op
     parallel->threads = options->threads;
     parallel->every = options->every;
     parallel->workers = sgm__calloc((size_t)parallel->count, sizeof(sgm__worker));
+    for (int32_t i = 0; parallel->workers != NULL && i < parallel->count; i++) {
+        parallel->workers[i].parallel = parallel;
+        parallel->workers[i].number = i;
+        pthread_cond_init(&parallel->workers[i].wake, NULL);
+    }
     if (options->handlers != NULL)
         parallel->handlers = sgm__strdup(options->handlers);
     if (parallel->workers == NULL || (options->handlers != NULL && parallel->handlers == NULL))
@@ -93,11 +98,6 @@ static sgm_status fill_in(sgm_operator *parallel, const sgm_operator_options *op
         parallel->reducer = sgm_average_reducer();
     if (parallel->reducer == NULL && !parallel->merges_gradients)
         return SGM_ERROR_MEMORY;
-    for (int32_t i = 0; i < parallel->count; i++) {
-        parallel->workers[i].parallel = parallel;
-        parallel->workers[i].number = i;
-        pthread_cond_init(&parallel->workers[i].wake, NULL);
-    }
     return SGM_OK;
 }
 

@@ -241,10 +241,14 @@ static sgm_status attach_local(sgm_trainer *trainer, sgm_hook *hook, sgm__attach
         status = name_local(name);
     if (attached != NULL)
         *attached = status == SGM_OK && added[0];
-    for (int32_t i = 0; i < done && status != SGM_OK; i++)
-        if (added[i])
-            sgm__hooks_detach(sgm__hooks_of(parallel->workers[i].replica),
-                              find_hook(parallel, hook)->copies[i]);
+    for (int32_t i = 0; i < done && status != SGM_OK; i++) {
+        if (!added[i])
+            continue;
+        pthread_mutex_lock(&parallel->hook_lock);
+        sgm_hook *copy = find_hook(parallel, hook)->copies[i];
+        pthread_mutex_unlock(&parallel->hook_lock);
+        sgm__hooks_detach(sgm__hooks_of(parallel->workers[i].replica), copy);
+    }
     return status;
 }
 

@@ -130,30 +130,29 @@ static bool has(const sgm__detached *detached, const sgm_hook *hook)
     return false;
 }
 
-/* Works in two passes, since hook_results_lock must not be held while observers are told. With the lock, the
- * entries of the detached hooks move into a list of their own; without it, each of these values is removed
- * from the registry. If there is no memory for the list, all entries stay. */
+/* One value at a time: it leaves the list with the lock, and the registry without it, as observers are told
+ * then and the lock must not be held. */
 void sgm__trainer_drop_left(sgm_trainer *trainer, const sgm__detached *hooks)
 {
-    sgm__hook_result *dropped = NULL;
-    size_t count = 0, kept = 0;
-    pthread_mutex_lock(&trainer->results.hook_results_lock);
-    for (size_t i = 0; i < trainer->results.hook_result_count; i++)
-        count += has(hooks, trainer->results.hook_results[i].owner);
-    dropped = count > 0 ? sgm__alloc(count * sizeof *dropped) : NULL;
-    count = 0;
-    for (size_t i = 0; i < trainer->results.hook_result_count; i++)
-        if (dropped != NULL && has(hooks, trainer->results.hook_results[i].owner))
-            dropped[count++] = trainer->results.hook_results[i];
-        else
-            trainer->results.hook_results[kept++] = trainer->results.hook_results[i];
-    trainer->results.hook_result_count = kept;
-    pthread_mutex_unlock(&trainer->results.hook_results_lock);
-    for (size_t i = 0; i < count; i++) {
-        drop(trainer, dropped[i].owner, dropped[i].data, dropped[i].name);
-        free_left(&dropped[i]);
+    sgm__trainer_results *results = &trainer->results;
+    for (;;) {
+        pthread_mutex_lock(&results->hook_results_lock);
+        size_t at = 0;
+        while (at < results->hook_result_count && !has(hooks, results->hook_results[at].owner))
+            at++;
+        bool found = at < results->hook_result_count;
+        sgm__hook_result dropped = {0};
+        if (found) {
+            dropped = results->hook_results[at];
+            memmove(&results->hook_results[at], &results->hook_results[at + 1],
+                    (--results->hook_result_count - at) * sizeof dropped);
+        }
+        pthread_mutex_unlock(&results->hook_results_lock);
+        if (!found)
+            return;
+        drop(trainer, dropped.owner, dropped.data, dropped.name);
+        free_left(&dropped);
     }
-    sgm__free(dropped);
 }
 
 void sgm__trainer_free_results(sgm_trainer *trainer)
@@ -650,8 +649,10 @@ sgm_status sgm__trainer_validate(sgm_trainer *trainer, size_t index)
     gathering all = {.output = passed->output, .field = passed->field};
     passed->wanted = false;
     sgm_status status = pass(trainer, data->iterator, &all, metrics);
-    if (status == SGM_OK && publish(trainer, passed, &all, metrics) != SGM_OK)
+    if (status == SGM_OK && publish(trainer, passed, &all, metrics) != SGM_OK) {
         passed->current = false;
+        sgm_clear_error();
+    }
     free_gathering(&all);
     return status;
 }

@@ -137,6 +137,47 @@ TEST(a_checkpoint_in_the_middle_has_what_is_remembered)
     unlink(path);
 }
 
+static sgm_status ruin_rate(void *self, sgm_hook_call *call)
+{
+    (void)self;
+    return sgm_hook_request_set(call, "optimiser.learning_rate", sgm_number_content(1e6));
+}
+static const sgm_hook_type ruining = {.api = SGM_HOOK_API, .name = "ruin", .invoke = ruin_rate};
+
+/* Products of three layers overflow soon. */
+#define LINEAR                                                                                               \
+    "input(4) + embedding(8, 3) + lstm(5, streams=2, name=r) + 3 * dense(8, time_distributed) + "            \
+    "softmax_cross_entropy"
+
+/* The NaN watch goes back to iteration 7 and repeats steps, of which the 9th begins an epoch, with zeros. */
+TEST(steps_are_repeated_across_an_epochs_end)
+{
+    char folder[] = "/tmp/sigma-streams-XXXXXX", path[80];
+    CHECK(mkdtemp(folder) != NULL);
+    sgm_trainer *watched = trainer_of(LINEAR, 4, 0.1);
+    sgm_env *first = env;
+    sgm_trainer_add_hook(watched, sgm_hook_create(&ruining, NULL, .when = sgm_after(8, SGM_ITERATION)));
+    sgm_trainer_add_hook(watched, sgm_nan_watch(.every = 7));
+    CHECK_INT(sgm_trainer_run(watched, .iterations = 14, .folder = folder), SGM_ERROR_NUMERIC);
+    CHECK(strstr(sgm_last_error(), "at iteration 14, in epoch 4") != NULL);
+    snprintf(path, sizeof path, "%s/nan-14.safetensors", folder);
+
+    sgm_trainer *kept = trainer_of(LINEAR, 4, 0.1);
+    sgm_env *second = env;
+    CHECK_OK(sgm_trainer_load(kept, path));
+    sgm_trainer *calm = trainer_of(LINEAR, 4, 0.1);
+    sgm_trainer_add_hook(calm, sgm_hook_create(&ruining, NULL, .when = sgm_after(8, SGM_ITERATION)));
+    CHECK_OK(sgm_trainer_run(calm, .iterations = 13));
+    check_same(kept, calm, "r.cell_memory");
+    check_same(kept, calm, "r.recurrent");
+    sgm_env_free(env);
+    sgm_env_free(second);
+    sgm_env_free(first);
+    char command[100];
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    CHECK_INT(system(command), 0);
+}
+
 TEST(mistakes_are_told)
 {
     sgm_trainer *trainer = trainer_of(

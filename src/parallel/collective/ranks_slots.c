@@ -374,8 +374,12 @@ sgm_tensor *sgm__ranks_get_slot(const sgm_trainer *trainer, const char *state)
     int32_t owner = sgm__ranks_slot_owner(ranks, state);
     if (ranks->rank > 0 || !ranks->meeting)
         fail_far(ranks, state);
-    else if (ask(ranks, state) == SGM_OK && sgm__ranks_bring_slot(ranks, owner, state, &value) == SGM_OK &&
-             value == NULL)
+    else if (ask(ranks, state) != SGM_OK)
+        return NULL;
+    else if (sgm__ranks_bring_slot(ranks, owner, state, &value) != SGM_OK) {
+        sgm_tensor_free(value); /* which may be filled in part */
+        value = NULL;
+    } else if (value == NULL)
         sgm_fail(SGM_ERROR_STATE, "'%s' will be with rank %d, which has not updated it yet", state, owner);
     return value;
 }
