@@ -10,7 +10,8 @@
 
 /* A kernel must not allocate: matrices up to this size are worked on in double precision on the stack (32
  * kB). Larger inverses are computed in the result's memory, in the result's precision, up to a size whose
- * pivots' numbers fit in int16_t and the stack (8 kB). */
+ * pivots' numbers fit in int16_t and the stack (8 kB). For bfloat16, which would be rounded at every step,
+ * sgm_inverse has them computed in float32. */
 #define MAX_ON_STACK 64
 #define MAX_INVERSE 4096
 
@@ -249,6 +250,10 @@ const sgm_op sgm__op_determinant = {SGM__OP("determinant", 1, "determinant of sq
 
 sgm_value sgm_inverse(sgm_graph *graph, sgm_value x)
 {
+    const sgm_type type = sgm_value_type(graph, x);
+    if (type.dtype == SGM_BFLOAT16 && type.shape.rank > 1 &&
+        type.shape.dims[type.shape.rank - 1] > MAX_ON_STACK)
+        return sgm_cast(graph, sgm_inverse(graph, sgm_cast(graph, x, SGM_FLOAT32)), SGM_BFLOAT16);
     return sgm__record_one(graph, &sgm__op_inverse, x, NULL);
 }
 

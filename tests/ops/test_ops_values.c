@@ -205,6 +205,24 @@ TEST(large_matrices_are_inverted_in_place)
     op_expect(g, sgm_less(g, error, sgm_number(g, 1e-9)), OP_LIST(1));
 }
 
+/* The result is rounded once: beside the errors of float32 each number is within half a unit of its last
+ * place, which is at most 2^-8 of it. */
+TEST(large_matrices_of_bfloat16_are_rounded_once)
+{
+    enum { SIZE = 80 };
+    sgm_graph *g = sgm_graph_create();
+    sgm_value seed = sgm_cast(g, sgm_number(g, 3), SGM_INT64);
+    sgm_value draws = sgm_random_uniform(g, seed, seed, 0, SGM_FLOAT64, OP_DIMS(SIZE, SIZE));
+    sgm_value rows = sgm_iota(g, SGM_INT32, OP_DIMS(SIZE, SIZE), 0);
+    sgm_value unit = sgm_cast(g, sgm_equal(g, rows, sgm_transpose(g, rows)), SGM_FLOAT64);
+    sgm_value x = sgm_cast(g, sgm_add(g, draws, sgm_multiply(g, unit, sgm_number(g, 8))), SGM_BFLOAT16);
+    sgm_value exact = sgm_inverse(g, sgm_cast(g, x, SGM_FLOAT64));
+    sgm_value error = sgm_subtract(g, sgm_cast(g, sgm_inverse(g, x), SGM_FLOAT64), exact);
+    sgm_value half = sgm_multiply(g, sgm_absolute(g, exact), sgm_number(g, 0x1p-8));
+    sgm_value beyond = sgm_reduce_max(g, sgm_subtract(g, sgm_absolute(g, error), half), NULL, 0, false);
+    op_expect(g, sgm_less(g, beyond, sgm_number(g, 1e-7)), OP_LIST(1));
+}
+
 TEST(sorting_is_stable_in_long_lines)
 {
     enum { SIZE = 1000 };
