@@ -112,6 +112,23 @@ TEST(image_classes_alternate)
     sgm_reader_free(reader);
 }
 
+/* A size is taken over from a whole image only, not from the header of one whose pixels are missing. */
+static void check_damaged_first_image(void)
+{
+    const char *folder = image_folder("damaged");
+    const char *path = image_path(folder, "a", "1.png");
+    image_write_png(path, 4, 4, PNG_COLOR_TYPE_GRAY, 8, 0,
+                    (const unsigned char[]){0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15});
+    CHECK_INT(truncate(path, 45), 0);
+    sgm_reader *reader = sgm_image_reader(folder, .grey = true);
+    sgm_examples r;
+    CHECK_ERROR(sgm_reader_prepare(reader), "damaged/a/1.png: cannot be decoded");
+    image_write_png(path, 2, 1, PNG_COLOR_TYPE_GRAY, 8, 0, (const unsigned char[]){7, 9});
+    CHECK_OK(sgm_reader_read(reader, 1, &r));
+    CHECK_INT(sgm_tensor_shape(r.values)->dims[1], 2 * 1 + 1);
+    sgm_reader_free(reader);
+}
+
 TEST(image_errors)
 {
     const char *folder = image_folder("wrong");
@@ -124,6 +141,7 @@ TEST(image_errors)
     CHECK_ERROR(sgm_reader_read(reader, 1, &r), "wrong/a/text.png: a PNG or JPEG image was expected");
     sgm_reader_free(reader);
     CHECK_ERROR(sgm_image_reader(folder, .width = 5), "give both");
+    check_damaged_first_image();
     reader = sgm_image_reader_with("/nowhere/at/all", NULL);
     CHECK_ERROR(sgm_reader_prepare(reader), "/nowhere/at/all");
     sgm_reader_free(reader);

@@ -37,7 +37,7 @@ typedef struct decoder {
     const char *path;
     FILE *file;
     int channels;
-    int32_t *width, *height; /* wanted; 0: as the image is */
+    int32_t width, height; /* wanted; 0 at first: as the image is */
     sgm__bytes *bytes;
     sgm_status status;
     jmp_buf jump;
@@ -120,14 +120,14 @@ static sgm_status begin_image(decoder *d, uint64_t width, uint64_t height)
             "smaller",
             d->path, LARGEST_SIDE, (unsigned long long)MAXIMUM_PIXELS, (unsigned long long)width,
             (unsigned long long)height);
-    if (*d->width == 0)
-        *d->width = (int32_t)width, *d->height = (int32_t)height;
+    if (d->width == 0)
+        d->width = (int32_t)width, d->height = (int32_t)height;
     scaler *s = &d->scaler;
     *s = (scaler){.width = (uint32_t)width,
                   .height = (uint32_t)height,
                   .channels = (uint32_t)d->channels,
-                  .out_width = (uint32_t)*d->width,
-                  .out_height = (uint32_t)*d->height};
+                  .out_width = (uint32_t)d->width,
+                  .out_height = (uint32_t)d->height};
     size_t row = (size_t)s->out_width * s->channels, size = row * s->out_height;
     s->line = sgm__calloc(row, sizeof *s->line);
     s->sums = sgm__calloc(row, sizeof *s->sums);
@@ -353,13 +353,16 @@ sgm_status sgm__image_decode(const char *path, int32_t *width, int32_t *height, 
     if (d == NULL)
         return SGM_ERROR_MEMORY;
     d->path = path;
-    d->width = width;
-    d->height = height;
+    d->width = *width;
+    d->height = *height;
     d->channels = channels;
     d->bytes = bytes;
     sgm_status status = decode(d);
-    if (status == SGM_OK)
+    if (status == SGM_OK) {
+        *width = d->width;
+        *height = d->height;
         bytes->length += (size_t)*width * (size_t)*height * (size_t)channels;
+    }
     clean_up(d);
     sgm__free(d);
     return status;

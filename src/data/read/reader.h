@@ -80,7 +80,7 @@ void *sgm__reader_self(sgm_reader *reader,
 
 /* Decodes a PNG or JPEG file and appends it to `bytes`: height * width * channels bytes, row by row, channels
  * (1 or 3) together. The image is scaled to *width x *height by area average; if both are 0, it keeps its own
- * size, which is written there. */
+ * size, which is written there, unless decoding fails. */
 sgm_status sgm__image_decode(const char *path, int32_t *width, int32_t *height, int32_t channels,
                              sgm__bytes *bytes);
 
