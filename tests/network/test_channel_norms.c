@@ -151,4 +151,6 @@ TEST(what_has_no_variance_or_no_such_groups_is_refused)
 {
     check_refused("input(4) + batch_norm", 1, "take minibatches of more than 1 example");
     check_refused("input(4, 3) + group_norm(3)", 2, "3 groups do not divide the 4 channels evenly");
+    check_refused("input(4) + group_norm(4)", 2, "group_norm: a group of one number has no variance");
+    check_refused("input(4, 1, 1) + group_norm(4)", 1, "group_norm: a group of one number has no variance");
 }

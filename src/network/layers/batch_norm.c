@@ -135,9 +135,16 @@ static sgm_value forward_batch_norm(sgm_layer_call *call, sgm_graph *graph, cons
 }
 
 /* Reshapes to (batch, groups, elements of a group), where each row is what layer_norm normalises, and back;
- * then gain and bias for each channel. */
-static sgm_value normalise_groups(sgm_layer_call *call, sgm_graph *graph, const channels *c, int64_t groups)
+ * then gain and bias for each channel. `group` names a group in the message. */
+static sgm_value normalise_groups(sgm_layer_call *call, sgm_graph *graph, const channels *c, int64_t groups,
+                                  const char *group)
 {
+    if (c->each * c->shape.dims[1] == c->shape.dims[0] * groups)
+        return sgm_graph_fail(
+            graph, SGM_ERROR_SHAPE,
+            "%s: %s of one number has no variance: it wants (batch, channels, ...) with more "
+            "than that",
+            call->entry->layer->type->name, group);
     sgm_shape flat = sgm_shape_of(c->shape.dims[0], groups, -1);
     sgm_value y = sgm_layer_norm(graph, sgm_reshape(graph, c->x, &flat), sgm_layer_number(call, "epsilon"));
     return scale(call, graph, c, sgm_reshape(graph, y, &c->shape));
@@ -151,11 +158,7 @@ static sgm_value forward_instance_norm(sgm_layer_call *call, sgm_graph *graph, c
     channels c;
     if (!find_channels(call, graph, inputs[0], &c))
         return (sgm_value){-1};
-    if (c.each == c.shape.dims[0])
-        return sgm_graph_fail(graph, SGM_ERROR_SHAPE,
-                              "instance_norm: a channel of one number has no variance: it wants (batch, "
-                              "channels, ...) with more than that");
-    return normalise_groups(call, graph, &c, c.shape.dims[1]);
+    return normalise_groups(call, graph, &c, c.shape.dims[1], "a channel");
 }
 
 static sgm_value forward_group_norm(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs,
@@ -170,7 +173,7 @@ static sgm_value forward_group_norm(sgm_layer_call *call, sgm_graph *graph, cons
         return sgm_graph_fail(graph, SGM_ERROR_ARGUMENT,
                               "group_norm: %lld groups do not divide the %lld channels evenly",
                               (long long)groups, (long long)c.shape.dims[1]);
-    return normalise_groups(call, graph, &c, groups);
+    return normalise_groups(call, graph, &c, groups, "a group");
 }
 
 #define EPSILON                                                                                              \
