@@ -65,6 +65,9 @@ sgm_status sgm_network_get_argument(const sgm_network *network, size_t index, co
                                     sgm_content *content)
 {
     int32_t argument = -1;
+    if (content == NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "sgm_network_get_argument: expected a place for the content, got NULL");
     *content = (sgm_content){0};
     SGM_TRY(find(network, index, name, &argument));
     const sgm_option *row = &network->entries[index].layer->type->arguments[argument];

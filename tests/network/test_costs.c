@@ -82,6 +82,9 @@ TEST(arguments_of_numbers_can_be_read)
 {
     sgm_network *network = sgm_network_parse("input(2) + softmax_cross_entropy(class_weights=(1, 2.5))");
     sgm_content content;
+    CHECK_ERROR(sgm_network_get_argument(network, 1, "class_weights", NULL),
+                "expected a place for the content");
+    CHECK_ERROR(sgm_network_set_argument(network, 1, "importance", NULL), "expected a content, got NULL");
     CHECK_OK(sgm_network_get_argument(network, 1, "class_weights", &content));
     CHECK_STR(content.as.text, "(1, 2.5)");
     sgm_content_clear(&content);
