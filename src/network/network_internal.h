@@ -214,7 +214,7 @@ typedef struct sgm__newest {
     uint64_t serial;        /* the graph's serial number when it was recorded */
     int64_t batch;
     sgm_dtype dtype;
-    bool training, costs, part;
+    bool training, costs, part, step;
     sgm_recording recording;
 } sgm__newest;
 

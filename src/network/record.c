@@ -206,6 +206,7 @@ static void note_newest(sgm_network *network, const sgm_graph *graph, const sgm_
                                     .training = options->training,
                                     .costs = options->costs,
                                     .part = options->part,
+                                    .step = options->step,
                                     .recording = *recording};
 }
 

@@ -253,6 +253,22 @@ TEST(layers_are_asked_behind_a_change_only)
     end(&r);
 }
 
+/* The input of a step has other shapes, though no dynamic layer sees that. */
+TEST(a_step_is_not_the_whole_sequence)
+{
+    repeated r = begin("input(3) + moody");
+    const sgm_recording_options whole = {.struct_size = sizeof whole, .batch = 5, .dtype = SGM_FLOAT32};
+    sgm_recording_options one = whole;
+    bool same;
+    one.step = true;
+    mood = 1;
+    CHECK_OK(try_again(&r, &whole, &same));
+    CHECK_OK(try_again(&r, &one, &same));
+    CHECK(!same);
+    CHECK_INT(sgm_value_type(r.graph, r.recording.inputs[0].value).shape.dims[1], 1);
+    end(&r);
+}
+
 /* Another batch, a graph that was cleared, another graph, an argument, a failure: all begin anew. */
 TEST(what_cannot_be_compared_is_recorded_anew)
 {

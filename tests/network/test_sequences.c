@@ -130,6 +130,23 @@ static void check_case(const golden *wanted, const char *handler, sgm_dtype dtyp
     stop(&b);
 }
 
+/* Single steps are of sequences that go on together. */
+TEST(steps_of_inputs_of_different_lengths_are_refused)
+{
+    sgm_network *network = sgm_network_parse("a = input(6, 2, name=a) + positions; b = input(4, 2, name=b); "
+                                             "add(a, b)");
+    CHECK_OK(network);
+    sgm_graph *graph = sgm_graph_create();
+    sgm_recording recording;
+    const sgm_recording_options steps = {
+        .struct_size = sizeof steps, .batch = 1, .dtype = SGM_FLOAT32, .step = true};
+    CHECK_ERROR(sgm_network_record(network, graph, &steps, &recording),
+                "input: one step at a time is read of sequences of one length: this one declares 4 steps, an "
+                "input before it 6");
+    sgm_graph_free(graph);
+    sgm_network_free(network);
+}
+
 TEST(the_reference_agrees_with_pytorch)
 {
     for (size_t i = 0; i < CASE_COUNT; i++)

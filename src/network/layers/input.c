@@ -15,8 +15,25 @@ static sgm_value read_lengths(sgm_layer_call *call, sgm_graph *graph, const char
     return sgm_gather(graph, sgm_iota(graph, SGM_INT64, &numbers, 0), given, 0);
 }
 
-/* Where single steps are recorded, each run feeds one step: the first dimension is 1, and its declared size
- * becomes the most steps that layers with places can take. All steps that are fed count, so lengths are not
+/* Makes `example` one step of it. Its declared steps become the most that layers with places can take, so all
+ * inputs must declare as many; an example that is one number has none. */
+static sgm_status take_step(sgm_network *network, sgm_shape *example)
+{
+    int64_t steps = example->dims[0];
+    if (example->rank == 0)
+        return SGM_OK;
+    if (network->steps > 0 && network->steps != steps)
+        return sgm_fail(
+            SGM_ERROR_UNSUPPORTED,
+            "input: one step at a time is read of sequences of one length: this one declares %lld "
+            "steps, an input before it %lld",
+            (long long)steps, (long long)network->steps);
+    network->steps = steps;
+    example->dims[0] = 1;
+    return SGM_OK;
+}
+
+/* Where single steps are recorded, each run feeds one step. All steps that are fed count, so lengths are not
  * read. */
 static sgm_value forward(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs, int32_t count)
 {
@@ -25,10 +42,9 @@ static sgm_value forward(sgm_layer_call *call, sgm_graph *graph, const sgm_value
     sgm_shape example = sgm_layer_shape(call, "shape");
     bool named = call->entry->layer->name != NULL;
     const char *lengths = sgm_layer_text(call, "lengths");
-    /* An example that is one number has no steps. */
     if (sgm_layer_is_step(call)) {
-        call->network->steps = example.rank > 0 ? example.dims[0] : 0;
-        example.dims[0] = example.rank > 0;
+        if (take_step(call->network, &example) != SGM_OK)
+            return sgm__record_fail(graph);
     } else if (lengths != NULL) {
         sgm__layer_set_lengths(call, read_lengths(call, graph, lengths, &example));
     }
