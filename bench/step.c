@@ -45,20 +45,23 @@ static sgm_shape of_example(sgm_graph *graph, sgm_value value)
     return sgm_shape_create(shape.rank - 1, shape.dims + 1);
 }
 
-/* False, with the error set, if the network cannot be trained in this precision. */
+/* False, after a message, if the network cannot be trained in this precision. */
 static bool read_wanted(const char *notation, sgm_dtype precision, wanted *wants)
 {
     sgm_network *network = sgm_network_parse(notation);
-    if (network == NULL)
-        return false;
     sgm_graph *graph = sgm_graph_create();
     sgm_recording recording;
-    bool good = sgm_network_record(network, graph,
-                                   &(sgm_recording_options){.struct_size = sizeof(sgm_recording_options),
-                                                            .batch = 1,
-                                                            .dtype = precision,
-                                                            .costs = true},
-                                   &recording) == SGM_OK;
+    bool recorded = network != NULL &&
+                    sgm_network_record(network, graph,
+                                       &(sgm_recording_options){.struct_size = sizeof(sgm_recording_options),
+                                                                .batch = 1,
+                                                                .dtype = precision,
+                                                                .costs = true},
+                                       &recording) == SGM_OK;
+    bool good = recorded && recording.input_count > 0 && recording.target_count > 0;
+    if (!good)
+        fprintf(stderr, "step: %s\n",
+                recorded ? "the network has no cost: end it with one" : sgm_last_error());
     if (good) {
         sgm_shape output = of_example(graph, recording.outputs[0].value);
         wants->input = of_example(graph, recording.inputs[0].value);
@@ -172,10 +175,8 @@ int main(int argc, char **argv)
         return 2;
     }
     wanted wants;
-    if (!read_wanted(c.notation, c.precision, &wants)) {
-        fprintf(stderr, "step: %s\n", sgm_last_error());
+    if (!read_wanted(c.notation, c.precision, &wants))
         return 3;
-    }
     if (c.seconds <= 0)
         return 0;
     steps timed = {.warm_up = c.mean ? DEVICE_WARM_UP_STEPS : WARM_UP_STEPS,
