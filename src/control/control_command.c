@@ -18,6 +18,8 @@
 
 #include <stdio.h>
 
+/* --- hooks --- */
+
 /* Has a new hook check whether it can do what it is told, so that the asker hears of a wrong name at once.
  * A trainer that does not run yet has its hooks checked when the run begins; a local hook is checked there
  * only, as it belongs to workers. */
@@ -54,6 +56,8 @@ static sgm_status attach(sgm__control_request *c, const char *text, int64_t undo
     return status;
 }
 
+/* The commands about hooks read their fields here; the public functions of the same purpose are in
+ * src/runs/trainer_attach.c. */
 static sgm_status do_attach(sgm__control_request *c)
 {
     return attach(c, sgm__control_field(c, "hook"), 0);
@@ -119,7 +123,7 @@ static sgm_status do_hooks(sgm__control_request *c)
     return SGM_OK;
 }
 
-/* --- requests --- */
+/* --- limits --- */
 
 #define MAXIMUM_FIELDS 3
 #define SOON 0.5              /* seconds that a command which only reads waits for the end of a step */
@@ -322,7 +326,7 @@ static sgm_status do_status(sgm__control_request *c)
     return SGM_OK;
 }
 
-/* --- requests --- */
+/* --- the table, and reading requests --- */
 
 /* Whether the trainer's lock is held while a command acts. */
 typedef enum locking {

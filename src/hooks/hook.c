@@ -89,6 +89,7 @@ static sgm_status check_options(const char *name, const sgm_hook_options *option
     return SGM_OK;
 }
 
+/* Whether the list of what the hook reads has this identifier. */
 static bool has_read(const sgm_hook *hook, const char *identifier)
 {
     for (size_t i = 0; i < hook->read_count; i++)
@@ -131,6 +132,8 @@ static sgm_status copy_reads(sgm_hook *hook, const char *const *reads)
     return SGM_OK;
 }
 
+/* The condition `if` of a text stands in front of the criteria that create() gave. What the condition
+ * compares is read by the hook, too. */
 sgm_status sgm__hook_add_condition(sgm_hook *hook, sgm_criteria *condition)
 {
     sgm_criteria *both = hook->criteria ? sgm_and_criteria(condition, hook->criteria) : condition;
@@ -164,6 +167,8 @@ const char *sgm__hook_source(const sgm_hook *hook)
     return hook->text;
 }
 
+/* The lock is recursive: if the function of a hook saves or copies the trainer, the hook's own state is
+ * written while the function runs, on the same thread (sgm__hooks_get_state). */
 sgm_hook *sgm__hook_allocate(void)
 {
     sgm_hook *hook = sgm__calloc(1, sizeof *hook);

@@ -1,8 +1,9 @@
 /* What the files of the hook engine share: hooks, entries, the holder, and the functions between these files.
  *
- * Internal to src/hooks and to the few that copy hooks to another trainer (src/runs/trainer_copy.c). Two
- * kinds of lock: `lock` of the holder guards entries and lists, and is held while no function of a hook runs
- * but equal(); `turn` of a hook is held while any other runs. */
+ * Internal to src/hooks, and to three files that look into a holder: src/trainer/hooks_check.c,
+ * src/trainer/trainer_lock.c and src/runs/trainer_copy.c. Two kinds of lock: `lock` of the holder guards
+ * entries and lists, and is held while no function of a hook runs but equal(); `turn` of a hook is held while
+ * any other runs. */
 #ifndef SGM_HOOKS_HOOKS_INTERNAL_H
 #define SGM_HOOKS_HOOKS_INTERNAL_H
 

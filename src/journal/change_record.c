@@ -427,13 +427,6 @@ void sgm__changes_end(sgm_trainer *trainer)
     sgm__journal_of(trainer)->changes->group = 0;
 }
 
-/* --- listeners, and taking back ---
- *
- * Taking back sets the old value again, which is a change itself that names the one it undoes. It is
- * refused where the value is another one by now: a later change of the same entry, or a restored
- * checkpoint, would be lost without a word. The changes of one command are taken back together or not at
- * all. */
-
 /* --- showing --- */
 
 json_t *sgm__changes_json(sgm_trainer *trainer, int64_t after)
@@ -477,7 +470,12 @@ void sgm__changes_unlisten(sgm_trainer *trainer, sgm__change_function function, 
     pthread_mutex_unlock(&record->lock);
 }
 
-/* --- taking back --- */
+/* --- taking back ---
+ *
+ * Taking back sets the old value again, which is a change itself that names the one it undoes. It is
+ * refused if the entry has another value by then: a later change of the same entry, or a restored
+ * checkpoint, would be lost without a word. The changes of one command are taken back together or not at
+ * all. */
 
 /* The error for a number of no change, or of one that is no longer kept. */
 static sgm_status no_number(const sgm_trainer *trainer, int64_t number)

@@ -6,7 +6,7 @@
 #include "trainer/view.h"
 #include <jansson.h>
 
-#define SGM__MAXIMUM_CHANGES ((size_t)1000)          /* beyond, the oldest are dropped */
+#define SGM__MAXIMUM_CHANGES ((size_t)1000)          /* beyond, old ones go, those of persons last */
 #define SGM__MAXIMUM_CHANGE_BYTES ((size_t)64 << 20) /* of old tensors, which can be put back */
 #define SGM__POSITION_CHANGE "position"              /* the identifier of a reset or a restore */
 #define SGM__HOOK_CHANGE "hook " /* before a hook's name: the identifier of its coming or going */

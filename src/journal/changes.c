@@ -158,6 +158,7 @@ sgm_status sgm__run_folder_append(const char *folder, const char *file, const ch
     return status;
 }
 
+/* Adds the time in UTC, to the second. */
 static void set_when(json_t *line, time_t when)
 {
     char text[32];
@@ -207,6 +208,7 @@ static sgm_status newest_branch(const char *path, int64_t *number)
     return SGM_OK;
 }
 
+/* One more than the greatest number in the file and the present branch. */
 sgm_status sgm__run_folder_next_branch(const sgm_trainer *trainer, int64_t *number)
 {
     const sgm__trainer_journal *journal = sgm__journal_of(trainer);
@@ -218,6 +220,8 @@ sgm_status sgm__run_folder_next_branch(const sgm_trainer *trainer, int64_t *numb
     return status;
 }
 
+/* Keys: when, branch, who, from (the checkpoint, or null for a reset), the position that the branch begins
+ * at, and the branch, position and checkpoint that were left. */
 sgm_status sgm__run_folder_branch(const sgm_trainer *trainer, const sgm__branch *branch, const char *from)
 {
     const sgm__training_position *position = sgm__position_of(trainer);
@@ -240,8 +244,6 @@ sgm_status sgm__run_folder_branch(const sgm_trainer *trainer, const sgm__branch 
     json_decref(line);
     return status;
 }
-
-/* --- changes.jsonl: read by a resumed run --- */
 
 #define LARGEST_CHANGES ((size_t)1 << 30) /* bytes of a file that is read in full */
 

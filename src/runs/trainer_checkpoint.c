@@ -205,8 +205,6 @@ static void parts_free(sgm__parts *wanted)
     sgm__free(wanted->patterns);
 }
 
-/* --- saving and loading --- */
-
 /* --- saving --- */
 
 /* Adds the session's states that belong to the wanted parts and are in this process; with ranks that divide

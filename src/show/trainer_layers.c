@@ -94,6 +94,7 @@ static const sgm_option importance_row = {.name = "importance",
                                           .read_only = true,
                                           .doc = "the factor of this cost in the total"};
 
+/* `row` of the entry is the cost, whose value the training's thread sets after each step. */
 static sgm_status get_partial(const sgm__bound *bound, sgm_content *content)
 {
     const sgm__cost *cost = bound->row;
@@ -210,6 +211,7 @@ static sgm_status publish_layer(sgm_trainer *trainer, sgm_registry *layers, size
     return (type->flags & SGM_LAYER_COST) != 0 ? publish_cost(trainer, name, type, prefix) : SGM_OK;
 }
 
+/* Entries that point to these costs must be gone, or go with the registry. */
 static void forget_costs(sgm_trainer *trainer)
 {
     sgm__learner *learner = sgm__learner_of(trainer);

@@ -12,14 +12,10 @@
 
 #include <math.h>
 
-/* --- values --- */
-
 const char *sgm__option_effect(const sgm_option *option)
 {
     return option != NULL && option->effect != NULL ? option->effect : "from the next iteration on";
 }
-
-/* --- numbers and facts --- */
 
 /* --- numbers --- */
 
@@ -69,6 +65,7 @@ static const sgm__metric_sums *sums_of(const sgm_trainer *trainer)
     return position->sums.examples > 0 ? &position->sums : &sgm__progress_of(trainer)->last_epoch;
 }
 
+/* Means over the examples of these sums. */
 static double get_loss(const sgm_trainer *trainer)
 {
     return sgm__metrics_of(sums_of(trainer)).loss;
@@ -271,6 +268,8 @@ static sgm_status define_facts(sgm_trainer *trainer)
     return define_fact(root, &seed_row, sgm_integer_content(seed));
 }
 
+/* Binds the rows of all tables where their identifiers say: at the root, in `training`, `optimiser` and
+ * `optimiser.schedule`. */
 static sgm_status publish_values(sgm_trainer *trainer)
 {
     sgm_registry *child, *root = sgm__registry_of(trainer);
