@@ -131,8 +131,7 @@ static sgm_status put_record(const record *from, writer *to)
         put(to, 0);
         return SGM_OK;
     }
-    if (pthread_mutex_trylock(from->hook->turn) !=
-        0) /* another trainer that has the same hook may be running it */
+    if (pthread_mutex_trylock(from->hook->turn) != 0) /* another trainer may be running it */
         pthread_mutex_lock(from->hook->turn);
     sgm_status status = put_numbers(from->hook, to);
     pthread_mutex_unlock(from->hook->turn);

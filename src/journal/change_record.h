@@ -57,9 +57,7 @@ void sgm__change_note_position(sgm_trainer *trainer, const char *who, const char
  * trainer's lock. */
 void sgm__changes_write(sgm_trainer *trainer);
 
-/* Changes between these two calls belong to one command: undo takes all of them back. With the trainer's
- * lock.
- */
+/* Changes between these two calls belong to one command: undo takes all of them back. With the lock. */
 void sgm__changes_begin(sgm_trainer *trainer);
 void sgm__changes_end(sgm_trainer *trainer);
 /* What the undo of a hook's change has to do: attach the hook with this text, or detach the hook that has

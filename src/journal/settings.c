@@ -117,8 +117,7 @@ sgm_status sgm__settings_copy(const sgm_trainer *from, sgm_trainer *to)
 
 /* --- setting by text --- */
 
-/* Reads a text as the kind that the entry has; `current` gets what it is now. Both are cleared by the caller.
- */
+/* Reads a text as the kind that the entry has; `current` gets the present value. The caller clears both. */
 static sgm_status read_as_entry(sgm_trainer *trainer, const char *identifier, const char *text,
                                 sgm_content *current, sgm_content *read)
 {

@@ -182,8 +182,8 @@ void sgm__state_close(sgm__saved_state *state)
 
 /* --- setting --- */
 
-/* Puts back what the sections in front of `count` have learnt; the reported error stays that of the refusal.
- */
+/* Puts back what the sections in front of `count` have learnt; the reported error stays that of the
+ * refusal. */
 static void put_back(sgm_trainer *trainer, const sgm__number_list *before, size_t count)
 {
     char message[1024];

@@ -28,8 +28,7 @@ size_t sgm__trainer_commands_count(sgm_trainer *trainer);
 /* After an event: carries out the commands that its hooks have asked for. Fails if the hooks of other
  * ranks have asked for others. */
 sgm_status sgm__trainer_do_hooks_commands(sgm_trainer *trainer);
-/* Carries out a hook's command now and frees it; a reset or a restore is queued instead. A failure is logged.
- */
+/* Carries out a hook's command and frees it; a reset or a restore is queued instead. A failure is logged. */
 void sgm__trainer_do_for_hook(sgm_trainer *trainer, sgm__command *command);
 /* Ends the run in a way that checkpoints keep: a resume of the same length ends at once. */
 sgm_status sgm__trainer_end_for_good(sgm_trainer *trainer, const char *by);
