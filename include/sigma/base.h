@@ -233,7 +233,7 @@ SGM_API bool sgm_task_set_progress(sgm_task task, uint64_t done, uint64_t total)
 SGM_API void sgm_task_end(sgm_task task, sgm_status status);
 
 /* Those that are running, oldest first: copies up to `room` of them, and returns how many there are. */
-SGM_API size_t sgm_tasks(sgm_task_info *infos, size_t room);
+SGM_API size_t sgm_task_list(sgm_task_info *infos, size_t room);
 /* Asks a running task to end. SGM_ERROR_NOT_FOUND: it is not running any more; SGM_ERROR_UNSUPPORTED: it
  * cannot be. */
 SGM_API sgm_status sgm_task_cancel(sgm_task task);

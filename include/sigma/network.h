@@ -45,7 +45,7 @@ SGM_API sgm_layer *sgm_join_branches(const char *join, sgm_layer *const *branche
 #define sgm_add_branches(...) sgm_join_branches("add", SGM_LAYERS(__VA_ARGS__))
 #define sgm_concatenate_branches(...) sgm_join_branches("concatenate", SGM_LAYERS(__VA_ARGS__))
 /* `name = layer;` as a statement, and the name's use at the start of a chain or as a branch. */
-SGM_API sgm_layer *sgm_define(const char *name, sgm_layer *layer);
+SGM_API sgm_layer *sgm_definition(const char *name, sgm_layer *layer);
 SGM_API sgm_layer *sgm_reference(const char *name);
 /* Definitions and chains, one after the other. */
 SGM_API sgm_layer *sgm_statements_with(sgm_layer *const *statements, size_t count);

@@ -42,11 +42,11 @@ typedef struct sgm_sample_options {
                          * al., 2019) */
     bool greedy;        /* always the likeliest */
 } SGM_BY_NAME sgm_sample_options;
-/* Draws one of `count` numbers with these chances, 0 or more, that need not add up to 1. The same seed and
- * number of the draw give the same result. -1 and an error if nothing has a chance, or an option is out of
+/* Draws one of `count` numbers with these probabilities, 0 or more, that need not add up to 1. The same seed
+ * and number of the draw give the same result. -1 and an error if nothing is probable, or an option is out of
  * bounds. */
-SGM_API int64_t sgm_sample(const double *chances, int64_t count, uint64_t seed, uint64_t draw,
-                           const sgm_sample_options *options);
+SGM_API int64_t sgm_probabilities_sample(const double *probabilities, int64_t count, uint64_t seed,
+                                         uint64_t draw, const sgm_sample_options *options);
 #define SGM_SAMPLING(...) SGM_OPTIONS(sgm_sample_options, __VA_ARGS__)
 
 /* --- CTC --- */

@@ -181,7 +181,7 @@ bool sgm__is_folder(const char *path);
 /* --- tasks (task.c) --- */
 /* As sgm_task_watch, but the function is called only when a task begins and ends, not for progress: a task
  * that has only such watchers does not even look at the clock when it counts. The progress itself can still
- * be read through sgm_tasks. */
+ * be read through sgm_task_list. */
 sgm_status sgm__task_watch_ends(sgm_task_function function, void *user);
 
 /* --- logging (log.c) --- */

@@ -5,8 +5,8 @@
  * and number modulo 64 is its slot: so finding it is one comparison, and a number whose task has ended finds
  * nothing. Members that change often (done, total) are atomic, everything else in a slot is guarded by
  * `table_lock`. Watchers (monitors, functions of the program) are called on the task's own thread under
- * `watch_lock`, never under `table_lock`, so that a watcher may call sgm_tasks. Nothing here allocates, and
- * with a full table the work goes on untold. */
+ * `watch_lock`, never under `table_lock`, so that a watcher may call sgm_task_list. Nothing here allocates,
+ * and with a full table the work goes on untold. */
 #include "base/base.h"
 #include "base/clock.h"
 #include <sigma/base.h>
@@ -189,7 +189,8 @@ void sgm_task_allow_cancel(sgm_task task)
         atomic_store(&s->can_cancel, true);
 }
 
-/* Takes the first count as the beginning for the rate; sgm_tasks reads it on other threads, hence the lock.
+/* Takes the first count as the beginning for the rate; sgm_task_list reads it on other threads, hence the
+ * lock.
  */
 static void count_from(slot *s, uint64_t done)
 {
@@ -252,7 +253,7 @@ static size_t running(const slot *found[SLOTS])
     return count;
 }
 
-size_t sgm_tasks(sgm_task_info *infos, size_t room)
+size_t sgm_task_list(sgm_task_info *infos, size_t room)
 {
     const slot *found[SLOTS];
     pthread_mutex_lock(&table_lock);

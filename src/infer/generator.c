@@ -4,8 +4,8 @@
  * layers keep what they need of the steps before in states: keys and values of attention, hidden states of
  * recurrent layers, and "step.place", the number of steps so far. So a token costs one step, however many
  * were read. The parameters are copied into a session of the generator's own, under the trainer's lock; from
- * then on it needs nothing of the trainer but its handler. Drawing a token from probabilities is sgm_sample
- * (src/data/read/sample.c). A generator is used by one thread at a time. */
+ * then on it needs nothing of the trainer but its handler. Drawing a token from probabilities is
+ * sgm_probabilities_sample (src/data/read/sample.c). A generator is used by one thread at a time. */
 #include "train/train.h"
 #include "trainer/trainer_lock.h"
 #include <sigma/text.h>
@@ -271,8 +271,8 @@ sgm_status sgm_generator_read(sgm_generator *g, int64_t token, const double **sh
 
 /* --- generating --- */
 
-/* Each token is drawn by seed and number (sgm_sample), so the same seed gives the same tokens. The last token
- * is drawn but not read: a later call may read other tokens first. */
+/* Each token is drawn by seed and number (sgm_probabilities_sample), so the same seed gives the same tokens.
+ * The last token is drawn but not read: a later call may read other tokens first. */
 sgm_status sgm_generator_generate(sgm_generator *g, const int64_t *begin_tokens, size_t begin_count,
                                   int64_t *tokens, size_t count, const sgm_generation_options *given)
 {
@@ -284,9 +284,9 @@ sgm_status sgm_generator_generate(sgm_generator *g, const int64_t *begin_tokens,
     for (size_t i = 0; i < begin_count; i++)
         SGM_TRY(sgm_generator_read(g, begin_tokens[i], i + 1 == begin_count ? &shares : NULL));
     for (size_t i = 0; i < count; i++) {
-        int64_t token = sgm_sample(shares, g->vocabulary, o.seed, i,
-                                   SGM_SAMPLING(.temperature = o.temperature, .top_k = o.top_k,
-                                                .top_p = o.top_p, .greedy = o.greedy));
+        int64_t token = sgm_probabilities_sample(shares, g->vocabulary, o.seed, i,
+                                                 SGM_SAMPLING(.temperature = o.temperature, .top_k = o.top_k,
+                                                              .top_p = o.top_p, .greedy = o.greedy));
         if (token < 0)
             return sgm__last_failure();
         if (tokens != NULL)

@@ -244,7 +244,7 @@ static sgm_layer *named(sgm__node_kind kind, const char *name)
     return node;
 }
 
-sgm_layer *sgm_define(const char *name, sgm_layer *layer)
+sgm_layer *sgm_definition(const char *name, sgm_layer *layer)
 {
     if (layer == NULL)
         return NULL;

@@ -345,7 +345,7 @@ static sgm_layer *define(sgm__parser *p, const sgm__token *word, char *name)
     sgm_layer *chain = parse_chain(p);
     if (chain == NULL)
         return NULL;
-    sgm_layer *node = sgm_define(name, chain);
+    sgm_layer *node = sgm_definition(name, chain);
     if (node == NULL) {
         sgm__parser_place(p, word);
         return NULL;

@@ -31,7 +31,7 @@ static void pause_for(double seconds)
 TEST(tasks_are_listed_while_they_run)
 {
     sgm_task_info infos[4];
-    CHECK_INT(sgm_tasks(infos, 4), 0);
+    CHECK_INT(sgm_task_list(infos, 4), 0);
     sgm_task first = sgm_task_begin(SGM_TASK_DOWNLOAD, "mnist\033[2J.gz", "bytes");
     sgm_task second = sgm_task_begin(SGM_TASK_TRAIN, "digits", "iterations");
     CHECK(first > 0 && second > first);
@@ -39,8 +39,8 @@ TEST(tasks_are_listed_while_they_run)
     pause_for(0.02);
     CHECK(sgm_task_set_progress(first, 250, 1000));
     CHECK(sgm_task_set_progress(second, 30, 40));
-    CHECK_INT(sgm_tasks(infos, 1), 2);
-    CHECK_INT(sgm_tasks(infos, 4), 2);
+    CHECK_INT(sgm_task_list(infos, 1), 2);
+    CHECK_INT(sgm_task_list(infos, 4), 2);
     CHECK_INT(infos[0].task, first);
     CHECK_INT(infos[0].kind, SGM_TASK_DOWNLOAD);
     CHECK_INT(infos[0].status, SGM_TASK_RUNNING);
@@ -53,25 +53,25 @@ TEST(tasks_are_listed_while_they_run)
     CHECK_NEAR(infos[1].progress, 0.75, 0);
     CHECK_NEAR(infos[1].rate * infos[1].seconds, 20, 1e-9); /* 10 were there before */
     sgm_task_end(first, SGM_OK);
-    CHECK_INT(sgm_tasks(infos, 4), 1);
+    CHECK_INT(sgm_task_list(infos, 4), 1);
     CHECK_INT(infos[0].task, second);
     sgm_task_end(second, SGM_OK);
     sgm_task_end(second, SGM_OK);
-    CHECK_INT(sgm_tasks(NULL, 0), 0);
+    CHECK_INT(sgm_task_list(NULL, 0), 0);
 }
 
 TEST(progress_is_a_share_or_unknown)
 {
     sgm_task_info info;
     sgm_task task = sgm_task_begin(SGM_TASK_EXTRACT, NULL, NULL);
-    CHECK_INT(sgm_tasks(&info, 1), 1);
+    CHECK_INT(sgm_task_list(&info, 1), 1);
     CHECK(info.progress < 0 && info.rate == 0);
     CHECK_STR(info.description, "");
     CHECK(sgm_task_set_progress(task, 5, 0));
-    sgm_tasks(&info, 1);
+    sgm_task_list(&info, 1);
     CHECK(info.progress < 0);
     CHECK(sgm_task_set_progress(task, 7, 5)); /* more than there should be */
-    sgm_tasks(&info, 1);
+    sgm_task_list(&info, 1);
     CHECK_NEAR(info.progress, 1, 0);
     sgm_task_end(task, SGM_OK);
 }
@@ -132,12 +132,12 @@ TEST(a_full_table_and_no_task_are_no_failure)
         CHECK((tasks[i] != 0) == (i < 64));
         CHECK(sgm_task_set_progress(tasks[i], 1, 2));
     }
-    CHECK_INT(sgm_tasks(NULL, 0), 64);
+    CHECK_INT(sgm_task_list(NULL, 0), 64);
     for (int i = 0; i < 70; i++)
         sgm_task_end(tasks[i], SGM_OK);
     CHECK_INT(atomic_load(&allocator_calls), 0);
     allocator_stop();
-    CHECK_INT(sgm_tasks(NULL, 0), 0);
+    CHECK_INT(sgm_task_list(NULL, 0), 0);
 }
 
 static void *work(void *user)
@@ -163,7 +163,7 @@ TEST(threads_tell_while_others_look)
     for (int i = 0; i < 300; i++) {
         sgm_task_info infos[4];
         seen passing = {0};
-        size_t count = sgm_tasks(infos, 4);
+        size_t count = sgm_task_list(infos, 4);
         CHECK(count <= 4);
         for (size_t k = 0; k < count; k++)
             CHECK_STR(infos[k].description, "work");
@@ -176,7 +176,7 @@ TEST(threads_tell_while_others_look)
         pthread_join(threads[i], NULL);
     sgm_task_unwatch(remember, &self);
     CHECK_INT(self.ended, 1200);
-    CHECK_INT(sgm_tasks(NULL, 0), 0);
+    CHECK_INT(sgm_task_list(NULL, 0), 0);
 }
 
 TEST(kinds_have_names)

@@ -1,4 +1,4 @@
-/* Drawing by chances: how often what comes, what is never drawn, what is wrong. */
+/* Drawing by probabilities: how often what comes, what is never drawn, what is wrong. */
 #include "test.h"
 
 #include <sigma/text.h>
@@ -6,7 +6,7 @@
 #include <math.h>
 
 #define DRAWS 20000
-static const double chances[] = {0.1, 0.4, 0, 0.2, 0.3};
+static const double probabilities[] = {0.1, 0.4, 0, 0.2, 0.3};
 #define COUNT 5
 
 static void count_draws(int64_t counts[COUNT], const sgm_sample_options *options)
@@ -14,7 +14,7 @@ static void count_draws(int64_t counts[COUNT], const sgm_sample_options *options
     for (int64_t i = 0; i < COUNT; i++)
         counts[i] = 0;
     for (uint64_t draw = 0; draw < DRAWS; draw++) {
-        int64_t number = sgm_sample(chances, COUNT, 7, draw, options);
+        int64_t number = sgm_probabilities_sample(probabilities, COUNT, 7, draw, options);
         CHECK(number >= 0 && number < COUNT);
         counts[number]++;
     }
@@ -47,27 +47,33 @@ TEST(the_same_seed_draws_the_same)
 {
     int64_t differing = 0;
     for (uint64_t draw = 0; draw < 200; draw++) {
-        CHECK_INT(sgm_sample(chances, COUNT, 3, draw, NULL), sgm_sample(chances, COUNT, 3, draw, NULL));
-        differing += sgm_sample(chances, COUNT, 3, draw, NULL) != sgm_sample(chances, COUNT, 4, draw, NULL);
+        CHECK_INT(sgm_probabilities_sample(probabilities, COUNT, 3, draw, NULL),
+                  sgm_probabilities_sample(probabilities, COUNT, 3, draw, NULL));
+        differing += sgm_probabilities_sample(probabilities, COUNT, 3, draw, NULL) !=
+                     sgm_probabilities_sample(probabilities, COUNT, 4, draw, NULL);
     }
     CHECK(differing > 50);
-    /* chances need not add up to 1, and tiny ones are no zeros */
-    CHECK_INT(sgm_sample((const double[]){0, 1e-300, 0}, 3, 1, 0, SGM_SAMPLING(.temperature = 0.1)), 1);
-    CHECK_INT(sgm_sample((const double[]){1e300, 0}, 2, 1, 0, SGM_SAMPLING(.temperature = 0.1)), 0);
+    /* probabilities need not add up to 1, and tiny ones are no zeros */
+    CHECK_INT(
+        sgm_probabilities_sample((const double[]){0, 1e-300, 0}, 3, 1, 0, SGM_SAMPLING(.temperature = 0.1)),
+        1);
+    CHECK_INT(sgm_probabilities_sample((const double[]){1e300, 0}, 2, 1, 0, SGM_SAMPLING(.temperature = 0.1)),
+              0);
 }
 
 TEST(wrong_chances_and_options_are_told)
 {
-    CHECK_INT(sgm_sample(chances, 0, 1, 0, SGM_SAMPLING(.top_k = 1)), -1);
-    CHECK(strstr(sgm_last_error(), "the chances of at least 1 number are wanted") != NULL);
-    CHECK_INT(sgm_sample(chances, COUNT, 1, 0, SGM_SAMPLING(.temperature = -1)), -1);
+    CHECK_INT(sgm_probabilities_sample(probabilities, 0, 1, 0, SGM_SAMPLING(.top_k = 1)), -1);
+    CHECK(strstr(sgm_last_error(), "the probabilities of at least 1 number are wanted") != NULL);
+    CHECK_INT(sgm_probabilities_sample(probabilities, COUNT, 1, 0, SGM_SAMPLING(.temperature = -1)), -1);
     CHECK(strstr(sgm_last_error(), "the temperature is above 0, not -1") != NULL);
-    CHECK_INT(sgm_sample(chances, COUNT, 1, 0, SGM_SAMPLING(.top_p = 1.5)), -1);
+    CHECK_INT(sgm_probabilities_sample(probabilities, COUNT, 1, 0, SGM_SAMPLING(.top_p = 1.5)), -1);
     CHECK(strstr(sgm_last_error(), "top_p is above 0 and at most 1, not 1.5") != NULL);
-    CHECK_INT(sgm_sample(chances, COUNT, 1, 0, SGM_SAMPLING(.top_k = -2)), -1);
+    CHECK_INT(sgm_probabilities_sample(probabilities, COUNT, 1, 0, SGM_SAMPLING(.top_k = -2)), -1);
     CHECK(strstr(sgm_last_error(), "top_k is at least 1, not -2") != NULL);
-    CHECK_INT(sgm_sample((const double[]){0.5, (double)NAN}, 2, 1, 0, SGM_SAMPLING(.top_k = 1)), -1);
+    CHECK_INT(sgm_probabilities_sample((const double[]){0.5, (double)NAN}, 2, 1, 0, SGM_SAMPLING(.top_k = 1)),
+              -1);
     CHECK(strstr(sgm_last_error(), "the chance of number 1 is nan") != NULL);
-    CHECK_INT(sgm_sample((const double[]){0, 0}, 2, 1, 0, SGM_SAMPLING(.top_k = 1)), -1);
+    CHECK_INT(sgm_probabilities_sample((const double[]){0, 0}, 2, 1, 0, SGM_SAMPLING(.top_k = 1)), -1);
     CHECK(strstr(sgm_last_error(), "none of 2 numbers has a chance") != NULL);
 }

@@ -562,7 +562,7 @@ static void *cancel_the_task(void *user)
 {
     sgm_task_info info;
     (void)user;
-    while (sgm_tasks(&info, 1) == 0 || sgm_task_cancel(info.task) != SGM_OK)
+    while (sgm_task_list(&info, 1) == 0 || sgm_task_cancel(info.task) != SGM_OK)
         usleep(1000);
     return NULL;
 }
@@ -585,7 +585,7 @@ TEST(download_is_a_task_that_can_be_cancelled)
     CHECK_ERROR(sgm_source_prepare(source), "the download was cancelled");
     pthread_join(canceller, NULL);
     CHECK_INT(sgm_last_status(), SGM_ERROR_INTERRUPTED);
-    CHECK_INT(sgm_tasks(NULL, 0), 0);
+    CHECK_INT(sgm_task_list(NULL, 0), 0);
     sgm_source_free(source);
 }
 

@@ -67,7 +67,7 @@ TEST(a_run_has_tasks)
     CHECK_INT(self.ended[SGM_TASK_LOAD], 1);
     CHECK_INT(self.train.done, 48);
     sgm_task_unwatch(count, &self);
-    CHECK_INT(sgm_tasks(NULL, 0), 0);
+    CHECK_INT(sgm_task_list(NULL, 0), 0);
     sgm_env_free(env);
     char command[96];
     snprintf(command, sizeof command, "rm -r %s", folder);
@@ -77,7 +77,7 @@ TEST(a_run_has_tasks)
 static bool cancel_own_task(void *user, const sgm_training_progress *progress)
 {
     sgm_task_info info = {0};
-    if (progress->kind == SGM_PROGRESS_ITERATION && progress->iteration == 5 && sgm_tasks(&info, 1) == 1)
+    if (progress->kind == SGM_PROGRESS_ITERATION && progress->iteration == 5 && sgm_task_list(&info, 1) == 1)
         *(sgm_status *)user = sgm_task_cancel(info.task);
     return true;
 }

@@ -317,9 +317,9 @@ TEST(calls_make_the_same_text)
                                              sgm_dense(.size = 10), sgm_softmax_cross_entropy()))),
         "input(28, 28) + dropout(0.2) + 2 * (dense(100, relu)) + dense(10) + softmax_cross_entropy");
     CHECK_STR(text_of(sgm_network_create(sgm_statements(
-                  sgm_define("left", sgm_chain(sgm_input(.shape = {4}, .name = "left"),
-                                               sgm_dense(.size = 8, .activation = "relu"))),
-                  sgm_define("right", sgm_input(.shape = {3}, .name = "right")),
+                  sgm_definition("left", sgm_chain(sgm_input(.shape = {4}, .name = "left"),
+                                                   sgm_dense(.size = 8, .activation = "relu"))),
+                  sgm_definition("right", sgm_input(.shape = {3}, .name = "right")),
                   sgm_chain(sgm_concatenate_branches(sgm_reference("left"), sgm_reference("right")),
                             sgm_add_branches(sgm_layer_create("identity", NULL),
                                              sgm_dense(.size = 11, .no_bias = true)),
@@ -347,9 +347,9 @@ TEST(calls_are_checked)
                 "'dense' does not join branches");
     CHECK_ERROR(sgm_repeat(0, sgm_dense(.size = 1)), "repeated 1 to 20000 times, not 0");
     CHECK_ERROR(sgm_chain_with(NULL, 0), "no layers to put together");
-    CHECK_ERROR(sgm_chain(sgm_dense(.size = 3), sgm_define("a", sgm_dense(.size = 3))),
+    CHECK_ERROR(sgm_chain(sgm_dense(.size = 3), sgm_definition("a", sgm_dense(.size = 3))),
                 "a statement of its own");
-    CHECK_ERROR(sgm_define("dense", sgm_dense(.size = 3)), "there is a layer of that name");
+    CHECK_ERROR(sgm_definition("dense", sgm_dense(.size = 3)), "there is a layer of that name");
     CHECK_ERROR(sgm_reference("a b"), "the name of a value must be");
     CHECK_ERROR(sgm_network_create(sgm_chain(sgm_input(.shape = {2}), sgm_reference("a"))),
                 "there is no value 'a' here");

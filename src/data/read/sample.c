@@ -1,9 +1,10 @@
-/* Drawing one of several numbers by their chances, as text generation does with the probabilities of tokens.
+/* Drawing one of several numbers by their probabilities, as text generation does with the probabilities of
+ * tokens.
  *
- * The chances are raised to 1 / temperature, all but the top_k likeliest are dropped, then all behind the
- * first whose sum reaches top_p (nucleus sampling, Holtzman et al., 2019), and one of the rest is drawn. The
- * draw is a function of seed and number of the draw, so generated text can be repeated. Nothing is kept
- * between two calls; src/infer/generator.c calls sgm_sample for each token. */
+ * The probabilities are raised to 1 / temperature, all but the top_k likeliest are dropped, then all behind
+ * the first whose sum reaches top_p (nucleus sampling, Holtzman et al., 2019), and one of the rest is drawn.
+ * The draw is a function of seed and number of the draw, so generated text can be repeated. Nothing is kept
+ * between two calls; src/infer/generator.c calls sgm_probabilities_sample for each token. */
 #include "base/base.h"
 #include <sigma/text.h>
 
@@ -26,12 +27,12 @@ static int compare(const void *a, const void *b)
     return x->number < y->number ? -1 : x->number > y->number;
 }
 
-/* 0 for an option means its default; chances must be finite, not negative, and not all 0. */
-static sgm_status check(const double *chances, int64_t count, const sgm_sample_options *o)
+/* 0 for an option means its default; probabilities must be finite, not negative, and not all 0. */
+static sgm_status check(const double *probabilities, int64_t count, const sgm_sample_options *o)
 {
     double sum = 0;
-    if (chances == NULL || count < 1)
-        return sgm_fail(SGM_ERROR_ARGUMENT, "the chances of at least 1 number are wanted");
+    if (probabilities == NULL || count < 1)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "the probabilities of at least 1 number are wanted");
     if (!(o->temperature >= 0) || !isfinite(o->temperature))
         return sgm_fail(SGM_ERROR_ARGUMENT, "the temperature is above 0, not %g", o->temperature);
     if (o->top_k < 0)
@@ -39,19 +40,19 @@ static sgm_status check(const double *chances, int64_t count, const sgm_sample_o
     if (!(o->top_p >= 0 && o->top_p <= 1))
         return sgm_fail(SGM_ERROR_ARGUMENT, "top_p is above 0 and at most 1, not %g", o->top_p);
     for (int64_t i = 0; i < count; i++) {
-        if (!(chances[i] >= 0) || !isfinite(chances[i]))
+        if (!(probabilities[i] >= 0) || !isfinite(probabilities[i]))
             return sgm_fail(SGM_ERROR_NUMERIC,
                             "the chance of number %lld is %g; it must be finite and not below 0",
-                            (long long)i, chances[i]);
-        sum += chances[i];
+                            (long long)i, probabilities[i]);
+        sum += probabilities[i];
     }
     if (!(sum > 0))
         return sgm_fail(SGM_ERROR_NUMERIC, "none of %lld numbers has a chance", (long long)count);
     return SGM_OK;
 }
 
-/* Sharpens the sorted chances and returns how many of them may be drawn; *sum becomes their sum. Chances are
- * divided by the largest one before the power, so no power overflows. */
+/* Sharpens the sorted probabilities and returns how many of them may be drawn; *sum becomes their sum.
+ * Probabilities are divided by the largest one before the power, so no power overflows. */
 static int64_t prepare(candidate *list, int64_t count, const sgm_sample_options *o, double *sum)
 {
     double power = o->temperature > 0 ? 1 / o->temperature : 1, maximum = list[0].chance, all = 0;
@@ -71,17 +72,18 @@ static int64_t prepare(candidate *list, int64_t count, const sgm_sample_options 
 /* Walks through the candidates until the drawn part of the sum is used up. Rounding may leave a rest behind
  * the last one, or hit one with the chance 0; both go to the nearest candidate before that has a chance.
  * Returns -1 on failure. */
-int64_t sgm_sample(const double *chances, int64_t count, uint64_t seed, uint64_t draw,
-                   const sgm_sample_options *given)
+int64_t sgm_probabilities_sample(const double *probabilities, int64_t count, uint64_t seed, uint64_t draw,
+                                 const sgm_sample_options *given)
 {
     sgm_sample_options o;
-    if (sgm__options_read(&o, sizeof o, given, "sgm_sample") != SGM_OK || check(chances, count, &o) != SGM_OK)
+    if (sgm__options_read(&o, sizeof o, given, "sgm_probabilities_sample") != SGM_OK ||
+        check(probabilities, count, &o) != SGM_OK)
         return -1;
     candidate *list = sgm__calloc((size_t)count, sizeof *list);
     if (list == NULL)
         return -1;
     for (int64_t i = 0; i < count; i++)
-        list[i] = (candidate){i, chances[i]};
+        list[i] = (candidate){i, probabilities[i]};
     qsort(list, (size_t)count, sizeof *list, compare);
     double sum;
     int64_t kept = prepare(list, count, &o, &sum), i = 0;

@@ -252,7 +252,7 @@ static void append_task(sgm__text *text, const sgm_task_info *info)
 
 static size_t running_tasks(sgm_task_info *infos)
 {
-    size_t count = sgm_tasks(infos, MAXIMUM_TASKS);
+    size_t count = sgm_task_list(infos, MAXIMUM_TASKS);
     return count < MAXIMUM_TASKS ? count : MAXIMUM_TASKS;
 }
 
