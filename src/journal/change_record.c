@@ -258,7 +258,9 @@ static sgm_status append(sgm_trainer *trainer, sgm__noted_change *change)
     record->bytes += bytes_of(change);
     make_room(record);
     sgm_status status =
-        sgm__reserve(&record->items, &record->capacity, record->count + 1, sizeof *record->items);
+        change->identifier != NULL && change->who != NULL
+            ? sgm__reserve(&record->items, &record->capacity, record->count + 1, sizeof *record->items)
+            : SGM_ERROR_MEMORY;
     if (status == SGM_OK) {
         change->number = ++record->made;
         if (change->undoes == 0)
@@ -548,8 +550,10 @@ static sgm_status take_back(sgm_trainer *trainer, const sgm__noted_change *chang
         return SGM_ERROR_MEMORY;
     if (old.kind == SGM_KIND_TENSOR)
         sgm_tensor_retain(old.as.tensor);
-    else if (old.kind == SGM_KIND_TEXT)
-        old.as.text = sgm__strdup(old.as.text);
+    else if (old.kind == SGM_KIND_TEXT && (old.as.text = sgm__strdup(old.as.text)) == NULL) {
+        sgm__free(identifier);
+        return SGM_ERROR_MEMORY;
+    }
     sgm_tensor *average =
         change->old_average.kind == SGM_KIND_TENSOR ? sgm_tensor_retain(change->old_average.as.tensor) : NULL;
     const char *before = journal->changed_by;

@@ -26,8 +26,7 @@
 
 /* --- names --- */
 
-/* 1 to 200 bytes without '/' and control characters, not beginning with '.'. */
-static sgm_status check_name(const char *name)
+sgm_status sgm__checkpoint_name_check(const char *name)
 {
     size_t length = strlen(name);
     bool good = length > 0 && length <= SGM__CHECKPOINT_NAME && *name != '.' && strchr(name, '/') == NULL;
@@ -154,7 +153,7 @@ sgm_status sgm__checkpoint_path(sgm_trainer *trainer, const char *name, bool mak
     char *folder = NULL;
     bool run;
     *path = NULL;
-    SGM_TRY(check_name(name));
+    SGM_TRY(sgm__checkpoint_name_check(name));
     SGM_TRY(folder_of(trainer, make, &folder, &run));
     bool failed = false, found = false;
     /* whole 0: "best"; whole 1: "best.safetensors", as the file is called in the folder */

@@ -13,6 +13,9 @@
 /* A run in this folder begins: from now on checkpoints are kept there. */
 sgm_status sgm__checkpoints_begin(sgm_trainer *trainer, const char *folder);
 
+/* Fails unless a checkpoint can be called so: 1 to 200 bytes without '/' and control characters, not
+ * beginning with '.'. */
+sgm_status sgm__checkpoint_name_check(const char *name);
 /* The path of a checkpoint that exists, or, with `make`, of one that is to be written; free with
  * sgm__free. A name of no checkpoint is SGM_ERROR_NOT_FOUND, with the nearest name. */
 sgm_status sgm__checkpoint_path(sgm_trainer *trainer, const char *name, bool make, char **path);

@@ -7,6 +7,7 @@
  * src/journal/changes.c appends lines of changes and branches, and checkpoints.c finds checkpoints by
  * name. */
 #include "runs/run_folder.h"
+#include "runs/checkpoints.h"
 #include "runs/files_version.h"
 #include "trainer/trainer.h"
 
@@ -336,9 +337,7 @@ sgm_status sgm__run_folder_epoch(const sgm_trainer *trainer, const char *folder,
 
 sgm_status sgm__run_folder_save_as(sgm_trainer *trainer, const char *folder, const char *name)
 {
-    if (*name == '\0' || *name == '.' || strchr(name, '/') != NULL)
-        return sgm_fail(SGM_ERROR_ARGUMENT, "a checkpoint cannot be named '%s': no slash, no dot in front",
-                        name);
+    SGM_TRY(sgm__checkpoint_name_check(name));
     char *path = sgm__format("%s/%s.safetensors", folder, name);
     if (path == NULL)
         return SGM_ERROR_MEMORY;

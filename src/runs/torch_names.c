@@ -353,14 +353,28 @@ static sgm_tensor *add_biases(const modules *m, size_t layer, sgm_tensor *first,
     sgm_tensor *sum = sgm_tensor_cast(first, dtype == SGM_BFLOAT16 ? SGM_FLOAT32 : dtype);
     int64_t size = sgm_shape_elements(sgm_tensor_shape(first));
     double forget = forget_bias(m, layer);
-    bool fits = second != NULL && sgm_shape_equal(sgm_tensor_shape(first), sgm_tensor_shape(second)) &&
-                sgm_tensor_shape(first)->rank == 1;
     int64_t added = strcmp(type_of(m, layer), "gru") == 0 ? size / 3 * 2 : size;
-    for (int64_t i = 0; sum != NULL && fits && i < added; i++)
+    for (int64_t i = 0; sum != NULL && second != NULL && i < added; i++)
         sgm_tensor_set(sum, &i, sgm_tensor_get(first, &i) + sgm_tensor_get(second, &i));
     for (int64_t i = size / 4; sum != NULL && forget != 0 && i < size / 2; i++)
         sgm_tensor_set(sum, &i, sgm_tensor_get(sum, &i) + sign * forget);
     return sum;
+}
+
+/* An LSTM without biases still adds its forget bias, for which PyTorch's has no place. */
+static sgm_status check_forget_biases(const modules *m)
+{
+    for (size_t i = 0; i < sgm_network_layers(m->network); i++) {
+        sgm_content without = {0};
+        if (forget_bias(m, i) == 0 ||
+            sgm_network_get_argument(m->network, i, "no_bias", &without) != SGM_OK || !without.as.boolean)
+            continue;
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "layer '%s' has no biases, but a forget_bias of %g, for which PyTorch's LSTM has no "
+                        "place: train it with forget_bias=0",
+                        sgm_network_layer_name(m->network, i), forget_bias(m, i));
+    }
+    return SGM_OK;
 }
 
 /* --- from PyTorch --- */
@@ -379,6 +393,19 @@ static sgm_tensor *take(modules *m, size_t layer, const char *theirs)
     return found;
 }
 
+/* The sum of PyTorch's two vectors, both of which it always has. */
+static sgm_tensor *import_biases(modules *m, size_t layer, const struct torch_row *row, sgm_tensor *first)
+{
+    const sgm_tensor *second = take(m, layer, row->second);
+    if (second != NULL && sgm_shape_equal(sgm_tensor_shape(first), sgm_tensor_shape(second)) &&
+        sgm_tensor_shape(first)->rank == 1)
+        return add_biases(m, layer, first, second, -1);
+    sgm_fail(SGM_ERROR_FORMAT, "'%s.%s' %s: it is added to '%s', which is a vector of the same length",
+             module_of(m, layer), row->second, second != NULL ? "has another shape" : "is missing",
+             row->theirs);
+    return NULL;
+}
+
 /* Converts a tensor of PyTorch; the result is the caller's. */
 static sgm_tensor *import_value(modules *m, size_t layer, const struct torch_row *row, sgm_tensor *value)
 {
@@ -387,7 +414,7 @@ static sgm_tensor *import_value(modules *m, size_t layer, const struct torch_row
     case TRANSPOSED:
         return turn(value);
     case BIASES:
-        return add_biases(m, layer, value, take(m, layer, row->second), -1);
+        return import_biases(m, layer, row, value);
     case NEW_GATE:
         return sgm_tensor_slice(value, 0, size / 3 * 2, size, 1);
     case AS_IS:
@@ -475,6 +502,8 @@ sgm_bundle *sgm__torch_import(const sgm_network *network, const char *names, con
     sgm_status status = modules_open(&m, network, names, theirs);
     if (status == SGM_OK)
         status = own != NULL ? pair_in_order(&m) : SGM_ERROR_MEMORY;
+    if (status == SGM_OK)
+        status = check_forget_biases(&m);
     for (size_t i = 0; status == SGM_OK && i < sgm_network_layers(network); i++)
         status = import_layer(&m, i, own);
     if (status == SGM_OK)
@@ -583,6 +612,8 @@ sgm_bundle *sgm__torch_export(const sgm_network *network, const char *names, con
     sgm_status status = modules_open(&m, network, names, own);
     if (status == SGM_OK)
         status = theirs != NULL ? sgm_bundle_set_text(theirs, "format", "pt") : SGM_ERROR_MEMORY;
+    if (status == SGM_OK)
+        status = check_forget_biases(&m);
     for (size_t i = 0; status == SGM_OK && i < sgm_network_layers(network); i++)
         for (size_t r = 0; r < ROW_COUNT && status == SGM_OK; r++)
             if (strcmp(rows[r].layer, type_of(&m, i)) == 0)

@@ -36,7 +36,14 @@ static sgm_status get_setting(const sgm__bound *bound, sgm_content *content)
     return sgm_setting_get(setting, options, content);
 }
 
-/* The programs are recorded anew, as all settings but the learning rate are part of them. A setting that
+/* Whether programs are made for a setting's value. The learning rate, and the schedule that it follows, are
+ * fed in each step. */
+static bool is_recorded(const char *setting)
+{
+    return strcmp(setting, "learning_rate") != 0 && !sgm__begins_with(setting, SGM__SCHEDULE_PREFIX);
+}
+
+/* The programs are recorded anew where the setting is part of them. A setting that
  * this optimiser does not use is refused, except while a checkpoint is being restored: it may come from a
  * run with another optimiser, and does no harm. */
 static sgm_status set_setting(const sgm__bound *bound, const sgm_content *content)
@@ -44,7 +51,8 @@ static sgm_status set_setting(const sgm__bound *bound, const sgm_content *conten
     if (!sgm__journal_of(bound->trainer)->restoring) /* a checkpoint may be of another optimiser */
         SGM_TRY(sgm__optimiser_check_used(sgm__learner_of(bound->trainer)->optimiser, setting_name(bound)));
     SGM_TRY(sgm_optimiser_set(sgm__learner_of(bound->trainer)->optimiser, setting_name(bound), content));
-    sgm__trainer_forget_programs(bound->trainer);
+    if (is_recorded(setting_name(bound)))
+        sgm__trainer_forget_programs(bound->trainer);
     return SGM_OK;
 }
 

@@ -143,6 +143,42 @@ TEST(a_forget_bias_is_part_of_the_biases)
     env = NULL;
 }
 
+TEST(biases_that_pytorch_does_not_have_are_refused)
+{
+    char name[64];
+    snprintf(name, sizeof name, "/tmp/sigma-torch-%d.npz", (int)getpid());
+    sgm_trainer *trainer = make("input(6) + embedding(5, 4) + lstm(3, no_bias, forget_bias=1, name=both) + "
+                                "dense(2) + mean_squared");
+    CHECK_ERROR(sgm_trainer_save_parts(trainer, name, .names = "torch"),
+                "layer 'both' has no biases, but a forget_bias of 1, for which PyTorch's LSTM has no place");
+
+    /* a file with one of the two vectors, and one with another length of it */
+    static const int64_t lengths[] = {0, 11};
+    trainer = make("input(6) + embedding(5, 4, name=letters) + gru(4, name=gates) + dense(2) + mean_squared");
+    CHECK_OK(sgm_trainer_save_parts(trainer, name, .names = "torch"));
+    for (int k = 0; k < 2; k++) {
+        sgm_bundle *whole = sgm_bundle_load(name), *part = sgm_bundle_create();
+        for (size_t i = 0; i < sgm_bundle_count(whole); i++)
+            if (strcmp(sgm_bundle_name_at(whole, i), "gates.bias_hh_l0") != 0)
+                CHECK_OK(sgm_bundle_add(part, sgm_bundle_name_at(whole, i),
+                                        sgm_bundle_get(whole, sgm_bundle_name_at(whole, i))));
+        sgm_shape shape = sgm_shape_of(lengths[k]);
+        sgm_tensor *other = sgm_tensor_create(SGM_FLOAT32, &shape);
+        if (lengths[k] > 0)
+            CHECK_OK(sgm_bundle_add(part, "gates.bias_hh_l0", other));
+        sgm_tensor_free(other);
+        CHECK_OK(sgm_bundle_save(part, name));
+        CHECK_ERROR(sgm_trainer_load_parts(trainer, name, .names = "torch"),
+                    k == 0 ? "'gates.bias_hh_l0' is missing: it is added to 'bias_ih_l0'"
+                           : "'gates.bias_hh_l0' has another shape");
+        sgm_bundle_free(whole);
+        sgm_bundle_free(part);
+    }
+    unlink(name);
+    sgm_env_free(env);
+    env = NULL;
+}
+
 TEST(what_does_not_fit_is_refused)
 {
     sgm_trainer *trainer = make("input(4) + dense(5, relu) + dense(3) + mean_squared");

@@ -115,6 +115,26 @@ static void wait_for(sgm_trainer *trainer, sgm_trainer_state state)
     CHECK_INT(sgm_trainer_get_state(trainer), state);
 }
 
+/* The rate and its schedule are fed in each step; momentum is recorded. */
+TEST(another_learning_rate_needs_no_other_program)
+{
+    wave_trainer made = make_wave_trainer((wave_options){0});
+    sgm_registry *registry = sgm_trainer_registry(made.trainer);
+    CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 2));
+    size_t programs = made.trainer->learner.program_count;
+    CHECK(programs > 0);
+    CHECK_OK(
+        sgm_registry_resolve_set(registry, "optimiser.learning_rate", sgm_number_content(0.05), NULL, NULL));
+    CHECK_OK(sgm_registry_resolve_set(registry, "optimiser.schedule.kind", sgm_text_content("exponential"),
+                                      NULL, NULL));
+    CHECK_INT(made.trainer->learner.program_count, programs);
+    CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 4));
+    CHECK_INT(made.trainer->learner.program_count, programs);
+    CHECK_OK(sgm_registry_resolve_set(registry, "optimiser.momentum", sgm_number_content(0.5), NULL, NULL));
+    CHECK_INT(made.trainer->learner.program_count, 0);
+    free_wave_trainer(made);
+}
+
 TEST(commands_act_between_iterations)
 {
     wave_trainer made = make_wave_trainer((wave_options){0});
