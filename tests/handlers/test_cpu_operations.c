@@ -265,7 +265,10 @@ TEST(reductions)
     COMPARE(record_reductions, 0, F32(0, 4, 5));
     COMPARE(record_extremes, 1e-5, F32(30, 20, 10));
     COMPARE(record_extremes, 1e-5, F32(300, 2, 40));
+    COMPARE(record_extremes, 1e-5, F32(3000, 2, 40)); /* in parts */
+    COMPARE(record_extremes, 1e-5, F32(2, 3, 40000));
     COMPARE(record_extremes, 1e-12, F64(30, 20, 10));
+    COMPARE(record_extremes, 1e-12, F64(2, 3, 40000));
     COMPARE(record_extremes, 0.05, BF16(3, 20, 10));
 }
 

@@ -222,3 +222,63 @@ TEST(handlers_come_and_go)
         end(&t);
     }
 }
+
+#define MANY 300000
+
+/* The bits of the largest and the smallest of x, found by `threads` threads. */
+static void find_extremes(int threads, const float *x, uint32_t bits[2])
+{
+    const sgm_shape shape = sgm_shape_of(MANY);
+    sgm_graph *graph = sgm_graph_create();
+    sgm_handler *handler = sgm_handler_create("cpu", .threads = threads);
+    sgm_session *session = sgm_session_create(handler);
+    sgm_value value = sgm_input_value(graph, "x", SGM_FLOAT32, &shape);
+    sgm_graph_add_output(graph, "0", sgm_reduce_max(graph, value, NULL, 0, false));
+    sgm_graph_add_output(graph, "1", sgm_reduce_min(graph, value, NULL, 0, false));
+    sgm_program *program = sgm_session_prepare(session, graph);
+    CHECK_OK(program);
+    sgm_tensor *fed = sgm_tensor_create_from(SGM_FLOAT32, &shape, x);
+    CHECK_OK(sgm_session_feed(session, program, "x", fed));
+    CHECK_OK(sgm_session_run(session, program));
+    for (int i = 0; i < 2; i++) {
+        const sgm_shape scalar = sgm_scalar_shape();
+        sgm_tensor *result = sgm_tensor_create(SGM_FLOAT32, &scalar);
+        CHECK_OK(sgm_session_read(session, program, i == 0 ? "0" : "1", result));
+        memcpy(&bits[i], sgm_tensor_const_data(result), sizeof bits[i]);
+        sgm_tensor_free(result);
+    }
+    sgm_tensor_free(fed);
+    sgm_session_free(session);
+    sgm_handler_free(handler);
+    sgm_graph_free(graph);
+}
+
+/* Of equal values the first is taken, and of NaNs the last, wherever the parts are that threads search. */
+TEST(extremes_have_the_same_bits_for_any_number_of_threads)
+{
+    const uint32_t nans[] = {0x7fc00001, 0x7fc00002};
+    uint32_t bits[2];
+    float *x = calloc(MANY, sizeof *x);
+    CHECK(x != NULL);
+    for (int round = 0; round < 3; round++) {
+        x[0] = round == 0 ? 0 : -0.0f; /* the others are 0 */
+        if (round == 2) {
+            memcpy(&x[MANY / 2], &nans[0], sizeof *x);
+            memcpy(&x[MANY / 2 + 50000], &nans[1], sizeof *x);
+        }
+        for (int threads = 1; threads < 4; threads++) {
+            find_extremes(threads, x, bits);
+            for (int i = 0; i < 2; i++)
+                CHECK_INT(bits[i], round == 0 ? 0 : round == 1 ? 0x80000000 : nans[1]);
+        }
+    }
+    x[MANY / 2] = x[MANY / 2 + 50000] = 0;
+    x[MANY - 1] = 2;
+    x[123456] = -3;
+    for (int threads = 1; threads < 4; threads++) {
+        const float expected[] = {2, -3};
+        find_extremes(threads, x, bits);
+        CHECK(memcmp(bits, expected, sizeof expected) == 0);
+    }
+    free(x);
+}

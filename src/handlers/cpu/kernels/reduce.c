@@ -325,51 +325,126 @@ void sgm__cpu_sum_end(const sgm__cpu_call *call, int64_t parts, const double *pa
 
 /* --- largest and smallest --- */
 
-/* The last NaN wins over everything else. */
-#define EXTREME(type)                                                                                        \
+/* Whether `value` takes the place of the extreme so far: the last NaN wins over everything else, and of equal
+ * values the first stays. So the extreme of parts, taken in their order, has the bits that one pass gives. */
+#define WINS(value, beats, best) ((value)beats(best) || (value) != (value))
+
+/* The extreme of `best` and of `count` terms at equal distances. */
+#define DEFINE_LINE(name, type, beats)                                                                       \
+    static type name(int64_t count, const type *from, int64_t stride, type best)                             \
+    {                                                                                                        \
+        for (int64_t i = 0; i < count; i++) {                                                                \
+            type value = from[i * stride];                                                                   \
+            if (WINS(value, beats, best))                                                                    \
+                best = value;                                                                                \
+        }                                                                                                    \
+        return best;                                                                                         \
+    }
+DEFINE_LINE(max_float, float, >)
+DEFINE_LINE(min_float, float, <)
+DEFINE_LINE(max_double, double, >)
+DEFINE_LINE(min_double, double, <)
+
+/* *to = the extreme of terms first .. last - 1 of result `result`, line by line of the last reduced
+ * dimension.
+ */
+#define FIND_EXTREME(type)                                                                                   \
     do {                                                                                                     \
         const type *x = (const type *)r->call->inputs[0].data + base;                                        \
-        type best = *x;                                                                                      \
-        for (int64_t start = 0; start < r->terms; start += line) {                                           \
-            const type *from = x + sgm__cpu_offset(start, r->gone_rank, r->gone, r->gone_strides);           \
-            for (int64_t i = 0; i < line; i++) {                                                             \
-                type value = from[i * stride];                                                               \
-                if ((largest ? value > best : value < best) || value != value)                               \
-                    best = value;                                                                            \
-            }                                                                                                \
+        const type *from = x + sgm__cpu_offset(first, r->gone_rank, r->gone, r->gone_strides);               \
+        type best = *from;                                                                                   \
+        for (int64_t left = first > 0 ? line - first % line : line;; left = line) {                          \
+            int64_t count = sgm__minimum(last - first, left);                                                \
+            best = (largest ? max_##type : min_##type)(count, from, stride, best);                           \
+            first += count;                                                                                  \
+            if (first == last)                                                                               \
+                break;                                                                                       \
+            from = x + sgm__cpu_offset(first, r->gone_rank, r->gone, r->gone_strides);                       \
         }                                                                                                    \
-        ((type *)r->call->output.data)[result] = best;                                                       \
+        *(type *)to = best;                                                                                  \
     } while (0)
 
-static void find_extreme(const reduction *r, int64_t result, bool largest)
+static void find_extreme(const reduction *r, int64_t result, int64_t first, int64_t last, bool largest,
+                         void *to)
 {
     int64_t base = sgm__cpu_offset(result, r->kept_rank, r->kept, r->kept_strides);
     int64_t line = r->gone[r->gone_rank - 1], stride = r->gone_strides[r->gone_rank - 1];
     if (r->dtype == SGM_FLOAT32)
-        EXTREME(float);
+        FIND_EXTREME(float);
     else
-        EXTREME(double);
+        FIND_EXTREME(double);
 }
 
-/* An operation. Tasks are cut by results only, so one extreme over everything is one task. */
+/* Results that lie together are many, and the parts of their sums are few terms far from each other, which
+ * take longer than the threads would save. So only other searches are cut into parts. */
+static bool searches_parts(const reduction *r)
+{
+    return r->parts > 1 && !r->columns;
+}
+
+/* A task does one part of one result, or, without parts, some results. Extremes of parts lie in `partial` in
+ * the operand's type, as a way through double would change some NaNs. */
+static void find_extremes(const reduction *r, int64_t index, bool largest)
+{
+    int64_t first, last;
+    if (searches_parts(r)) {
+        int64_t part = index % r->parts, result = index / r->parts;
+        range_of_part(r, part, &first, &last);
+        find_extreme(r, result, first, last, largest, (char *)r->partial + (size_t)index * r->size);
+        return;
+    }
+    sgm__pool_part(r->results, 1, r->tasks, index, &first, &last);
+    for (int64_t i = first; i < last; i++)
+        find_extreme(r, i, 0, r->terms, largest, (char *)r->call->output.data + (size_t)i * r->size);
+}
+
+#define JOIN_PARTS(type)                                                                                     \
+    for (int64_t i = 0; i < r->results; i++) {                                                               \
+        const type *parts = (const type *)(const void *)r->partial + i * r->parts;                           \
+        type best = parts[0];                                                                                \
+        for (int64_t part = 1; part < r->parts; part++)                                                      \
+            if (largest ? WINS(parts[part], >, best) : WINS(parts[part], <, best))                           \
+                best = parts[part];                                                                          \
+        ((type *)r->call->output.data)[i] = best;                                                            \
+    }
+
+static void join_extremes(const reduction *r, bool largest)
+{
+    if (r->dtype == SGM_FLOAT32)
+        JOIN_PARTS(float)
+    else
+        JOIN_PARTS(double)
+}
+
+/* With parts, they are compared in this thread, once all of them are there. */
+static sgm_status run_extreme(const sgm__cpu_call *call, sgm__pool_task find, bool largest)
+{
+    reduction r = *(const reduction *)call->plan;
+    if (!searches_parts(&r)) {
+        post(call->plan, r.tasks, find);
+        return SGM_OK;
+    }
+    r.partial = (double *)(void *)call->scratch;
+    post(&r, r.parts * r.results, find);
+    sgm__pool_finish(call->cpu->pool);
+    join_extremes(&r, largest);
+    return SGM_OK;
+}
+
+/* An operation. */
 #define DEFINE_EXTREMES(name, largest)                                                                       \
     static void find_##name(void *context, int64_t index, int32_t thread)                                    \
     {                                                                                                        \
         (void)thread;                                                                                        \
-        const reduction *r = context;                                                                        \
-        int64_t first, last;                                                                                 \
-        sgm__pool_part(r->results, 1, r->tasks, index, &first, &last);                                       \
-        for (int64_t i = first; i < last; i++)                                                               \
-            find_extreme(r, i, largest);                                                                     \
+        find_extremes(context, index, largest);                                                              \
     }                                                                                                        \
     static sgm_status run_##name(const sgm__cpu_call *call)                                                  \
     {                                                                                                        \
-        const reduction *r = call->plan;                                                                     \
-        post(r, r->tasks, find_##name);                                                                      \
-        return SGM_OK;                                                                                       \
+        return run_extreme(call, find_##name, largest);                                                      \
     }                                                                                                        \
     const sgm__cpu_kernel sgm__cpu_reduce_##name = {.op = &sgm__op_reduce_##name,                            \
                                                     .types = SGM__CPU_FLOATS,                                \
+                                                    .scratch = scratch,                                      \
                                                     .plan_size = sizeof(reduction),                          \
                                                     .plan = plan,                                            \
                                                     .posts = true,                                           \
