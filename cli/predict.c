@@ -40,7 +40,7 @@ static const char usage_text[] =
     "  --json         one object a line, with all outputs\n\n"
     "Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.\n";
 
-/* A call of the command: the network, what was asked for, and how far it is. */
+/* A call of the command: the network, what was wanted, and how far it is. */
 typedef struct prediction {
     saved s;
     sgm__signature signature;

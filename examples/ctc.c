@@ -9,13 +9,14 @@
 #include <stdlib.h>
 
 #define TRAINED 500
-#define ASKED 100
+#define TESTED 100
 #define TIME 40
 #define BANDS 8 /* of a spectrum */
 #define LETTERS 6
 #define MAXIMUM 5 /* letters of a word */
 
-static float spectra[TRAINED + ASKED][TIME][BANDS], words[TRAINED + ASKED][MAXIMUM], lengths[TRAINED + ASKED];
+static float spectra[TRAINED + TESTED][TIME][BANDS], words[TRAINED + TESTED][MAXIMUM],
+    lengths[TRAINED + TESTED];
 
 static double uniform(void)
 {
@@ -55,12 +56,12 @@ static sgm_block *block_of(int first, int count)
 static int read_words(sgm_trainer *trainer, const sgm_block *block)
 {
     sgm_tensor *predictions = sgm_trainer_predict_block(trainer, block, NULL);
-    int64_t steps[ASKED];
-    for (int i = 0; i < ASKED; i++)
+    int64_t steps[TESTED];
+    for (int i = 0; i < TESTED; i++)
         steps[i] = (int64_t)lengths[TRAINED + i];
     sgm_tensor *letters = predictions != NULL ? sgm_ctc_decode(predictions, steps, 0) : NULL;
     int right = 0;
-    for (int i = 0; i < ASKED && letters != NULL; i++) {
+    for (int i = 0; i < TESTED && letters != NULL; i++) {
         const int64_t *said = (const int64_t *)sgm_tensor_const_data(letters) + (ptrdiff_t)i * TIME;
         bool same = said[MAXIMUM] < 0;
         for (int k = 0; k < MAXIMUM; k++)
@@ -74,9 +75,9 @@ static int read_words(sgm_trainer *trainer, const sgm_block *block)
 
 int main(int argc, char **argv)
 {
-    for (int i = 0; i < TRAINED + ASKED; i++)
+    for (int i = 0; i < TRAINED + TESTED; i++)
         speak(i);
-    sgm_block *trained = block_of(0, TRAINED), *asked = block_of(TRAINED, ASKED);
+    sgm_block *trained = block_of(0, TRAINED), *tested = block_of(TRAINED, TESTED);
     sgm_tensor *fields[] = {sgm_block_field(trained, "inputs"), sgm_block_field(trained, "targets"),
                             sgm_block_field(trained, "lengths")};
     sgm_dataset *data =
@@ -89,13 +90,13 @@ int main(int argc, char **argv)
     sgm_trainer_set_data(trainer, sgm_minibatches(data, .size = 20));
     sgm_trainer_set_optimiser(trainer, sgm_adam(.learning_rate = 0.01));
     sgm_status status = sgm_trainer_run(trainer, .epochs = argc > 1 ? atoi(argv[1]) : 15);
-    int right = status == SGM_OK ? read_words(trainer, asked) : 0;
-    printf("%d of %d words are read without a mistake\n", right, ASKED);
+    int right = status == SGM_OK ? read_words(trainer, tested) : 0;
+    printf("%d of %d words are read without a mistake\n", right, TESTED);
     if (status != SGM_OK)
         fprintf(stderr, "ctc: %s\n", sgm_last_error());
     sgm_env_free(env);
     sgm_dataset_free(data);
     sgm_block_free(trained);
-    sgm_block_free(asked);
+    sgm_block_free(tested);
     return status != SGM_OK || right < 80;
 }
