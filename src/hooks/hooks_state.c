@@ -205,7 +205,7 @@ typedef struct saved {
 
 /* Reads the record at numbers[*at] and moves *at behind it. Each number is checked before it is used, as
  * the file may be damaged. `kind` and `rest` skip the text's number in format 1. */
-static sgm_status read_example(const double *numbers, size_t count, size_t *at, saved *one)
+static sgm_status read_one(const double *numbers, size_t count, size_t *at, saved *one)
 {
     const bool has_text = numbers[0] > 1;
     const size_t size = has_text ? 6 : 5;
@@ -226,7 +226,7 @@ static sgm_status read_example(const double *numbers, size_t count, size_t *at, 
 
 /* Reads all records of a state. *list is freed with sgm__free, also on failure; its entries point into
  * `numbers`. */
-static sgm_status read_examples(const double *numbers, size_t count, saved **list, size_t *records)
+static sgm_status read_all(const double *numbers, size_t count, saved **list, size_t *records)
 {
     *list = NULL;
     if (count < 2 || !is_whole(numbers[0], FORMAT) || numbers[0] < 1 || !is_whole(numbers[1], (double)count))
@@ -239,7 +239,7 @@ static sgm_status read_examples(const double *numbers, size_t count, saved **lis
     sgm_status status = *list ? SGM_OK : SGM_ERROR_MEMORY;
     size_t at = 2;
     for (size_t i = 0; i < *records && status == SGM_OK; i++)
-        status = read_example(numbers, count, &at, &(*list)[i]);
+        status = read_one(numbers, count, &at, &(*list)[i]);
     if (status == SGM_OK && at != count)
         status = sgm_fail(SGM_ERROR_FORMAT, "the state of hooks has %zu numbers, expected %zu", count, at);
     return status;
@@ -420,7 +420,7 @@ sgm_status sgm__hooks_set_state(sgm__hooks *hooks, const double *numbers, size_t
 {
     saved *list;
     size_t records;
-    sgm_status status = read_examples(numbers, count, &list, &records);
+    sgm_status status = read_all(numbers, count, &list, &records);
     if (status == SGM_OK)
         status = restore_all(hooks, list, records);
     sgm__free(list);
