@@ -163,8 +163,8 @@ TEST(a_pause_names_the_hook_that_wanted_it)
     while (sgm_trainer_get_state(trainer) != SGM_TRAINER_PAUSED)
         usleep(1000);
     CHECK_OK(sgm_trainer_step(trainer, 1));
-    int64_t iteration = 3;
-    while (iteration < 4 || sgm_trainer_get_state(trainer) != SGM_TRAINER_PAUSED) {
+    int64_t iteration = 4;
+    while (iteration < 5 || sgm_trainer_get_state(trainer) != SGM_TRAINER_PAUSED) {
         usleep(1000);
         CHECK_OK(sgm_registry_get_integer(sgm_trainer_registry(trainer), "iteration", &iteration));
     }
