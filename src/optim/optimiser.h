@@ -20,8 +20,9 @@ struct sgm_optimiser {
  *     optimiser.momentum.2-dense.weights optimiser.slots.momentum.2-dense.weights
  *     average.2-dense.weights            network.averages.2-dense.weights
  *     trainer.gradients.2-dense.weights  optimiser.gradients.2-dense.weights
- *     trainer.updates.2-dense.weights    optimiser.updates.2-dense.weights */
-/* Beginnings of names of states: "optimiser.SLOT.PARAMETER", "average.PARAMETER" and so on. */
+ *     trainer.updates.2-dense.weights    optimiser.updates.2-dense.weights
+ *
+ * The macros are the beginnings of the names of states. */
 #define SGM__SLOT_PREFIX "optimiser."
 #define SGM__AVERAGE_PREFIX "average."
 #define SGM__KEPT_PREFIX "trainer." /* of states that only readers need: no checkpoint has them */

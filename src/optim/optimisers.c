@@ -4,9 +4,11 @@
  * Each function gets one parameter and records its new value; optimiser.c, which calls it, assigns that,
  * clips gradients and adds L2 weight decay before. What an optimiser remembers of a parameter is a slot: a
  * state of the parameter's type that begins as zeros. In the formulas g is the gradient, p the parameter, r
- * the learning rate, t the number of the update from 1, d the weight decay, e epsilon; a' is a divided by its
- * bias correction 1 - b^t. Lion, lamb, adafactor and muon were made for large networks. L-BFGS, which looks
- * at all parameters together, is in lbfgs.c. */
+ * the learning rate, t the number of the update from 1, e epsilon, and m, b1 and b2 the options momentum,
+ * beta1 and beta2 or the slots of these names; d is the weight decay, but the option decay_rate for adadelta
+ * and rmsprop. m' and s' are m and s divided by their bias corrections, 1 - b1^t and 1 - b2^t. Lion, lamb,
+ * adafactor and muon were made for large networks. L-BFGS, which looks at all parameters together, is in
+ * lbfgs.c. */
 #include "optim/updates.h"
 
 #include <float.h>
@@ -34,7 +36,7 @@ static sgm_value blend(const sgm_update_call *call, const char *slot, double dec
 }
 
 /* The parameter after a step against `direction`: p - r direction. */
-static sgm_value go(const sgm_update_call *call, sgm_value direction)
+static sgm_value descend(const sgm_update_call *call, sgm_value direction)
 {
     return sgm_subtract(call->graph, call->parameter, times(call, direction, call->learning_rate));
 }
@@ -42,13 +44,13 @@ static sgm_value go(const sgm_update_call *call, sgm_value direction)
 /* p - r g */
 static sgm_value gradient_descent(const sgm_update_call *call)
 {
-    return go(call, call->gradient);
+    return descend(call, call->gradient);
 }
 
 /* v = m v + g; p - r v (Polyak, 1964) */
 static sgm_value momentum(const sgm_update_call *call)
 {
-    return go(call, blend(call, "momentum", call->options->momentum, 1, call->gradient));
+    return descend(call, blend(call, "momentum", call->options->momentum, 1, call->gradient));
 }
 
 /* v = m v + g; p - r (g + m v) (Nesterov, 1983, in the form of Sutskever et al., 2013) */
@@ -56,7 +58,7 @@ static sgm_value nesterov(const sgm_update_call *call)
 {
     sgm_value velocity = blend(call, "momentum", call->options->momentum, 1, call->gradient);
     sgm_value ahead = times(call, velocity, number(call, call->options->momentum));
-    return go(call, sgm_add(call->graph, call->gradient, ahead));
+    return descend(call, sgm_add(call->graph, call->gradient, ahead));
 }
 
 /* s = s + g^2; p - r g / sqrt(s + e) (Duchi, Hazan and Singer, 2011) */
@@ -65,7 +67,7 @@ static sgm_value adagrad(const sgm_update_call *call)
     sgm_graph *graph = call->graph;
     sgm_value squares = blend(call, "squared_gradient", 1, 1, sgm_square(graph, call->gradient));
     sgm_value root = sgm_square_root(graph, sgm_add(graph, squares, number(call, call->options->epsilon)));
-    return go(call, sgm_divide(graph, call->gradient, root));
+    return descend(call, sgm_divide(graph, call->gradient, root));
 }
 
 /* s = d s + (1 - d) g^2; u = g sqrt(w + e) / sqrt(s + e); w = d w + (1 - d) u^2; p - r u (Zeiler, 2012) */
@@ -79,7 +81,7 @@ static sgm_value adadelta(const sgm_update_call *call)
                                  sgm_add(graph, squares, number(call, epsilon)));
     sgm_value update = times(call, call->gradient, sgm_square_root(graph, ratio));
     blend(call, "squared_update", decay, 1 - decay, sgm_square(graph, update));
-    return go(call, update);
+    return descend(call, update);
 }
 
 /* s = d s + (1 - d) g^2; p - r g / (sqrt(s) + e) (Tieleman and Hinton, 2012) */
@@ -89,7 +91,7 @@ static sgm_value rmsprop(const sgm_update_call *call)
     double decay = call->options->decay_rate;
     sgm_value squares = blend(call, "squared_gradient", decay, 1 - decay, sgm_square(graph, call->gradient));
     sgm_value root = sgm_add(graph, sgm_square_root(graph, squares), number(call, call->options->epsilon));
-    return go(call, sgm_divide(graph, call->gradient, root));
+    return descend(call, sgm_divide(graph, call->gradient, root));
 }
 
 /* The bias corrections of adam, 1 - beta1^t and 1 - beta2^t: computed in double and fed, as float32 loses
@@ -143,7 +145,7 @@ static sgm_value plus(const sgm_update_call *call, sgm_value a, sgm_value b)
     return sgm_add(call->graph, a, b);
 }
 
-static sgm_value share(const sgm_update_call *call, sgm_value value, double factor)
+static sgm_value scaled(const sgm_update_call *call, sgm_value value, double factor)
 {
     return times(call, value, number(call, factor));
 }
@@ -160,13 +162,14 @@ static sgm_value lion(const sgm_update_call *call)
     const sgm_optimiser_options *options = call->options;
     sgm_value old = sgm_optimiser_slot(call, "momentum");
     sgm_value direction =
-        plus(call, share(call, old, options->beta1), share(call, call->gradient, 1 - options->beta1));
+        plus(call, scaled(call, old, options->beta1), scaled(call, call->gradient, 1 - options->beta1));
     blend(call, "momentum", options->beta2, 1 - options->beta2, call->gradient);
     sgm_value step = times(call, sgm_sign(call->graph, direction), call->learning_rate);
     return sgm_subtract(call->graph, decayed_parameter(call), step);
 }
 
-/* u = m' / (sqrt(s') + e) + d p; p - r u |p| / |u|, where 0 lengths count as equal (You et al., 2019) */
+/* u = m' / (sqrt(s') + e) + d p; p - r u |p| / |u|, where the factor |p| / |u| is 1 if one of the norms is 0
+ * (You et al., 2019) */
 static sgm_value lamb(const sgm_update_call *call)
 {
     sgm_graph *graph = call->graph;
@@ -180,7 +183,7 @@ static sgm_value lamb(const sgm_update_call *call)
     squares = sgm_divide(graph, squares, corrections.squares);
     sgm_value root = plus(call, sgm_square_root(graph, squares), number(call, options->epsilon));
     sgm_value update =
-        plus(call, sgm_divide(graph, mean, root), share(call, call->parameter, options->weight_decay));
+        plus(call, sgm_divide(graph, mean, root), scaled(call, call->parameter, options->weight_decay));
     sgm_value length = norm(call, call->parameter), step = norm(call, update);
     sgm_value both = sgm_logical_and(graph, sgm_greater(graph, length, zero), sgm_greater(graph, step, zero));
     sgm_value one = sgm_filled_like(graph, length, 1);
@@ -205,9 +208,10 @@ static bool is_matrix(const sgm_update_call *call)
 
 /* --- adafactor (Shazeer and Stern, 2018) --- */
 
-/* slot + (value - slot) t^-decay_rate, which is assigned to the slot. The share is 1 at the first update, so
- * the slot begins as the first value and needs no bias correction; later values count less and less. */
-static sgm_value follow(const sgm_update_call *call, const char *slot, sgm_value value)
+/* A moving average, which is assigned to the slot: slot + (value - slot) t^-decay_rate. The factor
+ * t^-decay_rate is 1 at the first update, so the slot begins as the first value and needs no bias correction;
+ * it falls with t, so the average moves more and more slowly. */
+static sgm_value slowing_average(const sgm_update_call *call, const char *slot, sgm_value value)
 {
     sgm_graph *graph = call->graph;
     sgm_shape shape = sgm_value_type(graph, value).shape;
@@ -218,14 +222,17 @@ static sgm_value follow(const sgm_update_call *call, const char *slot, sgm_value
     return now;
 }
 
-/* s of each element, from the means of rows and columns: row column / mean of the rows */
+/* s of each element, estimated from the moving averages of the means of rows and of columns: its row's, times
+ * its column's, divided by the mean of all rows' */
 static sgm_value factored_squares(const sgm_update_call *call, sgm_value squares, double minimum)
 {
     static const int32_t axes[] = {0, 1, 2, 3, 4, 5, 6, 7};
     sgm_graph *graph = call->graph;
     int32_t rank = sgm_value_type(graph, squares).shape.rank;
-    sgm_value rows = follow(call, "row_squares", sgm_reduce_mean(graph, squares, axes + 1, rank - 1, true));
-    sgm_value columns = follow(call, "column_squares", sgm_reduce_mean(graph, squares, axes, 1, true));
+    sgm_value rows =
+        slowing_average(call, "row_squares", sgm_reduce_mean(graph, squares, axes + 1, rank - 1, true));
+    sgm_value columns =
+        slowing_average(call, "column_squares", sgm_reduce_mean(graph, squares, axes, 1, true));
     sgm_value mean = sgm_maximum(graph, sgm_mean(graph, rows), number(call, minimum));
     return times(call, sgm_divide(graph, rows, mean), columns);
 }
@@ -239,13 +246,13 @@ static sgm_value adafactor(const sgm_update_call *call)
     double size = sqrt((double)sgm_shape_elements(&type.shape));
     sgm_value squares = sgm_square(graph, call->gradient);
     squares = is_matrix(call) ? factored_squares(call, squares, minimum)
-                              : follow(call, "squared_gradient", squares);
+                              : slowing_average(call, "squared_gradient", squares);
     squares = sgm_maximum(graph, squares, number(call, minimum * minimum));
     sgm_value update = sgm_divide(graph, call->gradient, sgm_square_root(graph, squares));
-    sgm_value bound = sgm_maximum(graph, share(call, norm(call, update), 1 / size), number(call, 1));
+    sgm_value bound = sgm_maximum(graph, scaled(call, norm(call, update), 1 / size), number(call, 1));
     sgm_value root = sgm_square_root(graph, call->step);
     sgm_value rate = sgm_minimum(graph, call->learning_rate, sgm_divide(graph, number(call, 1), root));
-    sgm_value scale = sgm_maximum(graph, share(call, norm(call, call->parameter), 1 / size),
+    sgm_value scale = sgm_maximum(graph, scaled(call, norm(call, call->parameter), 1 / size),
                                   number(call, call->options->epsilon));
     sgm_value factor = sgm_divide(graph, times(call, scale, rate), bound);
     return sgm_subtract(graph, decayed_parameter(call), times(call, update, factor));
@@ -264,14 +271,15 @@ static sgm_value orthogonal(const sgm_update_call *call, sgm_value matrix)
     for (int32_t i = 0; i < 5; i++) {
         sgm_value gram = sgm_matmul(graph, x, sgm_transpose(graph, x));
         sgm_value change =
-            plus(call, share(call, gram, -4.7750), share(call, sgm_matmul(graph, gram, gram), 2.0315));
-        x = plus(call, share(call, x, 3.4445), sgm_matmul(graph, change, x));
+            plus(call, scaled(call, gram, -4.7750), scaled(call, sgm_matmul(graph, gram, gram), 2.0315));
+        x = plus(call, scaled(call, x, 3.4445), sgm_matmul(graph, change, x));
     }
     return tall ? sgm_transpose(graph, x) : x;
 }
 
-/* v = m v + (1 - m) g; O = orthogonal(m v + (1 - m) g); p (1 - r d) - r 0.2 sqrt(max(rows, columns)) O: so
- * long are adamw's steps, and one learning rate does for both (Liu et al., 2025). */
+/* v = m v + (1 - m) g; O = orthogonal(m v + (1 - m) g); p (1 - r d) - r 0.2 sqrt(max(rows, columns)) O. The
+ * factor makes a step about as long as one of adamw, so that one learning rate suits both (Liu et al., 2025).
+ */
 static sgm_value muon(const sgm_update_call *call)
 {
     sgm_graph *graph = call->graph;
@@ -280,11 +288,12 @@ static sgm_value muon(const sgm_update_call *call)
         return adamw(call);
     sgm_shape matrix = matrix_shape(call), whole = sgm_value_type(graph, call->parameter).shape;
     sgm_value velocity = blend(call, "momentum", momentum, 1 - momentum, call->gradient);
-    sgm_value ahead = plus(call, share(call, velocity, momentum), share(call, call->gradient, 1 - momentum));
+    sgm_value ahead =
+        plus(call, scaled(call, velocity, momentum), scaled(call, call->gradient, 1 - momentum));
     sgm_value direction = orthogonal(call, sgm_reshape(graph, ahead, &matrix));
     double longer = (double)(matrix.dims[0] > matrix.dims[1] ? matrix.dims[0] : matrix.dims[1]);
     sgm_value step = times(call, sgm_reshape(graph, direction, &whole),
-                           share(call, call->learning_rate, 0.2 * sqrt(longer)));
+                           scaled(call, call->learning_rate, 0.2 * sqrt(longer)));
     return sgm_subtract(graph, decayed_parameter(call), step);
 }
 
