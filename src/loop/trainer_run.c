@@ -91,8 +91,8 @@ static void call_observers(sgm__training_run *run, const sgm_training_progress *
     trainer->observers.next_told = minimum;
 }
 
-/* Tells observers of an event. All other kinds of progress are rare; an iteration is told only from
- * observers.next_told on. */
+/* Tells observers of an event. Iterations are the only frequent kind: one before observers.next_told, which
+ * no observer wants, costs a comparison. */
 static void report(sgm__training_run *run, sgm_progress_kind kind)
 {
     sgm_trainer *trainer = run->trainer;
@@ -154,7 +154,7 @@ static sgm_status train_on(sgm__training_run *run, const sgm_block *block)
 
 /* Runs the hooks of an event, first those of replicas, then the trainer's, and carries out what they
  * requested. */
-static sgm_status tell_hooks(sgm__training_run *run, sgm_time_scale scale)
+static sgm_status run_hooks(sgm__training_run *run, sgm_time_scale scale)
 {
     sgm_trainer *trainer = run->trainer;
     sgm__trainer_note_whereabouts(trainer, "running hooks");
@@ -194,7 +194,7 @@ static sgm_status end_epoch(sgm__training_run *run)
     SGM_TRY(sgm__trainer_forget_memories(trainer));
     if (trainer->sharing.strategy != NULL)
         SGM_TRY(trainer->sharing.strategy->prepare_save(trainer, true));
-    sgm_status status = sgm__trainer_keep(trainer, tell_hooks(run, SGM_EPOCH));
+    sgm_status status = sgm__trainer_keep(trainer, run_hooks(run, SGM_EPOCH));
     report(run, SGM_PROGRESS_EPOCH);
     SGM_TRY(status);
     if (options->folder != NULL)
@@ -250,16 +250,16 @@ sgm_status sgm__run_do_commands(sgm__training_run *run)
         run->ran_before += run_seconds(run) - ran; /* the training's time may be another now */
         sgm__trainer_command_done(trainer, command, done);
         if (outcome.moved && resets)
-            status = tell_hooks(run, SGM_RESET);
+            status = run_hooks(run, SGM_RESET);
         if (outcome.moved && status == SGM_OK)
             report(run, SGM_PROGRESS_MOVE);
     }
     return status;
 }
 
-/* Adds the time since the run began, or was resumed, to the training's; time that is spent paused does not
- * count. */
-static void stop_the_time(sgm_trainer *trainer)
+/* Stops the training's clock: adds the time since the run began, or since its last pause ended, to the
+ * training's running time. Time that is spent paused does not count. */
+static void stop_clock(sgm_trainer *trainer)
 {
     if (trainer->progress.running_since > 0)
         trainer->progress.running_time += sgm__now() - trainer->progress.running_since;
@@ -269,13 +269,13 @@ static void stop_the_time(sgm_trainer *trainer)
 sgm_status sgm__run_begin_pause(sgm__training_run *run)
 {
     sgm_trainer *trainer = run->trainer;
-    stop_the_time(trainer);
+    stop_clock(trainer);
     char *by = sgm__trainer_paused_by(trainer);
     sgm__log(SGM_LOG_INFO, trainer->name, "paused%s%s after epoch %lld, iteration %lld",
              by != NULL ? " by " : "", by != NULL ? by : "", (long long)trainer->position.epoch,
              (long long)trainer->position.iteration);
     sgm__free(by);
-    SGM_TRY(tell_hooks(run, SGM_PAUSE));
+    SGM_TRY(run_hooks(run, SGM_PAUSE));
     report(run, SGM_PROGRESS_PAUSE);
     sgm__trainer_note_whereabouts(trainer, "paused");
     return SGM_OK;
@@ -284,7 +284,7 @@ sgm_status sgm__run_begin_pause(sgm__training_run *run)
 sgm_status sgm__run_end_pause(sgm__training_run *run)
 {
     run->trainer->progress.running_since = sgm__now();
-    SGM_TRY(tell_hooks(run, SGM_RESUME));
+    SGM_TRY(run_hooks(run, SGM_RESUME));
     report(run, SGM_PROGRESS_RESUME);
     return SGM_OK;
 }
@@ -301,8 +301,8 @@ sgm_status sgm__run_wait_paused(sgm__training_run *run, double seconds, bool *go
     return *goes_on ? SGM_OK : sgm__run_do_commands(run);
 }
 
-/* Waits while the trainer is paused. Commands that come meanwhile are carried out at once. */
-static sgm_status obey(sgm__training_run *run)
+/* If a pause is wanted: pauses, carries out commands that come meanwhile, and returns when the pause ends. */
+static sgm_status pause_if_wanted(sgm__training_run *run)
 {
     if (!sgm__control_wants_pause(&run->trainer->control))
         return SGM_OK;
@@ -372,12 +372,12 @@ static sgm_status iterate(sgm__training_run *run)
             SGM_TRY(train_on(run, block));
             run->saved = false;
             if (run->trainer->position.iteration > before) { /* else nan_watch has undone the step */
-                SGM_TRY(tell_hooks(run, SGM_ITERATION));
+                SGM_TRY(run_hooks(run, SGM_ITERATION));
                 report(run, SGM_PROGRESS_ITERATION);
                 tell_task(run);
             }
             if (!meets(run))
-                SGM_TRY(obey(run));
+                SGM_TRY(pause_if_wanted(run));
         }
         if (!meets(run))
             sgm__trainer_let_others(run->trainer);
@@ -477,7 +477,7 @@ static sgm_status start(sgm__training_run *run)
     run->begun = true;
     report(run, SGM_PROGRESS_START);
     SGM_TRY(sgm__nan_watch_begin(trainer));
-    return tell_hooks(run, SGM_START);
+    return run_hooks(run, SGM_START);
 }
 
 /* All iterations, and then everything behind the last one: hooks of the stop, background hooks, states that
@@ -486,9 +486,9 @@ static sgm_status run_all(sgm__training_run *run)
 {
     const sgm__strategy *strategy = run->trainer->sharing.strategy;
     if (!meets(run) && run->options->paused && sgm__control_is_held(&run->trainer->control))
-        SGM_TRY(obey(run));
+        SGM_TRY(pause_if_wanted(run));
     SGM_TRY(iterate(run));
-    SGM_TRY(tell_hooks(run, SGM_STOP));
+    SGM_TRY(run_hooks(run, SGM_STOP));
     sgm__hooks_wait(run->trainer->hooks);
     if (strategy != NULL)
         SGM_TRY(strategy->finish(run->trainer));
@@ -571,7 +571,7 @@ static sgm_status run_with(sgm_trainer *trainer, const sgm_run_options *options)
     }
     if (!ended)
         sgm__control_end(&trainer->control);
-    stop_the_time(trainer);
+    stop_clock(trainer);
     trainer->journal.folder = NULL;
     sgm__trainer_unlock(trainer);
     sgm__signals_release(options->catch_interrupt);

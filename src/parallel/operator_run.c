@@ -85,7 +85,7 @@ static sgm_status prepare(sgm__worker *worker, sgm__step_purpose purpose, const 
                                                      values)
                        : status;
     }
-    worker->examples = sgm__progress_of(replica)->given = count;
+    worker->examples = sgm__progress_of(replica)->newest_examples = count;
     return SGM_OK;
 }
 
@@ -181,7 +181,7 @@ static sgm_status count_all(sgm_trainer *trainer)
     }
     examples = sums->examples - examples;
     progress->newest_loss = (sums->loss - before) / (double)examples;
-    progress->given = examples;
+    progress->newest_examples = examples;
     return merge_costs(trainer, examples);
 }
 
@@ -213,7 +213,7 @@ static void take_sums(sgm_trainer *trainer, const sgm__metric_sums *all)
     sums->examples += all->examples;
     sums->has_accuracy = all->has_accuracy;
     progress->newest_loss = all->loss / (double)all->examples;
-    progress->given = all->examples;
+    progress->newest_examples = all->examples;
 }
 
 static bool updates_next(const sgm_trainer *replica)

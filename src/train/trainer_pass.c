@@ -403,9 +403,11 @@ static sgm_tensor *take(gathered *all)
 
 /* --- passes --- */
 
-/* Runs all minibatches from where the iterator stands and adds up their metrics. A program is made for a
- * number of examples, so the last, smaller minibatch of an epoch may have another program than the rest. */
-static sgm_status pass_on(sgm_trainer *trainer, sgm_iterator *iterator, gathering *to, sgm__metric_sums *sums)
+/* Runs all minibatches from where the iterator stands to the end of the epoch and adds up their metrics. A
+ * program is made for a number of examples, so the last, smaller minibatch of an epoch may have another
+ * program than the rest. */
+static sgm_status run_minibatches(sgm_trainer *trainer, sgm_iterator *iterator, gathering *to,
+                                  sgm__metric_sums *sums)
 {
     const sgm_block *block;
     for (;;) {
@@ -436,17 +438,16 @@ static sgm_status pass(sgm_trainer *trainer, sgm_iterator *iterator, gathering *
     sgm__iterator_set_part(iterator, 0, 1);
     sgm_status status = sgm_iterator_set_state(iterator, &start);
     if (status == SGM_OK)
-        status = pass_on(trainer, iterator, to, &sums);
+        status = run_minibatches(trainer, iterator, to, &sums);
     sgm_status back = sgm_iterator_set_state(iterator, &before);
     if (status == SGM_OK)
         *metrics = sgm__metrics_of(&sums);
     return status != SGM_OK ? status : back;
 }
 
-/* As pass, for callers that do not hold the trainer's lock: no other thread reads or changes the trainer
- * meanwhile. */
-static sgm_status pass_alone(sgm_trainer *trainer, sgm_iterator *iterator, gathering *to,
-                             sgm_metrics *metrics)
+/* Takes the trainer's lock around a pass, so that no other thread reads or changes the trainer meanwhile. */
+static sgm_status pass_with_lock(sgm_trainer *trainer, sgm_iterator *iterator, gathering *to,
+                                 sgm_metrics *metrics)
 {
     SGM_TRY(sgm__trainer_enter(trainer));
     sgm_status status = pass(trainer, iterator, to, metrics);
@@ -460,7 +461,7 @@ sgm_status sgm_trainer_evaluate(sgm_trainer *trainer, sgm_iterator *iterator, sg
     if (iterator == NULL || metrics == NULL)
         return sgm_fail(SGM_ERROR_ARGUMENT, "sgm_trainer_evaluate: expected %s, got NULL",
                         iterator == NULL ? "an iterator" : "a place for the metrics");
-    return pass_alone(trainer, iterator, NULL, metrics);
+    return pass_with_lock(trainer, iterator, NULL, metrics);
 }
 
 /* --- scores --- */
@@ -504,7 +505,7 @@ sgm_status sgm_trainer_evaluate_metrics(sgm_trainer *trainer, sgm_iterator *iter
         return sgm__fail_within("metrics '%s'", metrics);
     gathering all = {0};
     sgm_metrics measured = {.accuracy = NAN};
-    sgm_status status = pass_alone(trainer, iterator, &all, &measured);
+    sgm_status status = pass_with_lock(trainer, iterator, &all, &measured);
     if (status == SGM_OK && all.status != SGM_OK)
         status = sgm_fail(all.status, "%s", all.message);
     bool classes = !isnan(measured.accuracy);

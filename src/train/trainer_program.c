@@ -206,8 +206,8 @@ void sgm__trainer_record_random_step(sgm_graph *graph)
     sgm_assign(graph, step, sgm_add(graph, step, sgm_number(graph, 1)));
 }
 
-/* Records the network into the trainer's graph. *same becomes true where a dynamic network has recorded
- * what the program of before was made from: that program can run again. */
+/* Records the network into the trainer's graph. *same becomes true if a dynamic network has recorded the same
+ * instructions as in the iteration before: then the program of that iteration can run again. */
 static sgm_status record_network(sgm_trainer *trainer, sgm__step_purpose purpose,
                                  const sgm_recording_options *options, bool *same)
 {
@@ -229,13 +229,13 @@ static sgm_status record_cost(sgm_graph *graph, const char *prefix, const char *
     return SGM_OK;
 }
 
-/* Outputs for single costs, unless the total says the same. */
+/* Adds an output for each cost, unless the loss is the same number. */
 static sgm_status record_costs(sgm_trainer *trainer, bool part)
 {
     sgm__learner *learner = sgm__learner_of(trainer);
     const sgm_recording *recording = &learner->recording;
     if (recording->cost_count == 1 && recording->costs[0].importance == 1)
-        return SGM_OK; /* the total says it */
+        return SGM_OK; /* the loss is this cost */
     for (size_t i = 0; i < recording->cost_count; i++) {
         const sgm_named_value *cost = &recording->costs[i];
         SGM_TRY(record_cost(learner->graph, SGM__COST_PREFIX, cost->name, cost->value));
@@ -378,9 +378,9 @@ static sgm_program *make_program(sgm_trainer *trainer, sgm__step_purpose purpose
     return program;
 }
 
-/* Whether states exist already. The first recording draws them, which takes seconds for large networks: it
- * is shown as a task. */
-static bool is_quick(const sgm_trainer *trainer)
+/* Whether the session has states already. The first recording draws them, which takes seconds for large
+ * networks; therefore it is shown to monitors as a task. */
+static bool has_states(const sgm_trainer *trainer)
 {
     return sgm_session_state_at(trainer->learner.session, 0) != NULL;
 }
@@ -394,7 +394,7 @@ sgm_program *sgm__trainer_program(sgm_trainer *trainer, sgm__step_purpose purpos
     const sgm__known_program *known = sgm__trainer_find_program(trainer, purpose, batch);
     if (known != NULL && known->program != NULL)
         return known->program;
-    if (is_quick(trainer))
+    if (has_states(trainer))
         return make_program(trainer, purpose, batch);
     sgm_task task = sgm_task_begin(SGM_TASK_PREPARE, trainer->name, NULL);
     sgm_program *program = make_program(trainer, purpose, batch);
@@ -419,7 +419,7 @@ sgm_status sgm__trainer_record(sgm_trainer *trainer, sgm__step_purpose purpose, 
 {
     if (sgm__trainer_find_program(trainer, purpose, batch) != NULL)
         return SGM_OK;
-    if (is_quick(trainer))
+    if (has_states(trainer))
         return record_only(trainer, purpose, batch);
     sgm_task task = sgm_task_begin(SGM_TASK_PREPARE, trainer->name, NULL);
     sgm_status status = record_only(trainer, purpose, batch);

@@ -1,4 +1,5 @@
-/* One step of training: what goes into a program and what comes out of it, and what the step tells.
+/* One step of training: feeding the step's program, running it, and reading the loss; and what follows from
+ * the loss (its check, the plateau schedule).
  *
  * sgm__trainer_step is what src/loop calls for each minibatch. With an operator the strategy's `iterate`
  * does the step, by workers; else it is: find the program (trainer_program.c), feed it, run it, add up loss
@@ -79,8 +80,8 @@ sgm_status sgm__trainer_feed(sgm_trainer *trainer, sgm_program *program, const s
     return SGM_OK;
 }
 
-/* Learning rate, step number and bias corrections are inputs, not constants: so one program serves the
- * whole training. They are computed in double, whatever type they are fed in. */
+/* Learning rate, number of the update and bias corrections are inputs, not constants: so one program serves
+ * the whole training. They are computed in double, whatever type they are fed in. */
 sgm_status sgm__trainer_feed_update(sgm_trainer *trainer, sgm_program *program, double rate, int64_t step)
 {
     const int32_t *places = places_in(program);
@@ -161,7 +162,7 @@ sgm_status sgm__trainer_next_minibatch(sgm_trainer *trainer, const sgm_block **m
     SGM_TRY(sgm_iterator_next(trainer->data.training, minibatch));
     if (waits)
         trainer->progress.waited += sgm__now() - start;
-    trainer->progress.given = *minibatch != NULL ? (*minibatch)->count : 0;
+    trainer->progress.newest_examples = *minibatch != NULL ? (*minibatch)->count : 0;
     return SGM_OK;
 }
 

@@ -2,7 +2,7 @@
  *
  * A trainer without a strategy (NULL) computes everything itself. A strategy is a table of functions that the
  * trainer calls instead, or in addition, where work is done by replicas in this process and by other
- * processes (ranks). The trainer and the rooms above it know workers and ranks by this table alone;
+ * processes (ranks). The trainer and the folders above it know workers and ranks by this table alone;
  * parallel/operator_strategy.c fills it in.
  *
  * A replica is a trainer that computes for another trainer, its owner (sgm__sharing.owner). It has no

@@ -1,4 +1,4 @@
-/* What a trainer consists of, in groups, and what the rooms that train ask of each other. Internal.
+/* What a trainer consists of, in groups, and what the folders that train ask of each other. Internal.
  *
  * The struct itself is in trainer_struct.h. Monitors and ready-made hooks see a trainer by view.h alone. */
 #ifndef SGM_TRAINER_TRAINER_H
@@ -230,7 +230,7 @@ typedef struct sgm__trainer_progress {
     sgm__metric_sums last_epoch; /* sums of the epoch before, shown until this epoch has a minibatch */
     char *ended_by;              /* the hook that ends this run for good, and why; NULL: none */
     double newest_loss;
-    int64_t given;                 /* examples of the newest minibatch */
+    int64_t newest_examples;       /* of the newest minibatch */
     double waited;                 /* seconds that the run has waited for minibatches */
     double rates[SGM__KEPT_RATES]; /* learning rate of iteration i, at i % SGM__KEPT_RATES */
     double running_time;           /* seconds of training, up to running_since */

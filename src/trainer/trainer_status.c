@@ -2,7 +2,7 @@
  * whether other workers or processes are involved; and setting states so that all of them know.
  *
  * Everything that asks the strategy goes through one function here, which does nothing where there is no
- * strategy: so the rooms above need not know whether a trainer has workers. */
+ * strategy: so the folders above need not know whether a trainer has workers. */
 #include "registry/pattern.h"
 #include "trainer/trainer_struct.h"
 

@@ -83,7 +83,7 @@ sgm__trainer_view sgm__trainer_look(const sgm_trainer *trainer)
         .epoch = trainer->position.epoch,
         .iteration = trainer->position.iteration,
         .branch = trainer->journal.branch,
-        .examples = trainer->progress.given,
+        .examples = trainer->progress.newest_examples,
         .seconds = owner->progress.running_time + (runs ? sgm__now() - owner->progress.running_since : 0),
         .waited = owner->progress.waited,
         .worker = trainer->sharing.worker,

@@ -1,5 +1,5 @@
-/* What monitors and ready-made hooks see of a trainer: they include this header, and not trainer.h, whose
- * struct is for the rooms that train. Internal.
+/* What monitors and ready-made hooks see of a trainer. They include this header, and not trainer.h, which is
+ * for the folders that train. Internal.
  *
  * These functions are called with the trainer's lock (trainer_lock.h), or on the run's thread, where nothing
  * else is said. */
