@@ -1,23 +1,47 @@
 /* Hooks as text: the rows of the table of ready-made hooks. Internal.
  *
  * A row is all that a hook needs to be written in YAML, in sgm_hook_parse and in `sigma ctl RUN attach`, and
- * to be listed by `sigma info --hooks`. To add one, export it from the hook's file, and name it in the list
- * of hooks_ready/rows.c:
+ * to be listed by `sigma info --hooks`. To add one, write a file such as this in hooks_ready/, and name its
+ * row in the list of hooks_ready/rows.c:
  *
- *     static sgm_hook *parse_quantile(const sgm__call *call, sgm_time_step when)
+ *     #include "hooks/hook_text.h"
+ *
+ *     // The hook's own data, its self: here one number.
+ *     static sgm_status share_scaled(void *self, sgm_hook_call *call)
  *     {
- *         return sgm_quantile_hook(sgm__call_text(call, "data"), when,
- *                                  .parts = sgm__call_integer(call, "parts"));
+ *         double loss;
+ *         SGM_TRY(sgm_hook_number(call, "training.loss", &loss));
+ *         return sgm_hook_share(call, "scaled_loss", sgm_number_content(loss * *(double *)self));
  *     }
  *
- *     const sgm__hook_row sgm__quantile_row = {
- *         .name = "quantile",
- *         .doc = "below which outputs lie, part by part, as shared.quantile",
- *         .when = {SGM_EPOCH, 1, 0},
- *         .arguments = {{"data", SGM_KIND_TEXT, .required = true, .doc = "a data set of the trainer"},
- *                       {"parts", SGM__KIND_COUNT, .default_value = 10, .doc = "number of parts"}},
- *         .create = parse_quantile,
+ *     static bool is_equal(const void *a, const void *b)
+ *     {
+ *         return *(const double *)a == *(const double *)b;
+ *     }
+ *
+ *     static const sgm_hook_type type = {.api = SGM_HOOK_API, .name = "scaled_loss", .invoke = share_scaled,
+ *                                        .equal = is_equal, .free = sgm__free};
+ *
+ *     static sgm_hook *create(const sgm__call *call, sgm_time_step when)
+ *     {
+ *         static const char *const reads[] = {"training.loss", NULL};
+ *         double *factor = sgm__alloc(sizeof *factor);
+ *         if (factor == NULL)
+ *             return NULL;
+ *         *factor = sgm__call_number(call, "factor");
+ *         return sgm_hook_create(&type, factor, .when = when, .reads = reads);
+ *     }
+ *
+ *     const sgm__hook_row sgm__scaled_loss_row = {
+ *         .name = "scaled_loss",
+ *         .doc = "the loss times a factor, as shared.scaled_loss",
+ *         .when = {SGM_EPOCH, 1, 0}, // as sgm_every(1, SGM_EPOCH)
+ *         .arguments = {{"factor", SGM_KIND_NUMBER, .default_value = 100, .doc = "of the loss"}},
+ *         .create = create,
  *     };
+ *
+ * What a hook can do (requiring others, states for checkpoints, requests) is in include/sigma/hooks.h; what
+ * it may ask of its trainer beside the registry is in trainer/view.h and train/measure.h.
  *
  * A row says nothing of `local` in front of a hook's name and of the condition behind `if`; hook_text.c reads
  * these for all hooks. The hook's type has the row's name. The arguments are read by text/call_text.c, whose

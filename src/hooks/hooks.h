@@ -1,5 +1,6 @@
 /* The holder of one trainer's hooks: attaching, events, states, and what hooks ask for. Internal.
  *
+ * Comments call the files of this folder together the hook engine; sgm__hooks, the holder, is its object.
  * A trainer makes one holder, and so does each worker's replica; the training's thread tells it of events
  * (src/loop/trainer_run.c). Functions may be called by any thread unless they say otherwise. A hook itself
  * is made by sgm_hook_create (hook.c) or read from a text (hook_text.h). */
@@ -47,7 +48,6 @@ void *sgm__hooks_find(sgm__hooks *hooks, const sgm_hook_type *type);
 bool sgm__hooks_has(sgm__hooks *hooks, const sgm_hook *hook);
 /* The hook that is being called; NULL for a call that the program made itself. */
 const sgm_hook *sgm__hook_of_call(const sgm_hook_call *call);
-/* Addresses of a hook that was taken off, and of those it required that went with it. */
 #define SGM__MAXIMUM_DETACHED 64
 /* Addresses of a hook that was taken off, and of the required hooks that went with it; only for comparing. */
 typedef struct sgm__detached {
@@ -81,11 +81,11 @@ int64_t sgm__hooks_skipped(sgm__hooks *hooks);
  * run (a background hook's failure: at the next event of any scale). A required hook of the same scale
  * runs whenever one that requires it is due. One thread at a time; hooks may attach and detach hooks. */
 sgm_status sgm__hooks_event(sgm__hooks *hooks, sgm_time_scale scale, int64_t epoch, int64_t iteration);
-/* Resolves once all that hooks read, so that values which a step keeps only for readers are kept from its
- * first time on. */
+/* Before the first step: resolves each identifier that a hook reads. This counts as a reading, so values that
+ * steps keep only for readers (gradients, updates) are kept from the first step on. */
 void sgm__hooks_ask(sgm__hooks *hooks, sgm_registry *registry);
-/* Returns when no background hook runs; not for a thread of a background hook. */
-void sgm__hooks_wait(sgm__hooks *hooks); /* until no background hook runs; not from one */
+/* Returns when no background hook runs. A background hook must not call it: it would wait for itself. */
+void sgm__hooks_wait(sgm__hooks *hooks);
 /* Takes the oldest command that a hook has asked for; NULL: none. Free with sgm__command_free. */
 sgm__command *sgm__hooks_take_command(sgm__hooks *hooks);
 /* Writes counts and states of all hooks as numbers, for checkpoints. `numbers` NULL: only *count; else

@@ -55,11 +55,9 @@ typedef struct sgm__hook_identity {
 } sgm__hook_identity;
 sgm__hook_identity sgm__hook_identify(const sgm_hook *hook);
 
-/* A hook that is attached to one holder, and what the holder counts of it. All of it is guarded by the
- * holder's lock. */
 typedef struct sgm__hook_entry sgm__hook_entry;
-/* A hook that is attached to one holder, with its count, its references and its place. Guarded by the
- * holder's lock. */
+/* A hook that is attached to one holder, and what the holder keeps of it: how often it was due and ran, who
+ * refers to it, and where it runs. Guarded by the holder's lock. */
 struct sgm__hook_entry {
     sgm_hook *hook;
     sgm__hook_entry **required; /* equal hooks share one entry */
@@ -73,7 +71,7 @@ struct sgm__hook_entry {
     bool copied;    /* copied from another trainer's hook, and no state was set since */
     atomic_llong runs, nanoseconds;
     int references; /* one for the list, one for an event that runs it, one for a batch, one for sgm__gone */
-    bool chosen;    /* attached by the program, not only because another requires it */
+    bool chosen;    /* somebody attached it; false: it is here only because another hook requires it */
     bool early;     /* attached before the first event */
     bool background;
     bool attached;

@@ -274,7 +274,7 @@ static sgm_status run_foreground(sgm__hooks *hooks, const sgm_hook_call *call, s
         sgm__hook_entry_drop(entry, garbage);
         if (version != hooks->version) {
             version = hooks->version;
-            i = SIZE_MAX; /* begin again; hooks that have run are not due any more */
+            i = SIZE_MAX; /* the loop makes it 0 */
         }
     }
     return status;
