@@ -2,14 +2,18 @@
  *
  * A metric is a file of this folder, and a row of SGM__METRICS. Lists, messages, hooks and their texts, the
  * rows of results in registries, and which way a result is better (for searches, early stopping and best
- * checkpoints) all follow from these two. To add one, name.c ends in
+ * checkpoints) all follow from these two. A metric `example` is the row X(example, NOTHING, "what it
+ * measures, as DATA.example") and a file example.c that ends in
  *
- *     const sgm__metric_record sgm__metric_name = {
+ *     const sgm__metric_record sgm__metric_example = {
  *         .compute = compute,
- *         .results = {SGM__NUMBER("name", "what it tells", SGM_MINIMUM, SGM__HEADLINE)},
+ *         .results = {SGM__NUMBER("example", "what it tells", SGM_MINIMUM, SGM__HEADLINE)},
  *     };
  *
- * where compute() leaves each of the results with sgm__leave_number or sgm__leave_tensor.
+ * SGM_MINIMUM: smaller is better; SGM__HEADLINE: the terminal shows it (sgm__weight). compute() reads outputs
+ * and targets with the functions below (numbers: regression.c; classes: sgm__class_of and sgm__target_of;
+ * counts of them: sgm__confusion), and leaves each of the results with sgm__leave_number or
+ * sgm__leave_tensor; NaN where the metric is not defined.
  */
 #ifndef SGM_METRICS_METRICS_H
 #define SGM_METRICS_METRICS_H
@@ -52,7 +56,8 @@ int64_t sgm__target_of(const sgm__predictions *predictions, int64_t row);
 double sgm__share(int64_t part, int64_t all); /* NaN: of none */
 
 /* --- results --- */
-/* How much a number matters: only to those who read it; to metrics.jsonl, too; and to the terminal. */
+/* Where a number is shown. QUIET: in the registry only. RECORDED: in metrics.jsonl, too. HEADLINE: in both,
+ * and in the terminal's line of the epoch. */
 typedef enum sgm__weight { SGM__QUIET, SGM__RECORDED, SGM__HEADLINE } sgm__weight;
 /* Where a compute() leaves its results: a trainer's registry (hooks_ready/metric.c) or any registry
  * (metrics_text.c). leave() borrows the content. */
@@ -68,8 +73,8 @@ sgm_status sgm__leave_numbers(const sgm__results *results, const char *name, con
                               int64_t count); /* as a tensor of float64 */
 
 /* --- the table --- */
-/* Options of its own that a metric takes. In texts without hooks, tops and bounds are the numbers in
- * parentheses. */
+/* The options that a metric takes besides data, output and targets. In texts without hooks, "top_k(1, 3)",
+ * tops and bounds are the numbers in parentheses. */
 typedef enum sgm__metric_takes {
     SGM__TAKES_NOTHING,
     SGM__TAKES_THRESHOLD,
@@ -92,7 +97,7 @@ typedef enum sgm__metric_takes {
 #define SGM__METRIC_RESULTS 16 /* of one metric, at most */
 typedef struct sgm__result {
     sgm_option row;      /* as registries show it */
-    sgm_extremum better; /* of a number */
+    sgm_extremum better; /* of a number: whether the largest or the smallest value is the best */
     sgm__weight weight;
 } sgm__result;
 #define SGM__NUMBER(text, words, way, matters)                                                               \

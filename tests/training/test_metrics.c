@@ -327,9 +327,12 @@ TEST(each_metric_is_a_hook_with_help)
 {
     size_t count;
     const char *const *names = sgm_metric_names(&count);
-    CHECK_INT((int64_t)count, 8);
+    char unknown[512] = "unknown metric 'magic'; there are ";
+    CHECK(count >= 8);
     for (size_t i = 0; i < count; i++) {
         char text[64];
+        size_t length = strlen(unknown);
+        snprintf(unknown + length, sizeof unknown - length, "%s%s", i > 0 ? ", " : "", names[i]);
         snprintf(text, sizeof text, "%s(training)", names[i]);
         sgm_hook *hook = sgm_hook_parse(text);
         CHECK_OK(hook);
@@ -340,9 +343,7 @@ TEST(each_metric_is_a_hook_with_help)
         CHECK(strstr(help, sgm__metrics[i].doc) != NULL);
         sgm_string_free(help);
     }
-    CHECK_ERROR(sgm_metric_with("magic", "training", NULL),
-                "unknown metric 'magic'; there are cost, top_k, binary_accuracy, confusion, f1, roc_auc, "
-                "regression, perplexity");
+    CHECK_ERROR(sgm_metric_with("magic", "training", NULL), unknown);
 }
 
 TEST(the_table_says_which_way_is_better)
