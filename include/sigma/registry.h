@@ -164,8 +164,8 @@ SGM_API char *sgm_registry_path(sgm_registry *registry);
  * `*` stands for any run of characters, anywhere; `*<a,b>` or `name*<a,b>` matches only registries that have
  * all these tags (tags do not concern other entries). `<a>` is short for `*<a>`. */
 typedef struct sgm_match {
-    char *identifier; /* from the registry that was resolved in */
-    sgm_content content;
+    char *identifier;    /* from the registry that was resolved in */
+    sgm_content content; /* a registry where the identifier ends above the values: look at its kind */
 } sgm_match;
 typedef struct sgm_matches {
     sgm_match *items;

@@ -335,7 +335,7 @@ static sgm_status load(sgm_dataset *dataset, int64_t index, sgm_block **block)
 /* --- one thread at a time --- */
 
 /* Becomes the busy thread, after waiting for the present one. Holds the mutex before and after. */
-static void begin_work(sgm_dataset *dataset) /* holds the mutex before and after */
+static void begin_work(sgm_dataset *dataset)
 {
     while (dataset->busy)
         pthread_cond_wait(&dataset->idle, &dataset->mutex);

@@ -244,8 +244,8 @@ static sgm_status next_full_batch(sgm_iterator *iterator, const sgm_block **batc
 
 /* --- for everyone --- */
 
-/* True if the current block has enough examples left. At its end false is right even if the next block was
- * prefetched: taking it may have to wait. */
+/* True if the current block has enough examples left for a minibatch. Otherwise the next block is needed:
+ * even if that one is being prefetched, taking it may have to wait, so the answer is false. */
 bool sgm__iterator_is_ready(const sgm_iterator *iterator)
 {
     if (iterator->ahead)
@@ -276,7 +276,7 @@ sgm_status sgm_iterator_next(sgm_iterator *iterator, const sgm_block **batch)
     sgm_status status = next_batch(iterator, batch);
     if (status != SGM_OK) {
         *batch = NULL;
-        iterator->placed = false; /* the next call tries the same batch again */
+        iterator->placed = false;
         return status;
     }
     if (*batch) {

@@ -19,12 +19,13 @@ typedef enum sgm__iterator_kind { SGM__MINIBATCHES, SGM__BY_BLOCK, SGM__FULL_BAT
 struct sgm_iterator {
     sgm__iterator_kind kind;
     sgm_dataset *dataset; /* retained */
-    int64_t size;         /* examples of a minibatch; this and the next two hold for the current epoch */
-    uint64_t seed;
-    /* `shuffle` and `drop_last` hold for the current epoch; `wanted` has what was set last, with defaults
-     * filled in, and holds from the next epoch on. So an epoch has each example exactly once even if the size
-     * changes in the middle of it. */
-    bool shuffle, drop_last, prefetches;
+    uint64_t seed;        /* of the orders of all epochs */
+    /* `size` (examples of a minibatch), `shuffle` and `drop_last` hold for the current epoch. `wanted` has
+     * what was set last, with defaults filled in, and holds from the next epoch on. So an epoch has each
+     * example exactly once even if the size changes in the middle of it. */
+    int64_t size;
+    bool shuffle, drop_last;
+    bool prefetches; /* the next block may be read ahead on a thread */
     sgm_iterator_options wanted;
     char *augment; /* owns the text that wanted.augment points to */
     sgm_iterator_state state;
@@ -34,8 +35,8 @@ struct sgm_iterator {
     bool counted;
     int64_t block_count, example_count;
 
-    /* Where the iterator stands in the epoch, as block and example. Not `placed` after a failure and after a
-     * change of state: then the place is searched from `state` again. */
+    /* Where the iterator stands in the epoch: `place` and `used` below. `placed` is false after a failure and
+     * after a change of `state`; then both are computed from `state` again (find_place). */
     bool placed;
     /* The order of blocks when shuffled, that of epoch `order_epoch`. NULL: no epoch was shuffled yet. */
     int64_t *order;

@@ -54,8 +54,8 @@ static void permute_rows(const sgm_iterator *iterator, int64_t block, int64_t *r
     sgm__permutation(&random, rows, count);
 }
 
-/* Fetches the block at the current place, asks for the next one, and draws the order of its examples. `range`
- * stays empty at the end of the epoch. */
+/* Fetches the block at the current place, has the block after it prefetched, and draws the order of the
+ * fetched block's examples. `range` stays empty at the end of the epoch. */
 static sgm_status open_block(sgm_iterator *iterator)
 {
     int64_t index = block_at(iterator, iterator->place);

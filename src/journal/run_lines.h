@@ -19,7 +19,7 @@ sgm_status sgm__run_folder_append(const char *folder, const char *file, const ch
 /* Appends a change to changes.jsonl. */
 sgm_status sgm__run_folder_change(const char *folder, const sgm__noted_change *change);
 
-/* --- branches.jsonl: each reset or restore ends a branch of the run and begins another --- */
+/* --- branches.jsonl --- */
 /* A reset or a restore ends a branch of the run and begins another; branches.jsonl has a line for each. */
 typedef struct sgm__branch {
     const char *who;    /* the asker of the reset or restore */

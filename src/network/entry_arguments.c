@@ -135,7 +135,7 @@ sgm_status sgm_network_set_argument(sgm_network *network, size_t index, const ch
     value->given = true;
     /* With another argument the layer records something else, so the newest recording is nothing to compare
      * with. */
-    network->newest.graph = NULL; /* the layer records something else now */
+    network->newest.graph = NULL;
     if (content->kind == SGM_KIND_NUMBER)
         value->number = content->as.number;
     else

@@ -13,7 +13,7 @@
 #include <stdio.h>
 
 /* 2^24: float32, in which data is fed, represents all whole numbers up to it, and not all beyond. */
-#define MAXIMUM 16777216 /* of float32, in which data is fed, all whole numbers up to it */
+#define MAXIMUM 16777216
 
 /* The field of the data that `x` is the input of; NULL if a layer has computed `x`, which then is not
  * checked when fed. */

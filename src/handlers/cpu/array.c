@@ -100,7 +100,7 @@ void sgm__cpu_copy_row(unsigned char *to, int64_t to_stride, const unsigned char
 int64_t sgm__cpu_offset(int64_t number, int32_t rank, const int64_t *dims, const int64_t *strides)
 {
     int64_t offset = 0;
-    for (int32_t i = rank; i-- > 1;) { /* the outermost dimension needs no division */
+    for (int32_t i = rank; i-- > 1;) {
         offset += number % dims[i] * strides[i];
         number /= dims[i];
     }

@@ -8,7 +8,7 @@
 #include "network/network_internal.h"
 
 /* Nearly the largest float32: stands for entries that must not be chosen, as no distance is beyond it. */
-#define FARTHEST 3e38 /* nearly float32's largest number: a distance that none is beyond */
+#define FARTHEST 3e38
 
 /* |a - b + 1e-6| along the last axis; the summand keeps the root from 0, where it has no gradient. */
 static sgm_value distance(sgm_graph *graph, sgm_value a, sgm_value b)

@@ -23,7 +23,7 @@ static sgm_value forward(sgm_layer_call *call, sgm_graph *graph, const sgm_value
     sgm_value weights =
         sgm_layer_parameter(call, graph, "weights", &weights_shape, features, size, true, "glorot");
     /* Recorded before the product, so that no cast lies between product and sum, which then fuse. */
-    sgm_value biases = {-1}; /* before the product, so that nothing lies between that and the sum */
+    sgm_value biases = {-1};
     if (!sgm_layer_flag(call, "no_bias"))
         biases = sgm_layer_parameter(call, graph, "biases", &biases_shape, 0, 0, true, "constant(0)");
     sgm_value y = sgm_matmul(graph, x, weights);

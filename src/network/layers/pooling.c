@@ -8,7 +8,7 @@
 #include "network/layers/windows.h"
 
 /* Below all that could be the largest element: nearly the minimum of float32 and bfloat16. */
-#define LOWEST (-3e38) /* below all that could be the largest: nearly the minimum of float32 and bfloat16 */
+#define LOWEST (-3e38)
 
 /* The options' size, stride, padding and dilation; the stride is the window's size unless it is given.
  * False: the graph has failed. */

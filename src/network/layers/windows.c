@@ -53,7 +53,7 @@ static void pad_same(sgm_window_options *window, const int64_t *sizes, int32_t d
 {
     for (int32_t i = 0; i < dimensions; i++) {
         /* A stride below 1 is refused later, by the operation. */
-        int64_t stride = window->stride[i] > 1 ? window->stride[i] : 1; /* less is refused later */
+        int64_t stride = window->stride[i] > 1 ? window->stride[i] : 1;
         int64_t windows = (sizes[i] + stride - 1) / stride;
         int64_t needed = (windows - 1) * stride + (window->size[i] - 1) * window->dilation[i] + 1 - sizes[i];
         window->before[i] = needed > 0 ? needed / 2 : 0;

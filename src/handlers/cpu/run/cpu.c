@@ -54,13 +54,14 @@ typedef struct executable {
     const sgm__plan *plan;
     compiled_step *steps;
     int32_t step_count;
-    /* Operands and results of all steps that are one operation; `data` is set by `place`. */
+    /* Operands and results of all steps that are one operation; `data` is set by `set_addresses`. */
     sgm_array *arrays;
     /* The addresses that the newest run had: arena, constants, inputs, states. */
     void **memory;
-    /* Of the steps; NULL: the program runs with one thread, one step after the other. */
+    /* For each step, which earlier step it waits for. NULL: the program runs with one thread, one step after
+     * the other. */
     sgm__flow *flow;
-    /* Of all steps; here `alone` is the time without any sharing, `shared` that of each step as it is run. */
+    /* Estimates for the whole program: `alone` with one thread, `shared` as the steps are run. */
     sgm__cost cost;
     unsigned char *scratch;
     void *code; /* machine code of all elementwise steps; NULL: none */
@@ -236,7 +237,8 @@ static void add_arrays(executable *e, compiled_step *step, int32_t *used)
     e->arrays[(*used)++] = array_of(node);
 }
 
-/* Points into e->arrays, so addresses that `place` sets are seen by the call, but for the result's. */
+/* The call's `inputs` point into e->arrays; set_addresses fills in their addresses there, and that of
+ * `output`, which is a copy, in the call. */
 static sgm__cpu_call call_of(sgm__cpu *cpu, const executable *e, const compiled_step *step)
 {
     const sgm__node *node = &e->plan->nodes[step->node];
@@ -344,13 +346,13 @@ static sgm_status fuse_sums(sgm__cpu *cpu, executable *e, size_t *maximum)
     return SGM_OK;
 }
 
-/* The later one of the steps that run together does them all; the others are skipped. */
+/* Of the steps that run together the last one does the work of all (it leads); the others are skipped. */
 static bool leads(const compiled_step *step)
 {
     return step->fused != NULL || step->summed != NULL;
 }
 
-/* The step is shared, so all threads write its results. */
+/* Marks the results of a shared step: all threads write them. */
 static void note_spread(const executable *e, int32_t step, bool *spread)
 {
     for (int32_t i = 0; i < e->plan->steps[step].count; i++)
@@ -483,7 +485,7 @@ static bool same_memory(const executable *e, const sgm__memory *memory)
 }
 
 /* Sets the addresses of a step that is one operation. */
-static void place_operands(const executable *e, compiled_step *step, const sgm__memory *memory)
+static void set_operand_addresses(const executable *e, compiled_step *step, const sgm__memory *memory)
 {
     const sgm__plan *plan = e->plan;
     const sgm__node *node = step->call.node;
@@ -496,7 +498,7 @@ static void place_operands(const executable *e, compiled_step *step, const sgm__
 /* Tells all steps where their values lie, if that changed since the run before. It seldom does: when another
  * program of the session needed a larger arena, or an input is shared memory of another session. Interpreted
  * elementwise steps of several tiles find addresses as they run. */
-static void place(executable *e, const sgm__memory *memory)
+static void set_addresses(executable *e, const sgm__memory *memory)
 {
     size_t inputs = (size_t)e->plan->input_count, states = (size_t)e->plan->state_count;
     if (same_memory(e, memory))
@@ -509,7 +511,7 @@ static void place(executable *e, const sgm__memory *memory)
         if (e->steps[i].bound != NULL)
             sgm__bound_place(e->steps[i].bound, memory);
         else if (e->steps[i].elementwise == NULL)
-            place_operands(e, &e->steps[i], memory);
+            set_operand_addresses(e, &e->steps[i], memory);
     }
 }
 
@@ -587,7 +589,8 @@ static sgm_status run_steps(sgm__cpu *cpu, const executable *e, const sgm__memor
         else
             status = run_operation(e, step);
         if (step->partner >= 0 && !leads(step))
-            /* A step that the flow counts as left out: nothing else waits for its loops. */
+            /* Its partner is not in this range. No later step waits for this one, since the flow counts on
+             * the partner to do its work: so the wait is here. */
             sgm__pool_finish(cpu->pool);
         if (times != NULL)
             note_time(cpu, step, i, together, times, &since);
@@ -604,7 +607,7 @@ static sgm_status run_part(void *self, void *compiled, const sgm__memory *memory
     sgm__cpu *cpu = self;
     pthread_mutex_lock(&cpu->busy);
     uint64_t before = sgm__flush_begin(cpu->keeps_subnormals);
-    place(compiled, memory);
+    set_addresses(compiled, memory);
     sgm__pool_alone(cpu->pool, ((const executable *)compiled)->flow == NULL);
     sgm_status status = run_steps(cpu, compiled, memory, first, count, times);
     sgm__pool_alone(cpu->pool, false);
