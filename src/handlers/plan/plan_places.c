@@ -3,7 +3,7 @@
  * The steps are walked through in the order of execution. A result takes the smallest free block of the arena
  * that is large enough (best fit), and its block is free again after the step with its last reader. An
  * elementwise result may take over the block of an operand that dies in its step. Values that only members of
- * tdonor own step read get no memory at all. Operands of concatenations share the block of the concatenation
+ * their own step read get no memory at all. Operands of concatenations share the block of the concatenation
  * (plan_buffers.c). Everything is decided once, when planning: in a run nothing is allocated.
  */
 #include "handlers/plan/plan_build.h"
@@ -80,7 +80,7 @@ static sgm_status give_back(arena *memory, int64_t offset, int64_t size)
 
 /* --- who reads what, and when --- */
 
-/* Marks roots that need memory: another step reads them, or a member of tdonor own step reads them through a
+/* Marks roots that need memory: another step reads them, or a member of their own step reads them through a
  * view, that is not element by element, or they are outputs. Outputs also stay alive to the end. */
 static void find_outside_uses(sgm__plan_build *build, bool *outside)
 {
@@ -227,7 +227,7 @@ static sgm_status place_step(sgm__plan_build *build, int32_t index, const deaths
             node->place.store = SGM__STORE_NONE;
             continue;
         }
-        /* Handlers draw the random numbers of a tile before its other members read tdonor operands, so drawn
+        /* Handlers draw the random numbers of a tile before its other members read their operands, so drawn
          * numbers must not overwrite an operand. */
         bool takes_over = step->kind == SGM__STEP_ELEMENTWISE && !sgm__plan_is_drawn(build, current);
         int32_t donor = takes_over ? find_donor(build, step, current, taken) : -1;
@@ -238,7 +238,7 @@ static sgm_status place_step(sgm__plan_build *build, int32_t index, const deaths
     return free_dead(build, dying->first[index], dying, memory, taken);
 }
 
-/* Gives views the memory of tdonor roots, with tdonor offsets. */
+/* Gives views the memory of their roots, with their offsets. */
 static void place_views(sgm__plan_build *build)
 {
     for (int32_t i = 0; i < build->plan->node_count; i++) {
