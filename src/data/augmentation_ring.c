@@ -71,8 +71,8 @@ static void *work(void *user)
     return NULL;
 }
 
-/* Fewer threads than wanted are no failure; there are as many slots all the same, whose work the taking
- * thread does. */
+/* It is no failure if fewer threads can be started than wanted: the number of slots stays the same, and the
+ * thread that takes a slot does the work. */
 sgm__ahead *sgm__ahead_create(sgm__augmentation *chain, int64_t threads)
 {
     sgm__ahead *made = chain != NULL ? sgm__calloc(1, sizeof *made) : NULL;

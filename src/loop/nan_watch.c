@@ -5,9 +5,9 @@
  * states are all finite. When a loss or a state is not finite, the trainer is set back to the newest snapshot
  * and repeats the steps behind it, with the learning rates that they had (sgm__trainer_progress.rates),
  * testing states after each one; then it repeats the bad step in a session of the handler debug:, which tests
- * the result of each instruction and names the first bad one. Minibatch and states of before that step are
- * saved in the run folder, and the run fails with a message that says all of this, or pauses in front of the
- * step.
+ * the result of each instruction and names the first bad one. The minibatch, and the states before that step,
+ * are saved in the run folder, and the run fails with a message that says all of this, or pauses in front of
+ * the step.
  *
  * src/loop/trainer_run.c calls sgm__nan_watch_begin and sgm__nan_watch_look; the hook itself is due between
  * iterations. All functions run on the run's thread with the trainer's lock. As long as all values are

@@ -8,9 +8,9 @@
 
 /* Runs a trainer that sgm__trainer_reserve has reserved; afterwards it is idle. */
 sgm_status sgm__trainer_run_reserved(sgm_trainer *trainer, const sgm_run_options *options);
-/* An observer may call this while it is being called: it is not called for iterations before this one. Other
- * events are told all the same, and end the waiting. An iteration that no observer wants costs one
- * comparison. */
+/* For an observer, during its own call: it is not called again for iterations before this one. All other
+ * events are still told to it; the first of them ends this, unless the observer calls this again. An
+ * iteration that no observer wants costs one comparison. */
 void sgm__observer_next(int64_t iteration);
 
 /* What belongs to one run, from sgm_trainer_run_with to its return; it lies on the stack of the run's thread.

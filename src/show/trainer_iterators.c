@@ -35,8 +35,8 @@ static sgm_status get_setting(const sgm__bound *bound, sgm_content *content)
     return sgm_iterator_get(iterator_of(bound), last_part(bound), content);
 }
 
-/* A new minibatch size takes effect in the next epoch, or at once before the first minibatch of an epoch:
- * then this epoch has another number of minibatches, and the progress of the run is told. */
+/* A new minibatch size takes effect in the next epoch, or at once before the first minibatch of an epoch. In
+ * the second case this epoch has another number of minibatches, so the number in the progress is updated. */
 static sgm_status set_setting(const sgm__bound *bound, const sgm_content *content)
 {
     sgm_trainer *trainer = bound->trainer;

@@ -130,8 +130,8 @@ static bool has(const sgm__detached *detached, const sgm_hook *hook)
     return false;
 }
 
-/* One value at a time: it leaves the list with the lock, and the registry without it, as observers are told
- * then and the lock must not be held. */
+/* Values are dropped one by one. Each is taken out of the list with the lock, but removed from the registry
+ * without it, since that calls the registry's observers, which may take the lock. */
 void sgm__trainer_drop_left(sgm_trainer *trainer, const sgm__detached *hooks)
 {
     sgm__trainer_results *results = &trainer->results;

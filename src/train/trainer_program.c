@@ -8,7 +8,7 @@
  * drawn by their initialiser, moments begin with zeros, averages with the parameter's value.
  *
  * Programs are kept in program_cache.c until something changes what would be recorded; a dynamic network
- * records in each iteration, and goes on with the program of before if it has recorded the same. */
+ * records in each iteration, and runs the previous program again if it has recorded the same. */
 #include "trainer/trainer_struct.h"
 
 #include "data/dataset.h"

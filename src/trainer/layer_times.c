@@ -129,8 +129,8 @@ static double work_of(const sgm__plan *plan, int32_t index)
 
 /* --- dividing --- */
 
-/* The step of the plan that was really run: a step that another one has done along with its own work has
- * that one's time. */
+/* The step of the plan in whose time this step's time is: the step itself, or the one that did its work
+ * together with its own. */
 static int32_t pass_of(const sgm__layer_times *times, int32_t index)
 {
     return times->measured[index].with >= 0 ? times->measured[index].with : index;

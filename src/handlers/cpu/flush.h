@@ -21,8 +21,8 @@
 #define SGM__FLUSH_TO_ZERO (1u << 24)
 #endif
 
-/* Sets the mode for this thread, whatever the program around the library has set; returns the control
- * register of before, for sgm__flush_end. `keeps`: subnormal results are kept. */
+/* Sets the mode for this thread, whatever the program around the library has set. Returns the control
+ * register's previous value, for sgm__flush_end. `keeps`: subnormal results are kept. */
 static inline uint64_t sgm__flush_begin(bool keeps)
 {
 #if defined(__x86_64__)

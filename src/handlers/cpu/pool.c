@@ -72,7 +72,7 @@ struct sgm__pool {
     int64_t at;    /* the first loop that the posting thread has not worked on */
     _Alignas(64) _Atomic int64_t posted;
     /* The lower half of `posted`, as futexes have 32 bits; sleeping workers wait for it to change. */
-    _Atomic uint32_t epoch;
+    _Atomic uint32_t posted_word;
     _Atomic uint32_t sleepers;
     _Atomic bool stop;
     /* All loops with smaller numbers are done. */
@@ -107,23 +107,23 @@ static bool is_crowded(const sgm__pool *pool)
     return atomic_load_explicit(&awake, memory_order_relaxed) + 1 > pool->processors;
 }
 
-/* Sleeps until loop `at` is posted or the pool ends. `sleepers` is raised before `epoch` is read, and post()
- * writes `epoch` before it reads `sleepers` (all in one order of sequential consistency): so either this
- * thread sees the new epoch or the poster wakes it. */
+/* Sleeps until loop `at` is posted or the pool ends. `sleepers` is raised before `posted_word` is read, and
+ * post() writes `posted_word` before it reads `sleepers` (all in one order of sequential consistency): so
+ * either this thread sees the new value or the poster wakes it. */
 static void sleep_until_posted(sgm__pool *pool, int64_t at)
 {
     uint32_t seen = (uint32_t)at;
     atomic_fetch_add(&pool->sleepers, 1);
     atomic_fetch_sub(&awake, 1);
-    while (atomic_load(&pool->epoch) == seen && !atomic_load(&pool->stop))
-        syscall(SYS_futex, &pool->epoch, FUTEX_WAIT_PRIVATE, seen, NULL, NULL, 0);
+    while (atomic_load(&pool->posted_word) == seen && !atomic_load(&pool->stop))
+        syscall(SYS_futex, &pool->posted_word, FUTEX_WAIT_PRIVATE, seen, NULL, NULL, 0);
     atomic_fetch_add(&awake, 1);
     atomic_fetch_sub(&pool->sleepers, 1);
 }
 
 static void wake(sgm__pool *pool, int maximum)
 {
-    syscall(SYS_futex, &pool->epoch, FUTEX_WAKE_PRIVATE, maximum, NULL, NULL, 0);
+    syscall(SYS_futex, &pool->posted_word, FUTEX_WAKE_PRIVATE, maximum, NULL, NULL, 0);
 }
 
 /* --- working --- */
@@ -272,7 +272,7 @@ void sgm__pool_free(sgm__pool *pool)
     if (pool == NULL)
         return;
     atomic_store(&pool->stop, true);
-    atomic_fetch_add(&pool->epoch, 1);
+    atomic_fetch_add(&pool->posted_word, 1);
     wake(pool, INT_MAX);
     for (int32_t i = 1; i <= pool->started; i++)
         pthread_join(pool->workers[i].thread, NULL);
@@ -353,7 +353,7 @@ static void post(sgm__pool *pool, int64_t tasks, sgm__pool_task task, void *cont
     divide(pool, loop, tasks);
     pool->needs = next + 1;
     atomic_store(&pool->posted, next + 1);
-    atomic_store(&pool->epoch, (uint32_t)(next + 1));
+    atomic_store(&pool->posted_word, (uint32_t)(next + 1));
     if (atomic_load(&pool->sleepers) > 0)
         /* More threads would only wait for a processor. */
         wake(pool, pool->processors > 1 ? pool->processors - 1 : 1);

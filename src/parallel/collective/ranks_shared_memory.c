@@ -100,7 +100,7 @@ static void move(const sgm_trainer *trainer, const sgm__rank_place *place, unsig
     follow(trainer, place->name, before);
 }
 
-/* Moves states that still lie in the block of before back into memory of the session: parameters that are not
+/* Moves states that still lie in the previous block back into memory of the session: parameters that are not
  * trained any more. The block's memory is released by the next one that takes its number. */
 static sgm_status bring_home(const sgm_trainer *trainer, const unsigned char *block, size_t bytes)
 {

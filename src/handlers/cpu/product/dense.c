@@ -125,7 +125,7 @@ static sgm_status fail_without(void *library, const char *name, const char *func
                     name, functions);
 }
 
-/* A build with threads is told to use one. */
+/* A library that was built with threads is set to use one: the pool shares products among its own threads. */
 static sgm_status load_openblas(sgm__dense *dense)
 {
     void *library = NULL;

@@ -68,7 +68,8 @@ static sgm_status plan(const sgm__cpu_call *call, void *to)
     return SGM_OK;
 }
 
-/* Each thread that does whole products by itself gets this much. */
+/* Bytes of scratch memory for one product. Where threads compute whole products, each of them needs as much.
+ */
 static size_t scratch_of_one(const sgm__batches *b)
 {
     const sgm__cpu *cpu = b->call->cpu;

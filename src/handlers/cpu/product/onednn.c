@@ -150,7 +150,7 @@ static bool find_all(sgm__onednn *o)
            sgm__find_function(l, "dnnl_matmul_primitive_desc_create", &o->matmul_create);
 }
 
-/* The calling thread's number of OpenMP threads becomes 1. Returns the number of before for restore_threads;
+/* The calling thread's number of OpenMP threads becomes 1. Returns the previous number, for restore_threads;
  * 0: the library has no OpenMP. */
 static int one_thread(const sgm__onednn *o)
 {

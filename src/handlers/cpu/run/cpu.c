@@ -112,7 +112,8 @@ static sgm_status open_cpu(const sgm_handler_options *options, void **self)
     return SGM_OK;
 }
 
-/* Whether there is what the options name; a library may not be installed all the same. */
+/* Fails if the options name an instruction set or a library that does not exist. A library that exists may
+ * still not be installed on this computer. */
 sgm_status sgm__cpu_check(const sgm_handler_options *options)
 {
     if (options->instructions != NULL && sgm__vector_named(options->instructions) == NULL)

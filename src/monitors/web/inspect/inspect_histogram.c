@@ -140,8 +140,8 @@ static sgm_status spread_of(sgm_tensor *values, int32_t bins, spread *s)
 }
 
 /* read_for tells the registry, for the time of this call, that gradients and updates are to be kept for a
- * while. Reading a tensor of the registry gives a copy of it. The time is measured with the lock held: so
- * long a step could have had to wait. */
+ * while. Reading a tensor of the registry gives a copy of it. The time is measured while the lock is held,
+ * since that is how long a training step may have had to wait. */
 sgm_status sgm__inspect_tensor(sgm__web_trainer *watched, const char *identifier, sgm__inspect_copy *copy)
 {
     sgm_content content = {0};
