@@ -55,9 +55,9 @@ TEST(all_places_are_used_and_no_more)
     static sgm_optimiser_type types[ROOM + 1];
     static char names[ROOM + 1][16];
     size_t built_in = 0, before = count_types();
-    while (strcmp(sgm_optimiser_type_at(built_in)->name, "lbfgs") != 0)
-        built_in++;
-    size_t free_places = ROOM - (before - built_in - 1);
+    while (built_in < before && strcmp(sgm_optimiser_type_at(built_in)->name, "stand") != 0)
+        built_in++; /* "stand" of the test before, if that ran, is the first registered type */
+    size_t free_places = ROOM - (before - built_in);
     for (size_t i = 0; i <= free_places; i++) {
         snprintf(names[i], sizeof names[i], "stand_%zu", i);
         types[i] = (sgm_optimiser_type){.api = SGM_OPTIMISER_API, .name = names[i], .update = stand};
