@@ -293,7 +293,9 @@ static int print_answer(const sgm__text *line, bool as_json)
             print_member(json_object_iter_key(at), json_object_iter_value(at));
     } else {
         const char *error = text_of(answer, "error");
-        complain("sigma ctl: %s\n", *error != '\0' ? error : "the answer is not what a run answers");
+        bool unknown = strstr(error, "nothing matches") != NULL && strstr(error, "did you mean") == NULL;
+        complain("sigma ctl: %s%s\n", *error != '\0' ? error : "the answer is not what a run answers",
+                 unknown ? "; 'sigma ctl FOLDER list' prints what there is" : "");
     }
     json_decref(answer);
     return code;
@@ -347,7 +349,8 @@ static int do_command(const talk *t, const char *const *words, size_t count)
 static int talk_to(const arguments *a, int64_t seconds, bool as_json)
 {
     if (a->word_count < 2)
-        return usage_error("ctl", "expected the folder of a run and a command, got %zu words", a->word_count);
+        return usage_error("ctl", "expected the folder of a run and a command, got %zu %s", a->word_count,
+                           a->word_count == 1 ? "word" : "words");
     if (seconds < 1 || seconds > 86400)
         return usage_error("ctl", "--timeout takes 1 to 86400 seconds, got %lld", (long long)seconds);
     const talk t = {.folder = a->words[0], .seconds = seconds, .as_json = as_json};

@@ -40,8 +40,15 @@ static sgm_status no_connection(const char *folder, int error)
 {
     if (error == ENOENT && !sgm__file_exists(folder))
         return sgm_fail(SGM_ERROR_NOT_FOUND, "there is no folder '%s'", folder);
-    if (error == ENOENT || error == ECONNREFUSED)
-        return sgm_fail(SGM_ERROR_STATE, "nothing runs in '%s' now", folder);
+    if (error == ENOENT || error == ECONNREFUSED) {
+        char *path = sgm__format("%s/config.yaml", folder);
+        bool is_run = path != NULL && sgm__file_exists(path);
+        sgm__free(path);
+        return is_run ? sgm_fail(SGM_ERROR_STATE,
+                                 "nothing runs in '%s' now; 'sigma train %s --resume' goes on with that run",
+                                 folder, folder)
+                      : sgm_fail(SGM_ERROR_STATE, "nothing runs in '%s' now", folder);
+    }
     return sgm_fail(SGM_ERROR_FILE, "the training in '%s' cannot be reached: %s", folder,
                     sgm__errno_text(error));
 }

@@ -324,12 +324,15 @@ static sgm_status fail_cell(const prediction *p, const sgm_examples *rows, int64
     const char *text = rows->cells[cell], *texts = table_input_texts(p->table, column);
     double number;
     bool large = table_input_number(p->table, column, text, &number) && isfinite(number);
-    return sgm_fail(SGM_ERROR_FORMAT, "line %lld, column %lld (from 0): expected %s%s, got '%.40s'",
-                    line_of(rows, cell / rows->columns), (long long)column,
-                    texts != NULL ? "one of "
-                    : large       ? "a number that fits float32"
-                                  : "a number",
-                    texts != NULL ? texts : "", text != NULL ? text : "");
+    long long line = line_of(rows, cell / rows->columns);
+    return sgm_fail(
+        SGM_ERROR_FORMAT, "line %lld, column %lld (from 0): expected %s%s, got '%.40s'%s", line,
+        (long long)column,
+        texts != NULL ? "one of "
+        : large       ? "a number that fits float32"
+                      : "a number",
+        texts != NULL ? texts : "", text != NULL ? text : "",
+        line == 1 && !large ? "; a first line with headings is skipped if none of them is a number" : "");
 }
 
 /* Cells of the rows from `first` on as numbers: *values (rows, columns) in float64, which the caller

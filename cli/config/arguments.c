@@ -73,6 +73,11 @@ static int fail_unknown(const arguments *a, const char *command, const char *wor
     const char *near = sgm__nearest(word, names, count);
     if (near != NULL)
         return usage_error(command, "unknown option '%s' (did you mean '%s'?)", word, near);
+    /* "--epochs 3", where other programs have options and this one has keys. */
+    if (strncmp(word, "--", 2) == 0 && (strcmp(command, "train") == 0 || strcmp(command, "search") == 0 ||
+                                        strcmp(command, "find-rate") == 0))
+        return usage_error(
+            command, "unknown option '%s'; a key of the file is given as KEY=VALUE, without dashes", word);
     return usage_error(command, "unknown option '%s'", word);
 }
 

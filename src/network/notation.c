@@ -9,6 +9,8 @@
  */
 #include "network/parser.h"
 
+#include <strings.h>
+
 /* Layers that were parsed and have no parent yet. The list owns them until gather() or sgm__layer_adopt
  * takes them. */
 typedef struct list {
@@ -127,7 +129,7 @@ static sgm_layer *parse_layer(sgm__parser *p, const sgm_layer_type *type)
     return NULL;
 }
 
-/* What other programs call a layer; NULL: nothing that is known. */
+/* What other libraries call a layer; NULL: nothing that is known. */
 static const char *usual_name(const char *name)
 {
     static const char *const names[][2] = {{"linear", "dense"},
@@ -136,13 +138,32 @@ static const char *usual_name(const char *name)
                                            {"conv1d", "convolution_1d"},
                                            {"conv2d", "convolution"},
                                            {"maxpool", "max_pooling"},
+                                           {"maxpool1d", "max_pooling_1d"},
+                                           {"maxpool2d", "max_pooling"},
                                            {"avgpool", "average_pooling"},
+                                           {"avgpool1d", "average_pooling_1d"},
+                                           {"avgpool2d", "average_pooling"},
+                                           {"convtranspose2d", "transposed_convolution"},
                                            {"batchnorm", "batch_norm"},
+                                           {"batchnorm1d", "batch_norm"},
+                                           {"batchnorm2d", "batch_norm"},
                                            {"layernorm", "layer_norm"},
+                                           {"multiheadattention", "attention"},
+                                           {"upsample", "upsampling"},
                                            {"mse", "mean_squared"},
-                                           {"cross_entropy", "softmax_cross_entropy"}};
+                                           {"mse_loss", "mean_squared"},
+                                           {"mseloss", "mean_squared"},
+                                           {"mae", "mean_absolute"},
+                                           {"l1_loss", "mean_absolute"},
+                                           {"cross_entropy", "softmax_cross_entropy"},
+                                           {"crossentropyloss", "softmax_cross_entropy"},
+                                           {"bce", "binary_cross_entropy"},
+                                           {"bceloss", "binary_cross_entropy"},
+                                           {"bcewithlogitsloss", "binary_cross_entropy"},
+                                           {"nll_loss", "negative_log_likelihood"},
+                                           {"nllloss", "negative_log_likelihood"}};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(name, names[i][0]) == 0)
+        if (strcasecmp(name, names[i][0]) == 0)
             return names[i][1];
     return NULL;
 }

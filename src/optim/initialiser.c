@@ -12,6 +12,7 @@
 #include <math.h>
 #include <sigma/base.h>
 #include <sigma/graph.h>
+#include <strings.h>
 
 #define TOLD (1 << 22) /* elements; drawing more is a task, which tells its progress after so many */
 
@@ -132,6 +133,20 @@ static double or_default(double value, double default_value)
     return value != 0 ? value : default_value;
 }
 
+/* What other libraries call an initialiser; NULL: nothing that is known. */
+static const char *usual_name(const char *name)
+{
+    static const char *const names[][2] = {{"normal", "gaussian"},        {"kaiming", "he"},
+                                           {"kaiming_normal", "he"},      {"he_normal", "he"},
+                                           {"xavier_uniform", "xavier"},  {"xavier_normal", "glorot_normal"},
+                                           {"trunc_normal", "truncated"}, {"zeros", "constant"},
+                                           {"ones", "constant(1)"}};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcasecmp(name, names[i][0]) == 0)
+            return names[i][1];
+    return NULL;
+}
+
 /* The row with this name; NULL with an error, which names the nearest one. */
 static const initialiser_type *find_type(const char *name)
 {
@@ -145,7 +160,8 @@ static const initialiser_type *find_type(const char *name)
         if (strcmp(names[i], name) == 0)
             return &types[i];
     }
-    const char *near = sgm__nearest(name, names, TYPE_COUNT);
+    const char *usual = usual_name(name),
+               *near = usual != NULL ? usual : sgm__nearest(name, names, TYPE_COUNT);
     sgm_fail(SGM_ERROR_NOT_FOUND, "unknown initialiser '%s'%s%s%s", name,
              near != NULL ? "; did you mean '" : "", near != NULL ? near : "",
              near != NULL ? "'?"

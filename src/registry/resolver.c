@@ -117,17 +117,36 @@ static void add_way(sgm__text *text, const sgm__core *core, const sgm__core *roo
         sgm__text_append(text, "%s.", way[count]);
 }
 
-/* The registry one level below that has an entry of exactly this name: a user has often forgotten one level,
- * as in "learning_rate" for "optimiser.learning_rate". */
-static const sgm__core *one_below(const sgm__core *core, const char *name)
+/* Characters of the names from below `root` down to `core`. */
+static size_t way_length(const sgm__core *core, const sgm__core *root)
+{
+    size_t length = 0;
+    for (; core != root; core = core->parent)
+        length += strlen(core->place->name);
+    return length;
+}
+
+/* The registry `levels` below `core` that has an entry of exactly this name; of several, and of those and
+ * `best` (may be NULL), the one with the shortest way from `root`. The depth of the recursion is `levels`. */
+static const sgm__core *find_below(const sgm__core *root, const sgm__core *core, const char *name,
+                                   size_t levels, const sgm__core *best)
 {
     for (size_t i = 0; i < core->entry_count; i++) {
         const sgm__core *child = sgm__entry_child(core->entries[i]);
-        for (size_t k = 0; child != NULL && k < child->entry_count; k++)
-            if (strcmp(child->entries[k]->name, name) == 0)
-                return child;
+        if (levels == 0 && strcmp(core->entries[i]->name, name) == 0)
+            return best == NULL || way_length(core, root) < way_length(best, root) ? core : best;
+        if (levels > 0 && child != NULL)
+            best = find_below(root, child, name, levels - 1, best);
     }
-    return NULL;
+    return best;
+}
+
+/* A user has often forgotten the first levels, as in "learning_rate" for "optimiser.learning_rate", or takes
+ * the name that a checkpoint has: "1-dense.weights" for "network.layers.1-dense.weights". */
+static const sgm__core *below_here(const sgm__core *core, const char *name)
+{
+    const sgm__core *holder = find_below(core, core, name, 1, NULL);
+    return holder != NULL ? holder : find_below(core, core, name, 2, NULL);
 }
 
 /* An identifier that would match: "mnist.optimiser.rate" for "mnist.optimizer.rate", "optimiser.rate" for
@@ -142,7 +161,7 @@ static char *suggest(const walking *walk, const sgm__core *root)
     for (size_t i = 0; i < core->entry_count; i++)
         names[i] = core->entries[i]->name;
     const sgm__part *part = &walk->identifier->parts[walk->stuck_level];
-    const sgm__core *below = one_below(core, part->pattern);
+    const sgm__core *below = below_here(core, part->pattern);
     const char *near = below != NULL ? part->pattern : sgm__nearest(part->pattern, names, core->entry_count);
     sgm__free((void *)names);
     if (near == NULL || (below == NULL && strcmp(near, part->pattern) == 0))

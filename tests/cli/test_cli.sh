@@ -95,6 +95,8 @@ run 1 train shares.yaml
 has err "examples of the shape \(64, 256\), layer '0-input' wants \(64,\): .*of a text, 'text: FILE' gives numbers"
 run 2 train "$examples/iris.yaml" epochs=none
 has err "argument 'epochs=none': epochs: expected a whole number"
+run 2 train "$examples/iris.yaml" --epochs 3
+has err "unknown option '--epochs'; a key of the file is given as KEY=VALUE"
 run 2 train "$examples/iris.yaml" optimiser.learning_rat=1
 has err "did you mean 'learning_rate'"
 printf 'network: input(4)\nepochz: 3\n' >wrong.yaml

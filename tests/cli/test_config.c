@@ -181,6 +181,11 @@ TEST(texts_are_checked_where_they_stand)
     CHECK_ERROR(refuse("seed: 1\nnetwork: input(4) + desne(3)\n", NULL), "did you mean 'dense'?");
     CHECK_ERROR(refuse(NETWORK "optimiser: adm\n", NULL),
                 "a/b.yaml:2:12: optimiser: unknown optimiser 'adm'");
+    CHECK_ERROR(refuse(NETWORK "optimiser: SGD\n", NULL), "did you mean 'gradient_descent'?");
+    CHECK_ERROR(refuse(NETWORK "optimiser: qqqq\n", NULL),
+                "unknown optimiser 'qqqq'; there are gradient_descent, momentum, ");
+    CHECK_ERROR(refuse(NETWORK "initialisers: {\"*\": kaiming}\n", NULL),
+                "unknown initialiser 'kaiming'; did you mean 'he'?");
     CHECK_ERROR(refuse(NETWORK "optimiser: {schedule: cosin}\n", NULL), "did you mean 'cosine'");
     CHECK_ERROR(refuse(NETWORK "initialisers: {\"*\": hee}\n", NULL), "a/b.yaml:2:21: initialisers.*: ");
     CHECK_ERROR(refuse(NETWORK "modifiers: {\"*\": clip(2)}\n", NULL),

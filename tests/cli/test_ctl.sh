@@ -232,7 +232,7 @@ has train.out 'stopped by ctl: seen enough$'
 [ ! -e run/control.sock ]
 verdict "the socket is gone" $?
 ctl 1 run status
-has err "^sigma ctl: nothing runs in 'run' now"
+has err "^sigma ctl: nothing runs in 'run' now; 'sigma train run --resume' goes on with that run"
 
 # --- what a training that was killed leaves is no run, and in nobody's way ---
 "$sigma" train "$examples/iris.yaml" epochs=1000000 --folder killed --quiet >train.out 2>train.err </dev/null &

@@ -95,6 +95,9 @@ TEST(errors_point_at_the_column)
     check_error("input(784) + desne(10)", "column 14: unknown layer 'desne' (did you mean 'dense'?)");
     check_error("input(784) + linear(10)", "column 14: unknown layer 'linear' (did you mean 'dense'?)");
     check_error("input(8, 8) + conv2d(4)", "column 15: unknown layer 'conv2d' (did you mean 'convolution'?)");
+    check_error("input(784) + Linear(10)", "column 14: unknown layer 'Linear' (did you mean 'dense'?)");
+    check_error("input(4) + dense(3) + CrossEntropyLoss",
+                "column 23: unknown layer 'CrossEntropyLoss' (did you mean 'softmax_cross_entropy'?)");
     check_error("input(4) + qqqqqqqq", "column 12: unknown layer 'qqqqqqqq'; 'sigma info' lists the layers, "
                                        "and a name must be defined before it is used");
     check_error("input(4) + dense(10, rleu)", "column 22: unknown activation 'rleu' (did you mean 'relu'?)");

@@ -96,6 +96,10 @@ TEST(resolving_one_suggests_what_is_near)
     CHECK_ERROR(sgm_registry_resolve_one(root, "mnits", &content), "did you mean 'mnist'?");
     CHECK_ERROR(sgm_registry_resolve_one(root, "mnist.learning_rate", &content),
                 "nothing matches 'mnist.learning_rate'; did you mean 'mnist.optimiser.learning_rate'?");
+    CHECK_ERROR(sgm_registry_resolve_one(root, "mnist.2-dense.units", &content),
+                "did you mean 'mnist.layers.2-dense.units'?");
+    CHECK_ERROR(sgm_registry_resolve_one(root, "2-dense.units", &content),
+                "did you mean 'mnist.layers.2-dense.units'?");
     CHECK_ERROR(sgm_registry_resolve_one(root, "something-else", &content),
                 "nothing matches 'something-else'");
     CHECK(strstr(sgm_last_error(), "did you mean") == NULL);
