@@ -18,7 +18,7 @@
 static const char usage_text[] =
     "Usage: sigma eval CHECKPOINT|FOLDER [--data NAME] [--metrics LIST] [--json]\n\n"
     "Measures a trained network: loss, and, where the targets are classes, accuracy, precision, recall, F1,\n"
-    "area under the ROC curve and what was taken for what; of other targets the errors.\n\n"
+    "area under the ROC curve and the confusion matrix; of other targets the errors.\n\n"
     "  --data NAME     a ready-made dataset ('sigma info' lists them), or training, validation, test as the\n"
     "                  run's config.yaml has them; default: validation and test\n"
     "  --metrics LIST  only these, as in \"confusion,f1,top_k(1,3)\" ('sigma info --hooks' lists metrics);\n"

@@ -19,7 +19,7 @@ static const char usage_text[] =
     "Trains what the file describes for a moment, with learning rates that rise, shows the loss over the\n"
     "rate, and proposes the rate at which it falls fastest. With the folder of a run it begins at that "
     "run's\n"
-    "checkpoint. Nothing is trained by it, and the run is not changed.\n\n"
+    "checkpoint. The run itself is not changed.\n\n"
     "  --minimum R     the first rate (default 1e-7)\n"
     "  --maximum R     the last one (default 10), unless training diverges before\n"
     "  --iterations N  steps from one to the other (default 100)\n"

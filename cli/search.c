@@ -26,9 +26,8 @@
 
 static const char usage_text[] =
     "Usage: sigma search FILE.yaml|FOLDER [KEY=VALUE ...] [--folder DIR] [--resume] [--quiet]\n\n"
-    "Trains what the file describes again and again, with the values of its section 'search', and tells "
-    "which "
-    "are best:\n\n"
+    "Trains what the file describes with different values, those of its section 'search', and reports "
+    "which\nare best:\n\n"
     "  search:\n"
     "    method: random\n"
     "    objective: validation.accuracy\n"
@@ -36,8 +35,7 @@ static const char usage_text[] =
     "    values:\n"
     "      optimiser.learning_rate: {from: 1e-4, to: 0.1, scale: log}\n"
     "      data.batch: [16, 32, 64]\n\n"
-    "Each trial has a folder below that of the search, like a run of 'sigma train'. KEY=VALUE counts more "
-    "than "
+    "Each trial has a folder below that of the search, like a run of 'sigma train'. KEY=VALUE overrides\n"
     "the file: epochs=20, search.trials=50.\n\n"
     "  --folder DIR   where the search is kept (default runs/NAME-TIME): trial-001 and so on, results.csv, "
     "best.yaml\n"

@@ -28,18 +28,19 @@ static const option data_table[] = {
                .path_after = "text:", .row.doc = "a ready-made one (see 'sigma info'), or text:PATH"),
     OPTION_ROW(data_config, csv, OPTION_PATH, .row.doc = "a table, with `fields`"),
     OPTION_ROW(data_config, inputs, OPTION_PATH, .row.doc = "an array, .npy, .npz:NAME or idx"),
-    OPTION_ROW(data_config, targets, OPTION_PATH, .row.doc = "the array that belongs to it"),
+    OPTION_ROW(data_config, targets, OPTION_PATH, .row.doc = "the array with the targets of these inputs"),
     OPTION_ROW(data_config, text, OPTION_PATH,
-               .row.doc = "a text, as windows of tokens, and the same one token on"),
+               .row.doc = "a text: windows of tokens; the targets are the same, one token later"),
     OPTION_ROW(data_config, tokenizer, OPTION_PATH,
                .row.doc = "text: a file of 'sigma tokenize'; bytes if not given"),
     OPTION_ROW(data_config, window, OPTION_INTEGER, .row.minimum = 1, .row.maximum = 1 << 24,
                .row.doc = "text: tokens of an example; 64 if not given"),
     OPTION_ROW(data_config, step, OPTION_INTEGER, .row.minimum = 1, .row.maximum = 1 << 24,
                .row.doc = "text: tokens from one example to the next; the window if not given"),
-    OPTION_ROW(data_config, streams, OPTION_INTEGER, .row.minimum = 1, .row.maximum = 1 << 24,
-               .row.doc =
-                   "text: parts that go on from minibatch to minibatch, of so many examples; 1 if not given"),
+    OPTION_ROW(
+        data_config, streams, OPTION_INTEGER, .row.minimum = 1, .row.maximum = 1 << 24,
+        .row.doc =
+            "text: number of parts whose windows continue from minibatch to minibatch; 1 if not given"),
     OPTION_ROW(data_config, skip_rows, OPTION_INTEGER, .row.minimum = 0, .row.maximum = 1e6,
                .row.doc = "csv: header rows"),
     OPTION_ROW(data_config, separator, OPTION_TEXT, .check = check_separator,
@@ -55,16 +56,16 @@ static const option data_table[] = {
     OPTION_ROW(data_config, texts, OPTION_MAP, .check = check_texts, .joins = true,
                .row.doc = "csv: texts of other columns as numbers from 0, such as {1: [red, green, blue]}"),
     OPTION_ROW(data_config, classes, OPTION_INTEGER, .row.minimum = 2, .row.maximum = 1e6,
-               .row.doc = "targets are numbers of classes, so many"),
+               .row.doc = "number of classes; targets are numbers from 0, and become one-hot"),
     OPTION_ROW(data_config, input_range, OPTION_LIST, .check = check_range_number,
-               .row.doc = "[minimum, maximum] of the inputs, brought to 0 to 1"),
+               .row.doc = "[minimum, maximum] of the inputs, scaled to 0 to 1"),
     OPTION_ROW(data_config, shuffled, OPTION_FLAG, .row.default_text = "false",
                .row.doc =
                    "files: all examples in one random order (of the seed), before begin and share apply"),
     OPTION_ROW(data_config, begin, OPTION_NUMBER, .row.minimum = 0, .row.maximum = 1,
-               .row.doc = "leave so large a part out at the beginning of each block"),
+               .row.doc = "share that is left out at the beginning of each block"),
     OPTION_ROW(data_config, share, OPTION_NUMBER, .row.minimum = 1e-9, .row.maximum = 1,
-               .row.doc = "the part that is used"),
+               .row.doc = "share of each block that is used"),
 };
 
 /* For the help: "; there are crop, flip, ...", all augmentations of the library. */
@@ -78,7 +79,7 @@ static void list_augmentations(const option *o, sgm__text *out)
 /* Keys below `data`. The first one, training, is what a single value stands for: `data: iris`. */
 static const option data_group_table[] = {
     OPTION_GROUP_ROW(data_group, training, data_table,
-                     .row.doc = "what is learnt from; a name or the keys below"),
+                     .row.doc = "the data to train on; a name or the keys below"),
     OPTION_GROUP_ROW(data_group, validation, data_table,
                      .row.doc = "measured after each epoch; the same keys"),
     OPTION_GROUP_ROW(data_group, test, data_table, .row.doc = "measured at the end; the same keys"),

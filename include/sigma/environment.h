@@ -24,7 +24,7 @@ typedef struct sgm_env sgm_env;
 typedef struct sgm_monitor sgm_monitor;
 typedef struct sgm_env_options {
     size_t struct_size;
-    uint64_t seed;       /* of all that is random; the default 0 is a seed like any other: without one, every
+    uint64_t seed;       /* of all random numbers; the default 0 is a seed like any other: without one, every
                           * run is the same. The log.txt of a run with a folder has it */
     const char *handler; /* default "cpu" */
     int threads;         /* default: one per processor */

@@ -27,7 +27,7 @@ uint64_t sgm__env_seed(const sgm_env *env)
 static sgm_status publish_seed(const sgm_env *env)
 {
     static const sgm_option row = {
-        .name = "seed", .kind = SGM_KIND_INTEGER, .read_only = true, .doc = "of all that is random"};
+        .name = "seed", .kind = SGM_KIND_INTEGER, .read_only = true, .doc = "of all random numbers"};
     sgm_registry *own = sgm_registry_create();
     if (own == NULL)
         return SGM_ERROR_MEMORY;

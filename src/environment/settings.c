@@ -16,8 +16,8 @@ static const int precision_types[] = {SGM_FLOAT32, SGM_FLOAT64, SGM_BFLOAT16};
 
 /* The maximum of the seed keeps it within a signed 64-bit integer, as the registry and JSON have them. */
 static const sgm_setting rows[] = {
-    ENVIRONMENT(seed, "of all that is random", .kind = SGM_KIND_INTEGER, .maximum = 9e18),
-    ENVIRONMENT(handler, "who computes, of those that 'sigma info' shows", .kind = SGM_KIND_TEXT,
+    ENVIRONMENT(seed, "of all random numbers", .kind = SGM_KIND_INTEGER, .maximum = 9e18),
+    ENVIRONMENT(handler, "what computes, one of those that 'sigma info' lists", .kind = SGM_KIND_TEXT,
                 .default_text = "cpu"),
     ENVIRONMENT(threads, "if not given: one per processor", .kind = SGM_KIND_INTEGER, .minimum = 1,
                 .maximum = 1024),

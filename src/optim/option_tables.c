@@ -30,14 +30,14 @@ static const sgm_setting optimiser_rows[] = {
     OPTIMISER(beta1, 0, BELOW_ONE, "share of the mean gradient that stays"),
     OPTIMISER(beta2, 0, BELOW_ONE, "share of the mean square that stays"),
     OPTIMISER(epsilon, 0, 1, "keeps divisions finite"),
-    OPTIMISER(tolerance, 0, 1e30, "the largest element of a gradient that moves nothing"),
+    OPTIMISER(tolerance, 0, 1e30, "a gradient whose largest element is not above this makes no step"),
     {.option = {.name = "history",
                 .kind = SGM_KIND_INTEGER,
                 .unit = "steps",
                 .minimum = 1,
                 .maximum = 100,
                 .live = true,
-                .doc = "last steps that tell how to go on"},
+                .doc = "number of past steps that are kept"},
      SGM_MEMBER(sgm_optimiser_options, history)},
     OPTIMISER(weight_decay, 0, 1e30, "pull of the parameters towards 0"),
     OPTIMISER(clip_value, 0, 1e30, "largest absolute gradient; 0: any"),
@@ -69,7 +69,7 @@ const sgm_setting *sgm_optimiser_settings(size_t *count)
     }
 
 static const sgm_setting schedule_rows[] = {
-    SCHEDULE(kind, "how the learning rate goes on", .kind = SGM_KIND_TEXT,
+    SCHEDULE(kind, "how the learning rate changes", .kind = SGM_KIND_TEXT,
              .choices = sgm__schedule_kind_names),
     SCHEDULE(period,
              "step: from one reduction to the next (0: 1); plateau: patience (0: 5); exponential: of one "

@@ -191,7 +191,7 @@ static sgm_status bind_rows(sgm_trainer *trainer, sgm_registry *registry, const 
 static const sgm_option name_row = {
     .name = "name", .kind = SGM_KIND_TEXT, .read_only = true, .doc = "of the trainer"};
 static const sgm_option handler_row = {
-    .name = "handler", .kind = SGM_KIND_TEXT, .read_only = true, .doc = "who computes"};
+    .name = "handler", .kind = SGM_KIND_TEXT, .read_only = true, .doc = "what computes"};
 static const sgm_option precision_row = {.name = "precision",
                                          .kind = SGM_KIND_TEXT,
                                          .read_only = true,
@@ -199,7 +199,7 @@ static const sgm_option precision_row = {.name = "precision",
 static const sgm_option seed_row = {.name = "seed",
                                     .kind = SGM_KIND_INTEGER,
                                     .read_only = true,
-                                    .doc = "of all that is random, with a sign if it is 2^63 or more"};
+                                    .doc = "of all random numbers, with a sign if it is 2^63 or more"};
 
 /* --- metrics of validation --- */
 
