@@ -123,10 +123,11 @@ static void print_threads(const sgm_program_memory *memory)
     sgm_duration_text(memory->seconds_of_one, one, sizeof one);
     sgm_duration_text(memory->seconds_of_threads, all, sizeof all);
     if (memory->threads == 1)
-        printf("  1 thread: about %s a step, by its shapes%s\n", one,
-               sgm__processors() > 1 ? "; more would not be faster" : "");
+        printf("  1 thread: about %s a step, estimated from its shapes%s\n", one,
+               sgm__processors() > 1 ? "; more threads would not be faster" : "");
     else if (memory->threads > 1)
-        printf("  %d threads: about %s a step, by its shapes; %s with one\n", memory->threads, all, one);
+        printf("  %d threads: about %s a step, estimated from its shapes; %s with one\n", memory->threads,
+               all, one);
 }
 
 /* Prints and frees the text. NULL: making it failed. */

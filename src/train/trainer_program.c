@@ -347,11 +347,12 @@ static void log_threads(const sgm_trainer *trainer, int64_t batch, const sgm_pro
     sgm_duration_text(memory.seconds_of_one, one, sizeof one);
     sgm_duration_text(memory.seconds_of_threads, all, sizeof all);
     if (memory.threads == 1)
-        sgm__log(SGM_LOG_INFO, trainer->name, "a step of %lld example%s has 1 thread: about %s by its shapes",
+        sgm__log(SGM_LOG_INFO, trainer->name,
+                 "a step of %lld example%s has 1 thread: about %s, estimated from its shapes",
                  (long long)batch, batch == 1 ? "" : "s", one);
     else if (memory.threads > 1)
         sgm__log(SGM_LOG_INFO, trainer->name,
-                 "a step of %lld example%s has %d threads: about %s by its shapes, %s with one",
+                 "a step of %lld example%s has %d threads: about %s, estimated from its shapes; %s with one",
                  (long long)batch, batch == 1 ? "" : "s", memory.threads, all, one);
 }
 

@@ -592,7 +592,7 @@ same "a checkpoint of a hook" "$(ls hooked/epoch-2.safetensors)" hooked/epoch-2.
 run 2 train "$examples/iris.yaml" --folder unhooked 'hooks=["early_stoper(training.loss)"]'
 has err "column 1.*did you mean 'early_stopper'"
 run 0 info "$examples/iris.yaml"
-has out '^  1 thread: about [0-9.]+ us a step, by its shapes'
+has out '^  1 thread: about [0-9.]+ us a step, estimated from its shapes'
 run 2 info one two
 has err "expected one checkpoint, folder or file, got 2"
 run 0 info --augmentations

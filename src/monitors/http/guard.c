@@ -11,7 +11,7 @@
  *   - the page token, which the page keeps in the storage of its origin (port included) and sends in a header
  *     with each request for data. No other port receives it, and no form, image or link can send it.
  *   Both are new with each start, so a program that has the port afterwards learns nothing of use.
- * request.c calls sgm__http_guard. The manual's "Who may look" describes the attacks that this is against. */
+ * request.c calls sgm__http_guard. The manual's "Access" describes the attacks that this is against. */
 #include "monitors/http/http_internal.h"
 
 #include <arpa/inet.h>
