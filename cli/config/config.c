@@ -290,7 +290,8 @@ static sgm_status check_data(const char *name, const char *role, const data_conf
                         name, role);
     if (data->csv != NULL && text_map_get(&data->fields, "inputs") == NULL)
         return sgm_fail(SGM_ERROR_ARGUMENT,
-                        "%s: data.%s.fields: expected columns for inputs, such as {inputs: 0-3, targets: 4}",
+                        "%s: data.%s.fields: 'inputs' is missing: expected columns for inputs, such as "
+                        "{inputs: 0-3, targets: 4}",
                         name, role);
     /* Limits of the library's extractors: mappings of texts, two ends of a range, fields of an example. */
     SGM_TRY(check_texts_of(name, role, data));
