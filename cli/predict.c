@@ -486,8 +486,11 @@ static sgm_status read_lengths(prediction *p, const char *path)
 /* A file has one input, so networks with several are refused. */
 static sgm_status predict_file(prediction *p, const char *path, const char *lengths, char separator)
 {
-    if (sgm__signature_check_one(&p->signature) != SGM_OK)
-        return sgm__fail_within("%s (--data NAME takes data with all of them)", path);
+    if (p->signature.inputs != 1)
+        return sgm_fail(
+            SGM_ERROR_UNSUPPORTED,
+            "%s: a file has one input, but the network has %zu; --data NAME takes data with all of them",
+            path, p->signature.inputs);
     find_table(p);
     if (lengths != NULL)
         SGM_TRY(read_lengths(p, lengths));

@@ -58,7 +58,7 @@ sgm_status sgm__signature_check_one(const sgm__signature *signature)
 {
     return signature->inputs == 1
                ? SGM_OK
-               : sgm_fail(SGM_ERROR_UNSUPPORTED, "examples of one input were expected; this network has %zu",
+               : sgm_fail(SGM_ERROR_UNSUPPORTED, "a network with one input was expected; this one has %zu",
                           signature->inputs);
 }
 

@@ -477,9 +477,9 @@ same "a network of two fields predicts for data" "$(cut -d ' ' -f 1 out | tr '\n
 run 0 predict kinds --data training
 same "all examples of it" "$(wc -l <out)" 24
 run 1 predict kinds given.csv
-has err 'given.csv \(--data NAME takes data with all of them\): examples of one input were expected; this network has 2'
+has err 'given.csv: a file has one input, but the network has 2; --data NAME takes data with all of them'
 run 1 serve kinds
-has err 'examples of one input were expected; this network has 2'
+has err 'a network with one input was expected; this one has 2'
 printf 'green,3\n' >given.csv
 run 1 predict apples given.csv
 has err "line 1, column 0 \(from 0\): expected one of blue, red, light green, got 'green'"
