@@ -35,6 +35,9 @@ int inspect_threads(const char *path);
 int monitor_run(int argc, char **argv);
 int info_run(int argc, char **argv);
 int data_run(int argc, char **argv);
+/* For `sigma data FILE.csv` (data_table.c): prints what the columns of a table hold. Returns the exit code.
+ */
+int data_show_table(const char *path, const sgm_table_options *options);
 
 /* --- train.c --- */
 /* Makes a new folder "runs/NAME-TIME" and puts its path into c->folder. */

@@ -1,4 +1,4 @@
-/* `sigma data`: examples, fields and numbers of a dataset.
+/* `sigma data`: examples, fields and numbers of a dataset, or the columns of a table (data_table.c).
  *
  * Goes over all blocks of the dataset once for a summary (range, mean, classes of each field), then prints
  * the first examples: small arrays of rank 2 as pictures of characters, others as numbers. With a
@@ -15,11 +15,20 @@
 #define MAX_CLASSES 1000
 
 static const char usage_text[] =
-    "Usage: sigma data NAME|FILE.yaml [--count N]\n\n"
+    "Usage: sigma data NAME|FILE.yaml [--count N]\n"
+    "       sigma data FILE.csv [--separator S] [--decimal S] [--missing TEXT] [--header yes|no]\n\n"
     "Shows a ready-made dataset ('sigma info' lists them), or all data of a configuration: examples,\n"
     "fields with their shapes and ranges, how often each class is there, the first examples, and how\n"
     "'augment' of the configuration changes them.\n\n"
-    "  --count N  so many examples are shown (default 3)\n\n"
+    "Of a table (.csv or .tsv, also packed, such as .csv.gz) it shows each column: its name, whether it\n"
+    "holds numbers, dates, categories or other texts, how many cells have no value, and how the values\n"
+    "are distributed.\n\n"
+    "  --count N       so many examples are shown (default 3)\n"
+    "  --separator S   the character between cells, or 'tab' (default: found in the first line)\n"
+    "  --decimal S     the sign before decimals, '.' or ',' (default '.')\n"
+    "  --missing TEXT  cells with this text have no value, beside empty ones and NA, NaN, null, None, ?\n"
+    "  --header yes|no whether the first line names the columns (default: unless it has a number)\n"
+    "  --skip-ragged   rows with another number of cells than the first are left out\n\n"
     "Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.\n";
 
 /* What is known of one field after the blocks so far. */
@@ -282,34 +291,101 @@ static int show_file(const char *path, int64_t count)
     return shown > 0 ? code : usage_error("data", "%s names no data", path);
 }
 
-/* Shows a ready-made dataset. A name that is a file gets a hint, as the command takes no plain files. */
+/* Shows a ready-made dataset. A name that is a file gets a hint, as its ending does not say what it is. */
 static int show_named(const char *name, int64_t count)
 {
     sgm_dataset *dataset = sgm_dataset_open(name);
     if (dataset == NULL && sgm_last_status() == SGM_ERROR_NOT_FOUND && sgm__file_exists(name))
-        return usage_error("data",
-                           "%s is a file: text:%s shows its characters, a FILE.yaml says what a table is",
-                           name, name);
+        return usage_error(
+            "data",
+            "%s is a file: text:%s shows its characters, a name that ends in .csv or .tsv a table, "
+            "a FILE.yaml says what else it is",
+            name, name);
     if (dataset == NULL)
         return report_error("data", sgm_last_status() == SGM_ERROR_NOT_FOUND ? CLI_USAGE : CLI_FAILED);
     return show(name, dataset, count, NULL) == SGM_OK ? CLI_OK : report_error("data", CLI_FAILED);
 }
 
-/* A name that ends in .yaml is a configuration, unless it is a text of that name (text:FILE.yaml). */
+/* --- which of them --- */
+
+/* What was given beside the name. */
+typedef struct data_arguments {
+    int64_t count;
+    const char *separator, *decimal, *missing, *header;
+    bool skip_ragged;
+} data_arguments;
+
+/* Whether the file's name ends in `ending`, or in that and the ending of a packed file, "pets.csv.gz". */
+static bool is_called(const char *name, const char *ending)
+{
+    static const char *const packed[] = {"", ".gz", ".xz", ".bz2", ".zst", ".zip"};
+    char whole[32];
+    for (size_t i = 0; i < sizeof packed / sizeof *packed; i++) {
+        snprintf(whole, sizeof whole, "%s%s", ending, packed[i]);
+        if (ends_with(name, whole))
+            return true;
+    }
+    return false;
+}
+
+/* A single character, or the word "tab". */
+static bool parse_character(const char *text, char *character)
+{
+    if (text == NULL)
+        return true;
+    *character = strcmp(text, "tab") == 0 || strcmp(text, "\\t") == 0 ? '\t' : text[0];
+    return *character == '\t' || (strlen(text) == 1 && (unsigned char)*character < 128);
+}
+
+static int show_table(const char *path, const data_arguments *given)
+{
+    sgm_table_options options = {
+        .struct_size = sizeof options, .missing = given->missing, .skip_ragged = given->skip_ragged};
+    if (!parse_character(given->separator, &options.separator))
+        return usage_error("data", "--separator expects one character or 'tab', got '%s'", given->separator);
+    if (!parse_character(given->decimal, &options.decimal) ||
+        (given->decimal != NULL && strchr(".,", options.decimal) == NULL))
+        return usage_error("data", "--decimal expects '.' or ',', got '%s'", given->decimal);
+    bool header = given->header != NULL && strcmp(given->header, "yes") == 0;
+    if (given->header != NULL && !header && strcmp(given->header, "no") != 0)
+        return usage_error("data", "--header expects yes or no, got '%s'", given->header);
+    if (given->header != NULL)
+        options.header = header ? SGM_HEADER_FIRST_LINE : SGM_HEADER_NONE;
+    return data_show_table(path, &options);
+}
+
+/* What the ending of the name says, unless it is a text of that name (text:FILE.yaml). */
+static int show_word(const char *name, const data_arguments *given)
+{
+    bool is_text = sgm__begins_with(name, "text:");
+    if (!is_text && (is_called(name, ".csv") || is_called(name, ".tsv")))
+        return show_table(name, given);
+    if (given->separator != NULL || given->decimal != NULL || given->missing != NULL ||
+        given->header != NULL || given->skip_ragged)
+        return usage_error(
+            "data",
+            "--separator, --decimal, --missing, --header and --skip-ragged are for tables, .csv or "
+            ".tsv; %s is none",
+            name);
+    if (!is_text && (ends_with(name, ".yaml") || ends_with(name, ".yml")))
+        return show_file(name, given->count);
+    return show_named(name, given->count);
+}
+
 int data_run(int argc, char **argv)
 {
-    int64_t count = 3;
-    const argument_rule rules[] = {{"--count", ARGUMENT_COUNT, &count}};
-    arguments a = {.rules = rules, .rule_count = 1, .help = usage_text};
+    data_arguments given = {.count = 3};
+    const argument_rule rules[] = {
+        {"--count", ARGUMENT_COUNT, &given.count},    {"--separator", ARGUMENT_TEXT, &given.separator},
+        {"--decimal", ARGUMENT_TEXT, &given.decimal}, {"--missing", ARGUMENT_TEXT, &given.missing},
+        {"--header", ARGUMENT_TEXT, &given.header},   {"--skip-ragged", ARGUMENT_FLAG, &given.skip_ragged}};
+    arguments a = {.rules = rules, .rule_count = sizeof rules / sizeof *rules, .help = usage_text};
     int code;
     if (arguments_read(&a, argc, argv, &code)) {
-        const char *name = a.word_count == 1 ? a.words[0] : "";
         if (a.word_count != 1)
             code = usage_error("data", "expected one dataset or file, got %zu", a.word_count);
-        else if ((ends_with(name, ".yaml") || ends_with(name, ".yml")) && strncmp(name, "text:", 5) != 0)
-            code = show_file(name, count);
         else
-            code = show_named(name, count);
+            code = show_word(a.words[0], &given);
     }
     arguments_free(&a);
     return code;

@@ -7,9 +7,9 @@
  *     hooks.h         what runs beside a training: reporters, metrics, early stopping, rules
  *     environment.h   what runs trainers and shows them: environments, monitors, models, searches
  *
- * They stand on base.h (errors, options, logging, tasks), tensor.h, text.h (tokenizers), registry.h (all that
- * has a name), rules.h (when something shall happen), graph.h (operations, autodiff), handler.h (who
- * computes), operator.h (several workers) and onnx.h.
+ * A table's columns by their names are in table.h. All stand on base.h (errors, options, logging, tasks),
+ * tensor.h, text.h (tokenizers), registry.h (all that has a name), rules.h (when something shall happen),
+ * graph.h (operations, autodiff), handler.h (who computes), operator.h (several workers) and onnx.h.
  *
  * Names. The first word after sgm_ is what a function acts on, the next one what it does:
  *
@@ -42,6 +42,7 @@
 #include <sigma/operator.h>
 #include <sigma/registry.h>
 #include <sigma/rules.h>
+#include <sigma/table.h>
 #include <sigma/tensor.h>
 #include <sigma/text.h>
 #include <sigma/training.h>

@@ -358,3 +358,13 @@ char **sgm__words(const char *text, size_t *count)
         *count = found;
     return words;
 }
+
+/* setlocale is not used, as it is the program's to call. */
+bool sgm__locale_is_utf8(void)
+{
+    static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+    const char *locale = NULL;
+    for (size_t i = 0; i < sizeof names / sizeof *names && (locale == NULL || locale[0] == '\0'); i++)
+        locale = getenv(names[i]);
+    return locale != NULL && (strcasestr(locale, "utf-8") != NULL || strcasestr(locale, "utf8") != NULL);
+}

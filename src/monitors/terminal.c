@@ -292,17 +292,6 @@ static void release(sgm_monitor *monitor)
     sgm__free(monitor);
 }
 
-/* Whether the locale's encoding is UTF-8, by the order of locale(7): the first of these variables that is
- * set and not empty counts. setlocale is not used, as it is the program's to call. */
-static bool speaks_utf8(void)
-{
-    static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
-    const char *locale = NULL;
-    for (size_t i = 0; i < sizeof names / sizeof *names && (locale == NULL || locale[0] == '\0'); i++)
-        locale = getenv(names[i]);
-    return locale != NULL && (strcasestr(locale, "utf-8") != NULL || strcasestr(locale, "utf8") != NULL);
-}
-
 static sgm_status add_keys(terminal_monitor *self)
 {
     self->keys = sgm__terminal_keys_create(&(const sgm__terminal_view){
@@ -328,7 +317,7 @@ sgm_monitor *sgm_terminal_monitor_with(const sgm_terminal_monitor_options *given
     self->base.free = release;
     self->is_terminal = sgm__is_terminal(STDOUT_FILENO);
     self->colour = self->is_terminal && (no_colour == NULL || no_colour[0] == '\0');
-    self->curves = self->can_curve = self->is_terminal && speaks_utf8();
+    self->curves = self->can_curve = self->is_terminal && sgm__locale_is_utf8();
     self->newest.kind = SGM_PROGRESS_STOP;
     sgm__task_lines_begin();
     if (!options.keys || !self->is_terminal || add_keys(self) == SGM_OK)

@@ -1,0 +1,213 @@
+/* Tables: kinds, ranges, missing cells and categories of columns, separators, headers, and what is refused.
+ */
+#include "base/base.h"
+#include "data_test.h"
+#include <sigma/table.h>
+
+#include <math.h>
+
+static const char *path;
+
+/* A file of this name and content in the test's folder. */
+static const char *file(const char *name, const char *content)
+{
+    path = data_path(name);
+    CHECK_OK(sgm__file_write_atomic(path, content, strlen(content)));
+    return path;
+}
+
+static const sgm_table_column *column_of(const sgm_table *table, const char *name)
+{
+    int64_t index = sgm_table_find_column(table, name);
+    return index >= 0 ? sgm_table_column_at(table, (size_t)index) : NULL;
+}
+
+static const char *kind_of(const sgm_table *table, const char *name)
+{
+    return sgm_column_kind_name(column_of(table, name)->kind);
+}
+
+TEST(kinds_and_values)
+{
+    sgm_table *table = sgm_table_open(file("a.csv", "age,town,born,note,none\n"
+                                                    "1.5,Bonn,2026-11-23,9,\n"
+                                                    "NA,Ulm,1970-01-02 06:00,x,?\n"
+                                                    "-2.5,Bonn,2000/02/29,7,null\n"
+                                                    "1e1, Bonn ,31.12.1969,,NaN\n"));
+    CHECK(table != NULL);
+    CHECK_INT(sgm_table_rows(table), 4);
+    CHECK_INT((int64_t)sgm_table_columns(table), 5);
+    CHECK(sgm_table_has_header(table));
+    CHECK_STR(kind_of(table, "age"), "number");
+    CHECK_STR(kind_of(table, "town"), "category");
+    CHECK_STR(kind_of(table, "born"), "date");
+    CHECK_STR(kind_of(table, "note"), "category");
+    CHECK_STR(kind_of(table, "none"), "empty");
+    const sgm_table_column *age = column_of(table, "age"), *town = column_of(table, "town");
+    CHECK_INT(age->missing, 1);
+    CHECK_NEAR(age->minimum, -2.5, 0);
+    CHECK_NEAR(age->maximum, 10, 0);
+    CHECK_NEAR(age->mean, 3, 1e-15);
+    /* numpy.std([1.5, -2.5, 10]) */
+    CHECK_NEAR(age->standard_deviation, 5.2121652570372965, 1e-14);
+    CHECK_INT((int64_t)town->category_count, 2);
+    CHECK_STR(town->categories[0].text, "Bonn");
+    CHECK_INT(town->categories[0].count, 3);
+    CHECK_STR(town->categories[1].text, "Ulm");
+    CHECK(isnan(town->mean));
+    CHECK_NEAR(column_of(table, "born")->minimum, -1, 0);
+    /* date -u -d 2026-11-23 +%s, by 86400 */
+    CHECK_NEAR(column_of(table, "born")->maximum, 20780, 0);
+    CHECK_NEAR(column_of(table, "born")->mean, (-1 + 1.25 + 11016 + 20780) / 4.0, 1e-10);
+    CHECK_INT(column_of(table, "none")->missing, 4);
+    CHECK(sgm_table_column_at(table, 5) == NULL);
+    CHECK_INT(sgm_table_find_column(table, "twon"), -1);
+    CHECK(strstr(sgm_last_error(), "a.csv has no column 'twon'; did you mean 'town'?"));
+    sgm_table_free(table);
+}
+
+/* What can be read in two ways, or does not exist, is a text. */
+TEST(dates_that_are_none)
+{
+    static const char *const texts[] = {"03/04/2026",       "2026-02-30", "2025-02-29",
+                                        "2026-13-01",       "1900-02-29", "2026-11-23x",
+                                        "2026-11-23 24:00", "2026-11/23", "1.2.2026"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        char content[64];
+        snprintf(content, sizeof content, "day\n%s\n", texts[i]);
+        sgm_table *table = sgm_table_open(file("d.csv", content));
+        CHECK_STR(kind_of(table, "day"), "category");
+        sgm_table_free(table);
+    }
+    sgm_table *table = sgm_table_open(file("d.csv", "day\n2000-02-29T23:59:59.5Z\n0000-03-01\n9999-12-31\n"));
+    CHECK_STR(kind_of(table, "day"), "date");
+    /* Python: (date(9999, 12, 31) - date(1970, 1, 1)).days; year 0 by the algorithm's own epoch */
+    CHECK_NEAR(column_of(table, "day")->maximum, 2932896, 0);
+    CHECK_NEAR(column_of(table, "day")->minimum, -719468, 0);
+    sgm_table_free(table);
+}
+
+TEST(separators_are_found)
+{
+    static const struct {
+        const char *name, *content;
+        char separator;
+    } cases[] = {{"a.csv", "a;b;c,d\n1;2;3\n", ';'}, {"a.csv", "\"a;;;\",b\n1,2\n", ','},
+                 {"a.csv", "a|b\n1|2\n", '|'},       {"a.tsv", "a,a\tb\n1\t2\n", '\t'},
+                 {"a.csv", "a\tb\n1\t2\n", '\t'},    {"a.csv", "a\n1\n", ','}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        sgm_table *table = sgm_table_open(file(cases[i].name, cases[i].content));
+        CHECK_INT(sgm_table_separator(table), cases[i].separator);
+        CHECK_INT(sgm_table_rows(table), 1);
+        sgm_table_free(table);
+    }
+    sgm_table *table = sgm_table_open(file("a.csv", "a;b\n1,5;2\n-0,25;3\n"), .decimal = ',');
+    CHECK_STR(kind_of(table, "a"), "number");
+    CHECK_NEAR(column_of(table, "a")->minimum, -0.25, 0);
+    CHECK_NEAR(column_of(table, "a")->maximum, 1.5, 0);
+    sgm_table_free(table);
+    /* 1.234,5 is no number with either sign. */
+    table = sgm_table_open(file("a.csv", "a;b\n1.234,5;2\n"), .decimal = ',');
+    CHECK_STR(kind_of(table, "a"), "category");
+    sgm_table_free(table);
+}
+
+TEST(headers)
+{
+    const char *content = "1,x\n2,y\n";
+    sgm_table *table = sgm_table_open(file("h.csv", content));
+    CHECK(!sgm_table_has_header(table));
+    CHECK_INT(sgm_table_rows(table), 2);
+    CHECK_STR(sgm_table_column_at(table, 1)->name, "1");
+    sgm_table_free(table);
+    table = sgm_table_open(path, .header = SGM_HEADER_FIRST_LINE);
+    CHECK_INT(sgm_table_rows(table), 1);
+    CHECK_STR(sgm_table_column_at(table, 1)->name, "x");
+    sgm_table_free(table);
+    table = sgm_table_open(file("h.csv", "a,,c\nx,y,z\n"));
+    CHECK_STR(sgm_table_column_at(table, 1)->name, "1");
+    CHECK_INT(sgm_table_rows(table), 1);
+    sgm_table_free(table);
+    table = sgm_table_open(path, .header = SGM_HEADER_NONE);
+    CHECK_INT(sgm_table_rows(table), 2);
+    sgm_table_free(table);
+}
+
+/* A text among many numbers is told; where texts are no exception, none is. */
+TEST(exceptions)
+{
+    sgm__text content = {0};
+    sgm__text_append(&content, "many,few,id\n");
+    for (int i = 0; i < 30; i++)
+        sgm__text_append(&content, "%s,%s,n%d\n",
+                         i == 7   ? "seven"
+                         : i == 9 ? "2026-01-01"
+                                  : "1.5",
+                         i % 4 == 0 ? "one" : "1", i);
+    sgm_table *table = sgm_table_open(file("e.csv", content.data));
+    CHECK_STR(kind_of(table, "many"), "category");
+    CHECK_STR(column_of(table, "many")->exception, "seven");
+    CHECK_INT(column_of(table, "many")->exception_line, 9);
+    CHECK(column_of(table, "few")->exception == NULL);
+    CHECK_STR(kind_of(table, "id"), "text"); /* 30 different ones of 30 */
+    sgm_table_free(table);
+    sgm__text_free(&content);
+}
+
+/* Values and texts beyond what is kept: moments stay exact, the histogram keeps its shape. */
+TEST(many_rows)
+{
+    sgm__text content = {0};
+    sgm__text_append(&content, "number,text\n");
+    const int rows = 200000;
+    for (int i = 0; i < rows; i++)
+        sgm__text_append(&content, "%d,t%d\n", i, i % 1001);
+    sgm_table *table = sgm_table_open(file("m.csv", content.data));
+    sgm__text_free(&content);
+    CHECK_INT(sgm_table_rows(table), rows);
+    const sgm_table_column *number = column_of(table, "number");
+    CHECK_NEAR(number->mean, (rows - 1) / 2.0, 1e-6);
+    CHECK_NEAR(number->standard_deviation, sqrt(((double)rows * rows - 1) / 12), 1e-6);
+    CHECK_INT((int64_t)number->category_count, 0);
+    CHECK_STR(kind_of(table, "text"), "text"); /* one text more than are counted */
+    int64_t counts[8], sum = 0;
+    CHECK_OK(sgm_table_histogram(table, 0, counts, 8));
+    for (int i = 0; i < 8; i++)
+        sum += counts[i];
+    CHECK(sum > 30000 && sum <= 65536);
+    for (int i = 0; i < 8; i++)
+        CHECK_NEAR((double)counts[i] / (double)sum, 0.125, 1e-3);
+    CHECK_INT(sgm_table_histogram(table, 1, counts, 8), SGM_ERROR_ARGUMENT);
+    CHECK(strstr(sgm_last_error(), "column 'text' holds neither numbers nor dates"));
+    sgm_table_free(table);
+}
+
+TEST(histograms_of_few_values)
+{
+    sgm_table *table = sgm_table_open(file("f.csv", "a,b\n1,5\n1,5\n4,5\n2,5\n"));
+    int64_t counts[3];
+    CHECK_OK(sgm_table_histogram(table, 0, counts, 3));
+    CHECK_INT(counts[0], 2);
+    CHECK_INT(counts[1], 1);
+    CHECK_INT(counts[2], 1);
+    CHECK_OK(sgm_table_histogram(table, 1, counts, 3)); /* no width */
+    CHECK_INT(counts[0], 4);
+    CHECK_INT(sgm_table_histogram(table, 2, counts, 3), SGM_ERROR_ARGUMENT);
+    sgm_table_free(table);
+}
+
+TEST(what_is_no_table)
+{
+    CHECK_ERROR(sgm_table_open(file("x.csv", "a,b,a\n1,2,3\n")),
+                "x.csv: the columns 0 and 2 (from 0) are both called 'a'; rename one of them");
+    CHECK_ERROR(sgm_table_open(file("x.csv", "\n \n")), "the table is empty: it has no line with a cell");
+    CHECK_ERROR(sgm_table_open(file("x.csv", "a,b\n1,2\n3\n")), "line 3: 2 columns were expected");
+    sgm_table *table = sgm_table_open(path, .skip_ragged = true);
+    CHECK_INT(sgm_table_rows(table), 1);
+    sgm_table_free(table);
+    CHECK_ERROR(sgm_table_open("nowhere.csv"), "nowhere.csv");
+    CHECK_ERROR(sgm_table_open(path, .decimal = ';'), "the sign before decimals is '.' or ','");
+    CHECK_ERROR(sgm_table_open(path, .decimal = ',', .separator = ','), "a comma cannot be before decimals");
+    CHECK_ERROR(sgm_table_open(NULL), "path");
+    sgm_table_free(NULL);
+}
