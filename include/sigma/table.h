@@ -67,7 +67,7 @@ typedef struct sgm_table_options {
     char decimal;   /* in numbers: '.', the default, or ',' */
     const char *missing; /* a cell with this text has no value, beside empty ones and those with one of
                           * NA N/A n/a #N/A <NA> NaN nan NULL null None ? */
-    sgm_header header; /* default: found */
+    sgm_header header;   /* default: found */
     bool skip_ragged;    /* rows with another number of cells are left out and logged, instead of an error */
 } SGM_BY_NAME sgm_table_options;
 
@@ -90,6 +90,95 @@ SGM_API int64_t sgm_table_find_column(const sgm_table *table, const char *name);
  * maximum. Of more than 65,536 values evenly spaced rows are counted, so that counts tell the shape, not the
  * sum. Other kinds of columns are errors. */
 SGM_API sgm_status sgm_table_histogram(const sgm_table *table, size_t column, int64_t *counts, size_t count);
+
+/* --- pipelines: from the cells of a row to the numbers that a network takes, and back ---
+ *
+ *     sgm_pipeline *pipeline = sgm_pipeline_fit(pets, .targets = {"species"}, .drop = {"id", "name"});
+ *     sgm_dataset *data = sgm_dataset_create("pets", .extractor = sgm_pipeline_extractor(pipeline,
+ * "pets.csv"));
+ *
+ * A pipeline is fitted to a table once and then applied to each row alike, of that table or of another one:
+ * columns are found by their names, in any order, and those that it does not know are passed over. Its fields
+ * are "inputs" and "targets", and one for each column of `embedding`. In "inputs", columns stand in the
+ * table's order:
+ *
+ *     number, date    one number: (value - offset) / factor, by which `scale` brings columns to one size
+ *     category        as many numbers as there are categories, one of which is 1 (one-hot), in the order of
+ *                     their bytes, those of `categorical` in the order of their numbers
+ *     text, empty     left out, with a warning
+ *
+ * A single category is a target as one-hot classes; numbers are targets scaled as inputs are, and
+ * sgm_pipeline_restore turns predictions back. */
+
+#define SGM_MAX_TARGETS 8
+#define SGM_MAX_LISTED 64 /* columns in a list of options */
+
+/* What offset and factor of a column of numbers are. */
+typedef enum sgm_scale {
+    SGM_SCALE_STANDARD, /* mean and standard deviation */
+    SGM_SCALE_MIN_MAX,  /* minimum and range, which gives 0 to 1 */
+    SGM_SCALE_ROBUST,   /* median and distance of the quartiles, which outliers do not move */
+    SGM_SCALE_NONE
+} sgm_scale;
+/* What a cell without a value becomes. */
+typedef enum sgm_impute {
+    SGM_IMPUTE_MEAN,          /* the mean of the column; no category: all its numbers are 0 */
+    SGM_IMPUTE_MEDIAN,        /* the median likewise */
+    SGM_IMPUTE_MOST_FREQUENT, /* the most frequent value or category */
+    SGM_IMPUTE_FLAG,          /* the mean, or no category, and one more number behind, which is 1 then */
+    SGM_IMPUTE_REFUSE         /* an error with line and column */
+} sgm_impute;
+
+/* Lists are of columns' names. Values of medians and quartiles are of at most 65,536 evenly spaced rows. */
+typedef struct sgm_pipeline_options {
+    size_t struct_size;
+    const char *targets[SGM_MAX_TARGETS];    /* what is predicted: one category, or numbers; required */
+    const char *drop[SGM_MAX_LISTED];        /* what is not used */
+    const char *categorical[SGM_MAX_LISTED]; /* numbers that are kinds and not sizes, such as a postal code */
+    /* Categories that are fields of their own, called as their column, for an embedding: their numbers from
+     * 0, and one more for missing and unknown ones. */
+    const char *embedding[SGM_MAX_FIELDS - 2];
+    sgm_scale scale;
+    sgm_impute impute;
+} SGM_BY_NAME sgm_pipeline_options;
+
+typedef struct sgm_pipeline sgm_pipeline;
+/* The caller frees the pipeline, which does not need the table any more. */
+#define sgm_pipeline_fit(...) SGM_WITH_OPTIONS(sgm_pipeline_fit_with, sgm_pipeline_options, __VA_ARGS__)
+SGM_API sgm_pipeline *sgm_pipeline_fit_with(const sgm_table *table, const sgm_pipeline_options *options);
+/* Extractors keep it alive as long as they need it. */
+SGM_API void sgm_pipeline_free(sgm_pipeline *pipeline);
+/* All that was fitted, as JSON that can be read and kept; sgm_string_free. NULL and an error for names and
+ * categories that are not UTF-8. */
+SGM_API char *sgm_pipeline_json(const sgm_pipeline *pipeline);
+/* NULL and an error that names the member if the text is none that sgm_pipeline_json made. */
+SGM_API sgm_pipeline *sgm_pipeline_parse(const char *json);
+/* How many numbers of a field an example has; 0: there is no such field. */
+SGM_API int64_t sgm_pipeline_width(const sgm_pipeline *pipeline, const char *field);
+/* The names of the target's classes, NULL at the end; NULL: the targets are numbers. */
+SGM_API const char *const *sgm_pipeline_classes(const sgm_pipeline *pipeline);
+/* The columns that are read, inputs in the order of their numbers, then targets; NULL past the last one. */
+SGM_API const char *sgm_pipeline_column(const sgm_pipeline *pipeline, size_t index);
+/* A prediction of the target number `index`, in the units of the table. Classes stay as they are. */
+SGM_API double sgm_pipeline_restore(const sgm_pipeline *pipeline, size_t index, double prediction);
+
+typedef struct sgm_pipeline_extractor_options {
+    size_t struct_size;
+    bool inputs_only;    /* no field "targets": the file need not have the columns */
+    bool ignore_unknown; /* categories that were in no row that was fitted are treated as missing; default: an
+                            error */
+    char separator;      /* default: found as sgm_table_open does */
+    bool skip_ragged;
+} SGM_BY_NAME sgm_pipeline_extractor_options;
+/* Reads the rows of a file. Has the table a header, so must the file. */
+#define sgm_pipeline_extractor(...)                                                                          \
+    SGM_WITH_OPTIONS_2(sgm_pipeline_extractor_with, sgm_pipeline_extractor_options, __VA_ARGS__)
+SGM_API sgm_extractor *sgm_pipeline_extractor_with(sgm_pipeline *pipeline, const char *path,
+                                                   const sgm_pipeline_extractor_options *options);
+/* The inputs of `rows` rows that are in memory: `count` names, and as many cells for each row, NULL where
+ * there is no value. The caller frees the block. Names of columns that are not read are passed over. */
+SGM_API sgm_block *sgm_pipeline_apply(const sgm_pipeline *pipeline, const char *const *names, size_t count,
+                                      const char *const *cells, int64_t rows);
 
 #ifdef __cplusplus
 }

@@ -21,8 +21,8 @@ typedef enum sgm__cell_kind {
 } sgm__cell_kind;
 /* How cells are written. */
 typedef struct sgm__cell_format {
-    char decimal;        /* '.' or ',' */
-    const char *missing; /* a text that means "no value", beside the usual ones; NULL: none */
+    char decimal;  /* '.' or ',' */
+    char *missing; /* a text that means "no value", beside the usual ones; NULL: none */
 } sgm__cell_format;
 /* What a cell holds; NULL is a missing one. *value becomes its number, or days since 1970-01-01; it is left
  * alone for the other kinds. */

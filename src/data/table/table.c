@@ -1,87 +1,9 @@
-/* Opens a table: finds separator and header, reads all rows once, and keeps a summary of each column.
+/* Opens a table: finds its header, reads all rows once, and keeps a summary of each column.
  *
- * Rows come from the reader of texts (../read/reader_csv.c), cells go to the columns (column.c). The file is
- * opened twice: the first line alone decides the separator, which the reader must know before it begins. */
-#include "data/read/source.h"
-#include "data/table/column.h"
+ * Rows come from table_file.c, cells go to the columns (column.c). */
+#include "data/table/table.h"
 
 #define ROWS_AT_ONCE 1024
-#define LONGEST_FIRST_LINE 65536 /* bytes of it that are looked at */
-
-struct sgm_table {
-    char *path;
-    sgm__column *columns;
-    size_t column_count;
-    int64_t rows;
-    char separator;
-    bool has_header;
-    sgm__cell_format format; /* `missing` is the caller's, and only used while the table is opened */
-};
-
-static sgm_source *source_of(const char *path)
-{
-    sgm_source *source = sgm_file_source(path);
-    return source != NULL && sgm__is_compressed_name(path) ? sgm_compressed_source(source, NULL) : source;
-}
-
-/* --- the separator --- */
-
-/* The beginning of the file, ended by 0. */
-static sgm_status read_beginning(sgm_source *source, char *text, size_t room)
-{
-    size_t length = 0, got = 0;
-    SGM_TRY(sgm_source_prepare(source));
-    sgm_stream *stream = sgm_source_open(source);
-    if (stream == NULL)
-        return sgm_last_status();
-    sgm_status status = sgm_stream_read(stream, text, room - 1, &got);
-    length = status == SGM_OK ? got : 0;
-    text[length] = '\0';
-    sgm_stream_close(stream);
-    return status;
-}
-
-/* The candidate that the first line has most often outside of quotes; a comma if it has none. */
-static char most_frequent_separator(const char *text)
-{
-    static const char candidates[] = ",;\t|";
-    int counts[sizeof candidates] = {0};
-    bool quoted = false;
-    for (; *text != '\0' && (quoted || (*text != '\n' && *text != '\r')); text++) {
-        const char *found = strchr(candidates, *text);
-        if (*text == '"')
-            quoted = !quoted;
-        else if (found != NULL && !quoted)
-            counts[found - candidates]++;
-    }
-    size_t best = 0;
-    for (size_t i = 1; candidates[i] != '\0'; i++)
-        if (counts[i] > counts[best])
-            best = i;
-    return candidates[best];
-}
-
-/* Whether a name ends in .tsv, or in .tsv.gz and the like. */
-static bool is_tab_separated(const char *path)
-{
-    const char *found = strstr(path, ".tsv");
-    return found != NULL && (found[4] == '\0' || (found[4] == '.' && strchr(found, '/') == NULL));
-}
-
-static sgm_status find_separator(sgm_table *table, sgm_source *source, char given)
-{
-    table->separator = given != '\0' ? given : '\t';
-    if (given != '\0' || is_tab_separated(table->path))
-        return SGM_OK;
-    char *beginning = sgm__alloc(LONGEST_FIRST_LINE);
-    if (beginning == NULL)
-        return SGM_ERROR_MEMORY;
-    sgm_status status = read_beginning(source, beginning, LONGEST_FIRST_LINE);
-    if (status == SGM_OK)
-        table->separator = most_frequent_separator(beginning);
-    sgm__free(beginning);
-    return status;
-}
 
 /* --- the header --- */
 
@@ -119,7 +41,7 @@ static sgm_status check_names(const sgm_table *table)
 static sgm_status name_columns(sgm_table *table, const sgm_examples *first, const sgm_table_options *options)
 {
     table->has_header = options->header == SGM_HEADER_FIRST_LINE ||
-                         (options->header == SGM_HEADER_FOUND && is_header(table, first));
+                        (options->header == SGM_HEADER_FOUND && is_header(table, first));
     table->columns = sgm__calloc((size_t)first->columns, sizeof *table->columns);
     if (table->columns == NULL)
         return SGM_ERROR_MEMORY;
@@ -163,11 +85,11 @@ static sgm_status read_all(sgm_table *table, sgm_reader *reader, const sgm_table
     return SGM_OK;
 }
 
-/* Takes the source, as the reader does. What this thread reads from now on is shown as a task. */
-static sgm_status read_table(sgm_table *table, sgm_source *source, const sgm_table_options *options)
+/* What this thread reads from now on is shown as a task. */
+static sgm_status open_table(sgm_table *table, const sgm_table_options *options)
 {
-    sgm_reader *reader =
-        sgm_csv_reader(source, .separator = table->separator, .skip_ragged = options->skip_ragged);
+    table->separator = options->separator;
+    sgm_reader *reader = sgm__table_reader(table->path, &table->separator, options->skip_ragged);
     if (reader == NULL)
         return sgm_last_status();
     sgm__extraction_begin(table->path);
@@ -191,18 +113,6 @@ static sgm_status check_options(const char *path, const sgm_table_options *optio
     return SGM_OK;
 }
 
-static sgm_status open_table(sgm_table *table, const sgm_table_options *options)
-{
-    sgm_source *source = source_of(table->path);
-    if (source == NULL)
-        return sgm_last_status();
-    sgm_status status = find_separator(table, source, options->separator);
-    if (status == SGM_OK)
-        return read_table(table, source, options);
-    sgm_source_free(source);
-    return status;
-}
-
 sgm_table *sgm_table_open_with(const char *path, const sgm_table_options *given)
 {
     sgm_table_options options;
@@ -213,12 +123,12 @@ sgm_table *sgm_table_open_with(const char *path, const sgm_table_options *given)
     if (table == NULL)
         return NULL;
     table->path = sgm__strdup(path);
-    table->format = (sgm__cell_format){options.decimal == ',' ? ',' : '.', options.missing};
-    if (table->path == NULL || open_table(table, &options) != SGM_OK) {
+    table->format = (sgm__cell_format){options.decimal == ',' ? ',' : '.', sgm__strdup(options.missing)};
+    bool has_texts = table->path != NULL && (options.missing == NULL || table->format.missing != NULL);
+    if (!has_texts || open_table(table, &options) != SGM_OK) {
         sgm_table_free(table);
         return NULL;
     }
-    table->format.missing = NULL;
     return table;
 }
 
@@ -229,6 +139,7 @@ void sgm_table_free(sgm_table *table)
     for (size_t i = 0; i < table->column_count; i++)
         sgm__column_free(&table->columns[i]);
     sgm__free(table->columns);
+    sgm__free(table->format.missing);
     sgm__free(table->path);
     sgm__free(table);
 }
@@ -266,27 +177,20 @@ const char *sgm_column_kind_name(sgm_column_kind kind)
     return (size_t)kind < sizeof names / sizeof *names ? names[kind] : "unknown";
 }
 
-static sgm_status fail_unknown(const sgm_table *table, const char *name)
-{
-    const char **names = sgm__calloc(table->column_count, sizeof *names);
-    if (names == NULL)
-        return SGM_ERROR_MEMORY;
-    for (size_t i = 0; i < table->column_count; i++)
-        names[i] = table->columns[i].name;
-    const char *nearest = sgm__nearest(name, names, table->column_count);
-    sgm__free(names);
-    return sgm_fail(SGM_ERROR_NOT_FOUND, "%s has no column '%s'%s%s%s", table->path, name,
-                    nearest != NULL ? "; did you mean '" : "", nearest != NULL ? nearest : "",
-                    nearest != NULL ? "'?" : "");
-}
-
 int64_t sgm_table_find_column(const sgm_table *table, const char *name)
 {
-    for (size_t i = 0; i < table->column_count; i++)
-        if (strcmp(table->columns[i].name, name) == 0)
-            return (int64_t)i;
-    fail_unknown(table, name);
-    return -1;
+    const char **names = sgm__calloc(table->column_count, sizeof *names);
+    int64_t found = -1;
+    if (names == NULL)
+        return -1;
+    for (size_t i = 0; i < table->column_count; i++) {
+        names[i] = table->columns[i].name;
+        found = strcmp(names[i], name) == 0 ? (int64_t)i : found;
+    }
+    if (found < 0)
+        sgm__table_fail_unknown(table->path, name, names, table->column_count);
+    sgm__free(names);
+    return found;
 }
 
 sgm_status sgm_table_histogram(const sgm_table *table, size_t column, int64_t *counts, size_t count)

@@ -1,0 +1,74 @@
+/* What a pipeline consists of. Internal to src/data/table.
+ *
+ * pipeline.c fits one to a table, pipeline_json.c writes and reads it, pipeline_apply.c turns cells into
+ * numbers by it, pipeline_extractor.c does so with the rows of a file. Once made, a pipeline is never
+ * changed, so that several threads and extractors can share it. */
+#ifndef SGM_DATA_TABLE_PIPELINE_H
+#define SGM_DATA_TABLE_PIPELINE_H
+
+#include "data/block/block.h"
+#include "data/table/table.h"
+#include <stdatomic.h>
+
+/* What is done with the cells of one column. */
+typedef struct sgm__pipeline_part {
+    char *name; /* of the column, owned */
+    bool is_target;
+    sgm_column_kind kind; /* number, date or category */
+    int32_t field;        /* of the pipeline */
+    int32_t first, width; /* its numbers among those of the field's examples */
+    /* Missing values: an error, or `fill` (of a category its number, -1: none of them). With `has_flag` the
+     * last of the numbers says whether the value is missing. */
+    bool is_required, has_flag;
+    double fill;
+    double offset, factor; /* numbers and dates: (value - offset) / factor */
+    char **categories;     /* owned, in the order of their numbers, NULL at the end */
+    size_t category_count;
+    sgm__name_index index; /* of the categories */
+} sgm__pipeline_part;
+
+typedef struct sgm__pipeline_field {
+    char name[SGM__FIELD_NAME];
+    int32_t width; /* numbers of an example */
+    bool is_target;
+    bool is_index; /* category numbers, for an embedding */
+} sgm__pipeline_field;
+
+struct sgm_pipeline {
+    atomic_int references;
+    sgm__cell_format format; /* `missing` is owned */
+    bool has_header;
+    sgm__pipeline_part *parts; /* inputs first, in the order of the table, then targets */
+    size_t part_count;
+    sgm__pipeline_field fields[SGM_MAX_FIELDS]; /* those of targets last */
+    int32_t field_count;
+};
+
+/* --- pipeline.c --- */
+/* Empty; NULL without memory. */
+sgm_pipeline *sgm__pipeline_create(size_t parts);
+sgm_pipeline *sgm__pipeline_retain(sgm_pipeline *pipeline);
+/* Sets the width of a part and puts it behind those of its field, which is made if it is new. */
+sgm_status sgm__pipeline_place(sgm_pipeline *pipeline, sgm__pipeline_part *part, const char *field);
+/* Takes the list of categories, also on failure: they must differ. */
+sgm_status sgm__pipeline_set_categories(sgm__pipeline_part *part, char **categories, size_t count);
+
+/* --- pipeline_apply.c --- */
+/* Where the parts' cells are in a row: columns[i] belongs to part i. Fails if a column is missing; `name` is
+ * the file's. With `inputs_only` columns of targets may be missing. */
+sgm_status sgm__pipeline_find(const sgm_pipeline *pipeline, const char *name, const char *const *names,
+                              size_t count, bool inputs_only, int32_t *columns);
+/* How rows are treated. */
+typedef struct sgm__pipeline_rows {
+    const int32_t *columns; /* from sgm__pipeline_find */
+    bool inputs_only, ignore_unknown;
+    const char *name;     /* of the file, for messages */
+    const int64_t *lines; /* of the rows; NULL: they are numbered from 1 */
+} sgm__pipeline_rows;
+/* Adds a field for each of the pipeline's (without targets: with inputs_only) to an empty builder. */
+sgm_status sgm__pipeline_begin(const sgm_pipeline *pipeline, bool inputs_only, sgm__builder *builder);
+/* Appends `count` rows of `width` cells each to the builder. */
+sgm_status sgm__pipeline_append(const sgm_pipeline *pipeline, const sgm__pipeline_rows *rows,
+                                const char *const *cells, size_t width, int64_t count, sgm__builder *builder);
+
+#endif

@@ -1,0 +1,142 @@
+/* The rows of a file as examples, by a pipeline: an extractor (../read/extractor.h). */
+#include "data/read/extractor.h"
+#include "data/table/pipeline.h"
+
+#include <stdlib.h>
+
+typedef struct pipeline_extractor {
+    sgm_pipeline *pipeline;
+    char *path;
+    sgm__chunks chunks;
+    int32_t *columns; /* of the pipeline's parts in a row, found in the header */
+    bool has_begun;   /* the header was read */
+    bool inputs_only, ignore_unknown;
+} pipeline_extractor;
+
+/* Names of a table without a header are the numbers of its columns. */
+static sgm_status find_numbered(pipeline_extractor *self)
+{
+    for (size_t i = 0; i < self->pipeline->part_count; i++)
+        self->columns[i] = (int32_t)strtol(self->pipeline->parts[i].name, NULL, 10);
+    return SGM_OK;
+}
+
+/* Before the first row: reads the header, which says where the columns are. */
+static sgm_status begin(pipeline_extractor *self)
+{
+    sgm_examples header;
+    if (self->has_begun)
+        return SGM_OK;
+    if (!self->pipeline->has_header) {
+        self->has_begun = true;
+        return find_numbered(self);
+    }
+    SGM_TRY(sgm__chunks_read(&self->chunks, 1, &header));
+    if (header.count == 0)
+        return sgm_fail(SGM_ERROR_FORMAT, "%s: the table is empty: it has no line with a cell", self->path);
+    SGM_TRY(sgm__pipeline_find(self->pipeline, self->path, header.cells, (size_t)header.columns,
+                               self->inputs_only, self->columns));
+    self->has_begun = true;
+    return SGM_OK;
+}
+
+static sgm_status append(pipeline_extractor *self, const sgm_examples *rows, sgm__builder *builder)
+{
+    for (size_t i = 0; i < self->pipeline->part_count; i++)
+        if (self->columns[i] >= rows->columns && !(self->inputs_only && self->pipeline->parts[i].is_target))
+            return sgm_fail(SGM_ERROR_FORMAT,
+                            "%s: the pipeline reads column %d (from 0), but the table has %d", self->path,
+                            (int)self->columns[i], (int)rows->columns);
+    const sgm__pipeline_rows how = {.columns = self->columns,
+                                    .inputs_only = self->inputs_only,
+                                    .ignore_unknown = self->ignore_unknown,
+                                    .name = self->path,
+                                    .lines = rows->lines};
+    return sgm__pipeline_append(self->pipeline, &how, rows->cells, (size_t)rows->columns, rows->count,
+                                builder);
+}
+
+/* Reads chunks until the builder has `count` examples or the file ends. */
+static sgm_status build(pipeline_extractor *self, int64_t count, sgm__builder *builder)
+{
+    SGM_TRY(begin(self));
+    SGM_TRY(sgm__pipeline_begin(self->pipeline, self->inputs_only, builder));
+    while (builder->count < count) {
+        sgm_examples rows;
+        SGM_TRY(sgm__chunks_read(&self->chunks, count - builder->count, &rows));
+        if (rows.count == 0)
+            break;
+        SGM_TRY(append(self, &rows, builder));
+    }
+    return SGM_OK;
+}
+
+/* *block stays NULL at the end of the file. */
+static sgm_status extract(void *pointer, sgm_extractor *parent, int64_t count, sgm_block **block)
+{
+    (void)parent;
+    sgm__builder builder = {0};
+    sgm_status status = build(pointer, count, &builder);
+    if (status != SGM_OK || builder.count == 0) {
+        sgm__builder_free(&builder);
+        return status;
+    }
+    *block = sgm__builder_take(&builder);
+    return *block != NULL ? SGM_OK : sgm_last_status();
+}
+
+static sgm_status rewind_file(void *pointer)
+{
+    pipeline_extractor *self = pointer;
+    self->has_begun = false;
+    return sgm__chunks_rewind(&self->chunks);
+}
+
+static sgm_status skip(void *pointer, int64_t count, int64_t *skipped)
+{
+    pipeline_extractor *self = pointer;
+    SGM_TRY(begin(self));
+    return sgm__chunks_skip(&self->chunks, count, skipped);
+}
+
+static void release(void *pointer)
+{
+    pipeline_extractor *self = pointer;
+    sgm_reader_free(self->chunks.reader);
+    sgm_pipeline_free(self->pipeline);
+    sgm__free(self->columns);
+    sgm__free(self->path);
+    sgm__free(self);
+}
+
+sgm_extractor *sgm_pipeline_extractor_with(sgm_pipeline *pipeline, const char *path,
+                                           const sgm_pipeline_extractor_options *given)
+{
+    static const sgm_extractor_type type = {.name = "pipeline", .extract = extract, .free = release};
+    sgm_pipeline_extractor_options options;
+    if (sgm__options_read(&options, sizeof options, given, "sgm_pipeline_extractor") != SGM_OK)
+        return NULL;
+    if (pipeline == NULL || path == NULL) {
+        sgm__missing_part(path == NULL ? "sgm_pipeline_extractor: a path"
+                                       : "sgm_pipeline_extractor: a pipeline");
+        return NULL;
+    }
+    pipeline_extractor *self = sgm__calloc(1, sizeof *self);
+    if (self == NULL)
+        return NULL;
+    char separator = options.separator;
+    self->pipeline = sgm__pipeline_retain(pipeline);
+    self->inputs_only = options.inputs_only;
+    self->ignore_unknown = options.ignore_unknown;
+    self->path = sgm__strdup(path);
+    self->columns = sgm__calloc(pipeline->part_count, sizeof *self->columns);
+    self->chunks.reader = self->path != NULL && self->columns != NULL
+                              ? sgm__table_reader(path, &separator, options.skip_ragged)
+                              : NULL;
+    if (self->chunks.reader == NULL) {
+        release(self);
+        return NULL;
+    }
+    return sgm__extractor_create(
+        &(sgm__extractor_parts){.type = &type, .self = self, .rewind = rewind_file, .skip = skip});
+}

@@ -1,0 +1,27 @@
+/* A table and its file, from the inside. Internal to src/data/table. */
+#ifndef SGM_DATA_TABLE_TABLE_H
+#define SGM_DATA_TABLE_TABLE_H
+
+#include "data/read/source.h"
+#include "data/table/column.h"
+
+struct sgm_table {
+    char *path;
+    sgm__column *columns;
+    size_t column_count;
+    int64_t rows;
+    char separator;
+    bool has_header;
+    sgm__cell_format format; /* `missing` is owned; NULL: none */
+};
+
+/* --- files (table_file.c) --- */
+
+/* A reader of a table's rows, the header among them. `separator` 0: found as sigma/table.h describes;
+ * *separator is set. */
+sgm_reader *sgm__table_reader(const char *path, char *separator, bool skip_ragged);
+/* Fails with "NAME has no column 'x'; did you mean 'y'?". */
+sgm_status sgm__table_fail_unknown(const char *name, const char *column, const char *const *columns,
+                                   size_t count);
+
+#endif

@@ -1,0 +1,92 @@
+/* The file of a table: its source, the character that separates its cells, and a reader of its rows.
+ *
+ * table.c reads all rows to describe them, pipeline_extractor.c to train on them. The file is opened twice:
+ * its first line alone decides the separator, which the reader must know before it begins. */
+#include "data/table/table.h"
+
+#define LONGEST_FIRST_LINE 65536 /* bytes of it that are looked at */
+
+static sgm_source *source_of(const char *path)
+{
+    sgm_source *source = sgm_file_source(path);
+    return source != NULL && sgm__is_compressed_name(path) ? sgm_compressed_source(source, NULL) : source;
+}
+
+/* The beginning of the file, ended by 0. */
+static sgm_status read_beginning(sgm_source *source, char *text, size_t room)
+{
+    size_t length = 0, got = 0;
+    SGM_TRY(sgm_source_prepare(source));
+    sgm_stream *stream = sgm_source_open(source);
+    if (stream == NULL)
+        return sgm_last_status();
+    sgm_status status = sgm_stream_read(stream, text, room - 1, &got);
+    length = status == SGM_OK ? got : 0;
+    text[length] = '\0';
+    sgm_stream_close(stream);
+    return status;
+}
+
+/* The candidate that the first line has most often outside of quotes; a comma if it has none. */
+static char most_frequent_separator(const char *text)
+{
+    static const char candidates[] = ",;\t|";
+    int counts[sizeof candidates] = {0};
+    bool quoted = false;
+    for (; *text != '\0' && (quoted || (*text != '\n' && *text != '\r')); text++) {
+        const char *found = strchr(candidates, *text);
+        if (*text == '"')
+            quoted = !quoted;
+        else if (found != NULL && !quoted)
+            counts[found - candidates]++;
+    }
+    size_t best = 0;
+    for (size_t i = 1; candidates[i] != '\0'; i++)
+        if (counts[i] > counts[best])
+            best = i;
+    return candidates[best];
+}
+
+/* Whether a name ends in .tsv, or in .tsv.gz and the like. */
+static bool is_tab_separated(const char *path)
+{
+    const char *found = strstr(path, ".tsv");
+    return found != NULL && (found[4] == '\0' || (found[4] == '.' && strchr(found, '/') == NULL));
+}
+
+static sgm_status find_separator(const char *path, sgm_source *source, char *separator)
+{
+    if (*separator != '\0')
+        return SGM_OK;
+    *separator = '\t';
+    if (is_tab_separated(path))
+        return SGM_OK;
+    char *beginning = sgm__alloc(LONGEST_FIRST_LINE);
+    if (beginning == NULL)
+        return SGM_ERROR_MEMORY;
+    sgm_status status = read_beginning(source, beginning, LONGEST_FIRST_LINE);
+    if (status == SGM_OK)
+        *separator = most_frequent_separator(beginning);
+    sgm__free(beginning);
+    return status;
+}
+
+sgm_reader *sgm__table_reader(const char *path, char *separator, bool skip_ragged)
+{
+    sgm_source *source = source_of(path);
+    if (source == NULL)
+        return NULL;
+    if (find_separator(path, source, separator) == SGM_OK)
+        return sgm_csv_reader(source, .separator = *separator, .skip_ragged = skip_ragged);
+    sgm_source_free(source);
+    return NULL;
+}
+
+sgm_status sgm__table_fail_unknown(const char *name, const char *column, const char *const *columns,
+                                   size_t count)
+{
+    const char *nearest = sgm__nearest(column, columns, count);
+    return sgm_fail(SGM_ERROR_NOT_FOUND, "%s has no column '%s'%s%s%s", name, column,
+                    nearest != NULL ? "; did you mean '" : "", nearest != NULL ? nearest : "",
+                    nearest != NULL ? "'?" : "");
+}

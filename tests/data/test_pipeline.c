@@ -1,0 +1,420 @@
+/* Pipelines: the numbers of columns against scikit-learn's, missing and unknown values, what is kept as JSON,
+ * and what is refused. */
+#include "base/allocator.h"
+#include "base/base.h"
+#include "data_test.h"
+#include <sigma/table.h>
+
+#include <math.h>
+
+/* 5 rows; `age` has one value missing, `town` too, `postcode` is a kind in spite of its digits. */
+static const char pets[] = "id,age,town,postcode,born,species,note\n"
+                           "a1,4,Bonn,53111,1970-01-03,dog,x1\n"
+                           "a2,6.5,Ulm,53111,1970-01-01,cat,x2\n"
+                           "a3,1,,9,1970-01-05,cat,x3\n"
+                           "a4,9,Bonn,53111,1970-01-02,bird,x4\n"
+                           "a5,2.5,Aachen,9,1970-01-04,cat,x5\n"
+                           "a6,NA,Bonn,100,1970-01-03,dog,x6\n";
+
+static const char *file(const char *name, const char *content)
+{
+    const char *path = data_path(name);
+    CHECK_OK(sgm__file_write_atomic(path, content, strlen(content)));
+    return path;
+}
+
+static sgm_table *pets_table(void)
+{
+    sgm_table *table = sgm_table_open(file("pets.csv", pets));
+    CHECK(table != NULL);
+    return table;
+}
+
+/* The first block of what an extractor gives, which is freed. */
+static sgm_block *block_of(sgm_extractor *extractor)
+{
+    sgm_block *block = NULL;
+    if (extractor != NULL)
+        CHECK_OK(sgm_extractor_extract(extractor, 100, &block));
+    sgm_extractor_free(extractor);
+    return block;
+}
+
+/* One number of an example. */
+static double value(const sgm_block *block, const char *field, int64_t example, int64_t index)
+{
+    return sgm_tensor_get(sgm_block_field(block, field), (int64_t[]){example, index});
+}
+
+#define CHECK_ROW(block, field, example, ...)                                                                \
+    do {                                                                                                     \
+        const double expected[] = {__VA_ARGS__};                                                             \
+        for (int64_t k = 0; k < (int64_t)(sizeof expected / sizeof *expected); k++)                          \
+            CHECK_NEAR(value(block, field, example, k), expected[k], 1e-6);                                  \
+    } while (0)
+
+TEST(columns_become_numbers)
+{
+    sgm_table *table = pets_table();
+    sgm_pipeline *pipeline = sgm_pipeline_fit(table, .targets = {"species"}, .drop = {"id", "note"},
+                                              .categorical = {"postcode"}, .scale = SGM_SCALE_NONE);
+    sgm_table_free(table);
+    CHECK(pipeline != NULL);
+    /* age, 3 towns, 3 postcodes, born */
+    CHECK_INT(sgm_pipeline_width(pipeline, "inputs"), 8);
+    CHECK_INT(sgm_pipeline_width(pipeline, "targets"), 3);
+    CHECK_INT(sgm_pipeline_width(pipeline, "nothing"), 0);
+    CHECK_STR(sgm_pipeline_column(pipeline, 0), "age");
+    CHECK_STR(sgm_pipeline_column(pipeline, 4), "species");
+    CHECK(sgm_pipeline_column(pipeline, 5) == NULL);
+    const char *const *classes = sgm_pipeline_classes(pipeline);
+    CHECK_STR(classes[0], "bird");
+    CHECK_STR(classes[1], "cat");
+    CHECK_STR(classes[2], "dog");
+    CHECK(classes[3] == NULL);
+    sgm_block *block = block_of(sgm_pipeline_extractor(pipeline, data_path("pets.csv")));
+    CHECK_INT(block->count, 6);
+    /* towns by their bytes: Aachen, Bonn, Ulm; postcodes by their size: 9, 100, 53111 */
+    CHECK_ROW(block, "inputs", 0, 4, 0, 1, 0, 0, 0, 1, 2);
+    CHECK_ROW(block, "inputs", 2, 1, 0, 0, 0, 1, 0, 0, 4);
+    CHECK_ROW(block, "inputs", 4, 2.5, 1, 0, 0, 1, 0, 0, 3);
+    CHECK_ROW(block, "inputs", 5, 4.6, 0, 1, 0, 0, 1, 0, 2);
+    CHECK_ROW(block, "targets", 0, 0, 0, 1);
+    CHECK_ROW(block, "targets", 3, 1, 0, 0);
+    sgm_block_free(block);
+    sgm_pipeline_free(pipeline);
+}
+
+/* scikit-learn 1.9.1: StandardScaler, MinMaxScaler, RobustScaler of [4, 6.5, 1, 9, 2.5]. */
+TEST(scales)
+{
+    static const struct {
+        sgm_scale scale;
+        double expected[5];
+    } cases[] = {{SGM_SCALE_STANDARD, {-0.210299891, 0.665949655, -1.26179935, 1.5421992, -0.736049619}},
+                 {SGM_SCALE_MIN_MAX, {0.375, 0.6875, 0, 1, 0.1875}},
+                 {SGM_SCALE_ROBUST, {0, 0.625, -0.75, 1.25, -0.375}},
+                 {SGM_SCALE_NONE, {4, 6.5, 1, 9, 2.5}}};
+    sgm_table *table = sgm_table_open(file("x.csv", "x,same,y\n4,7,4\n6.5,7,6.5\n1,7,1\n9,7,9\n2.5,7,2.5\n"));
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        sgm_pipeline *pipeline = sgm_pipeline_fit(table, .targets = {"y"}, .scale = cases[i].scale);
+        sgm_block *block = block_of(sgm_pipeline_extractor(pipeline, data_path("x.csv")));
+        CHECK(sgm_pipeline_classes(pipeline) == NULL);
+        for (int64_t row = 0; row < 5; row++) {
+            CHECK_NEAR(value(block, "inputs", row, 0), cases[i].expected[row], 1e-6);
+            CHECK_NEAR(value(block, "targets", row, 0), cases[i].expected[row], 1e-6);
+            /* a column of equal values is shifted only */
+            CHECK_NEAR(value(block, "inputs", row, 1), cases[i].scale == SGM_SCALE_NONE ? 7 : 0, 1e-6);
+        }
+        CHECK_NEAR(sgm_pipeline_restore(pipeline, 0, cases[i].expected[3]), 9, 1e-7);
+        CHECK_NEAR(sgm_pipeline_restore(pipeline, 1, 5), 5, 0); /* no such target */
+        sgm_block_free(block);
+        sgm_pipeline_free(pipeline);
+    }
+    sgm_table_free(table);
+}
+
+TEST(missing_values)
+{
+    /* age: mean 4.6, median 4; the most frequent of both columns is their first here */
+    static const struct {
+        sgm_impute impute;
+        double age[2], town[4]; /* of the row without the value; flags behind */
+    } cases[] = {{SGM_IMPUTE_MEAN, {4.6}, {0, 0, 0}},
+                 {SGM_IMPUTE_MEDIAN, {4}, {0, 0, 0}},
+                 {SGM_IMPUTE_MOST_FREQUENT, {1}, {0, 1, 0}},
+                 {SGM_IMPUTE_FLAG, {4.6, 1}, {0, 0, 0, 1}}};
+    sgm_table *table = pets_table();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        sgm_pipeline *pipeline =
+            sgm_pipeline_fit(table, .targets = {"species"}, .drop = {"id", "note", "born", "postcode"},
+                             .impute = cases[i].impute, .scale = SGM_SCALE_NONE);
+        sgm_block *block = block_of(sgm_pipeline_extractor(pipeline, data_path("pets.csv")));
+        int64_t flags = cases[i].impute == SGM_IMPUTE_FLAG;
+        CHECK_INT(sgm_pipeline_width(pipeline, "inputs"), 4 + 2 * flags);
+        for (int64_t k = 0; k < 1 + flags; k++)
+            CHECK_NEAR(value(block, "inputs", 5, k), cases[i].age[k], 1e-6);
+        for (int64_t k = 0; k < 3 + flags; k++)
+            CHECK_NEAR(value(block, "inputs", 2, 1 + flags + k), cases[i].town[k], 0);
+        if (flags == 1) /* a row that has all */
+            CHECK_ROW(block, "inputs", 0, 4, 0, 0, 1, 0, 0);
+        sgm_block_free(block);
+        sgm_pipeline_free(pipeline);
+    }
+    sgm_pipeline *pipeline = sgm_pipeline_fit(table, .targets = {"species"}, .impute = SGM_IMPUTE_REFUSE);
+    sgm_extractor *extractor = sgm_pipeline_extractor(pipeline, data_path("pets.csv"));
+    sgm_block *block = NULL;
+    CHECK_INT(sgm_extractor_extract(extractor, 100, &block), SGM_ERROR_FORMAT);
+    CHECK(strstr(
+        sgm_last_error(),
+        "pets.csv: line 7, column 'age': the value is missing, which 'impute' refuses; leave the row out"));
+    sgm_extractor_free(extractor);
+    sgm_pipeline_free(pipeline);
+    sgm_table_free(table);
+}
+
+TEST(embeddings_have_fields_of_their_own)
+{
+    sgm_table *table = pets_table();
+    sgm_pipeline *pipeline = sgm_pipeline_fit(table, .targets = {"species"}, .drop = {"id", "note"},
+                                              .embedding = {"town", "postcode"});
+    sgm_table_free(table);
+    CHECK_INT(sgm_pipeline_width(pipeline, "inputs"), 2);
+    CHECK_INT(sgm_pipeline_width(pipeline, "town"), 1);
+    sgm_block *block = block_of(sgm_pipeline_extractor(pipeline, data_path("pets.csv")));
+    CHECK_NEAR(value(block, "town", 0, 0), 1, 0);
+    CHECK_NEAR(value(block, "town", 1, 0), 2, 0);
+    CHECK_NEAR(value(block, "town", 2, 0), 3, 0); /* missing */
+    CHECK_NEAR(value(block, "postcode", 5, 0), 1, 0);
+    sgm_block_free(block);
+    sgm_pipeline_free(pipeline);
+}
+
+/* Columns are found by their names, in any order; others are passed over. */
+TEST(other_files)
+{
+    sgm_table *table = pets_table();
+    sgm_pipeline *pipeline = sgm_pipeline_fit(table, .targets = {"species"}, .drop = {"id", "note", "born"},
+                                              .scale = SGM_SCALE_NONE);
+    sgm_table_free(table);
+    const char *path = file("new.csv", "more;town;postcode;age\n0;Ulm;7;3\n0;Rom;8;4\n");
+    CHECK_ERROR(sgm_pipeline_extractor(NULL, path), "a pipeline");
+    sgm_extractor *extractor = sgm_pipeline_extractor(pipeline, path);
+    sgm_block *block = NULL;
+    CHECK_INT(sgm_extractor_extract(extractor, 9, &block), SGM_ERROR_NOT_FOUND);
+    CHECK(strstr(sgm_last_error(), "new.csv has no column 'species'"));
+    sgm_extractor_free(extractor);
+    extractor = sgm_pipeline_extractor(pipeline, path, .inputs_only = true);
+    CHECK_OK(sgm_extractor_extract(extractor, 1, &block));
+    CHECK_INT(block->field_count, 1);
+    CHECK_ROW(block, "inputs", 0, 3, 0, 0, 1, 7);
+    sgm_block_free(block);
+    CHECK_INT(sgm_extractor_extract(extractor, 1, &block), SGM_ERROR_FORMAT);
+    CHECK(strstr(sgm_last_error(),
+                 "new.csv: line 3, column 'town': \"Rom\" is none of the 3 categories that the pipeline "
+                 "knows (Aachen, Bonn, ...); correct it, leave it empty, or ignore unknown ones"));
+    sgm_extractor_free(extractor);
+    extractor = sgm_pipeline_extractor(pipeline, path, .inputs_only = true, .ignore_unknown = true);
+    for (int pass = 0; pass < 2; pass++) { /* the header is read anew */
+        CHECK_OK(sgm_extractor_extract(extractor, 9, &block));
+        CHECK_INT(block->count, 2);
+        CHECK_ROW(block, "inputs", 1, 4, 0, 0, 0, 8);
+        sgm_block_free(block);
+        CHECK_OK(sgm_extractor_rewind(extractor));
+    }
+    sgm_extractor_free(extractor);
+
+    extractor = sgm_pipeline_extractor(pipeline, file("new.csv", "age,town,postcode\nold,Ulm,1\n"),
+                                       .inputs_only = true);
+    CHECK_INT(sgm_extractor_extract(extractor, 9, &block), SGM_ERROR_FORMAT);
+    CHECK(strstr(sgm_last_error(),
+                 "new.csv: line 2, column 'age': \"old\" is no number; correct it, or leave it empty"));
+    sgm_extractor_free(extractor);
+    extractor = sgm_pipeline_extractor(pipeline, file("new.csv", "Age,town,postcode,species\n"));
+    CHECK_INT(sgm_extractor_extract(extractor, 9, &block), SGM_ERROR_NOT_FOUND);
+    CHECK(strstr(sgm_last_error(), "new.csv has no column 'age'; did you mean 'Age'?"));
+    sgm_extractor_free(extractor);
+    extractor = sgm_pipeline_extractor(pipeline, file("new.csv", "age,town,postcode,species\n1,Ulm,1,fish\n"),
+                                       .ignore_unknown = true);
+    CHECK_INT(sgm_extractor_extract(extractor, 9, &block), SGM_ERROR_FORMAT);
+    CHECK(strstr(sgm_last_error(), "line 2, column 'species': \"fish\" is none of the 3"));
+    sgm_extractor_free(extractor);
+    extractor =
+        sgm_pipeline_extractor(pipeline, file("new.csv", "age,town,postcode,species\n1e300,Ulm,1,cat\n"));
+    CHECK_INT(sgm_extractor_extract(extractor, 9, &block), SGM_ERROR_NUMERIC);
+    CHECK(strstr(sgm_last_error(), "\"1e300\" is too large for float32"));
+    sgm_extractor_free(extractor);
+    extractor = sgm_pipeline_extractor(pipeline, file("new.csv", "age,town,postcode,species\n1,Ulm,1,\n"));
+    CHECK_INT(sgm_extractor_extract(extractor, 9, &block), SGM_ERROR_FORMAT);
+    CHECK(strstr(sgm_last_error(), "column 'species': the target is missing; leave the row out"));
+    sgm_extractor_free(extractor);
+    sgm_pipeline_free(pipeline);
+}
+
+TEST(rows_in_memory)
+{
+    sgm_table *table = pets_table();
+    sgm_pipeline *pipeline = sgm_pipeline_fit(table, .targets = {"species"}, .drop = {"id", "note", "born"},
+                                              .scale = SGM_SCALE_NONE);
+    sgm_table_free(table);
+    const char *const names[] = {"postcode", "nothing", "age", "town"};
+    const char *const cells[] = {"1", "x", "2", "Bonn", "3", NULL, NULL, "Ulm"};
+    sgm_block *block = sgm_pipeline_apply(pipeline, names, 4, cells, 2);
+    CHECK(block != NULL);
+    CHECK_INT(block->count, 2);
+    CHECK_ROW(block, "inputs", 0, 2, 0, 1, 0, 1);
+    CHECK_ROW(block, "inputs", 1, 4.6, 0, 0, 1, 3);
+    sgm_block_free(block);
+    CHECK_ERROR(sgm_pipeline_apply(pipeline, names, 3, cells, 1), "what is asked has no column 'town'");
+    CHECK_ERROR(sgm_pipeline_apply(pipeline, names, 4, cells, 0), "at least one row");
+    const char *const wrong[] = {"1", "x", "two", "Bonn"};
+    CHECK_ERROR(sgm_pipeline_apply(pipeline, names, 4, wrong, 1),
+                "row 1, column 'age': \"two\" is no number");
+    sgm_pipeline_free(pipeline);
+}
+
+TEST(tables_without_a_header)
+{
+    sgm_table *table = sgm_table_open(file("h.csv", "1;x;2,5\n3;y;4,5\n"), .decimal = ',', .missing = "-");
+    sgm_pipeline *pipeline = sgm_pipeline_fit(table, .targets = {"1"}, .scale = SGM_SCALE_NONE);
+    sgm_table_free(table);
+    const char *path = file("new.csv", "7;y;-\n");
+    sgm_block *block = block_of(sgm_pipeline_extractor(pipeline, path, .separator = ';'));
+    CHECK_ROW(block, "inputs", 0, 7, 3.5);
+    CHECK_ROW(block, "targets", 0, 0, 1);
+    sgm_block_free(block);
+    sgm_extractor *extractor = sgm_pipeline_extractor(pipeline, file("new.csv", "7;y\n"));
+    CHECK_INT(sgm_extractor_extract(extractor, 9, &block), SGM_ERROR_FORMAT);
+    CHECK(strstr(sgm_last_error(), "the pipeline reads column 2 (from 0), but the table has 2"));
+    sgm_extractor_free(extractor);
+    sgm_pipeline_free(pipeline);
+}
+
+/* --- what is kept --- */
+
+static const char kept[] = "{\"version\":1,\"header\":true,\"decimal\":\".\",\"columns\":["
+                           "{\"name\":\"age\",\"kind\":\"number\",\"field\":\"inputs\",\"impute\":4.0,"
+                           "\"offset\":4.0,\"factor\":4.0},"
+                           "{\"name\":\"town\",\"kind\":\"category\",\"field\":\"inputs\",\"impute\":null,"
+                           "\"categories\":[\"Aachen\",\"Bonn\","
+                           "\"Ulm\"]},"
+                           "{\"name\":\"postcode\",\"kind\":\"category\",\"field\":\"postcode\",\"impute\":"
+                           "null,\"categories\":[\"9\",\"100\","
+                           "\"53111\"]},"
+                           "{\"name\":\"species\",\"kind\":\"category\",\"field\":\"targets\",\"required\":"
+                           "true,\"categories\":[\"bird\",\"cat\","
+                           "\"dog\"]}]}";
+
+TEST(what_is_kept_reads_back)
+{
+    sgm_table *table = pets_table();
+    sgm_pipeline *pipeline =
+        sgm_pipeline_fit(table, .targets = {"species"}, .drop = {"id", "note", "born"},
+                         .embedding = {"postcode"}, .scale = SGM_SCALE_ROBUST, .impute = SGM_IMPUTE_MEDIAN);
+    sgm_table_free(table);
+    char *json = sgm_pipeline_json(pipeline);
+    CHECK_STR(json, kept);
+    sgm_pipeline *again = sgm_pipeline_parse(json);
+    char *second = sgm_pipeline_json(again);
+    CHECK_STR(second, kept);
+    sgm_block *one = block_of(sgm_pipeline_extractor(pipeline, data_path("pets.csv"))),
+              *two = block_of(sgm_pipeline_extractor(again, data_path("pets.csv")));
+    for (int32_t i = 0; i < one->field_count; i++)
+        CHECK(memcmp(sgm_tensor_data(one->fields[i].values), sgm_tensor_data(two->fields[i].values),
+                     sizeof(float) * (size_t)sgm_shape_elements(sgm_tensor_shape(one->fields[i].values))) ==
+              0);
+    sgm_block_free(one);
+    sgm_block_free(two);
+    sgm_string_free(json);
+    sgm_string_free(second);
+    sgm_pipeline_free(pipeline);
+    sgm_pipeline_free(again);
+}
+
+/* The text with a part of it replaced, once. */
+static char *with(const char *part, const char *other)
+{
+    const char *at = strstr(kept, part);
+    CHECK(at != NULL);
+    return sgm__format("%.*s%s%s", (int)(at - kept), kept, other, at + strlen(part));
+}
+
+TEST(what_is_kept_is_checked)
+{
+    static const struct {
+        const char *part, *other, *message;
+    } cases[] = {
+        {"\"version\":1", "\"version\":2", "'version': 1, which this version of Sigma writes, was expected"},
+        {"\"decimal\":\".\"", "\"decimal\":\";\"", "'decimal'"},
+        {"\"header\":true", "\"header\":1", "'header': true or false was expected"},
+        {"\"header\":true", "\"header\":false",
+         "column 0 (from 0): 'name': the number of a column was expected"},
+        {"\"impute\":4.0", "\"impute\":\"4\"", "column 0 (from 0): 'impute': a number was expected"},
+        {"\"impute\":4.0,", "", "'impute': a number"},
+        {"\"factor\":4.0", "\"factor\":0", "'factor': a number above 0 was expected"},
+        {"\"factor\":4.0", "\"factor\":4.0,\"speed\":1", "'speed' is no member of it"},
+        {"\"kind\":\"number\"", "\"kind\":\"text\"", "'kind': number, date or category was expected"},
+        {"\"impute\":null", "\"impute\":\"Rom\"",
+         "column 1 (from 0): 'impute': one of the categories, or null"},
+        {"\"impute\":null", "\"impute\":null,\"required\":true", "'impute': nothing beside 'required'"},
+        {"\"Bonn\"", "\"Ulm\"", "column 'town' has the category 'Ulm' twice"},
+        {"\"Bonn\"", "7", "'categories': a list of texts"},
+        {"[\"bird\",\"cat\",\"dog\"]", "[]", "a list of 1 to 1,000 texts"},
+        {"\"field\":\"inputs\"", "\"field\":\"age\"",
+         "the field 'age' is for one column of categories alone"},
+        {"\"field\":\"inputs\"", "\"field\":\"targets\"", "columns of targets come last"},
+        {"\"field\":\"targets\"", "\"field\":\"inputs\"",
+         "'columns': at least one column of inputs and one of targets"},
+        {"\"field\":\"postcode\"", "\"field\":\"a name that is much longer than fields may have\"",
+         "column 2 (from 0)"},
+        {"{\"version\"", "[\"version\"", "a pipeline: line 1"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char *text = with(cases[i].part, cases[i].other);
+        CHECK_ERROR(sgm_pipeline_parse(text), cases[i].message);
+        sgm__free(text);
+    }
+    for (size_t length = 0; length < strlen(kept); length++) {
+        char *text = sgm__strndup(kept, length);
+        CHECK_ERROR(sgm_pipeline_parse(text), "a pipeline: line 1");
+        sgm__free(text);
+    }
+    CHECK_ERROR(sgm_pipeline_parse(NULL), "a text");
+    CHECK_ERROR(sgm_pipeline_parse("[]"), "'version'");
+}
+
+TEST(options_are_checked)
+{
+    sgm_table *table = pets_table();
+    CHECK_ERROR(sgm_pipeline_fit(NULL, .targets = {"age"}), "a table");
+    CHECK_ERROR(sgm_pipeline_fit(table, .drop = {"age"}), "targets: which column is to be predicted?");
+    CHECK_ERROR(sgm_pipeline_fit(table, .targets = {"specis"}), "targets: ");
+    CHECK(strstr(sgm_last_error(), "pets.csv has no column 'specis'; did you mean 'species'?"));
+    CHECK_ERROR(sgm_pipeline_fit(table, .targets = {"species"}, .drop = {"nmae"}), "drop: ");
+    CHECK_ERROR(sgm_pipeline_fit(table, .targets = {"age"}, .drop = {"age"}),
+                "column 'age' is a target, and named once more");
+    CHECK_ERROR(sgm_pipeline_fit(table, .targets = {"age", "age"}), "named once more");
+    CHECK_ERROR(sgm_pipeline_fit(table, .targets = {"age", "species"}), "several targets have to be numbers");
+    CHECK_ERROR(sgm_pipeline_fit(table, .targets = {"age"}, .scale = (sgm_scale)9), "a scale from 0 to 3");
+    CHECK_ERROR(sgm_pipeline_fit(table, .targets = {"age"},
+                                 .drop = {"id", "town", "postcode", "born", "species", "note"}),
+                "no column is left to predict the targets from");
+    sgm_table_free(table);
+    table = sgm_table_open(file("t.csv", "inputs,empty,y\na,,1\nb,,2\n"));
+    CHECK_ERROR(sgm_pipeline_fit(table, .targets = {"empty"}), "the target 'empty' has no value in any row");
+    CHECK_ERROR(sgm_pipeline_fit(table, .targets = {"y"}, .embedding = {"inputs"}),
+                "a field cannot be called 'inputs'");
+    sgm_table_free(table);
+}
+
+/* Without memory at any place: an error, and nothing is lost. */
+TEST(no_memory)
+{
+    file("pets.csv", pets);
+    bool done = false;
+    for (long n = 1; !done; n++) {
+        allocator_start(n);
+        sgm_table *table = sgm_table_open(data_path("pets.csv"));
+        sgm_pipeline *pipeline = table != NULL
+                                     ? sgm_pipeline_fit(table, .targets = {"species"}, .embedding = {"town"},
+                                                        .scale = SGM_SCALE_ROBUST)
+                                     : NULL;
+        sgm_extractor *extractor =
+            pipeline != NULL ? sgm_pipeline_extractor(pipeline, data_path("pets.csv")) : NULL;
+        sgm_block *block = NULL;
+        if (extractor != NULL && sgm_extractor_extract(extractor, 9, &block) == SGM_OK)
+            done = block != NULL;
+        else
+            CHECK_INT(sgm_last_status(), SGM_ERROR_MEMORY);
+        char *json = pipeline != NULL ? sgm_pipeline_json(pipeline) : NULL;
+        sgm_string_free(json);
+        sgm_block_free(block);
+        sgm_extractor_free(extractor);
+        sgm_pipeline_free(pipeline);
+        sgm_table_free(table);
+        long live = atomic_load(&allocator_live);
+        allocator_stop();
+        CHECK_INT(live, 0);
+        CHECK(n < 5000);
+    }
+}
