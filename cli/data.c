@@ -283,7 +283,9 @@ static int show_file(const char *path, int64_t count)
         if (data_config_is_empty(parts[i]))
             continue;
         shown++;
-        sgm_dataset *dataset = experiment_dataset(parts[i], names[i], (uint64_t)c.seed);
+        sgm_dataset *dataset = experiment_prepare(&c, NULL) == SGM_OK
+                                   ? experiment_dataset(&c.data, parts[i], names[i], (uint64_t)c.seed)
+                                   : NULL;
         if (show(names[i], dataset, count, i == 0 ? &c : NULL) != SGM_OK)
             code = report_error("data", CLI_FAILED);
     }

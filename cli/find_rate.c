@@ -109,12 +109,14 @@ static sgm_status find_with(const find_rate_options *options, const config *c, s
 }
 
 /* Opens data and environment; returns an exit code. */
-static int find(const find_rate_options *options, const config *c)
+static int find(const find_rate_options *options, config *c)
 {
     sgm_dataset *training = NULL;
     if (data_config_is_empty(&c->data.training))
         return usage_error("find-rate", "there is no training data; name some as data.training");
-    sgm_status status = train_open_data(c, &c->data.training, "training", &training);
+    sgm_status status = experiment_prepare(c, options->checkpoint);
+    if (status == SGM_OK)
+        status = train_open_data(c, &c->data.training, "training", &training);
     sgm_env *env = status == SGM_OK ? experiment_env(c) : NULL;
     if (status == SGM_OK)
         status = env != NULL ? find_with(options, c, env, training) : sgm__last_failure();

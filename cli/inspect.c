@@ -178,14 +178,15 @@ static sgm_status show(sgm_env *env, sgm_trainer *trainer, const char *network, 
     return w->program ? print_text("program", sgm_trainer_program_text(trainer, batch)) : SGM_OK;
 }
 
-/* A configuration: the trainer has new parameters. Data is not opened, so this works where the data is
- * not. */
+/* A configuration: the trainer has new parameters. Data is opened only to propose a network for it, so this
+ * works where the data is not. */
 static int inspect_file(const char *path, const inspect_options *w)
 {
     config c;
     if (config_load(&c, path, NULL, 0) != SGM_OK)
         return report_error(w->command, CLI_USAGE);
-    sgm_env *env = experiment_env(&c);
+    bool has_network = c.network != NULL || experiment_prepare(&c, NULL) == SGM_OK;
+    sgm_env *env = has_network ? experiment_env(&c) : NULL;
     sgm_trainer *trainer = env != NULL ? experiment_trainer(env, &c) : NULL;
     int code = CLI_OK;
     if (trainer == NULL || show(env, trainer, c.network, &c, w) != SGM_OK)

@@ -9,6 +9,7 @@
  * Numbers of a file go the way of the run's training data: texts of table columns become numbers, and
  * input_range is scaled to 0 to 1. Datasets have done that themselves. */
 #include "cli.h"
+#include "data/table/pipeline.h"
 #include "tensor/tensor_internal.h"
 
 #include <math.h>
@@ -21,13 +22,16 @@
 
 static const char usage_text[] =
     "Usage: sigma predict CHECKPOINT|FOLDER (--data NAME [--count N] | FILE.npy | FILE.csv | -)\n"
-    "                     [--lengths FILE] [--separator C] [--json]\n\n"
+    "                     [--lengths FILE] [--separator C] [--ignore-unknown] [--json]\n\n"
     "Predicts with a trained network. Prints a line for each example: the class (from 0) and its probability "
     "where\n"
     "the network tells classes apart (of sequences the class of each step), the labels that\n"
     "the steps say where it has the cost ctc (the likeliest of each step, without repetitions and blanks),\n"
     "the numbers of its output elsewhere. Numbers of a file are scaled by input_range where the training\n"
-    "data of the run were; other scaling must have been done.\n\n"
+    "data of the run were; other scaling must have been done.\n"
+    "A network that was trained on a table by its columns' names (target) takes tables with these columns, "
+    "in\n"
+    "any order; classes have their names, and numbers the units of the table.\n\n"
     "  --data NAME    the inputs of a dataset: a ready-made one, or training, validation, test of the run\n"
     "  FILE.npy       an array (examples, ...); also the only one of a FILE.npz, or FILE.npz:NAME\n"
     "  FILE.csv, -    one example a line, the elements of an input in order; a first line that is no\n"
@@ -36,7 +40,9 @@ static const char usage_text[] =
     "  --lengths FILE of a network whose input has lengths: how many steps of each example of the file "
     "count,\n"
     "                 one a line or a .npy; all if not given. --data takes the field of the data\n"
-    "  --separator C  of a table; a comma if not given\n"
+    "  --separator C  of a table; a comma if not given, of a table by names what its first line has most\n"
+    "  --ignore-unknown  of a table by names: categories that were in no training row are treated as "
+    "missing\n"
     "  --json         one object a line, with all outputs\n\n"
     "Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.\n";
 
@@ -44,13 +50,15 @@ static const char usage_text[] =
 typedef struct prediction {
     saved s;
     sgm__signature signature;
-    bool json, wide; /* wide: outputs are float64, and printed with as many digits */
+    bool ignores_unknown; /* of a table by names: categories that the pipeline does not know are missing */
+    bool json, wide;      /* wide: outputs are float64, and printed with as many digits */
     /* numbers of one example; examples wanted (-1: all); examples printed */
     int64_t elements, limit, done;
     double *lengths; /* of all examples of a file (--lengths), owned; NULL: all steps count */
     int64_t length_count;
     int64_t classes;          /* last dimension of the network's output */
     const data_config *table; /* the table that the run learnt from; NULL: it was none */
+    sgm_pipeline *pipeline;   /* of a table by names, the trainer's; NULL: there is none */
     bool scales;              /* inputs of files are brought from minimum..maximum to 0..1 */
     double minimum, maximum;
 } prediction;
@@ -65,6 +73,21 @@ static int64_t largest_of(const double *outputs, int64_t count)
     return best;
 }
 
+/* What a class is called, if a pipeline knows that; else its number. */
+static void print_class_name(const prediction *p, int64_t class)
+{
+    const char *const *names = p->pipeline != NULL ? sgm_pipeline_classes(p->pipeline) : NULL;
+    int64_t known = 0;
+    while (names != NULL && known <= class && names[known] != NULL)
+        known++;
+    if (known <= class)
+        printf("%lld", (long long)class);
+    else if (p->json)
+        print_json_text(names[class]);
+    else
+        fputs(names[class], stdout);
+}
+
 /* The class and its probability. A single output is the probability of class 1 (a sigmoid). The steps of a
  * NaN prediction have no class: "?" or null. */
 static void print_class(const prediction *p, const double *outputs, int64_t count)
@@ -77,11 +100,14 @@ static void print_class(const prediction *p, const double *outputs, int64_t coun
     }
     if (isnan(probability)) { /* so are all of softmax's */
         fputs(p->json ? ", \"class\": null, \"probability\": null" : "? nan\n", stdout);
-    } else if (p->json) {
-        printf(", \"class\": %lld, \"probability\": ", (long long)best);
-        print_json_number(probability);
     } else {
-        printf("%lld %.4f\n", (long long)best, probability);
+        fputs(p->json ? ", \"class\": " : "", stdout);
+        print_class_name(p, best);
+        fputs(p->json ? ", \"probability\": " : " ", stdout);
+        if (p->json)
+            print_json_number(probability);
+        else
+            printf("%.4f\n", probability);
     }
 }
 
@@ -128,6 +154,12 @@ static void print_row(const prediction *p, const output_row *a)
         print_class(p, a->outputs, a->count);
 }
 
+/* Numbers that a pipeline has scaled are turned back into the units of the table; shares of classes stay. */
+static double in_units(const prediction *p, int64_t output, double value)
+{
+    return p->pipeline != NULL ? sgm_pipeline_restore(p->pipeline, (size_t)output, value) : value;
+}
+
 /* One line. Printed NaN has no sign: the sign of a NaN means nothing and differs between processors. */
 static void print_example(const prediction *p, const output_row *a)
 {
@@ -139,14 +171,14 @@ static void print_example(const prediction *p, const output_row *a)
         printf(", \"outputs\": [");
         for (int64_t i = 0; i < a->count; i++) {
             fputs(i > 0 ? ", " : "", stdout);
-            print_json_element(a->outputs[i], p->wide);
+            print_json_element(in_units(p, i, a->outputs[i]), p->wide);
         }
         printf("]}\n");
     } else if (tells) {
         print_row(p, a);
     } else {
         for (int64_t i = 0; i < a->count; i++)
-            printf("%s%.7g", i > 0 ? " " : "", isnan(a->outputs[i]) ? NAN : a->outputs[i]);
+            printf("%s%.7g", i > 0 ? " " : "", isnan(a->outputs[i]) ? NAN : in_units(p, i, a->outputs[i]));
         putchar('\n');
     }
 }
@@ -284,6 +316,49 @@ static sgm_status predict_dataset(prediction *p, const char *name)
     return status;
 }
 
+/* The standard input as a source with its own copy of the bytes; NULL on failure. */
+static sgm_source *standard_input(void)
+{
+    sgm__text text = {0};
+    char part[65536];
+    size_t got;
+    while (text.length <= MAX_STANDARD_INPUT && (got = fread(part, 1, sizeof part, stdin)) > 0)
+        sgm__text_append_bytes(&text, part, got);
+    sgm_source *source = NULL;
+    if (text.length > MAX_STANDARD_INPUT)
+        sgm_fail(SGM_ERROR_FORMAT, "more than %zu bytes on the standard input", MAX_STANDARD_INPUT);
+    else if (text.failed)
+        sgm__fail_memory(text.length);
+    else
+        source = sgm_memory_source("standard input", text.data != NULL ? text.data : "", text.length);
+    sgm__text_free(&text);
+    return source;
+}
+
+/* A table whose columns the pipeline finds by their names, among which those of targets may be missing. */
+static sgm_status predict_named(prediction *p, const char *path, char separator)
+{
+    const sgm_pipeline_extractor_options options = {.struct_size = sizeof options,
+                                                    .inputs_only = true,
+                                                    .ignore_unknown = p->ignores_unknown,
+                                                    .separator = separator};
+    sgm_source *source = strcmp(path, "-") == 0 ? standard_input() : file_source(path);
+    sgm_extractor *extractor = sgm__pipeline_extractor_of(p->pipeline, source, &options);
+    sgm_status status = extractor != NULL ? SGM_OK : sgm__last_failure();
+    while (status == SGM_OK && !is_done(p)) {
+        sgm_block *block = NULL;
+        status = sgm_extractor_extract(extractor, CHUNK, &block);
+        if (status != SGM_OK || block == NULL)
+            break;
+        status = predict_block(p, block);
+        sgm_block_free(block);
+    }
+    sgm_extractor_free(extractor);
+    if (status == SGM_OK && p->done == 0)
+        return sgm_fail(SGM_ERROR_FORMAT, "%s: there are no examples", path);
+    return status;
+}
+
 /* What the run's configuration says about its own training data, for files that are to be read the same
  * way. */
 static void find_table(prediction *p)
@@ -414,25 +489,6 @@ static sgm_status predict_reader(prediction *p, sgm_reader *reader)
     return SGM_OK;
 }
 
-/* The standard input as a source with its own copy of the bytes; NULL on failure. */
-static sgm_source *standard_input(void)
-{
-    sgm__text text = {0};
-    char part[65536];
-    size_t got;
-    while (text.length <= MAX_STANDARD_INPUT && (got = fread(part, 1, sizeof part, stdin)) > 0)
-        sgm__text_append_bytes(&text, part, got);
-    sgm_source *source = NULL;
-    if (text.length > MAX_STANDARD_INPUT)
-        sgm_fail(SGM_ERROR_FORMAT, "more than %zu bytes on the standard input", MAX_STANDARD_INPUT);
-    else if (text.failed)
-        sgm__fail_memory(text.length);
-    else
-        source = sgm_memory_source("standard input", text.data != NULL ? text.data : "", text.length);
-    sgm__text_free(&text);
-    return source;
-}
-
 /* A reader for standard input, arrays or a table. A NULL source is passed on as a failure. */
 static sgm_reader *open_reader(const char *path, char separator, const char *missing)
 {
@@ -509,7 +565,13 @@ static int predict(const char *checkpoint, const char *file, const char *data, p
         status = experiment_describe(p->s.network, &p->signature);
     if (status == SGM_OK) {
         p->elements = sgm_shape_elements(&p->signature.example);
-        status = data != NULL ? predict_dataset(p, data) : predict_file(p, file, lengths, separator);
+        p->pipeline = sgm_trainer_get_pipeline(p->s.trainer);
+        if (data != NULL)
+            status = predict_dataset(p, data);
+        else if (p->pipeline != NULL && !is_numpy(file))
+            status = predict_named(p, file, separator);
+        else
+            status = predict_file(p, file, lengths, separator != '\0' ? separator : ',');
     }
     int code = status == SGM_OK ? CLI_OK : report_error("predict", CLI_FAILED);
     saved_close(&p->s);
@@ -520,17 +582,17 @@ static int predict(const char *checkpoint, const char *file, const char *data, p
 /* A checkpoint is the first word; the file is the second one, unless --data names a dataset. */
 int predict_run(int argc, char **argv)
 {
-    const char *data = NULL, *lengths = NULL, *separator = ",";
+    const char *data = NULL, *lengths = NULL, *separator = "";
     prediction p = {.limit = -1};
     const argument_rule rules[] = {
         {"--data", ARGUMENT_TEXT, &data},       {"--count", ARGUMENT_COUNT, &p.limit},
         {"--lengths", ARGUMENT_TEXT, &lengths}, {"--separator", ARGUMENT_TEXT, &separator},
-        {"--json", ARGUMENT_FLAG, &p.json},
+        {"--json", ARGUMENT_FLAG, &p.json},     {"--ignore-unknown", ARGUMENT_FLAG, &p.ignores_unknown},
     };
-    arguments a = {.rules = rules, .rule_count = 5, .help = usage_text};
+    arguments a = {.rules = rules, .rule_count = sizeof rules / sizeof *rules, .help = usage_text};
     int code;
     if (arguments_read(&a, argc, argv, &code)) {
-        if (strlen(separator) != 1)
+        if (strlen(separator) > 1)
             code = usage_error("predict", "--separator: expected one character, got '%s'", separator);
         else if (a.word_count != (data != NULL ? 1 : 2))
             code = usage_error("predict", "expected a checkpoint and --data NAME or a file");

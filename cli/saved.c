@@ -159,7 +159,10 @@ static sgm_status load(saved *s)
     s->trainer = s->env != NULL ? experiment_trainer(s->env, &s->c) : NULL;
     if (s->trainer == NULL)
         return sgm_last_status();
-    return sgm_trainer_load(s->trainer, s->checkpoint);
+    SGM_TRY(sgm_trainer_load(s->trainer, s->checkpoint));
+    sgm_pipeline *pipeline = sgm_trainer_get_pipeline(s->trainer);
+    s->c.data.pipeline = pipeline != NULL ? sgm_pipeline_retain(pipeline) : NULL;
+    return SGM_OK;
 }
 
 sgm_status saved_load(saved *s)
@@ -199,7 +202,7 @@ sgm_dataset *saved_dataset(const saved *s, const char *name)
         static const char *const names[] = {"training", "validation", "test"};
         for (int i = 0; i < 3; i++)
             if (strcmp(name, names[i]) == 0)
-                return experiment_dataset(parts[i], name, (uint64_t)s->c.seed);
+                return experiment_dataset(&s->c.data, parts[i], name, (uint64_t)s->c.seed);
     }
     return sgm_dataset_open(name);
 }

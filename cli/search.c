@@ -87,8 +87,9 @@ static bool data_vary(const search_file *f)
 
 /* Opens the training data and, if any is named, the validation data. The caller frees both, also on
  * failure. */
-static sgm_status open_data(const config *c, sgm_dataset **training, sgm_dataset **validation)
+static sgm_status open_data(config *c, sgm_dataset **training, sgm_dataset **validation)
 {
+    SGM_TRY(experiment_prepare(c, NULL));
     SGM_TRY(train_open_data(c, &c->data.training, "training", training));
     return data_config_is_empty(&c->data.validation)
                ? SGM_OK
@@ -96,8 +97,9 @@ static sgm_status open_data(const config *c, sgm_dataset **training, sgm_dataset
 }
 
 /* A trial may have another network than the base: shared data must fit each. */
-static sgm_status check_shapes(const config *c, sgm_dataset *training, sgm_dataset *validation)
+static sgm_status check_shapes(config *c, sgm_dataset *training, sgm_dataset *validation)
 {
+    SGM_TRY(experiment_prepare(c, NULL));
     SGM_TRY(experiment_check(c->network, NULL, training));
     return validation != NULL ? experiment_check(c->network, NULL, validation) : SGM_OK;
 }

@@ -205,12 +205,13 @@ static void tell_changes(const config *c)
  * what they are called in a file. */
 sgm_status train_open_data(const config *c, const data_config *data, const char *name, sgm_dataset **dataset)
 {
-    *dataset = experiment_dataset(data, name, (uint64_t)c->seed);
+    *dataset = experiment_dataset(&c->data, data, name, (uint64_t)c->seed);
     if (*dataset != NULL && experiment_check(c->network, data, *dataset) == SGM_OK) {
         experiment_warn_sorted(data, name, *dataset);
         return SGM_OK;
     }
-    if (data->csv != NULL && sgm_last_status() == SGM_ERROR_FORMAT) /* the library does not know our keys */
+    if (data->csv != NULL && !data_config_is_named(data) &&
+        sgm_last_status() == SGM_ERROR_FORMAT) /* the library does not know our keys */
         sgm_fail(SGM_ERROR_FORMAT,
                  "%s (keys for such a table: skip_rows, classes, class_names, texts, missing, skip_ragged, "
                  "separator)",
@@ -254,11 +255,25 @@ static sgm_status add_monitors(sgm_env *env, const config *c, const train_argume
     return given->monitor != NULL || given->monitor_wait ? add_web_monitor(env, c, given) : SGM_OK;
 }
 
+/* A run that goes on keeps the pipeline of its checkpoint, whatever has been added to the table. A network
+ * that was proposed is printed, as config.yaml will have it. */
+static sgm_status prepare_table(config *c, const train_arguments *given)
+{
+    bool is_proposed = c->network == NULL, goes_on = given->resume && train_has_checkpoint(c);
+    char *checkpoint = goes_on ? sgm__format("%s/checkpoint.safetensors", c->folder) : NULL;
+    sgm_status status = goes_on && checkpoint == NULL ? SGM_ERROR_MEMORY : experiment_prepare(c, checkpoint);
+    sgm__free(checkpoint);
+    if (status == SGM_OK && is_proposed && !given->quiet)
+        printf("network: %s\n", c->network);
+    return status;
+}
+
 /* Opens everything that a run needs. On failure *p has what was opened, for close_parts. */
 static sgm_status open_parts(run_parts *p, config *c, const train_arguments *given)
 {
     const data_group *data = &c->data;
     p->c = c;
+    SGM_TRY(prepare_table(c, given));
     SGM_TRY(train_open_data(c, &data->training, "training", &p->training));
     if (!data_config_is_empty(&data->validation))
         SGM_TRY(train_open_data(c, &data->validation, "validation", &p->validation));

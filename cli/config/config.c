@@ -26,7 +26,23 @@
 static const option data_table[] = {
     OPTION_ROW(data_config, dataset, OPTION_TEXT, .check = check_dataset,
                .path_after = "text:", .row.doc = "a ready-made one (see 'sigma info'), or text:PATH"),
-    OPTION_ROW(data_config, csv, OPTION_PATH, .row.doc = "a table, with `fields`"),
+    OPTION_ROW(data_config, csv, OPTION_PATH, .row.doc = "a table, with `target` or `fields`"),
+    OPTION_ROW(data_config, target, OPTION_LIST,
+               .row.doc = "csv: the column to predict, by its name; or several, of numbers"),
+    OPTION_ROW(data_config, drop, OPTION_LIST, .row.doc = "target: columns that are not used, [id, name]"),
+    OPTION_ROW(data_config, categorical, OPTION_LIST,
+               .row.doc = "target: columns of numbers that are kinds and not sizes"),
+    OPTION_ROW(data_config, embedding, OPTION_LIST,
+               .row.doc = "target: columns of categories that are fields of their own, for an embedding"),
+    OPTION_ROW(data_config, scale, OPTION_TEXT, .check = check_column_scale,
+               .row.doc = "target: of numbers: standard (if not given), min_max, robust or none"),
+    OPTION_ROW(
+        data_config, impute, OPTION_TEXT, .check = check_impute,
+        .row.doc =
+            "target: what a missing value becomes: mean (if not given), median, most_frequent, flag; or "
+            "refuse"),
+    OPTION_ROW(data_config, decimal, OPTION_TEXT, .check = check_decimal,
+               .row.doc = "target: the sign before decimals, \".\" or \",\""),
     OPTION_ROW(data_config, inputs, OPTION_PATH, .row.doc = "an array, .npy, .npz:NAME or idx"),
     OPTION_ROW(data_config, targets, OPTION_PATH, .row.doc = "the array with the targets of these inputs"),
     OPTION_ROW(data_config, text, OPTION_PATH,
@@ -223,8 +239,11 @@ static void list_handlers(const option *o, sgm__text *out)
 const option config_table[] = {
     OPTION_ROW(config, name, OPTION_TEXT, .check = check_name,
                .row.doc = "of the experiment; if not given: the file's"),
-    OPTION_ROW(config, network, OPTION_TEXT, .check = check_network,
-               .row.doc = "layers, \"input(4) + dense(10, relu) + dense(3) + softmax_cross_entropy\""),
+    OPTION_ROW(
+        config, network, OPTION_TEXT, .check = check_network_or_auto,
+        .row.doc =
+            "layers, \"input(4) + dense(10, relu) + dense(3) + softmax_cross_entropy\"; auto (if not given "
+            "with `target`): proposed for the table"),
     OPTION_GROUP_ROW(config, data, data_group_table, .row.doc = "a name (training only) or the keys below"),
     OPTION_GROUP_ROW(config, optimiser, optimiser_table, .row.doc = "a type or the keys below"),
     OPTION_ROW(config, initialisers, OPTION_MAP, .check = check_initialiser,
@@ -265,6 +284,62 @@ bool data_config_is_empty(const data_config *data)
 
 /* Checks that concern several keys of a dataset: exactly one source, and only keys that refine that
  * source. `name` is the file's, `role` training, validation or test. */
+bool data_config_is_named(const data_config *data)
+{
+    return data->csv != NULL && data->fields.count == 0;
+}
+
+/* A table by names. What its columns are is said with the training data; the other data have the same
+ * columns. */
+static sgm_status check_named(const char *name, const char *role, const data_config *data)
+{
+    bool is_training = strcmp(role, "training") == 0;
+    bool has_columns =
+        data->target.count + data->drop.count + data->categorical.count + data->embedding.count > 0 ||
+        data->scale != NULL || data->impute != NULL || data->decimal != NULL || data->missing != NULL;
+    if (data->class_names.count + data->texts.count + data->input_range.count > 0 ||
+        data->classes != OPTION_UNSET || data->skip_rows != OPTION_UNSET)
+        return sgm_fail(
+            SGM_ERROR_ARGUMENT,
+            "%s: data.%s: class_names, texts, classes, input_range and skip_rows are for columns by their "
+            "numbers, which 'fields' names; 'target' finds all of that in the table",
+            name, role);
+    if (is_training && data->target.count == 0)
+        return sgm_fail(
+            SGM_ERROR_ARGUMENT,
+            "%s: data.training: expected a target, such as target: species, or columns by their numbers, "
+            "such as fields: {inputs: 0-3, targets: 4}",
+            name);
+    if (!is_training && has_columns)
+        return sgm_fail(
+            SGM_ERROR_ARGUMENT,
+            "%s: data.%s: target, drop, categorical, embedding, scale, impute, decimal and missing stand in "
+            "data.training, and count for all data",
+            name, role);
+    if (data->target.count > SGM_MAX_TARGETS || data->drop.count > SGM_MAX_LISTED ||
+        data->categorical.count > SGM_MAX_LISTED || data->embedding.count > SGM_MAX_FIELDS - 2)
+        return sgm_fail(
+            SGM_ERROR_ARGUMENT,
+            "%s: data.%s: at most %d targets, %d columns to drop, %d categorical ones and %d embeddings were "
+            "expected",
+            name, role, SGM_MAX_TARGETS, SGM_MAX_LISTED, SGM_MAX_LISTED, SGM_MAX_FIELDS - 2);
+    return SGM_OK;
+}
+
+/* Keys that say what the columns of a table are do not go with `fields`, which says it by numbers; and the
+ * data of another kind has no columns. */
+static sgm_status check_columns_by_name(const char *name, const char *role, const data_config *data)
+{
+    if (data_config_is_named(data) ||
+        data->target.count + data->drop.count + data->categorical.count + data->embedding.count == 0)
+        return SGM_OK;
+    return sgm_fail(SGM_ERROR_ARGUMENT,
+                    "%s: data.%s: target, drop, categorical and embedding are columns of a csv by their "
+                    "names, and do not "
+                    "go with %s",
+                    name, role, data->csv != NULL ? "fields" : "other data");
+}
+
 static sgm_status check_data(const char *name, const char *role, const data_config *data)
 {
     int sources =
@@ -288,6 +363,9 @@ static sgm_status check_data(const char *name, const char *role, const data_conf
                         "%s: data.%s.shuffled: is for csv and inputs; ready-made datasets are shuffled "
                         "where that makes sense",
                         name, role);
+    SGM_TRY(check_columns_by_name(name, role, data));
+    if (data_config_is_named(data))
+        return check_named(name, role, data);
     if (data->csv != NULL && text_map_get(&data->fields, "inputs") == NULL)
         return sgm_fail(SGM_ERROR_ARGUMENT,
                         "%s: data.%s.fields: 'inputs' is missing: expected columns for inputs, such as "
@@ -321,14 +399,21 @@ static sgm_status check_first(const char *name, const char *group, const option 
  * must go together. */
 static sgm_status check_whole(const config *c, const char *name)
 {
-    if (c->network == NULL)
+    bool is_named = data_config_is_named(&c->data.training);
+    SGM_TRY(check_data(name, "training", &c->data.training));
+    SGM_TRY(check_data(name, "validation", &c->data.validation));
+    SGM_TRY(check_data(name, "test", &c->data.test));
+    if (!is_named && (data_config_is_named(&c->data.validation) || data_config_is_named(&c->data.test)))
+        return sgm_fail(
+            SGM_ERROR_ARGUMENT,
+            "%s: data: a csv without fields has the columns of data.training, which has to be a csv with a "
+            "target then",
+            name);
+    if (c->network == NULL && !is_named)
         return sgm_fail(SGM_ERROR_ARGUMENT,
                         "%s: network: is missing, such as network: \"input(4) + dense(3) + "
                         "softmax_cross_entropy\"",
                         name);
-    SGM_TRY(check_data(name, "training", &c->data.training));
-    SGM_TRY(check_data(name, "validation", &c->data.validation));
-    SGM_TRY(check_data(name, "test", &c->data.test));
     SGM_TRY(check_first(name, "operator", operator_table, COUNT(operator_table), &c->operator));
     SGM_TRY(
         check_first(name, "optimiser.schedule", schedule_table, SCHEDULE_OF_KIND, &c->optimiser.schedule));
@@ -368,6 +453,10 @@ static sgm_status fill(config *c, const char *name, const yaml_node *root, const
     for (size_t i = 0; i < count && status == SGM_OK; i++)
         status = options_apply_argument(config_table, config_table_count, c, arguments[i]);
     SGM_TRY(status);
+    if (c->network != NULL && strcmp(c->network, "auto") == 0) {
+        sgm__free(c->network);
+        c->network = NULL;
+    }
     SGM_TRY(name_after_file(c, name));
     return check_whole(c, name);
 }
@@ -402,6 +491,7 @@ sgm_status config_parse(config *c, const char *name, const char *text, size_t le
 void config_free(config *c)
 {
     options_free(config_table, config_table_count, c);
+    sgm_pipeline_free(c->data.pipeline);
     memset(c, 0, sizeof *c);
 }
 

@@ -32,6 +32,11 @@ typedef struct data_config {
      * next; parts that go on from minibatch to minibatch. */
     char *tokenizer;
     int64_t window, step, streams;
+    /* Of a table by the names of its columns, data.training only: what is predicted, what is not used,
+     * numbers that are categories, categories with a field of their own; how numbers are scaled, what missing
+     * values become (NULL: the library's defaults), the sign before decimals. */
+    text_list target, drop, categorical, embedding;
+    char *scale, *impute, *decimal;
     /* Of a table: rows before the data, the character between cells, the text of missing cells. */
     int64_t skip_rows;
     char *separator, *missing;
@@ -74,6 +79,9 @@ typedef struct data_group {
     bool shuffle, drop_last;
     char *augment;
     int64_t prefetch_threads;
+    /* Of tables by names: fitted to the training data or read from a checkpoint (experiment_prepare), owned;
+     * NULL: there is none. No key of a file. */
+    sgm_pipeline *pipeline;
 } data_group;
 
 /* The section `start_from`: another training whose parameters this one begins with. */
@@ -128,6 +136,8 @@ char *config_text(const config *c);
 /* The library's optimiser; the caller owns it. NULL and an error if the values do not go together. */
 sgm_optimiser *config_optimiser(const optimiser_config *o);
 sgm_dtype config_precision(const config *c);
+/* Whether the data is a table whose columns are found by their names: a pipeline makes its examples. */
+bool data_config_is_named(const data_config *data);
 /* Whether no source of data is named. */
 bool data_config_is_empty(const data_config *data);
 

@@ -14,6 +14,10 @@
 #include <sigma/sigma.h>
 #include <stdlib.h>
 
+/* In the order of sgm_scale and sgm_impute. */
+const char *const scale_names[SCALE_NAMES] = {"standard", "min_max", "robust", "none"};
+const char *const impute_names[IMPUTE_NAMES] = {"mean", "median", "most_frequent", "flag", "refuse"};
+
 /* Texts in a notation of the library: parsed, and freed. Of a network that is the notation only: shapes need
  * data and are checked by experiment_check. */
 #define CHECK_PARSED(name)                                                                                   \
@@ -30,6 +34,28 @@ CHECK_PARSED(initialiser)
 CHECK_PARSED(reducer)
 CHECK_PARSED(rule)
 CHECK_PARSED(hook)
+
+sgm_status check_network_or_auto(const char *value)
+{
+    return strcmp(value, "auto") == 0 ? SGM_OK : check_network(value);
+}
+
+sgm_status check_column_scale(const char *value)
+{
+    return check_choice(value, scale_names, SCALE_NAMES);
+}
+
+sgm_status check_impute(const char *value)
+{
+    return check_choice(value, impute_names, IMPUTE_NAMES);
+}
+
+sgm_status check_decimal(const char *value)
+{
+    return strcmp(value, ".") == 0 || strcmp(value, ",") == 0
+               ? SGM_OK
+               : sgm_fail(SGM_ERROR_ARGUMENT, "expected \".\" or \",\", got '%.20s'", value);
+}
 
 /* A leading '-' takes a part away; the rest is a part's name. */
 sgm_status check_part(const char *value)

@@ -9,7 +9,17 @@
 #include "config/config.h"
 #include <sigma/base.h>
 
+/* Names of sgm_scale and sgm_impute, in their order. */
+#define SCALE_NAMES 4
+#define IMPUTE_NAMES 5
+extern const char *const scale_names[SCALE_NAMES];
+extern const char *const impute_names[IMPUTE_NAMES];
+
 sgm_status check_network(const char *value);
+sgm_status check_network_or_auto(const char *value);
+sgm_status check_column_scale(const char *value);
+sgm_status check_impute(const char *value);
+sgm_status check_decimal(const char *value);
 sgm_status check_modifier(const char *value);
 sgm_status check_initialiser(const char *value);
 sgm_status check_reducer(const char *value);

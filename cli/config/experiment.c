@@ -64,9 +64,11 @@ bool experiment_range(const data_config *data, double *minimum, double *maximum)
 
 /* The extractor for a table or for arrays. Targets that are class numbers become one-hot vectors, and
  * inputs are scaled from input_range to 0..1. */
-static sgm_extractor *extractor_of(const data_config *data)
+static sgm_extractor *extractor_of(const data_group *group, const data_config *data)
 {
     sgm_extractor *extractor;
+    if (data_config_is_named(data))
+        return named_table_extractor(group, data);
     if (data->csv != NULL) {
         extractor = table_extractor(data);
     } else {
@@ -84,12 +86,19 @@ static sgm_extractor *extractor_of(const data_config *data)
     return extractor;
 }
 
-/* Gives the dataset names of its classes, which monitors and reports show. Takes the dataset; NULL on
- * failure. */
-static sgm_dataset *name_classes(sgm_dataset *dataset, const data_config *data)
+/* Gives the dataset names of its classes, which monitors and reports show, or its pipeline, which has them.
+ * Takes the dataset; NULL on failure. */
+static sgm_dataset *name_classes(sgm_dataset *dataset, const data_group *group, const data_config *data)
 {
-    if (dataset == NULL || data->class_names.count == 0)
+    bool is_named = data_config_is_named(data);
+    if (dataset == NULL || (!is_named && data->class_names.count == 0))
         return dataset;
+    if (is_named && sgm_dataset_set_pipeline(dataset, group->pipeline) == SGM_OK)
+        return dataset;
+    if (is_named) {
+        sgm_dataset_free(dataset);
+        return NULL;
+    }
     const char **names = table_class_names(data);
     sgm_status status = names != NULL ? sgm_dataset_set_class_names(dataset, names) : SGM_ERROR_MEMORY;
     sgm__free(names);
@@ -129,7 +138,8 @@ static sgm_dataset *text_data(const data_config *data, const char *name)
 
 /* A shuffled file is one block (block_size -1), so that its order is of all examples and not within
  * blocks. begin and share apply afterwards. */
-sgm_dataset *experiment_dataset(const data_config *data, const char *name, uint64_t seed)
+sgm_dataset *experiment_dataset(const data_group *group, const data_config *data, const char *name,
+                                uint64_t seed)
 {
     if (data_config_is_empty(data)) {
         sgm_fail(SGM_ERROR_NOT_FOUND, "there is no %s data; name some as data.%s", name, name);
@@ -141,13 +151,13 @@ sgm_dataset *experiment_dataset(const data_config *data, const char *name, uint6
     } else if (data->text != NULL) {
         dataset = text_data(data, name);
     } else {
-        sgm_extractor *extractor = extractor_of(data);
+        sgm_extractor *extractor = extractor_of(group, data);
         if (extractor != NULL && data->shuffled) /* in one block, so that the order is of everything */
             dataset =
                 sgm_dataset_create(name, .extractor = sgm_shuffle(extractor, .seed = seed), .block_size = -1);
         else if (extractor != NULL)
             dataset = sgm_dataset_create(name, .extractor = extractor);
-        dataset = name_classes(dataset, data);
+        dataset = name_classes(dataset, group, data);
     }
     if (dataset == NULL || (isnan(data->begin) && isnan(data->share)))
         return dataset;

@@ -1,8 +1,8 @@
 /* From a configuration (config.h) to the library's parts: datasets, environment, trainer, iterators; and
  * checks that data and network fit together.
  *
- * experiment.c makes the parts, table.c what concerns CSV tables. The subcommands call these functions;
- * ownership is said with each. */
+ * experiment.c makes the parts, table.c and named_table.c what concerns CSV tables. The subcommands call
+ * these functions; ownership is said with each. */
 #ifndef SGM_CLI_CONFIG_EXPERIMENT_H
 #define SGM_CLI_CONFIG_EXPERIMENT_H
 
@@ -13,9 +13,11 @@
 #define MAXIMUM_OF_TEXT ((size_t)1 << 30)
 
 /* --- experiment.c: from a configuration to the library's parts --- */
-/* The dataset that `data` describes; the caller frees it. `name` is training, validation or test, `seed`
- * orders files that are `shuffled`. NULL and an error on failure. */
-sgm_dataset *experiment_dataset(const data_config *data, const char *name, uint64_t seed);
+/* The dataset that `data`, one of the group's, describes; the caller frees it. `name` is training, validation
+ * or test, `seed` orders files that are `shuffled`. Tables by names need experiment_prepare before. NULL and
+ * an error on failure. */
+sgm_dataset *experiment_dataset(const data_group *group, const data_config *data, const char *name,
+                                uint64_t seed);
 /* The two ends of input_range. False: it is not given. */
 bool experiment_range(const data_config *data, double *minimum, double *maximum);
 /* The tokenizer of a text, or one of bytes if the data name none; the caller frees it. */
@@ -33,6 +35,12 @@ sgm_status experiment_feed(sgm_trainer *trainer, const config *c, sgm_dataset *t
                            sgm_dataset *validation);
 /* Minibatches in order, for measuring; the caller frees them and keeps the dataset. */
 sgm_iterator *experiment_measuring(sgm_dataset *dataset, const config *c);
+/* --- named_table.c: a CSV file whose columns are found by their names --- */
+/* If the training data is such a table: sets its pipeline, that of the checkpoint (NULL: there is none) or
+ * one that is fitted to the table, and, if none is given, the network that is proposed for it. */
+sgm_status experiment_prepare(config *c, const char *checkpoint);
+/* The examples of data->csv by the group's pipeline; NULL and an error on failure. */
+sgm_extractor *named_table_extractor(const data_group *group, const data_config *data);
 /* --- table.c: a CSV file as the configuration describes it --- */
 /* The examples of data->csv; NULL and an error on failure. */
 sgm_extractor *table_extractor(const data_config *data);

@@ -146,7 +146,8 @@ typedef struct sgm_pipeline sgm_pipeline;
 /* The caller frees the pipeline, which does not need the table any more. */
 #define sgm_pipeline_fit(...) SGM_WITH_OPTIONS(sgm_pipeline_fit_with, sgm_pipeline_options, __VA_ARGS__)
 SGM_API sgm_pipeline *sgm_pipeline_fit_with(const sgm_table *table, const sgm_pipeline_options *options);
-/* Extractors keep it alive as long as they need it. */
+/* One more reference, which sgm_pipeline_free gives back; extractors and datasets keep references. */
+SGM_API sgm_pipeline *sgm_pipeline_retain(sgm_pipeline *pipeline);
 SGM_API void sgm_pipeline_free(sgm_pipeline *pipeline);
 /* All that was fitted, as JSON that can be read and kept; sgm_string_free. NULL and an error for names and
  * categories that are not UTF-8. */
@@ -155,6 +156,9 @@ SGM_API char *sgm_pipeline_json(const sgm_pipeline *pipeline);
 SGM_API sgm_pipeline *sgm_pipeline_parse(const char *json);
 /* How many numbers of a field an example has; 0: there is no such field. */
 SGM_API int64_t sgm_pipeline_width(const sgm_pipeline *pipeline, const char *field);
+/* A network for the pipeline, to begin with: two dense layers of relu, an embedding for each field of its
+ * own, and the cost that suits the targets; sgm_string_free. */
+SGM_API char *sgm_pipeline_network(const sgm_pipeline *pipeline);
 /* The names of the target's classes, NULL at the end; NULL: the targets are numbers. */
 SGM_API const char *const *sgm_pipeline_classes(const sgm_pipeline *pipeline);
 /* The columns that are read, inputs in the order of their numbers, then targets; NULL past the last one. */
@@ -175,6 +179,12 @@ typedef struct sgm_pipeline_extractor_options {
     SGM_WITH_OPTIONS_2(sgm_pipeline_extractor_with, sgm_pipeline_extractor_options, __VA_ARGS__)
 SGM_API sgm_extractor *sgm_pipeline_extractor_with(sgm_pipeline *pipeline, const char *path,
                                                    const sgm_pipeline_extractor_options *options);
+/* Gives a dataset of extractors above the pipeline that its rows went through: its classes get their names,
+ * and checkpoints of trainers that train on it keep the pipeline with the network. Once, before others use
+ * the dataset; the pipeline stays alive as long as the dataset. */
+SGM_API sgm_status sgm_dataset_set_pipeline(sgm_dataset *dataset, sgm_pipeline *pipeline);
+/* The dataset's, or a view's base's; it stays the dataset's. NULL: there is none. */
+SGM_API sgm_pipeline *sgm_dataset_get_pipeline(const sgm_dataset *dataset);
 /* The inputs of `rows` rows that are in memory: `count` names, and as many cells for each row, NULL where
  * there is no value. The caller frees the block. Names of columns that are not read are passed over. */
 SGM_API sgm_block *sgm_pipeline_apply(const sgm_pipeline *pipeline, const char *const *names, size_t count,

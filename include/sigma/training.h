@@ -22,6 +22,7 @@
 #include <sigma/network.h>
 #include <sigma/operator.h>
 #include <sigma/registry.h>
+#include <sigma/table.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -351,6 +352,12 @@ SGM_API sgm_status sgm_trainer_load(sgm_trainer *trainer, const char *path);
 /* The notation of the network in a checkpoint, of which only the header is read; free with sgm_string_free.
  */
 SGM_API char *sgm_checkpoint_network(const char *path);
+/* The pipeline that the rows of a table go through before they reach the network (table.h): that of the
+ * training data, else that of the checkpoint that was loaded; it stays the trainer's. NULL: there is none. */
+SGM_API sgm_pipeline *sgm_trainer_get_pipeline(const sgm_trainer *trainer);
+/* That of a checkpoint, of which only the header is read; the caller frees it. NULL: the checkpoint has none.
+ */
+SGM_API sgm_status sgm_checkpoint_pipeline(const char *path, sgm_pipeline **pipeline);
 /* The training step as recorded (sgm_graph_text), as compiled (sgm_program_text), and what it takes. */
 SGM_API char *sgm_trainer_graph_text(sgm_trainer *trainer, int64_t batch);
 SGM_API char *sgm_trainer_program_text(sgm_trainer *trainer, int64_t batch);

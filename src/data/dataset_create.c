@@ -6,6 +6,7 @@
  * fetching blocks is in dataset.c. A dataset is counted by references: its creator, each view of it and each
  * iterator hold one. */
 #include "data/dataset_internal.h"
+#include "data/table/pipeline.h"
 
 #include <unistd.h>
 
@@ -64,6 +65,7 @@ void sgm_dataset_free(sgm_dataset *dataset)
     pthread_mutex_destroy(&dataset->mutex);
     sgm__free(dataset->name);
     free_texts(dataset->classes);
+    sgm_pipeline_free(dataset->pipeline);
     sgm__free(dataset);
 }
 
@@ -103,6 +105,25 @@ const char *const *sgm_dataset_get_class_names(const sgm_dataset *dataset)
     while (dataset && !dataset->classes && dataset->base)
         dataset = dataset->base;
     return dataset ? (const char *const *)dataset->classes : NULL;
+}
+
+sgm_status sgm_dataset_set_pipeline(sgm_dataset *dataset, sgm_pipeline *pipeline)
+{
+    if (!dataset || !pipeline)
+        return sgm__missing_part("sgm_dataset_set_pipeline: a dataset and a pipeline");
+    if (dataset->pipeline)
+        return sgm_fail(SGM_ERROR_STATE, "dataset \"%s\" has a pipeline already", dataset->name);
+    if (sgm_pipeline_classes(pipeline))
+        SGM_TRY(sgm_dataset_set_class_names(dataset, sgm_pipeline_classes(pipeline)));
+    dataset->pipeline = sgm_pipeline_retain(pipeline);
+    return SGM_OK;
+}
+
+sgm_pipeline *sgm_dataset_get_pipeline(const sgm_dataset *dataset)
+{
+    while (dataset && !dataset->pipeline && dataset->base)
+        dataset = dataset->base;
+    return dataset ? dataset->pipeline : NULL;
 }
 
 /* A quarter of the memory that is free now, but at most MAXIMUM_BYTES. The division comes before the

@@ -9,6 +9,7 @@
 #define SGM_DATA_DATASET_INTERNAL_H
 
 #include "data/dataset.h"
+#include <sigma/table.h>
 
 #include <stdatomic.h>
 
@@ -38,7 +39,8 @@ struct sgm_dataset {
     sgm__dataset_kind kind;
     atomic_int references; /* views and iterators hold one each */
     char *name;
-    char **classes; /* names of the classes of the targets, NULL at the end; NULL: none */
+    char **classes;         /* names of the classes of the targets, NULL at the end; NULL: none */
+    sgm_pipeline *pipeline; /* that its rows went through, a reference; NULL: none */
     /* guards everything below that changes, except what only the busy thread touches */
     pthread_mutex_t mutex;
 

@@ -75,7 +75,8 @@ typedef struct sgm__saved_state {
     json_t *json; /* NULL: the file has no such text, as those of other programs */
     unsigned parts;
     sgm__training_position position;
-    const char *optimiser; /* name of its type, which belongs to `json`; NULL: the trainer had none */
+    sgm_pipeline *pipeline; /* owned; NULL: there is none */
+    const char *optimiser;  /* name of its type, which belongs to `json`; NULL: the trainer had none */
 } sgm__saved_state;
 /* Adds the JSON text to a bundle. */
 sgm_status sgm__state_add(sgm_trainer *trainer, unsigned parts, sgm_bundle *bundle);

@@ -39,8 +39,8 @@ static const sgm__section settings_section = {
  * back when hooks refuse, not the other way round; settings before the position, which counts by the
  * number of accumulated minibatches; the position last, as it sets the place in the data. */
 static const sgm__section *const sections[] = {
-    &sgm__averages_section, &sgm__optimiser_section, &sgm__preprocessors_section, &sgm__hooks_section,
-    &settings_section,      &sgm__metrics_section,   &sgm__position_section,
+    &sgm__pipeline_section, &sgm__averages_section, &sgm__optimiser_section, &sgm__preprocessors_section,
+    &sgm__hooks_section,    &settings_section,      &sgm__metrics_section,   &sgm__position_section,
 };
 #define SECTION_COUNT (sizeof sections / sizeof *sections)
 
@@ -125,11 +125,15 @@ sgm_status sgm__state_add(sgm_trainer *trainer, unsigned parts, sgm_bundle *bund
 sgm_status sgm__state_read(sgm__saved_state *state, const char *source)
 {
     state->position.best_loss = INFINITY;
-    for (size_t i = 0; i < SECTION_COUNT; i++)
-        if ((state->parts & sections[i]->part) != 0 && sections[i]->check != NULL &&
-            !sections[i]->check(state))
+    for (size_t i = 0; i < SECTION_COUNT; i++) {
+        if ((state->parts & sections[i]->part) == 0)
+            continue;
+        if (sections[i]->check != NULL && !sections[i]->check(state))
             return sgm_fail(SGM_ERROR_FORMAT,
                             "'%s': its training state lacks a number, or one is out of bounds", source);
+        if (sections[i]->read != NULL && sections[i]->read(state) != SGM_OK)
+            return sgm__fail_within("'%s'", source);
+    }
     return SGM_OK;
 }
 
@@ -177,7 +181,9 @@ sgm_status sgm__state_open(sgm__saved_state *state, const sgm_bundle *bundle, co
 void sgm__state_close(sgm__saved_state *state)
 {
     json_decref(state->json);
+    sgm_pipeline_free(state->pipeline);
     state->json = NULL;
+    state->pipeline = NULL;
 }
 
 /* --- setting --- */

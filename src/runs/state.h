@@ -3,8 +3,8 @@
  *
  * A section belongs to one of the parts that a user can save and load (SGM_PART_...), and has the functions
  * for both ways side by side. state.c has the table of all sections and goes through it; the sections are
- * state_position.c (where training stands), state_hooks.c and state_metrics.c. Tensors are no matter of
- * sections: they are in the bundle under their own names (trainer_checkpoint.c). */
+ * state_position.c (where training stands), state_pipeline.c, state_hooks.c and state_metrics.c. Tensors are
+ * no matter of sections: they are in the bundle under their own names (trainer_checkpoint.c). */
 #ifndef SGM_RUNS_STATE_H
 #define SGM_RUNS_STATE_H
 
@@ -24,6 +24,8 @@ typedef struct sgm__section {
     /* Reads into `state` what must be right, before anything is set; false: a number is missing or out of
      * bounds. NULL: nothing must be. */
     bool (*check)(sgm__saved_state *state);
+    /* Likewise, for what says itself what is wrong with it. */
+    sgm_status (*read)(sgm__saved_state *state);
     /* Sets numbers that their owner (a preprocessor, a hook) may refuse. `before` gets the numbers that the
      * owner had, or stays empty if nothing was set; put_back sets them again when a later section refuses.
      * NULL: nothing may be refused. */
@@ -39,6 +41,8 @@ extern const sgm__section sgm__averages_section;
 extern const sgm__section sgm__optimiser_section;
 extern const sgm__section sgm__preprocessors_section;
 extern const sgm__section sgm__position_section;
+/* --- state_pipeline.c --- */
+extern const sgm__section sgm__pipeline_section;
 /* --- state_hooks.c --- */
 extern const sgm__section sgm__hooks_section;
 /* --- state_metrics.c --- */

@@ -95,6 +95,7 @@ void sgm__trainer_free(sgm_trainer *trainer)
     for (size_t i = 0; i < trainer->patterns.frozen_count; i++)
         sgm__free(trainer->patterns.frozen[i]);
     sgm_iterator_free(trainer->data.training);
+    sgm_pipeline_free(trainer->data.pipeline);
     sgm_network_free(trainer->learner.network);
     sgm_optimiser_free(trainer->learner.optimiser);
     sgm_session_free(trainer->learner.session);

@@ -149,6 +149,8 @@ typedef struct sgm__trainer_data {
     sgm__named_iterator *validation;
     size_t validation_count, validation_capacity;
     sgm_named_metrics *metrics; /* of the newest validation, one for each of `validation` */
+    sgm_pipeline *pipeline;     /* of the checkpoint that was loaded; NULL: it had none. The training data's
+                                   counts first. */
 } sgm__trainer_data;
 
 /* Rules for parameters whose names match patterns: first values, changes after each update, freezing. */

@@ -73,7 +73,7 @@ mkdir no-config
 run 2 train no-config --resume
 has err "'no-config' has no config.yaml"
 rmdir no-config
-run 2 data table.csv
+run 2 data table.npy
 has err "a table or array of yours is described: 'csv:'"
 run 2 train "$examples/iris.yaml" data.training=table.csv
 has err "data.training: there is no dataset 'table.csv'; of files: \{csv: FILE"
@@ -501,8 +501,11 @@ has out '^memory of a training step of 10 examples$'
 has out '^%0 = input '
 run 0 inspect "$examples/digits.yaml" --batch 5
 has out '^memory of a training step of 5 examples$'
-run 2 data table.csv
-has err 'table.csv is a file: text:table.csv shows'
+cp table.csv table.txt
+run 2 data table.txt
+has err 'table.txt is a file: text:table.txt shows'
+run 0 data table.csv
+has out '^    0  a       number '
 run 0 data digits --count 1
 has out '^  1,500 examples$'
 has out '^    classes 0: [0-9]+, 1: '

@@ -22,7 +22,7 @@ sgm_pipeline *sgm__pipeline_create(size_t parts)
     return NULL;
 }
 
-sgm_pipeline *sgm__pipeline_retain(sgm_pipeline *pipeline)
+sgm_pipeline *sgm_pipeline_retain(sgm_pipeline *pipeline)
 {
     atomic_fetch_add(&pipeline->references, 1);
     return pipeline;

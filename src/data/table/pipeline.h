@@ -47,11 +47,15 @@ struct sgm_pipeline {
 /* --- pipeline.c --- */
 /* Empty; NULL without memory. */
 sgm_pipeline *sgm__pipeline_create(size_t parts);
-sgm_pipeline *sgm__pipeline_retain(sgm_pipeline *pipeline);
 /* Sets the width of a part and puts it behind those of its field, which is made if it is new. */
 sgm_status sgm__pipeline_place(sgm_pipeline *pipeline, sgm__pipeline_part *part, const char *field);
 /* Takes the list of categories, also on failure: they must differ. */
 sgm_status sgm__pipeline_set_categories(sgm__pipeline_part *part, char **categories, size_t count);
+
+/* --- pipeline_extractor.c --- */
+/* As sgm_pipeline_extractor, of a source, which is taken also on failure; NULL passes a failure on. */
+sgm_extractor *sgm__pipeline_extractor_of(sgm_pipeline *pipeline, sgm_source *source,
+                                          const sgm_pipeline_extractor_options *options);
 
 /* --- pipeline_apply.c --- */
 /* Where the parts' cells are in a row: columns[i] belongs to part i. Fails if a column is missing; `name` is

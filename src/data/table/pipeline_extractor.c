@@ -6,7 +6,7 @@
 
 typedef struct pipeline_extractor {
     sgm_pipeline *pipeline;
-    char *path;
+    char *name; /* of the file, for messages */
     sgm__chunks chunks;
     int32_t *columns; /* of the pipeline's parts in a row, found in the header */
     bool has_begun;   /* the header was read */
@@ -33,8 +33,8 @@ static sgm_status begin(pipeline_extractor *self)
     }
     SGM_TRY(sgm__chunks_read(&self->chunks, 1, &header));
     if (header.count == 0)
-        return sgm_fail(SGM_ERROR_FORMAT, "%s: the table is empty: it has no line with a cell", self->path);
-    SGM_TRY(sgm__pipeline_find(self->pipeline, self->path, header.cells, (size_t)header.columns,
+        return sgm_fail(SGM_ERROR_FORMAT, "%s: the table is empty: it has no line with a cell", self->name);
+    SGM_TRY(sgm__pipeline_find(self->pipeline, self->name, header.cells, (size_t)header.columns,
                                self->inputs_only, self->columns));
     self->has_begun = true;
     return SGM_OK;
@@ -45,12 +45,12 @@ static sgm_status append(pipeline_extractor *self, const sgm_examples *rows, sgm
     for (size_t i = 0; i < self->pipeline->part_count; i++)
         if (self->columns[i] >= rows->columns && !(self->inputs_only && self->pipeline->parts[i].is_target))
             return sgm_fail(SGM_ERROR_FORMAT,
-                            "%s: the pipeline reads column %d (from 0), but the table has %d", self->path,
+                            "%s: the pipeline reads column %d (from 0), but the table has %d", self->name,
                             (int)self->columns[i], (int)rows->columns);
     const sgm__pipeline_rows how = {.columns = self->columns,
                                     .inputs_only = self->inputs_only,
                                     .ignore_unknown = self->ignore_unknown,
-                                    .name = self->path,
+                                    .name = self->name,
                                     .lines = rows->lines};
     return sgm__pipeline_append(self->pipeline, &how, rows->cells, (size_t)rows->columns, rows->count,
                                 builder);
@@ -105,38 +105,41 @@ static void release(void *pointer)
     sgm_reader_free(self->chunks.reader);
     sgm_pipeline_free(self->pipeline);
     sgm__free(self->columns);
-    sgm__free(self->path);
+    sgm__free(self->name);
     sgm__free(self);
 }
 
-sgm_extractor *sgm_pipeline_extractor_with(sgm_pipeline *pipeline, const char *path,
-                                           const sgm_pipeline_extractor_options *given)
+sgm_extractor *sgm__pipeline_extractor_of(sgm_pipeline *pipeline, sgm_source *source,
+                                          const sgm_pipeline_extractor_options *given)
 {
     static const sgm_extractor_type type = {.name = "pipeline", .extract = extract, .free = release};
     sgm_pipeline_extractor_options options;
-    if (sgm__options_read(&options, sizeof options, given, "sgm_pipeline_extractor") != SGM_OK)
-        return NULL;
-    if (pipeline == NULL || path == NULL) {
-        sgm__missing_part(path == NULL ? "sgm_pipeline_extractor: a path"
-                                       : "sgm_pipeline_extractor: a pipeline");
+    bool good = sgm__options_read(&options, sizeof options, given, "sgm_pipeline_extractor") == SGM_OK;
+    pipeline_extractor *self = good && source != NULL ? sgm__calloc(1, sizeof *self) : NULL;
+    if (self == NULL) {
+        sgm_source_free(source);
         return NULL;
     }
-    pipeline_extractor *self = sgm__calloc(1, sizeof *self);
-    if (self == NULL)
-        return NULL;
     char separator = options.separator;
-    self->pipeline = sgm__pipeline_retain(pipeline);
+    self->pipeline = sgm_pipeline_retain(pipeline);
     self->inputs_only = options.inputs_only;
     self->ignore_unknown = options.ignore_unknown;
-    self->path = sgm__strdup(path);
+    self->name = sgm__strdup(sgm_source_name(source));
     self->columns = sgm__calloc(pipeline->part_count, sizeof *self->columns);
-    self->chunks.reader = self->path != NULL && self->columns != NULL
-                              ? sgm__table_reader(path, &separator, options.skip_ragged)
-                              : NULL;
-    if (self->chunks.reader == NULL) {
+    self->chunks.reader = sgm__table_reader(source, &separator, options.skip_ragged);
+    if (self->name == NULL || self->columns == NULL || self->chunks.reader == NULL) {
         release(self);
         return NULL;
     }
     return sgm__extractor_create(
         &(sgm__extractor_parts){.type = &type, .self = self, .rewind = rewind_file, .skip = skip});
+}
+
+sgm_extractor *sgm_pipeline_extractor_with(sgm_pipeline *pipeline, const char *path,
+                                           const sgm_pipeline_extractor_options *options)
+{
+    if (pipeline != NULL && path != NULL)
+        return sgm__pipeline_extractor_of(pipeline, sgm__table_source(path), options);
+    sgm__missing_part(path == NULL ? "sgm_pipeline_extractor: a path" : "sgm_pipeline_extractor: a pipeline");
+    return NULL;
 }

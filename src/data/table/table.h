@@ -17,9 +17,11 @@ struct sgm_table {
 
 /* --- files (table_file.c) --- */
 
-/* A reader of a table's rows, the header among them. `separator` 0: found as sigma/table.h describes;
- * *separator is set. */
-sgm_reader *sgm__table_reader(const char *path, char *separator, bool skip_ragged);
+/* The file, unpacked if its name says that it is packed. */
+sgm_source *sgm__table_source(const char *path);
+/* A reader of a table's rows, the header among them; takes the source, also NULL. `separator` 0: found as
+ * sigma/table.h describes; *separator is set. */
+sgm_reader *sgm__table_reader(sgm_source *source, char *separator, bool skip_ragged);
 /* Fails with "NAME has no column 'x'; did you mean 'y'?". */
 sgm_status sgm__table_fail_unknown(const char *name, const char *column, const char *const *columns,
                                    size_t count);

@@ -6,7 +6,7 @@
 
 #define LONGEST_FIRST_LINE 65536 /* bytes of it that are looked at */
 
-static sgm_source *source_of(const char *path)
+sgm_source *sgm__table_source(const char *path)
 {
     sgm_source *source = sgm_file_source(path);
     return source != NULL && sgm__is_compressed_name(path) ? sgm_compressed_source(source, NULL) : source;
@@ -54,12 +54,12 @@ static bool is_tab_separated(const char *path)
     return found != NULL && (found[4] == '\0' || (found[4] == '.' && strchr(found, '/') == NULL));
 }
 
-static sgm_status find_separator(const char *path, sgm_source *source, char *separator)
+static sgm_status find_separator(sgm_source *source, char *separator)
 {
     if (*separator != '\0')
         return SGM_OK;
     *separator = '\t';
-    if (is_tab_separated(path))
+    if (is_tab_separated(sgm_source_name(source)))
         return SGM_OK;
     char *beginning = sgm__alloc(LONGEST_FIRST_LINE);
     if (beginning == NULL)
@@ -71,12 +71,11 @@ static sgm_status find_separator(const char *path, sgm_source *source, char *sep
     return status;
 }
 
-sgm_reader *sgm__table_reader(const char *path, char *separator, bool skip_ragged)
+sgm_reader *sgm__table_reader(sgm_source *source, char *separator, bool skip_ragged)
 {
-    sgm_source *source = source_of(path);
     if (source == NULL)
         return NULL;
-    if (find_separator(path, source, separator) == SGM_OK)
+    if (find_separator(source, separator) == SGM_OK)
         return sgm_csv_reader(source, .separator = *separator, .skip_ragged = skip_ragged);
     sgm_source_free(source);
     return NULL;

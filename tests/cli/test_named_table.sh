@@ -1,0 +1,111 @@
+#!/bin/bash
+# Tables by the names of their columns: a file of a few lines trains, and predict answers in the terms of the table.
+# shellcheck source=tests/cli/check.sh
+. "$SIGMA_SOURCE_DIR/tests/cli/check.sh"
+
+# The species follows from weight and fur, whatever the other columns are; the price from weight and age.
+awk 'BEGIN {
+    srand(7); split("cat dog rabbit", species, " "); split("short long none", furs, " ")
+    print "id,name,weight,fur,born,species,price"
+    for (i = 1; i <= 600; i++) {
+        k = int(rand() * 3) + 1; age = int(rand() * 10)
+        weight = k == 1 ? 4 + rand() : k == 2 ? 20 + 10 * rand() : 1 + rand()
+        printf "%d,n%d,%s,%s,%d-06-01,%s,%.2f\n", i, i, i % 50 == 0 ? "" : sprintf("%.2f", weight),
+               furs[k], 2010 + age, species[k], 100 * weight + 50 * age
+    }
+}' >pets.csv
+
+cat >pets.yaml <<'YAML'
+data:
+  training: {csv: pets.csv, target: species, drop: [id, name, price], shuffled: true, share: 0.8}
+  validation: {csv: pets.csv, shuffled: true, begin: 0.8}
+epochs: 10
+YAML
+run 0 train pets.yaml --folder pets
+has out '^network: input\(5\) \+ dense\(64, relu\) \+ dense\(64, relu\) \+ dense\(3\) \+ softmax_cross_entropy$'
+has out '^validation: loss .*, accuracy 100\.00 % \(120 examples\)$'
+has pets/config.yaml '^network: "input\(5\) \+ dense'
+
+# --- questions: other columns, another order, another separator, no target ---
+printf 'fur;more;born;weight\nshort;x;2015-06-01;4.5\nlong;y;2012-01-01;\nnone;z;;1.2\n' >new.csv
+run 0 predict pets new.csv
+same 'classes by name' "$(cut -d' ' -f1 out | tr '\n' ' ')" 'cat dog rabbit '
+run 0 predict pets new.csv --json --count 1
+has out '^\{"example": 0, "class": "cat", "probability": 0\.9.*, "outputs": \[0\.9'
+"$sigma" predict pets - <new.csv >piped 2>&1
+code 0 $? 'predict - of a table by names'
+"$sigma" predict pets new.csv >named
+same 'the standard input gives the same' "$(cat piped)" "$(cat named)"
+gzip -k pets.csv
+run 0 predict pets pets.csv.gz
+same 'predictions of all rows' "$(cut -d' ' -f1 out)" "$(tail -n +2 pets.csv | cut -d, -f6)"
+run 0 predict pets --data validation --count 1
+has out '^(cat|dog|rabbit) '
+run 0 eval pets --data validation
+has out 'accuracy 100\.00 %'
+
+# --- wrong questions ---
+printf 'fur,born,weight\nshort,2015-06-01,heavy\n' >wrong.csv
+run 1 predict pets wrong.csv
+has err "wrong\.csv: line 2, column 'weight': \"heavy\" is no number; correct it, or leave it empty$"
+printf 'fur,born,weight\ncurly,2015-06-01,4.5\n' >wrong.csv
+run 1 predict pets wrong.csv
+has err "line 2, column 'fur': \"curly\" is none of the 3 categories that the pipeline knows \(long, none, \.\.\.\); correct it, leave"
+run 0 predict pets wrong.csv --ignore-unknown
+has out '^(cat|dog|rabbit) '
+printf 'furr,born,weight\nlong,2015-06-01,4.5\n' >wrong.csv
+run 1 predict pets wrong.csv
+has err "wrong\.csv has no column 'fur'; did you mean 'furr'\?$"
+printf 'fur,born,weight\n' >wrong.csv
+run 1 predict pets wrong.csv
+has err 'wrong\.csv: there are no examples$'
+
+# --- numbers are predicted in the units of the table ---
+cat >price.yaml <<'YAML'
+data: {training: {csv: pets.csv, target: price, drop: [id, name, species], embedding: fur, impute: median}}
+epochs: 40
+seed: 1
+YAML
+run 0 train price.yaml --folder price
+has out '^network: branch0 = input\(2\); branch1 = input\(1, name="fur"\) \+ embedding\(4, 2\) \+ flatten; concatenate'
+printf 'weight,fur,born\n25,long,2015-06-01\n4.5,short,2011-06-01\n' >new.csv
+run 0 predict price new.csv
+awk 'NR == 1 { wanted = 2750 } NR == 2 { wanted = 500 } { if ($1 < wanted - 150 || $1 > wanted + 150) exit 1 }' out
+verdict 'prices near 2750 and 500' $? out
+
+# --- a run that goes on keeps its pipeline, though rows were added that change means and categories ---
+sha256sum pets/checkpoint.safetensors >before
+echo '601,n601,900,curly,2020-01-01,horse,1' >>pets.csv
+run 1 train pets --resume epochs=11
+has err "pets\.csv: line 602, column 'fur': \"curly\" is none of the 3 categories"
+sha256sum --check --status before
+verdict 'a refused resume leaves the checkpoint' $?
+sed -i '$d' pets.csv
+echo '601,n601,900,long,2020-01-01,dog,1' >>pets.csv
+run 0 train pets --resume epochs=11
+has out '^epoch 11/11 '
+
+# --- what does not go together ---
+refuse() # MESSAGE YAML
+{
+    printf '%s\n' "$2" >bad.yaml
+    run 2 train bad.yaml --folder never
+    has err "$1"
+}
+refuse 'data\.training: expected a target, such as target: species, or columns by their numbers' \
+    'data: {training: {csv: pets.csv}}'
+refuse 'target, drop, categorical and embedding are columns of a csv by their names, and do not go with fields' \
+    'data: {training: {csv: pets.csv, target: species, fields: {inputs: 2}}}'
+refuse "class_names, texts, classes, input_range and skip_rows are for columns by their numbers" \
+    'data: {training: {csv: pets.csv, target: species, classes: 3}}'
+refuse 'data\.validation: target, drop, .* stand in data\.training, and count for all data' \
+    'data: {training: {csv: pets.csv, target: species}, validation: {csv: pets.csv, target: species}}'
+refuse 'a csv without fields has the columns of data\.training, which has to be a csv with a target then' \
+    'network: input(4) + dense(3) + softmax_cross_entropy
+data: {training: iris, validation: {csv: pets.csv}}'
+refuse "scale: .*'minmax'.*did you mean 'min_max'" 'data: {training: {csv: pets.csv, target: species, scale: minmax}}'
+refuse 'network: is missing' 'data: {training: iris}'
+printf 'data: {training: {csv: pets.csv, target: specie}}\n' >bad.yaml
+run 1 train bad.yaml --folder never
+has err "data\.training: targets: .*pets\.csv has no column 'specie'; did you mean 'species'\?$"
+finish
