@@ -140,6 +140,7 @@ static sgm_status set_network(sgm_trainer *trainer, sgm_network *network)
         return sgm_last_status();
     }
     sgm__trainer_forget_programs(trainer);
+    sgm__layer_times_forget(trainer);
     sgm_network_free(trainer->learner.network);
     trainer->learner.network = network;
     trainer->learner.recording = (sgm_recording){0};

@@ -27,21 +27,24 @@ void sgm__layer_times_free(sgm__layer_times *times)
     sgm__free(times);
 }
 
-/* Makes room for the times of a network's layers. If the number of layers has changed, times begin anew; a
- * network of equally many layers takes over the old ones. */
-static sgm_status fit_network(sgm__layer_times *times, const sgm_network *network)
+/* Times are of the layers of one network. */
+void sgm__layer_times_forget(sgm_trainer *trainer)
 {
-    size_t count = sgm_network_layers(network);
-    if (times->layers != NULL && times->count == count)
-        return SGM_OK;
-    sgm__layer_time *layers = sgm__calloc(count + 1, sizeof *layers);
-    if (layers == NULL)
-        return SGM_ERROR_MEMORY;
-    sgm__free(times->layers);
-    times->layers = layers;
-    times->count = count;
-    times->steps = times->seconds = 0;
-    return SGM_OK;
+    sgm__layer_times_free(trainer->times);
+    trainer->times = NULL;
+}
+
+static sgm__layer_times *create_times(const sgm_network *network)
+{
+    sgm__layer_times *times = sgm__calloc(1, sizeof *times);
+    if (times == NULL)
+        return NULL;
+    times->count = sgm_network_layers(network);
+    times->layers = sgm__calloc(times->count + 1, sizeof *times->layers);
+    if (times->layers != NULL)
+        return times;
+    sgm__free(times);
+    return NULL;
 }
 
 /* Older measurements count half each time new ones are wanted, so that the figures follow a network whose
@@ -51,11 +54,10 @@ sgm_status sgm__layer_times_want(sgm_trainer *trainer, int32_t steps)
     if (trainer->learner.network == NULL)
         return sgm_fail(SGM_ERROR_STATE, "trainer '%s' has no network yet", trainer->name);
     if (trainer->times == NULL)
-        trainer->times = sgm__calloc(1, sizeof *trainer->times);
+        trainer->times = create_times(trainer->learner.network);
     sgm__layer_times *times = trainer->times;
     if (times == NULL)
         return SGM_ERROR_MEMORY;
-    SGM_TRY(fit_network(times, trainer->learner.network));
     if (times->wanted > 0)
         return SGM_OK;
     times->wanted = steps;
@@ -196,7 +198,6 @@ sgm_status sgm__trainer_run_program(sgm_trainer *trainer, sgm_program *program)
     if (times == NULL || times->wanted == 0)
         return sgm_session_run(trainer->learner.session, program);
     times->wanted--;
-    SGM_TRY(fit_network(times, trainer->learner.network));
     SGM_TRY(make_room(times, program->plan));
     SGM_TRY(sgm__session_run_timed(trainer->learner.session, program, times->measured));
     divide(times, trainer->learner.network, program->plan);

@@ -42,6 +42,8 @@ sgm_status sgm__layer_times_want(sgm_trainer *trainer, int32_t steps);
 sgm_status sgm__trainer_run_program(sgm_trainer *trainer, sgm_program *program);
 /* The times measured so far; NULL: nothing was measured yet. */
 const sgm__layer_times *sgm__layer_times_of(const sgm_trainer *trainer);
+/* Drops what was measured, as the trainer gets another network. With the trainer's lock. */
+void sgm__layer_times_forget(sgm_trainer *trainer);
 void sgm__layer_times_free(sgm__layer_times *times);
 
 #endif

@@ -132,6 +132,25 @@ TEST(measuring_changes_no_value)
     sgm_tensor_free(timed);
 }
 
+TEST(another_network_of_equally_many_layers_is_measured_anew)
+{
+    sgm_env *env = sgm_env_create("times", .threads = 1, .seed = 1);
+    sgm_trainer *trainer = make(env, WIDTH);
+    want(trainer, 5);
+    CHECK_OK(sgm_trainer_run(trainer, .iterations = 10));
+    CHECK_INT(trainer->times->steps, 5);
+    sgm_trainer_set_network(trainer, "input(512) + dense(3, tanh, name=a) + dense(2, name=b) + mean_squared");
+    CHECK_OK(sgm_trainer_status(trainer));
+    want(trainer, 1);
+    CHECK_NEAR(trainer->times->steps, 0, 0);
+    CHECK_NEAR(trainer->times->seconds, 0, 0);
+    for (size_t i = 0; i <= trainer->times->count; i++)
+        CHECK_NEAR(sum_of(&trainer->times->layers[i]), 0, 0);
+    CHECK_OK(sgm_trainer_run(trainer, .iterations = 12));
+    CHECK_INT(trainer->times->steps, 1);
+    sgm_env_free(env);
+}
+
 TEST(without_a_network_there_is_nothing_to_measure)
 {
     sgm_env *env = sgm_env_create("times", .seed = 1);
