@@ -43,8 +43,8 @@ typedef struct sgm_hook_call {
     void *control; /* for the sgm_hook_request functions */
 } sgm_hook_call;
 
-/* A static table: it outlives its hooks. invoke() and the state functions of one hook are called by one
- * thread at a time. */
+/* A static table: it outlives its hooks. invoke(), copy() and the state functions of one hook are called by
+ * one thread at a time. */
 typedef struct sgm_hook_type {
     uint32_t api; /* SGM_HOOK_API */
     const char *name, *doc;

@@ -4,6 +4,7 @@
  * local hooks off the trainer's holder with sgm__hooks_take_local and attaches a copy of each to every
  * worker's replica, which has a holder of its own. This file marks, copies and takes off; it starts no
  * worker. Without an operator a local hook stays with the trainer and runs as any other hook. */
+#include "base/turn_lock.h"
 #include "hooks/hooks_internal.h"
 
 #include <stdio.h>
@@ -92,6 +93,22 @@ static sgm_status copy_reads(sgm_hook *copy, const sgm_hook *hook)
     return SGM_OK;
 }
 
+/* Copies what changes when the hook runs, under its `turn`: a thread of background hooks, or another trainer,
+ * may be running it. The trainer's lock is given up while this waits, as the hook may be waiting for that. */
+static sgm_status copy_memory(sgm_hook *copy, sgm_hook *hook)
+{
+    sgm__lock_giving_way(hook->turn);
+    sgm_status status = SGM_OK;
+    if (hook->criteria != NULL) {
+        copy->criteria = sgm_criteria_copy(hook->criteria);
+        status = copy->criteria != NULL ? SGM_OK : sgm__last_failure();
+    }
+    if (status == SGM_OK)
+        status = copy_self(copy, hook);
+    pthread_mutex_unlock(hook->turn);
+    return status;
+}
+
 /* A copy with the same options, criteria with what they remember, and text, but without required hooks,
  * which the caller adds. `type` is set last: free_parts calls the type's free() only for a hook that has a
  * type, so a copy without a self of its own is not asked to free one. */
@@ -107,14 +124,10 @@ sgm_hook *sgm__hook_copy(sgm_hook *hook)
     copy->time_limit = hook->time_limit;
     copy->failure = hook->failure;
     sgm_status status = copy_reads(copy, hook);
-    if (status == SGM_OK && hook->criteria != NULL) {
-        copy->criteria = sgm_criteria_copy(hook->criteria);
-        status = copy->criteria != NULL ? SGM_OK : sgm__last_failure();
-    }
     if (status == SGM_OK && hook->text != NULL)
         status = sgm__hook_set_text(copy, hook->text);
     if (status == SGM_OK)
-        status = copy_self(copy, hook);
+        status = copy_memory(copy, hook);
     if (status == SGM_OK) {
         copy->type = hook->type; /* from here on freeing the copy frees its self */
         return copy;

@@ -1,5 +1,6 @@
 /* Hooks in the background: order, copies, what is left out, time limits, the end. */
 #include "base/allocator.h"
+#include "hooks/hooks_internal.h"
 #include "hooks_test.h"
 
 #include <time.h>
@@ -240,6 +241,65 @@ TEST(a_copy_that_cannot_be_made_takes_its_hooks_off)
     while (copy_with_failure(n))
         n++;
     CHECK(n > 10);
+}
+
+/* --- copies of hooks --- */
+
+typedef struct copied_self {
+    hook_gate gate;
+    bool runs;          /* invoke() is at work; guarded by the hook's turn alone */
+    atomic_int amid_it; /* copies that were made meanwhile */
+} copied_self;
+
+static sgm_status run_slowly(void *self, sgm_hook_call *call)
+{
+    copied_self *own = self;
+    (void)call;
+    own->runs = true;
+    gate_pass(&own->gate);
+    own->runs = false;
+    return SGM_OK;
+}
+
+static void *copy_self(const void *self)
+{
+    copied_self *own = (copied_self *)(uintptr_t)self;
+    atomic_fetch_add(&own->amid_it, own->runs);
+    return own;
+}
+
+static void *copy_hook(void *hook)
+{
+    sgm_hook *copy = sgm__hook_copy(hook);
+    CHECK(copy != NULL);
+    sgm_hook_free(copy);
+    return NULL;
+}
+
+TEST(a_hook_is_not_copied_while_it_runs)
+{
+    static const sgm_hook_type type = {
+        .api = SGM_HOOK_API, .name = "slow", .invoke = run_slowly, .copy = copy_self};
+    copied_self self = {.gate = GATE};
+    floor_of_test at = open_floor();
+    sgm_hook *hook = sgm_hook_create(&type, &self, .background = true,
+                                     .only_if = sgm_extremum_criteria("optimiser.loss", SGM_MINIMUM));
+    pthread_t thread;
+    sgm_registry *optimiser = sgm_registry_create();
+    CHECK_OK(sgm_registry_set(optimiser, "loss", sgm_number_content(1)));
+    CHECK_OK(sgm_registry_put(at.registry, "optimiser", optimiser));
+    sgm_registry_free(optimiser);
+    CHECK_OK(sgm__hooks_attach(at.hooks, hook, NULL));
+    iterate(&at, 1);
+    gate_await(&self.gate, 1);
+    CHECK_INT(pthread_create(&thread, NULL, copy_hook, hook), 0);
+    nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+    gate_open(&self.gate, 1);
+    pthread_join(thread, NULL);
+    sgm__hooks_wait(at.hooks);
+    CHECK_INT(atomic_load(&self.amid_it), 0);
+    sgm_hook_free(hook);
+    close_floor(&at);
 }
 
 /* --- what is left out --- */
