@@ -88,6 +88,16 @@ void sgm__hooks_ask(sgm__hooks *hooks, sgm_registry *registry);
 void sgm__hooks_wait(sgm__hooks *hooks);
 /* Takes the oldest command that a hook has asked for; NULL: none. Free with sgm__command_free. */
 sgm__command *sgm__hooks_take_command(sgm__hooks *hooks);
+/* Hooks that no other thread runs: their turns are held. */
+typedef struct sgm__held_hooks {
+    sgm_hook **items;
+    size_t count;
+} sgm__held_hooks;
+/* Waits until this thread holds the turns of all attached hooks, and no background hook runs. The trainer's
+ * lock, which the thread has, may be given up meanwhile, as a hook that another trainer runs may be waiting
+ * for it. */
+sgm_status sgm__hooks_hold(sgm__hooks *hooks, sgm__held_hooks *held);
+void sgm__hooks_let_go(sgm__held_hooks *held);
 /* Writes counts and states of all hooks as numbers, for checkpoints. `numbers` NULL: only *count; else
  * there is room for *count. Waits for background hooks. A hook finds its state again by its name, time
  * step, priority and what it reads. Setting a state takes off hooks whose life was over in it, and drops

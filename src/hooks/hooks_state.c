@@ -8,8 +8,9 @@
  * (src/train/trainer_hooks.c), attaches them before their states are set, and records find their hooks by
  * identity.
  *
- * src/runs/parts_state.c writes this and src/runs/parts_take.c reads it, between two iterations. Other
- * threads may attach and detach hooks while it is written. */
+ * src/runs/state_hooks.c writes and reads this, between two iterations. Other threads may attach and detach
+ * hooks while it is written. */
+#include "base/turn_lock.h"
 #include "hooks/hooks_internal.h"
 
 #define FORMAT 2
@@ -131,12 +132,68 @@ static sgm_status put_record(const record *from, writer *to)
         put(to, 0);
         return SGM_OK;
     }
-    if (pthread_mutex_trylock(from->hook->turn) != 0) /* another trainer may be running it */
-        pthread_mutex_lock(from->hook->turn);
+    sgm__lock_giving_way(from->hook->turn); /* another trainer may be running it, and wait for this one */
     sgm_status status = put_numbers(from->hook, to);
     pthread_mutex_unlock(from->hook->turn);
     return status == SGM_OK ? SGM_OK : sgm__fail_within("state of hook '%s'", from->hook->type->name);
 }
+
+/* --- holding --- */
+
+void sgm__hooks_let_go(sgm__held_hooks *held)
+{
+    for (size_t i = 0; i < held->count; i++) {
+        pthread_mutex_unlock(held->items[i]->turn);
+        sgm_hook_free(held->items[i]);
+    }
+    sgm__free(held->items);
+    *held = (sgm__held_hooks){0};
+}
+
+/* Takes the turns of all attached hooks without waiting; false: another thread has that of *missing, which is
+ * retained, or background hooks run, and nothing is held. */
+static bool hold_all(sgm__hooks *hooks, sgm__held_hooks *held, size_t room, sgm_hook **missing)
+{
+    pthread_mutex_lock(&hooks->lock);
+    bool good = hooks->busy_buckets == 0;
+    for (size_t i = 0; i < hooks->count && good; i++) {
+        sgm_hook *hook = sgm_hook_retain(hooks->entries[i]->hook);
+        good = held->count < room && pthread_mutex_trylock(hook->turn) == 0;
+        if (good)
+            held->items[held->count++] = hook;
+        else
+            *missing = hook;
+    }
+    pthread_mutex_unlock(&hooks->lock);
+    return good;
+}
+
+/* Waits for one turn at a time while holding no other, then tries all (the scheme of C++'s std::lock):
+ * threads that hold several do not wait for each other for ever. */
+sgm_status sgm__hooks_hold(sgm__hooks *hooks, sgm__held_hooks *held)
+{
+    sgm_hook *wanted = NULL;
+    for (;;) {
+        sgm_hook *missing = NULL;
+        sgm__hooks_wait(hooks);
+        if (wanted)
+            sgm__lock_giving_way(wanted->turn);
+        size_t room = sgm__hooks_count(hooks) + SPARE_ROOM;
+        *held = (sgm__held_hooks){.items = sgm__calloc(room, sizeof *held->items)};
+        bool has_all = held->items && hold_all(hooks, held, room, &missing);
+        if (wanted)
+            pthread_mutex_unlock(wanted->turn);
+        sgm_hook_free(wanted);
+        if (has_all)
+            return SGM_OK;
+        if (!held->items)
+            return SGM_ERROR_MEMORY;
+        sgm__hooks_let_go(held);
+        wanted = missing;
+    }
+}
+
+/* --- the whole state --- */
 
 /* With `numbers` NULL the same walk only counts. Waits for background hooks, whose numbers would change
  * while they are written. */

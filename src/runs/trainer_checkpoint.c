@@ -254,6 +254,23 @@ static sgm_status enter(sgm_trainer *trainer, unsigned parts)
                                          : sgm__trainer_enter(trainer);
 }
 
+/* Takes the lock for saving. Hooks' states are then held as well, so that all that is saved is of one moment:
+ * waiting for a hook that another trainer runs gives the lock away, and this trainer may go on meanwhile,
+ * into the middle of an event too. */
+static sgm_status enter_to_save(sgm_trainer *trainer, unsigned parts, sgm__held_hooks *held)
+{
+    for (;;) {
+        SGM_TRY(enter(trainer, parts));
+        sgm_status status =
+            (parts & SGM_PART_HOOKS) != 0 ? sgm__hooks_hold(sgm__hooks_of(trainer), held) : SGM_OK;
+        if (status == SGM_OK && (held->count == 0 || sgm__control_of(trainer)->turn.away == 0))
+            return SGM_OK;
+        sgm__hooks_let_go(held);
+        sgm__trainer_unlock(trainer);
+        SGM_TRY(status);
+    }
+}
+
 /* With names of PyTorch, replaces the bundle by one with the other program's names and layouts; with the
  * trainer's lock, for its network. */
 static sgm_status rename_states(const sgm_trainer *trainer, const sgm__parts *wanted, bool saving,
@@ -275,14 +292,16 @@ static sgm_status rename_states(const sgm_trainer *trainer, const sgm__parts *wa
 /* Copies what is wanted of a trainer into a bundle; NULL with an error. */
 static sgm_bundle *make_bundle(sgm_trainer *trainer, const sgm__parts *wanted)
 {
+    sgm__held_hooks held = {0};
     sgm_bundle *bundle = sgm_bundle_create();
     if (bundle == NULL)
         return NULL;
-    sgm_status status = enter(trainer, wanted->parts);
+    sgm_status status = enter_to_save(trainer, wanted->parts, &held);
     if (status == SGM_OK) {
         status = fill_bundle(trainer, wanted, bundle);
         if (status == SGM_OK)
             status = rename_states(trainer, wanted, true, &bundle);
+        sgm__hooks_let_go(&held);
         sgm__trainer_unlock(trainer);
     }
     if (status == SGM_OK)

@@ -145,6 +145,31 @@ TEST(both_can_be_saved_meanwhile)
     sgm_env_free(both.env);
 }
 
+/* A save waits for the turn of a hook which, on the other trainer's thread, waits for the trainer that is
+ * saved. */
+TEST(both_can_be_saved_while_they_share_a_hook_that_reads_both)
+{
+    static const sgm_hook_type type = {.api = SGM_HOOK_API, .name = "visits both", .invoke = visit_both};
+    pthread_t thread;
+    pair both = make_pair();
+    sgm_hook *shared = sgm_hook_create(&type, &both, .failure = SGM_HOOK_STOP);
+    for (int i = 0; i < 2; i++)
+        CHECK_OK(sgm_trainer_add_hook(both.trainers[i], sgm_hook_retain(shared)));
+    sgm_hook_free(shared);
+    atomic_store(&ends, false);
+    CHECK_INT(pthread_create(&thread, NULL, save_again_and_again, &both), 0);
+    CHECK_OK(sgm_env_run_background(both.env, .epochs = FOR_LONG));
+    for (int i = 0; i < 20000 && atomic_load(&both.saves) < 100; i++)
+        usleep(1000);
+    CHECK(atomic_load(&both.saves) >= 100);
+    wait_for_calls(&both, 100);
+    atomic_store(&ends, true);
+    pthread_join(thread, NULL);
+    CHECK_OK(sgm_env_stop(both.env, "enough"));
+    CHECK_OK(sgm_env_wait(both.env));
+    sgm_env_free(both.env);
+}
+
 /* --- background hooks --- */
 
 static sgm_status wait_for_own_trainer(void *self, sgm_hook_call *call)
