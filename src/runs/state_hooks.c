@@ -6,6 +6,7 @@
  * "attached") and adds "shared", as a rule may read a shared result before the hook that makes it has run
  * again. */
 #include "registry/pattern.h"
+#include "registry/registry_internal.h"
 #include "runs/state.h"
 #include "train/trainer_hooks.h"
 
@@ -94,8 +95,8 @@ static json_t *shared_value(const sgm_content *content)
 static sgm_status append_shared(const sgm_trainer *trainer, json_t *state)
 {
     sgm_matches matches;
-    json_t *shared = json_object();
     SGM_TRY(sgm_registry_resolve(sgm__registry_of(trainer), "shared.*", &matches));
+    json_t *shared = json_object();
     for (size_t i = 0; i < matches.count; i++) {
         const char *name = matches.items[i].identifier + strlen("shared.");
         json_t *value = !sgm__begins_with(name, TIME_PREFIX) ? shared_value(&matches.items[i].content) : NULL;
@@ -132,15 +133,19 @@ static void share_all_again(const sgm_trainer *trainer, sgm_registry *shared, js
     }
 }
 
-/* Results of hooks, as shared.NAME; those of a worker are also shown by its trainer. */
+/* Results of hooks, as shared.NAME; those of a worker are also shown by its trainer. Results that the file
+ * lacks are forgotten, as they belong to another position. */
 static void set_shared(const sgm_trainer *trainer, json_t *json)
 {
     sgm_content shared;
-    if (sgm__trainer_is_replica(trainer))
-        share_all_again(trainer, sgm__sharing_of(sgm__sharing_of(trainer)->owner)->strategy->results(trainer),
-                        json);
+    if (sgm__trainer_is_replica(trainer)) {
+        sgm_registry *results = sgm__sharing_of(sgm__sharing_of(trainer)->owner)->strategy->results(trainer);
+        sgm__registry_clear(results);
+        share_all_again(trainer, results, json);
+    }
     if (sgm_registry_get(sgm__registry_of(trainer), "shared", &shared) != SGM_OK)
         return;
+    sgm__registry_clear(shared.as.registry);
     share_all_again(trainer, shared.as.registry, json);
     sgm_content_clear(&shared);
 }

@@ -5,6 +5,7 @@
  * compare with them go on as if the run had not ended. Sums of the epoch that is under way belong to the
  * position (state_position.c). */
 #include "registry/pattern.h"
+#include "registry/registry_internal.h"
 #include "runs/state.h"
 #include "show/show.h"
 #include "train/train.h"
@@ -75,6 +76,20 @@ static sgm_status describe(const sgm_trainer *trainer, json_t *state)
 
 /* --- setting --- */
 
+/* Forgets what was measured before: results that the file lacks belong to another position, and rules would
+ * compare with them. */
+static void forget(sgm_trainer *trainer)
+{
+    sgm__trainer_data *data = sgm__data_of(trainer);
+    for (size_t i = 0; i < data->validation_count; i++) {
+        char *part = sgm__identifier_part(data->validation[i].name);
+        data->metrics[i].metrics = (sgm_metrics){0};
+        if (part != NULL)
+            sgm__registry_clear_child(sgm__registry_of(trainer), part);
+        sgm__free(part);
+    }
+}
+
 /* Sets results of metric hooks again, without an owner: detaching a hook does not remove them. Data sets
  * that this trainer does not have are passed over; a value that cannot be read becomes NaN. */
 static void set_scores(sgm_trainer *trainer, json_t *scores)
@@ -99,6 +114,7 @@ static sgm_status set(sgm_trainer *trainer, const sgm__saved_state *saved_state,
     const json_t *state = saved_state->json;
     sgm__trainer_data *data = sgm__data_of(trainer);
     const json_t *metrics = json_object_get(state, "metrics");
+    forget(trainer);
     for (size_t i = 0; i < data->validation_count; i++) {
         const json_t *saved = json_object_get(metrics, data->metrics[i].name);
         sgm_metrics read;

@@ -251,6 +251,31 @@ TEST(restoring_keeps_what_it_leaves)
     close_folder();
 }
 
+TEST(results_that_a_restored_checkpoint_lacks_are_forgotten)
+{
+    sgm_content content;
+    wave_trainer made = make();
+    sgm_dataset *data = wave_dataset();
+    open_folder();
+    CHECK_OK(sgm_trainer_add_data(made.trainer, "validation", sgm_by_block(data)));
+    sgm_dataset_free(data);
+    CHECK_OK(sgm_trainer_add_hook(
+        made.trainer, sgm_accumulator("training.loss", .name = "sum", .when = sgm_every(1, SGM_EPOCH))));
+    CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 1));
+    CHECK_OK(sgm_trainer_save(made.trainer, in_folder("first.safetensors")));
+    CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 2));
+    CHECK(number_of(made.trainer, "validation.loss") > 0);
+    CHECK(number_of(made.trainer, "shared.sum") > 0);
+    CHECK_OK(sgm_trainer_restore(made.trainer, in_folder("first.safetensors")));
+    CHECK_INT(sgm_registry_resolve_one(made.trainer->registry, "validation.loss", &content),
+              SGM_ERROR_NOT_FOUND);
+    CHECK_INT(sgm_registry_resolve_one(made.trainer->registry, "shared.sum", &content), SGM_ERROR_NOT_FOUND);
+    CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 2));
+    CHECK(number_of(made.trainer, "validation.loss") > 0);
+    free_wave_trainer(made);
+    close_folder();
+}
+
 TEST(a_checkpoint_that_cannot_be_taken_changes_nothing)
 {
     open_folder();
