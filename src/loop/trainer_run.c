@@ -248,8 +248,10 @@ sgm_status sgm__run_do_commands(sgm__training_run *run)
         if (outcome.moved && trainer->sharing.strategy != NULL)
             trainer->sharing.strategy->moved(trainer);
         run->ran_before += run_seconds(run) - ran; /* the training's time may be another now */
+        if (outcome.moved)
+            status = sgm__nan_watch_begin(trainer); /* its snapshot was of the branch that is left */
         sgm__trainer_command_done(trainer, command, done);
-        if (outcome.moved && resets)
+        if (outcome.moved && resets && status == SGM_OK)
             status = run_hooks(run, SGM_RESET);
         if (outcome.moved && status == SGM_OK)
             report(run, SGM_PROGRESS_MOVE);

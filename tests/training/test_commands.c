@@ -276,6 +276,34 @@ TEST(results_that_a_restored_checkpoint_lacks_are_forgotten)
     close_folder();
 }
 
+/* The watch repeats the steps behind its snapshot, which must be one of the branch that the restore has
+ * begun. */
+TEST(after_a_restore_the_nan_watch_goes_back_no_further)
+{
+    open_folder();
+    wave_trainer made = make(), bad = make();
+    background run;
+    CHECK_OK(sgm_trainer_run(bad.trainer, .iterations = 5));
+    sgm_tensor *weights = sgm_trainer_get(bad.trainer, "3-dense.weights");
+    CHECK_OK(weights);
+    for (int i = 0; i < 8 * 3; i++)
+        ((float *)sgm_tensor_data(weights))[i] = 3e38F;
+    CHECK_OK(sgm_trainer_set(bad.trainer, "3-dense.weights", weights));
+    sgm_tensor_free(weights);
+    CHECK_OK(sgm_trainer_save(bad.trainer, in_folder("bad.safetensors")));
+    CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_nan_watch(.every = 250)));
+    begin(&run, made.trainer, folder);
+    pause_it(made.trainer);
+    CHECK_OK(sgm_trainer_restore(made.trainer, "bad"));
+    CHECK_OK(sgm_trainer_resume(made.trainer));
+    pthread_join(run.thread, NULL);
+    CHECK_INT(run.status, SGM_ERROR_NUMERIC);
+    CHECK(strstr(run.error, "matmul, layer 3-dense") != NULL);
+    free_wave_trainer(bad);
+    free_wave_trainer(made);
+    close_folder();
+}
+
 TEST(a_checkpoint_that_cannot_be_taken_changes_nothing)
 {
     open_folder();
