@@ -147,7 +147,7 @@ sgm_hook *sgm_throughput_with(const sgm_throughput_options *given)
 static sgm_hook *parse_throughput(const sgm__call *call, sgm_time_step when)
 {
     if (when.scale != SGM_ITERATION || when.live > 0) {
-        sgm__call_fail(call, "span", "results come every few iterations");
+        sgm__call_fail(call, NULL, "results come every few iterations");
         return NULL;
     }
     return sgm_throughput(.span = sgm__call_integer(call, "span"), .every = when.interval);

@@ -385,7 +385,7 @@ sgm_hook *sgm_nan_watch_with(const sgm_nan_watch_options *given)
 static sgm_hook *parse_watch(const sgm__call *call, sgm_time_step when)
 {
     if (when.scale != SGM_ITERATION || when.live > 0 || when.interval > MAXIMUM_EVERY) {
-        sgm__call_fail(call, "pause", "the step is every 1 to %d iterations", MAXIMUM_EVERY);
+        sgm__call_fail(call, NULL, "the step is every 1 to %d iterations", MAXIMUM_EVERY);
         return NULL;
     }
     return sgm_nan_watch(.every = when.interval, .pause = sgm__call_flag(call, "pause"));

@@ -405,6 +405,8 @@ sgm_status sgm__call_fail(const sgm__call *call, const char *name, const char *f
     va_start(arguments, format);
     vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
+    if (name == NULL)
+        return sgm__phrase_fail(call->phrase, call->at, "%s: %s", call->name, message);
     size_t place = find_row(call, name, strlen(name));
     return sgm__phrase_fail(call->phrase, place != SIZE_MAX ? call->values[place].at : call->at, "%s: %s: %s",
                             call->name, name, message);

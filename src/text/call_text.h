@@ -70,7 +70,8 @@ const double *sgm__call_numbers(const sgm__call *call, const char *name, size_t 
 int64_t sgm__call_integer(const sgm__call *call, const char *name); /* 0: none */
 bool sgm__call_flag(const sgm__call *call, const char *name);
 size_t sgm__call_choice(const sgm__call *call, const char *name); /* SIZE_MAX: none */
-/* Fails with "column 21: early_stopper: patience: " and the message, at the argument's value. */
+/* Fails with "column 21: early_stopper: patience: " and the message, at the argument's value; `name` NULL:
+ * with "column 9: early_stopper: ", at the call's name, as no argument is to blame. */
 sgm_status sgm__call_fail(const sgm__call *call, const char *name, const char *format, ...) SGM_PRINTF(3, 4);
 
 /* Whether an argument that is not given has a value: the row's default, if it is within the row's bounds. */

@@ -184,7 +184,8 @@ static const struct {
      "you mean 'true'?"},
     {"statistics(a.b, 20, c.d)", "column 21: statistics: minimum: expected a number, found 'c.d'"},
     {"top_k(validation, 1, 3 x)", "column 24: expected ',' with another argument, or ')', found 'x'"},
-    {"every epoch nan_watch", "column 13: nan_watch: pause: the step is every 1 to 250 iterations"},
+    {"every epoch nan_watch", "column 13: nan_watch: the step is every 1 to 250 iterations"},
+    {"every epoch throughput(20)", "column 13: throughput: results come every few iterations"},
     {"every epoch stop now", "column 18: expected 'and' with another action, or the end, found 'now'"},
 };
 
