@@ -112,7 +112,8 @@ static sgm_status describe_preprocessors(const sgm_trainer *trainer, json_t *sta
     sgm_status status = sgm_dataset_get_state(dataset, numbers, &count);
     json_t *list = json_array();
     for (size_t i = 0; i < count && status == SGM_OK; i++)
-        json_array_append_new(list, json_real(numbers[i]));
+        json_array_append_new(list,
+                              isfinite(numbers[i]) ? json_real(numbers[i]) : sgm__state_number(numbers[i]));
     json_object_set_new(state, "dataset", list);
     sgm__free(numbers);
     return status;

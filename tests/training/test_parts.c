@@ -685,3 +685,57 @@ TEST(a_resumed_run_keeps_what_a_rule_set)
     free_wave_trainer(second);
     close_folder();
 }
+
+/* --- what preprocessors have learnt --- */
+
+/* Its one number is a range's end, which is infinite until a value is seen. */
+static sgm_status extract_as_it_is(void *self, sgm_extractor *parent, int64_t count, sgm_block **block)
+{
+    (void)self;
+    return sgm_extractor_extract(parent, count, block);
+}
+
+static sgm_status get_learnt(void *self, double *numbers, size_t *count)
+{
+    *count = 1;
+    if (numbers != NULL)
+        numbers[0] = *(double *)self;
+    return SGM_OK;
+}
+
+static sgm_status set_learnt(void *self, const double *numbers, size_t count)
+{
+    if (count != 1)
+        return sgm_fail(SGM_ERROR_FORMAT, "expected one number, got %zu", count);
+    *(double *)self = numbers[0];
+    return SGM_OK;
+}
+
+TEST(what_a_preprocessor_has_learnt_may_be_infinite)
+{
+    static const sgm_extractor_type type = {
+        .name = "learning", .extract = extract_as_it_is, .get_state = get_learnt, .set_state = set_learnt};
+    static const char rows[] = "1,2\n3,4\n5,7\n";
+    double learnt[2] = {-INFINITY, 0};
+    sgm_env *env = sgm_env_create("learning", .seed = 1);
+    sgm_trainer *trainers[2];
+    open_folder();
+    for (int i = 0; i < 2; i++) {
+        sgm_extractor *table = sgm_csv_extractor(
+            sgm_csv_reader(sgm_memory_source("table", rows, strlen(rows)), .separator = ','),
+            .fields = {{"inputs", 0, 0}, {"targets", 1, 1}});
+        sgm_dataset *data =
+            sgm_dataset_create("table", .extractor = sgm_extractor_create(&type, &learnt[i], table, NULL));
+        trainers[i] = sgm_trainer_create(env, i == 0 ? "first" : "second");
+        sgm_trainer_set_network(trainers[i], "input(1) + dense(1) + mean_squared");
+        sgm_trainer_set_data(trainers[i], sgm_minibatches(data, .size = 3));
+        sgm_trainer_set_optimiser(trainers[i], sgm_gradient_descent(.learning_rate = 0.001));
+        sgm_dataset_free(data);
+        CHECK_OK(sgm_trainer_status(trainers[i]));
+    }
+    CHECK_OK(sgm_trainer_save(trainers[0], file));
+    CHECK_OK(sgm_trainer_load(trainers[1], file));
+    CHECK(learnt[1] == learnt[0]);
+    sgm_env_free(env);
+    close_folder();
+}
