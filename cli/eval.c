@@ -2,8 +2,8 @@
  *
  * The library measures: sgm_trainer_evaluate gives loss and accuracy, sgm_trainer_evaluate_metrics all
  * metrics that suit the network, as entries of a registry. This file chooses between the two, opens the data,
- * and prints the registry's entries for people or as JSON. Without --data it takes the validation and test
- * data of the run. */
+ * and prints the registry's entries for people or as JSON. Without --data and a table it takes the validation
+ * and test data of the run. */
 #include "cli.h"
 
 #include <math.h>
@@ -16,11 +16,14 @@
 #define SHOWN_MISTAKES 3
 
 static const char usage_text[] =
-    "Usage: sigma eval CHECKPOINT|FOLDER [--data NAME] [--metrics LIST] [--json]\n\n"
+    "Usage: sigma eval CHECKPOINT|FOLDER [--data NAME | FILE.csv] [--metrics LIST] [--json]\n\n"
     "Measures a trained network: loss, and, where the targets are classes, accuracy, precision, recall, F1,\n"
     "area under the ROC curve and the confusion matrix; of other targets the errors.\n\n"
     "  --data NAME     a ready-made dataset ('sigma info' lists them), or training, validation, test as the\n"
     "                  run's config.yaml has them; default: validation and test\n"
+    "  FILE.csv        a table with the columns, and targets, of the one that the network was trained on by "
+    "its\n"
+    "                  columns' names; errors are in the units of the target, the loss is not\n"
     "  --metrics LIST  only these, as in \"confusion,f1,top_k(1,3)\" ('sigma info --hooks' lists metrics);\n"
     "                  none: only loss and accuracy\n"
     "  --json          one object a line, with the metrics of each class\n\n"
@@ -55,8 +58,23 @@ static bool is_shown_first(const char *name)
     return strcmp(name, "loss") == 0 || strcmp(name, "accuracy") == 0 || strcmp(name, "examples") == 0;
 }
 
+/* Errors of a single target of numbers are brought back into the units of its table; other results stay. */
+static double in_units(const config *c, const char *name, double value)
+{
+    static const char *const errors[] = {"mean_absolute_error", "root_mean_squared_error", "maximum_error"};
+    const sgm_pipeline *pipeline = c->data.pipeline;
+    if (pipeline == NULL || sgm_pipeline_classes(pipeline) != NULL ||
+        sgm_pipeline_width(pipeline, "targets") != 1)
+        return value;
+    for (size_t i = 0; i < sizeof errors / sizeof *errors; i++)
+        if (strcmp(name, errors[i]) == 0)
+            return value * (sgm_pipeline_restore(pipeline, 0, 1) - sgm_pipeline_restore(pipeline, 0, 0));
+    return value;
+}
+
 /* One object on a line: name, loss, accuracy, examples, then all other results in the registry's order. */
-static void print_json(const char *name, const sgm_metrics *metrics, const sgm_matches *results)
+static void print_json(const char *name, const sgm_metrics *metrics, const sgm_matches *results,
+                       const config *c)
 {
     printf("{\"data\": ");
     print_json_text(name);
@@ -75,18 +93,24 @@ static void print_json(const char *name, const sgm_metrics *metrics, const sgm_m
         if (result->content.kind == SGM_KIND_TENSOR)
             print_json_tensor(result->content.as.tensor);
         else
-            print_json_number(result->content.as.number);
+            print_json_number(in_units(c, result->identifier, result->content.as.number));
     }
     printf("}\n");
 }
 
 /* --- for people --- */
 
-/* The names of the classes, if the configuration has as many as there are classes; else NULL: numbers are
- * shown. */
+/* The names of the classes, if the pipeline or the configuration has as many as there are classes; else NULL:
+ * numbers are shown. */
 static const char *const *class_names(const config *c, int64_t classes)
 {
     const text_list *names = &c->data.training.class_names;
+    const char *const *known = c->data.pipeline != NULL ? sgm_pipeline_classes(c->data.pipeline) : NULL;
+    int64_t count = 0;
+    while (known != NULL && known[count] != NULL)
+        count++;
+    if (known != NULL && count == classes)
+        return known;
     return (int64_t)names->count == classes ? (const char *const *)names->items : NULL;
 }
 
@@ -147,11 +171,19 @@ static int64_t total_of(const sgm_tensor *confusion)
     return total;
 }
 
+/* Shares and scaled errors have four decimals; larger numbers six digits. Printed NaN has no sign. */
+static const char *number_text(double number, char *text, size_t size)
+{
+    snprintf(text, size, fabs(number) < 100 ? "%.4f" : "%.6g", isnan(number) ? NAN : number);
+    return text;
+}
+
 /* The numbers on one line, then the confusion matrix and the worst mistakes. Mistakes are named by the
  * number of the example if each example has one prediction, which the sum of the matrix tells. */
 static sgm_status print_results(const sgm_matches *results, const sgm_metrics *metrics, const config *c)
 {
     bool any = false;
+    char text[32];
     const sgm_tensor *confusion = NULL, *mistakes = NULL;
     for (size_t i = 0; i < results->count; i++) {
         const sgm_match *result = &results->items[i];
@@ -162,8 +194,8 @@ static sgm_status print_results(const sgm_matches *results, const sgm_metrics *m
         if (result->content.kind != SGM_KIND_NUMBER || is_shown_first(result->identifier) ||
             is_detail(result->identifier))
             continue;
-        printf("%s%s %.4f", any ? ", " : "  ", result->identifier,
-               isnan(result->content.as.number) ? NAN : result->content.as.number);
+        double number = in_units(c, result->identifier, result->content.as.number);
+        printf("%s%s %s", any ? ", " : "  ", result->identifier, number_text(number, text, sizeof text));
         any = true;
     }
     if (any)
@@ -212,7 +244,7 @@ static sgm_status print_all(const saved *s, const char *name, const sgm_metrics 
     sgm_status status = SGM_OK;
     SGM_TRY(sgm_registry_resolve(results, "*", &all));
     if (json) {
-        print_json(name, metrics, &all);
+        print_json(name, metrics, &all, &s->c);
     } else {
         print_metrics(name, metrics);
         status = print_results(&all, metrics, &s->c);
@@ -221,15 +253,33 @@ static sgm_status print_all(const saved *s, const char *name, const sgm_metrics 
     return status;
 }
 
+/* `data` and `file`: at most one is not NULL. */
 typedef struct eval_options {
-    const char *data, *metrics;
+    const char *data, *file, *metrics;
     bool json;
 } eval_options;
 
-/* Measures one dataset by its name and prints the results. */
+/* A dataset by its name, or a table by its columns' names. */
+static sgm_dataset *open_dataset(const saved *s, const char *name, const eval_options *options)
+{
+    if (options->file == NULL)
+        return saved_dataset(s, name);
+    if (s->c.data.pipeline == NULL) {
+        sgm_fail(SGM_ERROR_ARGUMENT,
+                 "%s: files are for networks that were trained on a table by its columns' names (target); "
+                 "say which data "
+                 "with --data NAME",
+                 options->file);
+        return NULL;
+    }
+    const data_config table = {.csv = (char *)(uintptr_t)options->file};
+    return sgm_dataset_create(name, .extractor = named_table_extractor(&s->c.data, &table));
+}
+
+/* Measures one dataset and prints the results. */
 static sgm_status measure(const saved *s, const char *name, const eval_options *options)
 {
-    sgm_dataset *dataset = saved_dataset(s, name);
+    sgm_dataset *dataset = open_dataset(s, name, options);
     if (dataset != NULL && experiment_check(s->network, NULL, dataset) != SGM_OK) {
         sgm_dataset_free(dataset);
         return sgm__fail_within("data '%s'", name);
@@ -257,11 +307,12 @@ static int eval(const char *path, const eval_options *options)
     bool validation = !data_config_is_empty(&s.c.data.validation),
          test = !data_config_is_empty(&s.c.data.test);
     int code = CLI_OK;
-    if (options->data == NULL && !validation && !test)
+    const char *given = options->file != NULL ? options->file : options->data;
+    if (given == NULL && !validation && !test)
         code = usage_error("eval", "%s names no validation or test data: say which with --data NAME", path);
-    else if (options->data != NULL ? measure(&s, options->data, options) != SGM_OK
-                                   : (validation && measure(&s, "validation", options) != SGM_OK) ||
-                                         (test && measure(&s, "test", options) != SGM_OK))
+    else if (given != NULL ? measure(&s, given, options) != SGM_OK
+                           : (validation && measure(&s, "validation", options) != SGM_OK) ||
+                                 (test && measure(&s, "test", options) != SGM_OK))
         code = report_error("eval", CLI_FAILED);
     saved_close(&s);
     return code;
@@ -275,10 +326,17 @@ int eval_run(int argc, char **argv)
                                    {"--json", ARGUMENT_FLAG, &options.json}};
     arguments a = {.rules = rules, .rule_count = 3, .help = usage_text};
     int code;
-    if (arguments_read(&a, argc, argv, &code))
-        code = a.word_count == 1
-                   ? eval(a.words[0], &options)
-                   : usage_error("eval", "expected one checkpoint or folder, got %zu", a.word_count);
+    if (arguments_read(&a, argc, argv, &code)) {
+        options.file = a.word_count == 2 ? a.words[1] : NULL;
+        if (a.word_count < 1 || a.word_count > 2)
+            code =
+                usage_error("eval", "expected one checkpoint or folder, and perhaps a table, got %zu words",
+                            a.word_count);
+        else if (options.file != NULL && options.data != NULL)
+            code = usage_error("eval", "expected --data NAME or a table, got both");
+        else
+            code = eval(a.words[0], &options);
+    }
     arguments_free(&a);
     return code;
 }

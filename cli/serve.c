@@ -74,10 +74,13 @@ static int serve_until_signal(const sgm__serve_options *options)
     return CLI_OK;
 }
 
-/* Names of the classes, where the run's training data have some; else NULL. They live as long as *dataset,
- * which the caller frees. */
+/* Names of the classes, where the pipeline or the run's training data have some; else NULL. They live as long
+ * as *dataset, which the caller frees. */
 static const char *const *class_names(const saved *s, sgm_dataset **dataset)
 {
+    *dataset = NULL;
+    if (s->c.data.pipeline != NULL)
+        return sgm_pipeline_classes(s->c.data.pipeline);
     *dataset = s->has_config ? saved_dataset(s, "training") : NULL;
     return *dataset != NULL ? sgm_dataset_get_class_names(*dataset) : NULL;
 }

@@ -44,6 +44,14 @@ has out '^(cat|dog|rabbit) '
 run 0 eval pets --data validation
 has out 'accuracy 100\.00 %'
 
+run 0 eval pets pets.csv
+has out '^pets\.csv: loss .*, accuracy 100\.00 % \(600 examples\)$'
+has out '^  0 cat  '
+run 1 eval pets new.csv
+has err "new\.csv has no column 'species'"
+run 2 eval pets new.csv --data iris
+has err 'expected --data NAME or a table, got both'
+
 # --- wrong questions ---
 printf 'fur,born,weight\nshort,2015-06-01,heavy\n' >wrong.csv
 run 1 predict pets wrong.csv
@@ -72,6 +80,10 @@ printf 'weight,fur,born\n25,long,2015-06-01\n4.5,short,2011-06-01\n' >new.csv
 run 0 predict price new.csv
 awk 'NR == 1 { wanted = 2750 } NR == 2 { wanted = 500 } { if ($1 < wanted - 150 || $1 > wanted + 150) exit 1 }' out
 verdict 'prices near 2750 and 500' $? out
+
+run 0 eval price pets.csv --json
+awk -F'"mean_absolute_error": ' '{ split($2, error, ","); exit !(error[1] > 5 && error[1] < 150) }' out
+verdict 'the mean absolute error is in the units of the price' $?
 
 # --- a run that goes on keeps its pipeline, though rows were added that change means and categories ---
 sha256sum pets/checkpoint.safetensors >before
