@@ -9,6 +9,7 @@
  * targets are then those of the graph's values without the batch axis. */
 #include "config/experiment.h"
 #include "config/arguments.h"
+#include "data/read/source.h"
 #include "network/rerecord.h"
 
 #include <math.h>
@@ -38,12 +39,7 @@ sgm_reader *numpy_reader(const char *path)
 
 sgm_source *file_source(const char *path)
 {
-    static const char *const packed[] = {".gz", ".xz", ".bz2", ".zst"};
-    sgm_source *source = sgm_file_source(path);
-    for (size_t i = 0; i < sizeof packed / sizeof *packed; i++)
-        if (ends_with(path, packed[i]))
-            return sgm_compressed_source(source, NULL);
-    return source;
+    return sgm__unpacked_source(sgm_file_source(path), path);
 }
 
 /* The array in a file as the one field `field`. What is not NumPy's is taken as idx (MNIST's format),

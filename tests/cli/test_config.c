@@ -206,7 +206,9 @@ TEST(what_belongs_together)
     CHECK_ERROR(refuse("seed: 1\n", NULL), "network: is missing");
     CHECK_ERROR(refuse(NETWORK "data: {training: {dataset: iris, csv: a}}\n", NULL),
                 "expected one of dataset, csv");
-    CHECK_ERROR(refuse(NETWORK "data: {training: {csv: a}}\n", NULL), "expected columns for inputs");
+    CHECK_ERROR(refuse(NETWORK "data: {training: {csv: a}}\n", NULL), "expected a target, such as");
+    CHECK_ERROR(refuse(NETWORK "data: {training: {csv: a, fields: {targets: 1}}}\n", NULL),
+                "'inputs' is missing: expected columns for inputs");
     CHECK_ERROR(refuse(NETWORK "data: {test: {inputs: a, input_range: [1]}}\n", NULL),
                 "expected [minimum, maximum]");
     CHECK_ERROR(refuse(NETWORK "data: {training: {dataset: iris, window: 3}}\n", NULL),

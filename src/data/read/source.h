@@ -71,6 +71,8 @@ int sgm__folder_list(const char *path, struct dirent ***entries);
 void sgm__folder_list_free(struct dirent **entries, int count);
 /* Whether the name ends like a compressed file or archive. */
 bool sgm__is_compressed_name(const char *name);
+/* Takes the source and unpacks it if `name`, that of its file, says that it is packed. NULL is passed on. */
+sgm_source *sgm__unpacked_source(sgm_source *source, const char *name);
 
 /* Begins and ends a task that monitors show as the extraction of the data set `name`: the bytes that this
  * thread reads from files in between are its progress.

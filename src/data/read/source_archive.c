@@ -315,3 +315,8 @@ bool sgm__is_compressed_name(const char *name)
     }
     return false;
 }
+
+sgm_source *sgm__unpacked_source(sgm_source *source, const char *name)
+{
+    return source != NULL && sgm__is_compressed_name(name) ? sgm_compressed_source(source, NULL) : source;
+}

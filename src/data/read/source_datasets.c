@@ -87,12 +87,6 @@ static sgm_status look_around(const char *file, char **path, sgm__text *places)
     return SGM_OK;
 }
 
-/* Takes `source` and wraps it if the file's name says that it is packed. */
-static sgm_source *unpacked_if_needed(sgm_source *source, const char *name)
-{
-    return source != NULL && sgm__is_compressed_name(name) ? sgm_compressed_source(source, NULL) : source;
-}
-
 /* The ending of the URL's file if that is packed and FILE is not, so that the file in the cache has the name
  * of what it is; else "". */
 static const char *extra_ending(const char *file, const char *url)
@@ -113,7 +107,7 @@ static sgm_source *from_url(const known_source *self)
     sgm_source *source =
         path != NULL ? sgm_url_source(self->url, .path = path, .sha256 = self->sha256) : NULL;
     if (source != NULL)
-        source = unpacked_if_needed(source, path);
+        source = sgm__unpacked_source(source, path);
     sgm__free(path);
     sgm__free(folder);
     return source;
@@ -128,7 +122,7 @@ static sgm_status known_find(known_source *self)
     sgm__text places = {0};
     sgm_status status = look_around(self->base.name, &path, &places);
     if (status == SGM_OK && path != NULL)
-        self->found = unpacked_if_needed(sgm_file_source(path), path);
+        self->found = sgm__unpacked_source(sgm_file_source(path), path);
     else if (status == SGM_OK && self->url != NULL)
         self->found = from_url(self);
     else if (status == SGM_OK)

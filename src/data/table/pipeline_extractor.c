@@ -1,5 +1,6 @@
 /* The rows of a file as examples, by a pipeline: an extractor (../read/extractor.h). */
 #include "data/read/extractor.h"
+#include "data/read/source.h"
 #include "data/table/pipeline.h"
 
 #include <stdlib.h>
@@ -139,7 +140,8 @@ sgm_extractor *sgm_pipeline_extractor_with(sgm_pipeline *pipeline, const char *p
                                            const sgm_pipeline_extractor_options *options)
 {
     if (pipeline != NULL && path != NULL)
-        return sgm__pipeline_extractor_of(pipeline, sgm__table_source(path), options);
+        return sgm__pipeline_extractor_of(pipeline, sgm__unpacked_source(sgm_file_source(path), path),
+                                          options);
     sgm__missing_part(path == NULL ? "sgm_pipeline_extractor: a path" : "sgm_pipeline_extractor: a pipeline");
     return NULL;
 }

@@ -89,8 +89,8 @@ static sgm_status read_all(sgm_table *table, sgm_reader *reader, const sgm_table
 static sgm_status open_table(sgm_table *table, const sgm_table_options *options)
 {
     table->separator = options->separator;
-    sgm_reader *reader =
-        sgm__table_reader(sgm__table_source(table->path), &table->separator, options->skip_ragged);
+    sgm_reader *reader = sgm__table_reader(sgm__unpacked_source(sgm_file_source(table->path), table->path),
+                                           &table->separator, options->skip_ragged);
     if (reader == NULL)
         return sgm_last_status();
     sgm__extraction_begin(table->path);

@@ -17,8 +17,6 @@ struct sgm_table {
 
 /* --- files (table_file.c) --- */
 
-/* The file, unpacked if its name says that it is packed. */
-sgm_source *sgm__table_source(const char *path);
 /* A reader of a table's rows, the header among them; takes the source, also NULL. `separator` 0: found as
  * sigma/table.h describes; *separator is set. */
 sgm_reader *sgm__table_reader(sgm_source *source, char *separator, bool skip_ragged);

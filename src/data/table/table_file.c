@@ -6,12 +6,6 @@
 
 #define LONGEST_FIRST_LINE 65536 /* bytes of it that are looked at */
 
-sgm_source *sgm__table_source(const char *path)
-{
-    sgm_source *source = sgm_file_source(path);
-    return source != NULL && sgm__is_compressed_name(path) ? sgm_compressed_source(source, NULL) : source;
-}
-
 /* The beginning of the file, ended by 0. */
 static sgm_status read_beginning(sgm_source *source, char *text, size_t room)
 {
