@@ -71,6 +71,57 @@ TEST(doubles)
     check_double("nan", NAN);
 }
 
+/* The C library's strtod gives the nearest double, in the program's locale, which is C's here. */
+static void check_against_strtod(const char *text)
+{
+    double value = 12345, expected = strtod(text, NULL);
+    if (!sgm__parse_double(text, &value) || memcmp(&value, &expected, sizeof value) != 0)
+        TEST_FAIL("'%s' gave %.17g, strtod %.17g", text, value, expected);
+}
+
+/* Short decimals have a way of their own: around the bounds of it, and at random, to the bit. */
+TEST(short_doubles)
+{
+    static const char *const texts[] = {"-0",
+                                        "-0.0",
+                                        "+0.",
+                                        "-.5",
+                                        "9007199254740991",
+                                        "9007199254740992",
+                                        "9007199254740993",
+                                        "9007199254740994",
+                                        "0.9007199254740993",
+                                        "9223372036854775807",
+                                        "9999999999999999999",
+                                        "18446744073709551616",
+                                        "0000000000000000001",
+                                        "00000000000000000001",
+                                        "0.0000000000000000001",
+                                        "0.00000000000000000001",
+                                        "1.0000000000000000000000001",
+                                        "123456789012345678",
+                                        "0.1",
+                                        "0.3",
+                                        "2.675",
+                                        "1.005",
+                                        "4.35",
+                                        " 7.5 "};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        check_against_strtod(texts[i]);
+    sgm__random random = sgm__random_make(1, 2);
+    for (int i = 0; i < 300000; i++) {
+        char text[64];
+        uint64_t digits = ((uint64_t)sgm__random_uint32(&random) << 32 | sgm__random_uint32(&random)) >>
+                          sgm__random_below(&random, 64);
+        int length = snprintf(text, sizeof text, "%s%llu", i % 3 == 0 ? "-" : "", (unsigned long long)digits);
+        int point = (int)sgm__random_below(&random, (uint64_t)length) + 1;
+        point = point == 1 && text[0] == '-' ? 2 : point; /* a digit stands before it */
+        memmove(text + point + 1, text + point, (size_t)(length - point) + 1);
+        text[point] = '.';
+        check_against_strtod(text);
+    }
+}
+
 TEST(what_is_no_double)
 {
     static const char *const texts[] = {"",    " ",     "banana", "1.5x", "1 2",      "1,5", "0x10", "1e",

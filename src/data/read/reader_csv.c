@@ -18,6 +18,7 @@
 typedef struct csv_reader {
     sgm__input input;
     char separator;
+    bool ends_cell[256]; /* of a byte: it is no part of a cell without quotes, or has to be looked at */
     int skip_rows;
     char *missing;
     bool skip_ragged;
@@ -73,17 +74,22 @@ static int64_t column(const csv_reader *self)
     return (int64_t)(self->start_count - self->row_starts);
 }
 
-/* Adds a byte to the present cell. The bound catches a quote that is never closed before it swallows a huge
- * file. */
+/* The bound catches a quote that is never closed before it swallows a huge file. */
+static sgm_status fail_long_row(const csv_reader *self)
+{
+    return sgm_fail(
+        SGM_ERROR_FORMAT,
+        "%s: line %lld: the row has more than %zu bytes; look for a quote (\") that is not closed",
+        self->input.stream->name, (long long)self->row_line, LONGEST_ROW);
+}
+
+/* Adds a byte to the present cell. */
 static sgm_status append(csv_reader *self, char byte)
 {
     if (self->text_length == self->text_capacity)
         SGM_TRY(sgm__reserve(&self->text, &self->text_capacity, self->text_length + 1, 1));
     if (self->text_length - self->row_text > LONGEST_ROW)
-        return sgm_fail(
-            SGM_ERROR_FORMAT,
-            "%s: line %lld: the row has more than %zu bytes; look for a quote (\") that is not closed",
-            self->input.stream->name, (long long)self->row_line, LONGEST_ROW);
+        return fail_long_row(self);
     self->text[self->text_length++] = byte;
     return SGM_OK;
 }
@@ -171,6 +177,24 @@ static sgm_status skip_to_cell_end(csv_reader *self, int *byte)
         self->input.stream->name, (long long)self->line, (long long)column(self), *byte);
 }
 
+/* Takes the bytes that are in the buffer up to the first that may end a cell, all at once. */
+static sgm_status take_run(csv_reader *self)
+{
+    sgm__input *input = &self->input;
+    const unsigned char *first = input->buffer + input->begin, *end = input->buffer + input->end, *at = first;
+    while (at < end && !self->ends_cell[*at])
+        at++;
+    size_t length = (size_t)(at - first);
+    SGM_TRY(sgm__reserve(&self->text, &self->text_capacity, self->text_length + length + 1, 1));
+    if (self->text_length - self->row_text + length > LONGEST_ROW)
+        return fail_long_row(self);
+    memcpy(self->text + self->text_length, first, length);
+    self->text_length += length;
+    input->begin += length;
+    input->position += length;
+    return SGM_OK;
+}
+
 /* Text without quotes up to the end of the cell, without blanks around. */
 static sgm_status read_plain(csv_reader *self, int *byte)
 {
@@ -179,10 +203,9 @@ static sgm_status read_plain(csv_reader *self, int *byte)
         SGM_TRY(peek(self, byte));
         if (*byte == 0)
             return fail_binary(self);
-        if (is_row_end(*byte) || *byte == self->separator || (self->separator == ' ' && *byte == '\t'))
+        if (*byte == END || self->ends_cell[*byte])
             break;
-        SGM_TRY(append(self, (char)*byte));
-        advance(self);
+        SGM_TRY(take_run(self));
     }
     while (self->text_length > start && is_blank(self, self->text[self->text_length - 1]))
         self->text_length--;
@@ -366,6 +389,14 @@ static void csv_free(void *user)
     sgm__free(self);
 }
 
+/* With blanks as separators a tab is one, too. A zero byte is an error. */
+static void mark_ends(csv_reader *self)
+{
+    self->ends_cell[0] = self->ends_cell['\n'] = self->ends_cell['\r'] = true;
+    self->ends_cell[(unsigned char)self->separator] = true;
+    self->ends_cell['\t'] |= self->separator == ' ';
+}
+
 static sgm_status check_arguments(const sgm_source *source, const sgm_csv_options *options)
 {
     if (source == NULL)
@@ -396,6 +427,7 @@ sgm_reader *sgm_csv_reader_with(sgm_source *source, const sgm_csv_options *given
     }
     self->input.source = source;
     self->separator = options.separator != '\0' ? options.separator : ',';
+    mark_ends(self);
     self->skip_rows = options.skip_rows;
     self->skip_ragged = options.skip_ragged;
     self->missing = sgm__strdup(options.missing);

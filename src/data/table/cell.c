@@ -17,7 +17,7 @@ static bool is_missing_mark(const char *cell)
 {
     static const char *const marks[] = {"NA",  "N/A",  "n/a",  "#N/A", "<NA>", "NaN",
                                         "nan", "NULL", "null", "None", "?"};
-    if (strlen(cell) > 4)
+    if (strchr("Nn#<?", *cell) == NULL) /* most cells */
         return false;
     for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
         if (strcmp(cell, marks[i]) == 0)

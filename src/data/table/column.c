@@ -37,8 +37,10 @@ static sgm_status add_sample(sgm__samples *samples, int64_t number, double value
 static sgm_status add_value(sgm__moments *moments, double value)
 {
     SGM_TRY(add_sample(&moments->samples, moments->count, value));
-    moments->minimum = moments->count > 0 ? fmin(moments->minimum, value) : value;
-    moments->maximum = moments->count > 0 ? fmax(moments->maximum, value) : value;
+    if (moments->count == 0 || value < moments->minimum)
+        moments->minimum = value;
+    if (moments->count == 0 || value > moments->maximum)
+        moments->maximum = value;
     moments->count++;
     double distance = value - moments->mean;
     moments->mean += distance / (double)moments->count;
