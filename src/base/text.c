@@ -219,8 +219,8 @@ static const char *skip_spaces(const char *text)
 
 /* Most numbers in files are short: their digits are a whole number that a double holds exactly, divided by a
  * power of ten that it holds exactly, too. Then the division is the only rounding, and so gives the nearest
- * double (Clinger, "How to read floating point numbers accurately", 1990), some ten times as fast as strtod.
- * False: the text is another number, or none. */
+ * double (Clinger, "How to read floating point numbers accurately", 1990). False: the text is another number,
+ * or none. */
 static bool parse_short_double(const char *text, double *value)
 {
     static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,
