@@ -5,6 +5,8 @@
  * and classes, prints the address and an example for curl, and waits for a signal. */
 #include "monitors/serve/serve.h"
 #include "cli.h"
+#include "monitors/serve/rows.h"
+#include "text/json_text.h"
 
 #include <stdio.h>
 
@@ -16,7 +18,11 @@ static const char usage_text[] =
     "                     lengths: [N, ...] where the input has some; labels: [...] of a network with ctc\n"
     "  GET /api/model     shapes, layers, classes, precision\n"
     "  GET /              a page to try it\n\n"
-    "An example is a list of numbers, or of lists, of the network's input. Numbers are scaled by "
+    "An example is a list of numbers, or of lists, of the network's input. Where the network was trained on "
+    "a table\n"
+    "by its columns' names it is also an object, {\"age\": 3.5, \"town\": \"Bonn\"}, with null where there "
+    "is no\n"
+    "value, and numbers that are predicted have the units of the table. Numbers are scaled by "
     "input_range\n"
     "where the training data of the run were. It prints an address for one click, and a line for curl: both\n"
     "have the token without which every request is refused.\n\n"
@@ -51,6 +57,28 @@ static char *example_of_zeros(int64_t elements)
     return sgm__text_take(&text);
 }
 
+/* The body of a request for a shell, with its quotes: a row without values where the network was trained on a
+ * table by its columns' names, else an example of zeros. sgm__free. */
+static char *example_body(const sgm__serve *serve, const sgm_pipeline *pipeline)
+{
+    if (pipeline == NULL) {
+        char *zeros = example_of_zeros(sgm__serve_elements(serve));
+        char *body = zeros != NULL ? sgm__format("\"{\\\"input\\\": [[%s]]}\"", zeros) : NULL;
+        sgm__free(zeros);
+        return body;
+    }
+    json_t *row = sgm__serve_empty_row(pipeline);
+    char *text = sgm__json_text(row);
+    sgm__text body = {0};
+    sgm__text_append(&body, "'{\"input\": [");
+    for (const char *c = text; c != NULL && *c != '\0'; c++)
+        sgm__text_append(&body, *c == '\'' ? "'\\''" : "%c", *c);
+    sgm__text_append(&body, "]}'");
+    json_decref(row);
+    sgm__free(text);
+    return sgm__text_take(&body);
+}
+
 /* Signals are blocked before the server starts its threads, and waited for. The token for curl is cut out
  * of the address. */
 static int serve_until_signal(const sgm__serve_options *options)
@@ -60,12 +88,12 @@ static int serve_until_signal(const sgm__serve_options *options)
     if (serve == NULL)
         return report_error("serve", CLI_FAILED);
     const char *url = sgm__serve_url(serve), *token = strstr(url, "token=");
-    char *example = example_of_zeros(sgm__serve_elements(serve));
+    char *example = example_body(serve, sgm_trainer_get_pipeline(options->trainer));
     printf("serve: %s\n"
            "curl -H 'Authorization: Bearer %s' -H 'Content-Type: application/json'"
-           " -d \"{\\\"input\\\": [[%s]]}\" http://127.0.0.1:%d/api/predict\n"
+           " -d %s http://127.0.0.1:%d/api/predict\n"
            "Ctrl-C ends it.\n",
-           url, token != NULL ? token + strlen("token=") : "TOKEN", example != NULL ? example : "0",
+           url, token != NULL ? token + strlen("token=") : "TOKEN", example != NULL ? example : "BODY",
            sgm__serve_port(serve));
     sgm__free(example);
     fflush(stdout);

@@ -97,6 +97,57 @@ echo '601,n601,900,long,2020-01-01,dog,1' >>pets.csv
 run 0 train pets --resume epochs=11
 has out '^epoch 11/11 '
 
+# --- the same over HTTP, with rows as objects: classes by name, numbers in the units of the table ---
+serve() # FOLDER: `ask` then sends requests to it
+{
+    echo '0123456789abcdef-secret' >token
+    "$sigma" serve "$1" --token-file token >serve.out 2>serve.err </dev/null &
+    process=$!
+    for _ in $(seq 200); do
+        grep -q '^Ctrl-C' serve.out && break
+        sleep 0.05
+    done
+    address=$(sed -nE 's,^serve: (http://[^/]*)/.*,\1,p' serve.out)
+}
+ask()
+{
+    curl -s -H 'Authorization: Bearer 0123456789abcdef-secret' -H 'Content-Type: application/json' -d "$1" "$address/api/predict" >out
+}
+end_serve()
+{
+    kill -INT "$process"
+    wait "$process"
+    code 0 $? 'serve ends by a signal'
+    process=
+}
+serve pets
+eval "$(grep '^curl' serve.out) -s" >out 2>err
+has out '"label":\["(cat|dog|rabbit)"\]'
+ask '{"input": [{"fur": "short", "weight": 4.5, "born": "2015-06-01"}, {"weight": null, "fur": "long", "born": null, "more": 1}]}'
+has out '"label":\["cat","dog"\]'
+ask '{"input": [{"fur": "curly", "weight": 4.5, "born": null}]}'
+has out "row 1, column 'fur': .*curly.* is none of the 3 categories"
+ask '{"input": [{"fur": "long", "born": null}]}'
+has out "row 1 of 'input' has no column 'weight'; null says that there is no value"
+ask '{"input": [{"fur": "long", "weight": [1], "born": null}]}'
+has out "row 1 of 'input', column 'weight': a text, a number or null was expected"
+ask '{"input": [{"fur": "long", "weight": 3, "born": null}, [1, 2, 3]]}'
+has out "row 2 of 'input': an object with the table's columns was expected"
+ask '{"input": [[0, 0, 1, 0, 0]]}'
+has out '"label":\["(cat|dog|rabbit)"\]'
+curl -s -H 'Authorization: Bearer 0123456789abcdef-secret' "$address/api/model" >out
+has out '"row":\{"weight":null,"fur":null,"born":null\}'
+end_serve
+serve price
+ask '{"input": [{"fur": "long", "weight": 25, "born": "2015-06-01"}, {"fur": "short", "weight": 4.5, "born": "2011-06-01"}]}'
+sed -E 's/.*\[\[([0-9.]+)\],\[([0-9.]+)\]\].*/\1\n\2/' out >served
+run 0 predict price new.csv
+paste -d' ' served out | awk '{ if (($1 - $2) ^ 2 > (1e-6 * $2) ^ 2) exit 1 }'
+verdict 'serve and predict give the same prices' $? served out
+ask '{"input": [[0, 0]]}'
+has out 'the network has several inputs; expected objects'
+end_serve
+
 # --- what does not go together ---
 refuse() # MESSAGE YAML
 {

@@ -1,14 +1,16 @@
 /* GET /api/model, POST /api/predict, and the page serve.html that says how to use them.
  *
- * A request goes: JSON of the body -> numbers of all examples (read_examples, read_lengths) -> prediction
- * (infer/signature.c) -> JSON (write_predictions). Both routes run on lanes of the server
- * (monitors/http/lanes.c): `predict` on one thread, `tell` on the other, which only copies a text that was
- * made at the start. So nothing here needs a lock: after the start, sgm__serve is read only. Output of
- * numbers is written directly as text, not through jansson, since a response may have millions of them. */
+ * A request goes: JSON of the body -> numbers of all examples (read_examples, read_lengths; rows.c for
+ * objects by the columns of a table) -> prediction (infer/signature.c) -> JSON (write_predictions). Both
+ * routes run on lanes of the server (monitors/http/lanes.c): `predict` on one thread, `tell` on the other,
+ * which only copies a text that was made at the start. So nothing here needs a lock: after the start,
+ * sgm__serve is read only. Output of numbers is written directly as text, not through jansson, since a
+ * response may have millions of them. */
 #include "monitors/serve/serve.h"
 #include "control/control_answer.h"
 #include "infer/signature.h"
 #include "monitors/http/http.h"
+#include "monitors/serve/rows.h"
 #include "text/json_text.h"
 
 #include <math.h>
@@ -20,7 +22,8 @@
 /* All that a request needs; constant after the start. */
 struct sgm__serve {
     sgm_trainer *trainer;
-    char **classes; /* NULL behind the last; NULL: no names */
+    sgm_pipeline *pipeline; /* of a table by names, a reference; NULL: there is none */
+    char **classes;         /* NULL behind the last; NULL: no names */
     bool scales;
     double minimum, maximum;
     sgm_network *network;
@@ -85,6 +88,8 @@ static sgm_status describe(sgm__serve *serve, const sgm__serve_options *options,
         json_object_set_new(about, "blank", json_integer(serve->signature.blank));
     if (about != NULL && serve->scales)
         json_object_set_new(about, "input_range", json_pack("[f, f]", serve->minimum, serve->maximum));
+    if (about != NULL && serve->pipeline != NULL)
+        json_object_set_new(about, "row", sgm__serve_empty_row(serve->pipeline));
     if (about == NULL)
         return sgm__fail_memory(1);
     serve->about_text = json_dumps(about, JSON_COMPACT | JSON_REAL_PRECISION(17));
@@ -156,6 +161,14 @@ static int64_t rounded(int64_t examples)
     return room;
 }
 
+static sgm_status check_count(int64_t count)
+{
+    return count <= SGM__SERVE_MAXIMUM_EXAMPLES
+               ? SGM_OK
+               : sgm_fail(SGM_ERROR_ARGUMENT, "'input' has %lld examples; at most %d are predicted at once",
+                          (long long)count, SGM__SERVE_MAXIMUM_EXAMPLES);
+}
+
 /* Makes the input tensor (rounded(*count), ...). Rows beyond the *count examples of the request repeat
  * the first one, so that they cost nothing but time and cause no infinities. */
 static sgm_status read_examples(const sgm__serve *serve, const json_t *body, sgm_tensor **inputs,
@@ -167,10 +180,9 @@ static sgm_status read_examples(const sgm__serve *serve, const json_t *body, sgm
     *count = (int64_t)json_array_size(list);
     if (!json_is_array(list) || *count == 0)
         return sgm_fail(SGM_ERROR_ARGUMENT,
-                        "expected {\"input\": [EXAMPLE, ...]}, where an example has the shape %s", shape);
-    if (*count > SGM__SERVE_MAXIMUM_EXAMPLES)
-        return sgm_fail(SGM_ERROR_ARGUMENT, "'input' has %lld examples; at most %d are predicted at once",
-                        (long long)*count, SGM__SERVE_MAXIMUM_EXAMPLES);
+                        "expected {\"input\": [EXAMPLE, ...]}, where an example has the shape %s%s", shape,
+                        serve->pipeline != NULL ? ", or is an object with the table's columns" : "");
+    SGM_TRY(check_count(*count));
     int64_t room = rounded(*count);
     sgm_shape batch = {.rank = serve->signature.example.rank + 1, .dims = {room}};
     memcpy(batch.dims + 1, serve->signature.example.dims,
@@ -354,12 +366,21 @@ static sgm_status write_predictions(const predictions *a, sgm__http_answer *answ
     return answer->body != NULL ? SGM_OK : sgm_fail(SGM_ERROR_MEMORY, "out of memory for a response");
 }
 
-/* Predicts and writes the response. Outputs are read as doubles whatever their type is. */
-static sgm_status predict_examples(const sgm__serve *serve, sgm_tensor *inputs, const double *lengths,
-                                   int64_t examples, sgm__http_answer *answer)
+/* Numbers that the pipeline has scaled are brought back into the units of the table; shares of classes stay.
+ */
+static void restore_units(const sgm__serve *serve, double *numbers, int64_t count)
 {
-    sgm_tensor *outputs = sgm__signature_predict(&serve->signature, serve->trainer, inputs, lengths),
-               *labels = NULL;
+    int64_t elements = sgm_shape_elements(&serve->signature.output);
+    for (int64_t i = 0; i < count && serve->pipeline != NULL; i++)
+        numbers[i] = sgm_pipeline_restore(serve->pipeline, (size_t)(i % elements), numbers[i]);
+}
+
+/* Writes the response for outputs, which it takes; NULL is a failure that is passed on. Outputs are read as
+ * doubles whatever their type is. */
+static sgm_status answer_outputs(const sgm__serve *serve, sgm_tensor *outputs, const double *lengths,
+                                 int64_t examples, sgm__http_answer *answer)
+{
+    sgm_tensor *labels = NULL;
     if (outputs == NULL)
         return sgm__last_failure();
     int64_t count = sgm_shape_elements(sgm_tensor_shape(outputs));
@@ -368,11 +389,50 @@ static sgm_status predict_examples(const sgm__serve *serve, sgm_tensor *inputs, 
     if (status == SGM_OK && serve->signature.blank >= 0 &&
         (labels = sgm__signature_labels(&serve->signature, outputs, lengths)) == NULL)
         status = sgm__last_failure();
-    if (status == SGM_OK)
+    if (status == SGM_OK) {
+        restore_units(serve, numbers, count);
         status = write_predictions(&(predictions){serve, numbers, lengths, labels, examples}, answer);
+    }
     sgm__free(numbers);
     sgm_tensor_free(labels);
     sgm_tensor_free(outputs);
+    return status;
+}
+
+/* Examples as lists of numbers. */
+static sgm_status predict_numbers(const sgm__serve *serve, const json_t *body, int64_t *examples,
+                                  sgm__http_answer *answer)
+{
+    sgm_tensor *inputs = NULL;
+    double *lengths = NULL;
+    if (serve->signature.inputs > 1)
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "'input': the network has several inputs; expected objects with the table's columns");
+    sgm_status status = read_examples(serve, body, &inputs, examples);
+    if (status == SGM_OK)
+        status = read_lengths(serve, body, *examples, &lengths);
+    if (status == SGM_OK)
+        status =
+            answer_outputs(serve, sgm__signature_predict(&serve->signature, serve->trainer, inputs, lengths),
+                           lengths, *examples, answer);
+    sgm_tensor_free(inputs);
+    sgm__free(lengths);
+    return status;
+}
+
+/* Examples as objects by the table's columns. */
+static sgm_status predict_rows(const sgm__serve *serve, const json_t *body, int64_t *examples,
+                               sgm__http_answer *answer)
+{
+    const json_t *list = json_object_get(body, "input");
+    *examples = (int64_t)json_array_size(list);
+    SGM_TRY(check_count(*examples));
+    sgm_block *block = sgm__serve_rows(serve->pipeline, list, rounded(*examples));
+    if (block == NULL)
+        return sgm__last_failure();
+    sgm_status status = answer_outputs(serve, sgm_trainer_predict_block(serve->trainer, block, NULL), NULL,
+                                       *examples, answer);
+    sgm_block_free(block);
     return status;
 }
 
@@ -382,18 +442,13 @@ static sgm_status predict(void *user, const sgm__http_request *request, sgm__htt
     const sgm__serve *serve = user;
     double begun = sgm__now();
     json_t *body = sgm__http_object(request);
-    sgm_tensor *inputs = NULL;
-    double *lengths = NULL;
     int64_t examples = 0;
     if (body == NULL)
         return sgm__last_failure();
-    sgm_status status = read_examples(serve, body, &inputs, &examples);
-    if (status == SGM_OK)
-        status = read_lengths(serve, body, examples, &lengths);
-    if (status == SGM_OK)
-        status = predict_examples(serve, inputs, lengths, examples, answer);
-    sgm_tensor_free(inputs);
-    sgm__free(lengths);
+    bool by_name =
+        serve->pipeline != NULL && json_is_object(json_array_get(json_object_get(body, "input"), 0));
+    sgm_status status = by_name ? predict_rows(serve, body, &examples, answer)
+                                : predict_numbers(serve, body, &examples, answer);
     if (status == SGM_OK)
         sgm_log_message(SGM_LOG_DEBUG, "serve", "predicted %lld example%s in %.3f ms", (long long)examples,
                         examples == 1 ? "" : "s", 1000 * (sgm__now() - begun));
@@ -425,6 +480,7 @@ static void release(sgm__serve *serve)
     for (size_t i = 0; serve->classes != NULL && serve->classes[i] != NULL; i++)
         sgm__free(serve->classes[i]);
     sgm__free(serve->classes);
+    sgm_pipeline_free(serve->pipeline);
     free(serve->about_text); /* allocated by jansson with malloc */
     sgm_network_free(serve->network);
     sgm__free(serve);
@@ -445,9 +501,12 @@ static sgm_status copy_classes(sgm__serve *serve, const char *const *classes)
     return serve->classes != NULL ? SGM_OK : SGM_ERROR_MEMORY;
 }
 
-/* Predicts for one example of zeros: compiles the program, and shows that the network can predict. */
+/* Predicts for one example of zeros: compiles the program, and shows that the network can predict. With
+ * several inputs the first request does so. */
 static sgm_status try_once(const sgm__serve *serve)
 {
+    if (serve->signature.inputs > 1)
+        return SGM_OK;
     sgm_shape batch = {.rank = serve->signature.example.rank + 1, .dims = {1}};
     memcpy(batch.dims + 1, serve->signature.example.dims,
            (size_t)serve->signature.example.rank * sizeof *batch.dims);
@@ -477,7 +536,7 @@ static sgm_status look_at_network(sgm__serve *serve, const sgm__serve_options *o
                             : sgm__last_failure();
     if (status == SGM_OK)
         status = sgm__signature_find(serve->network, graph, &recording, &serve->signature);
-    if (status == SGM_OK)
+    if (status == SGM_OK && serve->pipeline == NULL)
         status = sgm__signature_check_one(&serve->signature);
     serve->elements = sgm_shape_elements(&serve->signature.example);
     serve->wide = options->precision == SGM_FLOAT64;
@@ -509,7 +568,9 @@ sgm__serve *sgm__serve_start(const sgm__serve_options *options)
     sgm__serve *serve = sgm__calloc(1, sizeof *serve);
     if (serve == NULL)
         return NULL;
+    sgm_pipeline *pipeline = sgm_trainer_get_pipeline(options->trainer);
     serve->trainer = options->trainer;
+    serve->pipeline = pipeline != NULL ? sgm_pipeline_retain(pipeline) : NULL;
     serve->scales = options->scales;
     serve->minimum = options->minimum;
     serve->maximum = options->maximum;
