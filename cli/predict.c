@@ -80,7 +80,7 @@ static void print_class_name(const prediction *p, int64_t class)
     int64_t known = 0;
     while (names != NULL && known <= class && names[known] != NULL)
         known++;
-    if (known <= class)
+    if (names == NULL || known <= class)
         printf("%lld", (long long)class);
     else if (p->json)
         print_json_text(names[class]);
