@@ -93,7 +93,8 @@ typedef struct sgm__held_hooks {
     sgm_hook **items;
     size_t count;
 } sgm__held_hooks;
-/* Waits until this thread holds the turns of all attached hooks, and no background hook runs. The trainer's
+/* Waits until this thread holds the turns of all attached hooks and of those whose life is over, and no
+ * background hook runs. The trainer's
  * lock, which the thread has, may be given up meanwhile, as a hook that another trainer runs may be waiting
  * for it. */
 sgm_status sgm__hooks_hold(sgm__hooks *hooks, sgm__held_hooks *held);

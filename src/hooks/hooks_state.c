@@ -150,22 +150,41 @@ void sgm__hooks_let_go(sgm__held_hooks *held)
     *held = (sgm__held_hooks){0};
 }
 
-/* Takes the turns of all attached hooks without waiting; false: another thread has that of *missing, which is
- * retained, or background hooks run, and nothing is held. */
+/* Takes one hook's turn without waiting; false: there is no room, or another thread has it, which *missing
+ * then tells, retained. */
+static bool hold_one(sgm_hook *hook, sgm__held_hooks *held, size_t room, sgm_hook **missing)
+{
+    sgm_hook_retain(hook);
+    if (held->count < room && pthread_mutex_trylock(hook->turn) == 0) {
+        held->items[held->count++] = hook;
+        return true;
+    }
+    *missing = hook;
+    return false;
+}
+
+/* Takes the turns of all attached hooks, and of those whose life is over, without waiting: a restart attaches
+ * these again. False: hold_one failed, or background hooks run. */
 static bool hold_all(sgm__hooks *hooks, sgm__held_hooks *held, size_t room, sgm_hook **missing)
 {
     pthread_mutex_lock(&hooks->lock);
     bool good = hooks->busy_buckets == 0;
-    for (size_t i = 0; i < hooks->count && good; i++) {
-        sgm_hook *hook = sgm_hook_retain(hooks->entries[i]->hook);
-        good = held->count < room && pthread_mutex_trylock(hook->turn) == 0;
-        if (good)
-            held->items[held->count++] = hook;
-        else
-            *missing = hook;
-    }
+    for (size_t i = 0; i < hooks->count && good; i++)
+        good = hold_one(hooks->entries[i]->hook, held, room, missing);
+    for (size_t i = 0; i < hooks->gone_count && good; i++)
+        if (hooks->gone[i].entry)
+            good = hold_one(hooks->gone[i].entry->hook, held, room, missing);
     pthread_mutex_unlock(&hooks->lock);
     return good;
+}
+
+/* Room for the turns of all hooks, and a few that another thread may attach meanwhile. */
+static size_t room_of_all(sgm__hooks *hooks)
+{
+    pthread_mutex_lock(&hooks->lock);
+    size_t room = hooks->count + hooks->gone_count + SPARE_ROOM;
+    pthread_mutex_unlock(&hooks->lock);
+    return room;
 }
 
 /* Waits for one turn at a time while holding no other, then tries all (the scheme of C++'s std::lock):
@@ -178,7 +197,7 @@ sgm_status sgm__hooks_hold(sgm__hooks *hooks, sgm__held_hooks *held)
         sgm__hooks_wait(hooks);
         if (wanted)
             sgm__lock_giving_way(wanted->turn);
-        size_t room = sgm__hooks_count(hooks) + SPARE_ROOM;
+        size_t room = room_of_all(hooks);
         *held = (sgm__held_hooks){.items = sgm__calloc(room, sizeof *held->items)};
         bool has_all = held->items && hold_all(hooks, held, room, &missing);
         if (wanted)

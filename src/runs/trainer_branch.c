@@ -12,6 +12,7 @@
 #include "runs/run_folder.h"
 #include "runs/trainer_commands.h"
 #include "train/train.h"
+#include "trainer/trainer_lock.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -138,9 +139,12 @@ sgm_status sgm__trainer_go_back(sgm_trainer *trainer, const sgm__command *comman
                                 sgm__command_outcome *outcome)
 {
     sgm__branch branch;
+    sgm__held_hooks held;
     SGM_TRY(leave(trainer, command, &branch));
+    SGM_TRY(sgm__trainer_enter_with_hooks(trainer, &held)); /* may give the lock away: before any change */
     char *left = position_text(trainer);
     sgm_status status = begin_anew(trainer);
+    sgm__trainer_leave_with_hooks(trainer, &held);
     outcome->broken = status != SGM_OK;
     outcome->moved = !outcome->broken;
     if (outcome->moved)

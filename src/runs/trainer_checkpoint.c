@@ -247,28 +247,13 @@ static sgm_status fill_bundle(sgm_trainer *trainer, const sgm__parts *wanted, sg
     return strategy != NULL ? strategy->add_states(trainer, wanted, bundle) : SGM_OK;
 }
 
-/* Takes the lock; where hooks' states are taken, no hook may be in the middle of its work. */
-static sgm_status enter(sgm_trainer *trainer, unsigned parts)
+/* Takes the lock, and where hooks' states are saved or loaded, the turns of hooks as well. Leave with
+ * sgm__trainer_leave_with_hooks. */
+static sgm_status enter(sgm_trainer *trainer, unsigned parts, sgm__held_hooks *held)
 {
-    return (parts & SGM_PART_HOOKS) != 0 ? sgm__trainer_enter_for_hooks(trainer)
+    *held = (sgm__held_hooks){0};
+    return (parts & SGM_PART_HOOKS) != 0 ? sgm__trainer_enter_with_hooks(trainer, held)
                                          : sgm__trainer_enter(trainer);
-}
-
-/* Takes the lock for saving. Hooks' states are then held as well, so that all that is saved is of one moment:
- * waiting for a hook that another trainer runs gives the lock away, and this trainer may go on meanwhile,
- * into the middle of an event too. */
-static sgm_status enter_to_save(sgm_trainer *trainer, unsigned parts, sgm__held_hooks *held)
-{
-    for (;;) {
-        SGM_TRY(enter(trainer, parts));
-        sgm_status status =
-            (parts & SGM_PART_HOOKS) != 0 ? sgm__hooks_hold(sgm__hooks_of(trainer), held) : SGM_OK;
-        if (status == SGM_OK && (held->count == 0 || sgm__control_of(trainer)->turn.away == 0))
-            return SGM_OK;
-        sgm__hooks_let_go(held);
-        sgm__trainer_unlock(trainer);
-        SGM_TRY(status);
-    }
 }
 
 /* With names of PyTorch, replaces the bundle by one with the other program's names and layouts; with the
@@ -292,17 +277,16 @@ static sgm_status rename_states(const sgm_trainer *trainer, const sgm__parts *wa
 /* Copies what is wanted of a trainer into a bundle; NULL with an error. */
 static sgm_bundle *make_bundle(sgm_trainer *trainer, const sgm__parts *wanted)
 {
-    sgm__held_hooks held = {0};
+    sgm__held_hooks held;
     sgm_bundle *bundle = sgm_bundle_create();
     if (bundle == NULL)
         return NULL;
-    sgm_status status = enter_to_save(trainer, wanted->parts, &held);
+    sgm_status status = enter(trainer, wanted->parts, &held);
     if (status == SGM_OK) {
         status = fill_bundle(trainer, wanted, bundle);
         if (status == SGM_OK)
             status = rename_states(trainer, wanted, true, &bundle);
-        sgm__hooks_let_go(&held);
-        sgm__trainer_unlock(trainer);
+        sgm__trainer_leave_with_hooks(trainer, &held);
     }
     if (status == SGM_OK)
         return bundle;
@@ -547,13 +531,14 @@ static sgm_status load_bundle(sgm_trainer *trainer, const sgm_bundle *bundle, sg
                               const char *source, char **left)
 {
     sgm__saved_state state;
+    sgm__held_hooks held;
     sgm_status status = sgm__state_open(&state, bundle, source);
     if (status == SGM_OK)
-        status = enter(trainer, wanted->parts != 0 ? wanted->parts & state.parts : state.parts);
+        status = enter(trainer, wanted->parts != 0 ? wanted->parts & state.parts : state.parts, &held);
     if (status == SGM_OK) {
         status = load_state(trainer, bundle, wanted, source, &state, left);
         sgm__trainer_parameters_changed(trainer);
-        sgm__trainer_unlock(trainer);
+        sgm__trainer_leave_with_hooks(trainer, &held);
     }
     sgm__state_close(&state);
     return status;
@@ -576,7 +561,7 @@ static sgm_status name_again(sgm_trainer *trainer, const sgm__parts *wanted, con
 {
     if (wanted->names == NULL)
         return SGM_OK;
-    SGM_TRY(enter(trainer, wanted->parts));
+    SGM_TRY(sgm__trainer_enter(trainer)); /* names of PyTorch are of parameters alone */
     sgm_status status = rename_states(trainer, wanted, false, bundle);
     sgm__trainer_unlock(trainer);
     return status == SGM_OK ? SGM_OK : sgm__fail_within("'%s'", source);

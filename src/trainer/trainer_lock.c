@@ -125,7 +125,8 @@ sgm_status sgm__trainer_enter(sgm_trainer *trainer)
     return SGM_OK;
 }
 
-sgm_status sgm__trainer_enter_for_hooks(sgm_trainer *trainer)
+/* Takes the lock when no hook is in the middle of its work. */
+static sgm_status enter_for_hooks(sgm_trainer *trainer)
 {
     SGM_TRY(sgm__trainer_enter(trainer));
     trainer = trainer->sharing.owner;
@@ -137,6 +138,27 @@ sgm_status sgm__trainer_enter_for_hooks(sgm_trainer *trainer)
         "trainer '%s' has a hook that waits for another trainer just now: its hooks cannot be saved or "
         "loaded out of a hook of that one",
         trainer->name);
+}
+
+/* Waiting for a hook that another trainer runs gives the lock away, and this trainer may go on meanwhile,
+ * into the middle of an event too: then everything begins again. */
+sgm_status sgm__trainer_enter_with_hooks(sgm_trainer *trainer, sgm__held_hooks *held)
+{
+    *held = (sgm__held_hooks){0};
+    for (;;) {
+        SGM_TRY(enter_for_hooks(trainer));
+        sgm_status status = sgm__hooks_hold(trainer->hooks, held);
+        if (status == SGM_OK && (held->count == 0 || trainer->sharing.owner->control.turn.away == 0))
+            return SGM_OK;
+        sgm__trainer_leave_with_hooks(trainer, held);
+        SGM_TRY(status);
+    }
+}
+
+void sgm__trainer_leave_with_hooks(sgm_trainer *trainer, sgm__held_hooks *held)
+{
+    sgm__hooks_let_go(held);
+    sgm__trainer_unlock(trainer);
 }
 
 /* Takes the lock for a change of the trainer's parts: monitors look at a trainer from threads of their own

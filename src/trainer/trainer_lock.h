@@ -3,6 +3,7 @@
 #ifndef SGM_TRAINER_TRAINER_LOCK_H
 #define SGM_TRAINER_TRAINER_LOCK_H
 
+#include "hooks/hooks.h"
 #include "trainer/view.h"
 #include <stdatomic.h>
 
@@ -34,9 +35,11 @@ bool sgm__patience_has_left(void);
 /* SGM_OK while the patience lasts; then SGM_ERROR_INTERRUPTED, whose message says what the trainer is doing,
  * and that nothing was changed. */
 sgm_status sgm__patience_check(sgm_trainer *trainer);
-/* As sgm__trainer_enter, and also waits until no background hook of the trainer is running (except the
- * caller's own): for callers that read or set the hooks' states. SGM_ERROR_STATE where two hooks would wait
- * for each other. */
-sgm_status sgm__trainer_enter_for_hooks(sgm_trainer *trainer);
+/* As sgm__trainer_enter, and also waits until no other thread runs a hook of the trainer, and takes the turns
+ * of all of them, so that nobody runs one until they are left: for callers that read or set the hooks'
+ * states, and that would otherwise wait for a turn when half of their work is done. SGM_ERROR_STATE where two
+ * hooks would wait for each other. */
+sgm_status sgm__trainer_enter_with_hooks(sgm_trainer *trainer, sgm__held_hooks *held);
+void sgm__trainer_leave_with_hooks(sgm_trainer *trainer, sgm__held_hooks *held);
 
 #endif

@@ -170,6 +170,121 @@ TEST(both_can_be_saved_while_they_share_a_hook_that_reads_both)
     sgm_env_free(both.env);
 }
 
+/* --- loading meanwhile --- */
+
+typedef sgm_status (*change)(pair *both, int which, const char *path);
+
+typedef struct changer {
+    pair *both;
+    change function;
+} changer;
+
+static sgm_status load_side(pair *both, int which, const char *path)
+{
+    return sgm_trainer_load(both->trainers[which], path);
+}
+
+static sgm_status restore_side(pair *both, int which, const char *path)
+{
+    return sgm_trainer_restore(both->trainers[which], path);
+}
+
+static sgm_status reset_side(pair *both, int which, const char *path)
+{
+    (void)path;
+    return sgm_trainer_reset(both->trainers[which]);
+}
+
+static void *change_again_and_again(void *user)
+{
+    const changer *own = user;
+    char paths[2][64];
+    for (int i = 0; i < 2; i++) {
+        snprintf(paths[i], sizeof paths[i], "/tmp/sigma-test-each-other-%d-%d.safetensors", (int)getpid(), i);
+        CHECK_OK(sgm_trainer_save(own->both->trainers[i], paths[i]));
+    }
+    while (!atomic_load(&ends)) {
+        for (int i = 0; i < 2; i++)
+            CHECK_OK(own->function(own->both, i, paths[i]));
+        atomic_fetch_add(&own->both->saves, 1);
+    }
+    unlink(paths[0]);
+    unlink(paths[1]);
+    return NULL;
+}
+
+static sgm_status no_numbers(void *self, double *numbers, size_t *count)
+{
+    (void)self;
+    (void)numbers;
+    *count = 0;
+    return SGM_OK;
+}
+
+/* Meanwhile the other trainer begins to run the shared hook. */
+static sgm_status take_no_numbers(void *self, const double *numbers, size_t count)
+{
+    (void)self;
+    (void)numbers;
+    CHECK_INT(count, 0);
+    usleep(500);
+    return SGM_OK;
+}
+
+static sgm_status do_nothing(void *self, sgm_hook_call *call)
+{
+    (void)self;
+    (void)call;
+    return SGM_OK;
+}
+
+/* Both trainers run, share a hook that reads both, and are changed again and again. */
+static void change_while_they_share(change function)
+{
+    static const sgm_hook_type type = {.api = SGM_HOOK_API, .name = "visits both", .invoke = visit_both};
+    static const sgm_hook_type slow = {.api = SGM_HOOK_API,
+                                       .name = "slow to load",
+                                       .invoke = do_nothing,
+                                       .get_state = no_numbers,
+                                       .set_state = take_no_numbers};
+    pthread_t thread;
+    pair both = make_pair();
+    changer user = {&both, function};
+    sgm_hook *shared = sgm_hook_create(&type, &both, .failure = SGM_HOOK_STOP);
+    for (int i = 0; i < 2; i++) {
+        CHECK_OK(sgm_trainer_add_hook(both.trainers[i], sgm_hook_create(&slow, &both)));
+        CHECK_OK(sgm_trainer_add_hook(both.trainers[i], sgm_hook_retain(shared)));
+    }
+    sgm_hook_free(shared);
+    atomic_store(&ends, false);
+    CHECK_OK(sgm_env_run_background(both.env, .epochs = FOR_LONG));
+    CHECK_INT(pthread_create(&thread, NULL, change_again_and_again, &user), 0);
+    for (int i = 0; i < 20000 && atomic_load(&both.saves) < 100; i++)
+        usleep(1000);
+    CHECK(atomic_load(&both.saves) >= 100);
+    wait_for_calls(&both, 100);
+    atomic_store(&ends, true);
+    pthread_join(thread, NULL);
+    CHECK_OK(sgm_env_stop(both.env, "enough"));
+    CHECK_OK(sgm_env_wait(both.env));
+    sgm_env_free(both.env);
+}
+
+TEST(both_can_be_loaded_while_they_share_a_hook_that_reads_both)
+{
+    change_while_they_share(load_side);
+}
+
+TEST(both_can_be_restored_while_they_share_a_hook_that_reads_both)
+{
+    change_while_they_share(restore_side);
+}
+
+TEST(both_can_be_reset_while_they_share_a_hook_that_reads_both)
+{
+    change_while_they_share(reset_side);
+}
+
 /* --- background hooks --- */
 
 static sgm_status wait_for_own_trainer(void *self, sgm_hook_call *call)
