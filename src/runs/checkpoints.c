@@ -20,6 +20,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define MAXIMUM_TOLD 5 /* checkpoints that a message names */
 #define ENDING ".safetensors"
 #define MAXIMUM_COPIED ((size_t)1 << 30) /* bytes of one call of sendfile */
 #define NEWEST_OF_RUN "checkpoint"       /* the checkpoint from which a resume goes on */
@@ -125,22 +126,35 @@ static bool is_file(const char *path, struct stat *about)
     return lstat(path, about) == 0 && S_ISREG(about->st_mode);
 }
 
+/* "there are late, early, and 3 more", the newest first. */
+static void append_names(sgm__text *text, const sgm__checkpoint *list, size_t count)
+{
+    sgm__text_append(text, count == 0 ? "there is none yet" : count == 1 ? "there is " : "there are ");
+    for (size_t i = 0; i < count && i < MAXIMUM_TOLD; i++)
+        sgm__text_append(text, "%s%s", i > 0 ? ", " : "", list[i].name);
+    if (count > MAXIMUM_TOLD)
+        sgm__text_append(text, ", and %zu more", count - MAXIMUM_TOLD);
+}
+
 /* The error for a name that no checkpoint has; it names the nearest that exists. */
 static sgm_status not_there(sgm_trainer *trainer, const char *name)
 {
     sgm__checkpoint *list;
     size_t count;
-    const char *near = NULL;
+    sgm__text hint = {0};
     if (sgm__checkpoints_list(trainer, &list, &count) != SGM_OK)
         return sgm__last_failure();
     const char **names = sgm__calloc(count + 1, sizeof *names);
     for (size_t i = 0; names != NULL && i < count; i++)
         names[i] = list[i].name;
-    if (names != NULL)
-        near = sgm__nearest(name, names, count);
-    sgm_status status = sgm_fail(SGM_ERROR_NOT_FOUND, "trainer '%s' has no checkpoint '%.200s'%s%s%s",
-                                 sgm_trainer_name(trainer), name, near != NULL ? "; did you mean '" : "",
-                                 near != NULL ? near : "", near != NULL ? "'?" : "");
+    const char *near = names != NULL ? sgm__nearest(name, names, count) : NULL;
+    if (near != NULL)
+        sgm__text_append(&hint, "did you mean '%s'?", near);
+    else
+        append_names(&hint, list, count);
+    sgm_status status = sgm_fail(SGM_ERROR_NOT_FOUND, "trainer '%s' has no checkpoint '%.200s'; %s",
+                                 sgm_trainer_name(trainer), name, hint.data != NULL ? hint.data : "");
+    sgm__text_free(&hint);
     sgm__free(names);
     sgm__free(list);
     return status;

@@ -491,6 +491,27 @@ TEST(checkpoints_without_a_folder_go_with_the_trainer)
     free_wave_trainer(other);
 }
 
+TEST(a_restore_of_what_is_not_there_names_what_is)
+{
+    wave_trainer made = make();
+    background run;
+    begin(&run, made.trainer, NULL);
+    pause_it(made.trainer);
+    CHECK_ANSWER(made.trainer, "{\"command\":\"restore\",\"name\":\"nothing\"}",
+                 "has no checkpoint 'nothing'; there is none yet");
+    ask(made.trainer, "{\"command\":\"save\",\"name\":\"early\"}");
+    CHECK_ANSWER(made.trainer, "{\"command\":\"restore\",\"name\":\"nothing\"}",
+                 "has no checkpoint 'nothing'; there is early");
+    for (int i = 0; i < 7; i++) {
+        char command[64];
+        snprintf(command, sizeof command, "{\"command\":\"save\",\"name\":\"number-%d\"}", i);
+        ask(made.trainer, command);
+    }
+    CHECK_ANSWER(made.trainer, "{\"command\":\"restore\",\"name\":\"nothing\"}", "and 3 more");
+    end(&run);
+    free_wave_trainer(made);
+}
+
 TEST(checkpoints_are_listed_with_their_place)
 {
     wave_trainer made = make();
