@@ -60,12 +60,17 @@ static bool requires(const sgm__hook_entry *entry, const sgm__hook_entry *wanted
     return false;
 }
 
-bool sgm__hook_entry_is_required(const sgm__hooks *hooks, const sgm__hook_entry *entry)
+sgm__hook_entry *sgm__hook_entry_requiring(const sgm__hooks *hooks, const sgm__hook_entry *entry)
 {
     for (size_t i = 0; i < hooks->count; i++)
         if (requires(hooks->entries[i], entry))
-            return true;
-    return false;
+            return hooks->entries[i];
+    return NULL;
+}
+
+bool sgm__hook_entry_is_required(const sgm__hooks *hooks, const sgm__hook_entry *entry)
+{
+    return sgm__hook_entry_requiring(hooks, entry) != NULL;
 }
 
 /* --- order --- */

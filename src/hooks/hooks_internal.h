@@ -155,6 +155,8 @@ typedef struct sgm__hook_control {
  * of `entries`. */
 void sgm__hooks_arrange(sgm__hooks *hooks);
 size_t sgm__hooks_group_count(const sgm__hooks *hooks);
+/* The first attached entry that directly requires `entry`; NULL: none does. */
+sgm__hook_entry *sgm__hook_entry_requiring(const sgm__hooks *hooks, const sgm__hook_entry *entry);
 bool sgm__hook_entry_is_required(const sgm__hooks *hooks, const sgm__hook_entry *entry);
 /* Takes an entry off, then required entries that no other needs; they go to `garbage`. `remember`:
  * checkpoints note that the hook was taken off. sgm__hooks_arrange must follow. */

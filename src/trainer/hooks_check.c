@@ -36,8 +36,20 @@ bool sgm__hooks_is_known_early(sgm_trainer *trainer, const char *identifier)
     return true;
 }
 
-/* Calls the hook's own check in its turn, as a background hook may be in the middle of its work. */
-static sgm_status check_entry(sgm__hooks *hooks, sgm__hook_entry *entry, sgm_hook_call call)
+/* The hook as the user knows it: where it is attached only because others require it, the first of those that
+ * the user attached. With the lock; retained. */
+static sgm_hook *asked_for(const sgm__hooks *hooks, const sgm__hook_entry *entry)
+{
+    const sgm__hook_entry *requiring;
+    while (!entry->chosen && (requiring = sgm__hook_entry_requiring(hooks, entry)) != NULL)
+        entry = requiring;
+    return sgm_hook_retain(entry->hook);
+}
+
+/* Calls the hook's own check in its turn, as a background hook may be in the middle of its work. Messages
+ * name the hook `asked`. */
+static sgm_status check_entry(sgm__hooks *hooks, sgm__hook_entry *entry, const sgm_hook *asked,
+                              sgm_hook_call call)
 {
     sgm_hook *hook = entry->hook;
     sgm__hook_control control = {hooks, hook};
@@ -46,7 +58,7 @@ static sgm_status check_entry(sgm__hooks *hooks, sgm__hook_entry *entry, sgm_hoo
     sgm_status status = hook->type->check(hook->self, &call);
     pthread_mutex_unlock(hook->turn);
     return status == SGM_OK ? SGM_OK
-                            : sgm__fail_within("hook '%s'", hook->text ? hook->text : hook->type->name);
+                            : sgm__fail_within("hook '%s'", asked->text ? asked->text : asked->type->name);
 }
 
 /* Resolves what the condition reads, as far as it would be there already. */
@@ -92,8 +104,10 @@ sgm_status sgm__hooks_check(sgm__hooks *hooks, int64_t epoch, int64_t iteration)
         if (entry->stored || !entry->hook->type->check)
             continue;
         entry->references++;
+        sgm_hook *asked = asked_for(hooks, entry);
         pthread_mutex_unlock(&hooks->lock);
-        status = check_entry(hooks, entry, call);
+        status = check_entry(hooks, entry, asked, call);
+        sgm_hook_free(asked);
         pthread_mutex_lock(&hooks->lock);
         sgm__hook_entry_drop(entry, &garbage);
     }

@@ -359,6 +359,8 @@ TEST(what_cannot_be_measured_is_said_and_training_goes_on)
     CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_metric("f1", "test", .failure = SGM_HOOK_STOP)));
     CHECK_ERROR(sgm_trainer_run(made.trainer, .epochs = 4),
                 "the trainer has no data 'test'; it has validation, training");
+    CHECK(strstr(sgm_last_error(), "hook 'f1'") != NULL); /* not the one that f1 requires */
+    CHECK(strstr(sgm_last_error(), "'predictions'") == NULL);
     free_wave_trainer(made);
     CHECK_ERROR(sgm_metric_with("f2", "validation", NULL), "unknown metric 'f2'; did you mean 'f1'?");
     CHECK_ERROR(sgm_metric("f1", NULL), "f1: expected the name of a trainer's data");
