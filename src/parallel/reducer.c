@@ -205,8 +205,9 @@ const char *sgm__reducer_pattern(const sgm_reducer *reducer, size_t index)
 sgm_status sgm__reducer_check(const sgm_reducer *reducer, size_t workers)
 {
     if (reducer->kind == WEIGHTED && reducer->weight_count != workers)
-        return sgm_fail(SGM_ERROR_ARGUMENT, "a weighted reducer has %zu weights for %zu workers",
-                        reducer->weight_count, workers);
+        return sgm_fail(SGM_ERROR_ARGUMENT, "a weighted reducer has %zu weight%s for %zu worker%s",
+                        reducer->weight_count, reducer->weight_count == 1 ? "" : "s", workers,
+                        workers == 1 ? "" : "s");
     for (size_t i = 0; i < reducer->rule_count; i++)
         SGM_TRY(sgm__reducer_check(reducer->rules[i].reducer, workers));
     return SGM_OK;

@@ -323,6 +323,8 @@ TEST(reducers_that_cannot_be_are_refused)
     CHECK(sgm_reducer_parse(NULL) == NULL);
     CHECK(sgm_parameter_operator(.workers = 3, .reducer = sgm_reducer_parse("weighted(3, 8)")) == NULL);
     CHECK(strstr(sgm_last_error(), "2 weights for 3 workers") != NULL);
+    CHECK(sgm_parameter_operator(.workers = 2, .reducer = sgm_reducer_parse("weighted(3)")) == NULL);
+    CHECK(strstr(sgm_last_error(), "1 weight for 2 workers") != NULL);
 }
 
 TEST(operators_that_cannot_be_are_refused)
