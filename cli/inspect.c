@@ -114,6 +114,17 @@ static void print_memory(const sgm_program_memory *memory, int64_t batch)
            memory->fused);
 }
 
+/* "about 12.3 us"; a step of a tiny network takes less than the text of a duration can show. */
+static const char *about_text(double seconds, char *buffer, size_t size)
+{
+    char duration[48];
+    if (seconds < 0.1e-6)
+        snprintf(buffer, size, "under 0.1 us");
+    else
+        snprintf(buffer, size, "about %s", sgm_duration_text(seconds, duration, sizeof duration));
+    return buffer;
+}
+
 /* How many threads a training step is divided into, with the estimated time of a step on one thread and on
  * that many. The estimate is the library's (src/handlers/cpu/run/cost.c), from shapes alone: nothing is
  * timed here. */
@@ -121,13 +132,13 @@ static void print_threads(const sgm_program_memory *memory)
 {
     char one[64], all[64];
     sgm_duration_text(memory->seconds_of_one, one, sizeof one);
-    sgm_duration_text(memory->seconds_of_threads, all, sizeof all);
+    about_text(memory->seconds_of_threads, all, sizeof all);
     if (memory->threads == 1)
-        printf("  1 thread: about %s a step, estimated from its shapes%s\n", one,
+        printf("  1 thread: %s a step, estimated from its shapes%s\n", all,
                sgm__processors() > 1 ? "; more threads would not be faster" : "");
     else if (memory->threads > 1)
-        printf("  %d threads: about %s a step, estimated from its shapes; %s with one\n", memory->threads,
-               all, one);
+        printf("  %d threads: %s a step, estimated from its shapes; %s with one\n", memory->threads, all,
+               one);
 }
 
 /* Prints and frees the text. NULL: making it failed. */

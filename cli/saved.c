@@ -229,7 +229,8 @@ static sgm_status load_start(sgm_trainer *trainer, const char *path, const start
     sgm_status status = sgm_trainer_load_parts(
         trainer, path, .parts = parts, .states = start->states.count > 0 ? states : NULL,
         .skip_mismatch = start->skip_mismatch, .left = left, .names = start->names);
-    if (status == SGM_ERROR_FORMAT && !start->skip_mismatch)
+    if (status == SGM_ERROR_FORMAT && !start->skip_mismatch &&
+        strstr(sgm_last_error(), "' does not fit the trainer: ") != NULL)
         return sgm__fail_within("start_from (with start_from.skip_mismatch=true what fits would be taken)");
     return status != SGM_OK ? sgm__fail_within("start_from") : SGM_OK;
 }

@@ -160,6 +160,9 @@ same "lines about the start" "$(grep -c '^starting' out)" 0
 run 1 train "$examples/iris.yaml" --folder other --from whole 'network=input(4) + dense(16, tanh) + dense(9, relu) + dense(3) + softmax_cross_entropy'
 has err "start_from.skip_mismatch=true .*'2-dense.weights' is float32 \(16, 3\), the network wants float32 \(16, 9\); .*'3-dense.weights' is missing"
 same "no folder is left by a start that does not fit" "$(ls -d other 2>/dev/null)" ""
+sed 's/\\"version\\":2/\\"version\\":1/' whole/checkpoint.safetensors >old.safetensors
+run 1 train "$examples/iris.yaml" --folder other --from old.safetensors
+has err "start_from: '[^']*old.safetensors': the header is damaged" # and no hint that does not help
 run 0 train "$examples/iris.yaml" epochs=1 --folder other --from whole start_from.skip_mismatch=true 'network=input(4) + dense(16, tanh) + dense(9, relu) + dense(3) + softmax_cross_entropy'
 has out "^left as it is: '2-dense.weights' is float32"
 run 0 train "$examples/iris.yaml" epochs=6 --folder moved --from whole/checkpoint.safetensors 'start_from.parts=[everything, -settings]'
@@ -499,6 +502,9 @@ has out '^  1-dense.weights +64  float32  \(4, 16\)$'
 has out '^  all +131  524 bytes$'
 has out '^memory of a training step of 10 examples$'
 has out '^%0 = input '
+printf 'network: input(1) + dense(1) + mean_squared\n' >tiny.yaml
+run 0 inspect tiny.yaml --batch 1
+has out '^  1 thread: under 0.1 us a step, estimated from its shapes'
 run 0 inspect "$examples/digits.yaml" --batch 5
 has out '^memory of a training step of 5 examples$'
 cp table.csv table.txt
