@@ -159,6 +159,18 @@ void sgm__lock_giving_way(pthread_mutex_t *mutex)
     come_back();
 }
 
+void sgm__give_way_begin(void)
+{
+    leave_held();
+}
+
+void sgm__give_way_end(void)
+{
+    if (held_count > 0)
+        take(held, held_count);
+    come_back();
+}
+
 /* --- one lock --- */
 
 /* Notes a lock that this thread has just taken: its depth, one more turn, and that the thread is busy. */

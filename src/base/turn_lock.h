@@ -42,6 +42,11 @@ bool sgm__turn_lock_gather(sgm__turn_lock *lock);
  * has the mutex and all of its turn locks again. */
 void sgm__lock_giving_way(pthread_mutex_t *mutex);
 
+/* Between these two, which do not nest, this thread holds none of its turn locks: for other kinds of waiting.
+ * At the end it holds no mutex that a thread with a turn lock may want. */
+void sgm__give_way_begin(void);
+void sgm__give_way_end(void);
+
 /* A busy thread must not wait for anything that may in turn wait for this thread. A thread is busy while it
  * holds a turn lock, and between sgm__busy_begin and sgm__busy_end, which nest. */
 void sgm__busy_begin(void);

@@ -86,6 +86,8 @@ sgm_status sgm__hooks_event(sgm__hooks *hooks, sgm_time_scale scale, int64_t epo
 void sgm__hooks_ask(sgm__hooks *hooks, sgm_registry *registry);
 /* Returns when no background hook runs. A background hook must not call it: it would wait for itself. */
 void sgm__hooks_wait(sgm__hooks *hooks);
+/* The same, without the turn locks of this thread meanwhile (base/turn_lock.h). */
+void sgm__hooks_wait_giving_way(sgm__hooks *hooks);
 /* Takes the oldest command that a hook has asked for; NULL: none. Free with sgm__command_free. */
 sgm__command *sgm__hooks_take_command(sgm__hooks *hooks);
 /* Hooks that no other thread runs: their turns are held. */

@@ -10,6 +10,7 @@
  * when `ready` is set; in between the training's thread copies values without the lock. `busy_buckets`
  * covers both, so sgm__hooks_wait waits for both. */
 #include "base/clock.h"
+#include "base/turn_lock.h"
 #include "hooks/hooks_internal.h"
 
 #include <stdio.h>
@@ -114,6 +115,26 @@ void sgm__hooks_wait(sgm__hooks *hooks)
     pthread_mutex_lock(&hooks->lock);
     while (hooks->busy_buckets > 0)
         pthread_cond_wait(&hooks->idle, &hooks->lock);
+    pthread_mutex_unlock(&hooks->lock);
+}
+
+/* A background hook may wait for another trainer, whose lock's holder waits for that trainer's background
+ * hooks: each of both threads then lets go of what the other one's hook waits for. The training may go on
+ * meanwhile, but fills no bucket (`draining`): otherwise a hook that is always due would make this wait for
+ * ever. */
+void sgm__hooks_wait_giving_way(sgm__hooks *hooks)
+{
+    pthread_mutex_lock(&hooks->lock);
+    hooks->draining++;
+    while (hooks->busy_buckets > 0) {
+        sgm__give_way_begin();
+        while (hooks->busy_buckets > 0)
+            pthread_cond_wait(&hooks->idle, &hooks->lock);
+        pthread_mutex_unlock(&hooks->lock);
+        sgm__give_way_end();
+        pthread_mutex_lock(&hooks->lock);
+    }
+    hooks->draining--;
     pthread_mutex_unlock(&hooks->lock);
 }
 
@@ -226,7 +247,7 @@ void sgm__buckets_fill(sgm__hooks *hooks, const sgm_hook_call *call)
         if (!hooks->order[i]->due || !hooks->order[i]->background)
             continue;
         size_t group = hooks->order[i]->group;
-        sgm__bucket *bucket = bucket_for(hooks, group);
+        sgm__bucket *bucket = hooks->draining > 0 ? NULL : bucket_for(hooks, group);
         if (!bucket) {
             leave_out(hooks, group);
             continue;

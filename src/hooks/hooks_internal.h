@@ -135,6 +135,7 @@ struct sgm__hooks {
 
     sgm__bucket **buckets; /* at least as many as there are background groups */
     size_t bucket_count, bucket_capacity, busy_buckets;
+    int draining;        /* threads that wait, without the trainer's lock, until no bucket is busy */
     pthread_cond_t idle; /* no bucket is busy */
     bool quit;
     sgm_status stop_status; /* failure of a background hook that the next event reports; SGM_OK: none */

@@ -194,7 +194,7 @@ sgm_status sgm__hooks_hold(sgm__hooks *hooks, sgm__held_hooks *held)
     sgm_hook *wanted = NULL;
     for (;;) {
         sgm_hook *missing = NULL;
-        sgm__hooks_wait(hooks);
+        sgm__hooks_wait_giving_way(hooks);
         if (wanted)
             sgm__lock_giving_way(wanted->turn);
         size_t room = room_of_all(hooks);

@@ -323,6 +323,60 @@ TEST(a_background_hook_that_would_wait_for_its_trainer_is_told_so)
     sgm_env_free(both.env);
 }
 
+/* Each trainer's background hook waits for the other trainer. */
+static sgm_status look_at_the_other(void *self, sgm_hook_call *call)
+{
+    const side *own = self;
+    sgm_content content;
+    usleep(300);
+    CHECK(call->background);
+    CHECK_OK(sgm_registry_resolve_one(sgm_trainer_registry(own->both->trainers[!own->number]), "iteration",
+                                      &content));
+    atomic_fetch_add(&own->both->calls[own->number], 1);
+    return SGM_OK;
+}
+
+static void *save_own(void *user)
+{
+    const side *own = user;
+    char path[64];
+    snprintf(path, sizeof path, "/tmp/sigma-test-each-other-%d-%d.safetensors", (int)getpid(), own->number);
+    while (!atomic_load(&ends)) {
+        CHECK_OK(sgm_trainer_save(own->both->trainers[own->number], path));
+        atomic_fetch_add(&own->both->saves, 1);
+    }
+    unlink(path);
+    return NULL;
+}
+
+TEST(both_can_be_saved_while_their_background_hooks_wait_for_the_other)
+{
+    static const sgm_hook_type type = {
+        .api = SGM_HOOK_API, .name = "looks at the other", .invoke = look_at_the_other};
+    pthread_t threads[2];
+    side sides[2];
+    pair both = make_pair();
+    atomic_store(&ends, false);
+    for (int i = 0; i < 2; i++) {
+        sides[i] = (side){&both, i};
+        CHECK_OK(
+            sgm_trainer_add_hook(both.trainers[i], sgm_hook_create(&type, &sides[i], .background = true)));
+    }
+    CHECK_OK(sgm_env_run_background(both.env, .epochs = FOR_LONG));
+    for (int i = 0; i < 2; i++)
+        CHECK_INT(pthread_create(&threads[i], NULL, save_own, &sides[i]), 0);
+    for (int i = 0; i < 20000 && atomic_load(&both.saves) < 100; i++)
+        usleep(1000);
+    CHECK(atomic_load(&both.saves) >= 100);
+    wait_for_calls(&both, 20);
+    atomic_store(&ends, true);
+    for (int i = 0; i < 2; i++)
+        pthread_join(threads[i], NULL);
+    CHECK_OK(sgm_env_stop(both.env, "enough"));
+    CHECK_OK(sgm_env_wait(both.env));
+    sgm_env_free(both.env);
+}
+
 /* --- a run that fails while it is paused --- */
 
 static sgm_status refuse(void *self, sgm_hook_call *call)
