@@ -491,7 +491,7 @@ static sgm_status run_all(sgm__training_run *run)
         SGM_TRY(pause_if_wanted(run));
     SGM_TRY(iterate(run));
     SGM_TRY(run_hooks(run, SGM_STOP));
-    sgm__hooks_wait(run->trainer->hooks);
+    sgm__hooks_wait_giving_way(run->trainer->hooks);
     if (strategy != NULL)
         SGM_TRY(strategy->finish(run->trainer));
     if (run->options->folder != NULL && !run->saved)

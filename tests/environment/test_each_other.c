@@ -377,6 +377,25 @@ TEST(both_can_be_saved_while_their_background_hooks_wait_for_the_other)
     sgm_env_free(both.env);
 }
 
+/* The last wait of a run is for its background hooks. */
+TEST(both_runs_end_while_their_background_hooks_wait_for_the_other)
+{
+    static const sgm_hook_type type = {
+        .api = SGM_HOOK_API, .name = "looks at the other", .invoke = look_at_the_other};
+    side sides[2];
+    pair both = make_pair();
+    for (int i = 0; i < 2; i++) {
+        sides[i] = (side){&both, i};
+        CHECK_OK(
+            sgm_trainer_add_hook(both.trainers[i], sgm_hook_create(&type, &sides[i], .background = true)));
+    }
+    for (int i = 1; i <= 50; i++) {
+        CHECK_OK(sgm_env_run_background(both.env, .epochs = 2 * i));
+        CHECK_OK(sgm_env_wait(both.env));
+    }
+    sgm_env_free(both.env);
+}
+
 /* --- a run that fails while it is paused --- */
 
 static sgm_status refuse(void *self, sgm_hook_call *call)
