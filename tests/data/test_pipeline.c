@@ -387,6 +387,19 @@ TEST(options_are_checked)
     sgm_table_free(table);
 }
 
+/* pandas writes the numbers of rows into a column without a name. It is called by its number. */
+TEST(columns_without_a_name)
+{
+    sgm_table *table = sgm_table_open(file("t.csv", ",x,y\n0,1,2\n4,2,3\n"));
+    sgm_pipeline *pipeline = sgm_pipeline_fit(table, .targets = {"y"}, .scale = SGM_SCALE_NONE);
+    sgm_table_free(table);
+    sgm_block *block = block_of(sgm_pipeline_extractor(pipeline, data_path("t.csv")));
+    CHECK_NEAR(value(block, "inputs", 1, 0), 4, 0);
+    CHECK_NEAR(value(block, "inputs", 1, 1), 2, 0);
+    sgm_block_free(block);
+    sgm_pipeline_free(pipeline);
+}
+
 /* Without memory at any place: an error, and nothing is lost. */
 TEST(no_memory)
 {

@@ -6,6 +6,16 @@
 
 /* --- columns --- */
 
+/* Whether the column number `index` of a header is the one that a table calls `name`: sgm_table_open calls a
+ * column without a name by its number, such as the first one of a file that pandas has written. */
+static bool is_column(const char *const *names, size_t index, const char *name)
+{
+    int64_t number;
+    if (names[index] != NULL && *names[index] != '\0')
+        return strcmp(names[index], name) == 0;
+    return sgm__parse_int64(name, &number) && number >= 0 && (uint64_t)number == index;
+}
+
 sgm_status sgm__pipeline_find(const sgm_pipeline *pipeline, const char *name, const char *const *names,
                               size_t count, bool inputs_only, int32_t *columns)
 {
@@ -13,7 +23,7 @@ sgm_status sgm__pipeline_find(const sgm_pipeline *pipeline, const char *name, co
         const sgm__pipeline_part *part = &pipeline->parts[i];
         columns[i] = -1;
         for (size_t k = 0; k < count && columns[i] < 0; k++)
-            if (names[k] != NULL && strcmp(names[k], part->name) == 0)
+            if (is_column(names, k, part->name))
                 columns[i] = (int32_t)k;
         if (columns[i] < 0 && !(inputs_only && part->is_target))
             return sgm__table_fail_unknown(name, part->name, names, count);
