@@ -2,8 +2,9 @@
  *
  *     sgm_table *pets = sgm_table_open("pets.csv");
  *     for (size_t i = 0; i < sgm_table_columns(pets); i++)
- *         printf("%s: %s\n", sgm_table_column(pets, i)->name, sgm_column_kind_name(sgm_table_column(pets,
- * i)->kind)); sgm_table_free(pets);
+ *         printf("%s: %s\n", sgm_table_column_at(pets, i)->name,
+ *                sgm_column_kind_name(sgm_table_column_at(pets, i)->kind));
+ *     sgm_table_free(pets);
  *
  * Opening reads the whole file once, row by row, and keeps what describes it, not the rows: memory is bounded
  * by the number of columns. Nothing is guessed that the cells do not say: a column holds numbers if all its
@@ -136,7 +137,8 @@ typedef struct sgm_pipeline_options {
     const char *drop[SGM_MAX_LISTED];        /* what is not used */
     const char *categorical[SGM_MAX_LISTED]; /* numbers that are kinds and not sizes, such as a postal code */
     /* Categories that are fields of their own, called as their column, for an embedding: their numbers from
-     * 0, and one more for missing and unknown ones. */
+     * 0, and one more for missing and unknown ones. What is no ASCII letter, digit, '_' or '-' in the name
+     * becomes '_' in that of the field, as input layers are named after fields. */
     const char *embedding[SGM_MAX_FIELDS - 2];
     sgm_scale scale;
     sgm_impute impute;

@@ -170,6 +170,25 @@ TEST(embeddings_have_fields_of_their_own)
     sgm_pipeline_free(pipeline);
 }
 
+/* Input layers are named after fields, and take letters, digits, '_' and '-' only. */
+TEST(fields_have_names_that_networks_can_have)
+{
+    sgm_table *table =
+        sgm_table_open(file("t.csv", "\"home \"\"town, #\",x,home_town,y\na,1,c,2\nb,2,d,3\n"));
+    sgm_pipeline *pipeline =
+        sgm_pipeline_fit(table, .targets = {"y"}, .embedding = {"home \"town, #"}, .drop = {"home_town"});
+    CHECK_INT(sgm_pipeline_width(pipeline, "home__town___"), 1);
+    char *network = sgm_pipeline_network(pipeline);
+    CHECK(network != NULL && strstr(network, "name=\"home__town___\"") != NULL);
+    sgm_string_free(network);
+    sgm_pipeline_free(pipeline);
+    sgm_table_free(table);
+    table = sgm_table_open(file("t.csv", "home town,home_town,y\na,c,2\nb,d,3\n"));
+    CHECK_ERROR(sgm_pipeline_fit(table, .targets = {"y"}, .embedding = {"home town", "home_town"}),
+                "column 'home_town' and another one would both be the field 'home_town'");
+    sgm_table_free(table);
+}
+
 /* Columns are found by their names, in any order; others are passed over. */
 TEST(other_files)
 {
@@ -385,6 +404,20 @@ TEST(options_are_checked)
     CHECK_ERROR(sgm_pipeline_fit(table, .targets = {"y"}, .embedding = {"inputs"}),
                 "a field cannot be called 'inputs'");
     sgm_table_free(table);
+}
+
+/* A dataset refuses a pipeline that no checkpoint could keep, before anything is trained. */
+TEST(names_that_cannot_be_kept)
+{
+    sgm_table *table = sgm_table_open(file("t.csv", "caf\xe9,y\n1,2\n2,3\n"));
+    sgm_pipeline *pipeline = sgm_pipeline_fit(table, .targets = {"y"});
+    sgm_table_free(table);
+    sgm_dataset *data =
+        sgm_dataset_create("t", .extractor = sgm_pipeline_extractor(pipeline, data_path("t.csv")));
+    CHECK(sgm_dataset_set_pipeline(data, pipeline) != SGM_OK);
+    CHECK(strstr(sgm_last_error(), "is not UTF-8") != NULL);
+    sgm_dataset_free(data);
+    sgm_pipeline_free(pipeline);
 }
 
 /* pandas writes the numbers of rows into a column without a name. It is called by its number. */

@@ -3,6 +3,7 @@
  * The roles of columns come from the options, all else from the summaries that the table has made of its
  * columns. */
 #include "data/table/pipeline.h"
+#include "base/characters.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -311,6 +312,26 @@ static sgm_status fit_part(sgm__pipeline_part *part, const sgm_table *table, con
     return SGM_OK;
 }
 
+/* Gives a part a field of its own, called as its column. Input layers are named after fields, and take ASCII
+ * letters, digits, '_' and '-' only. */
+static sgm_status place_alone(sgm_pipeline *pipeline, sgm__pipeline_part *part)
+{
+    char *name = sgm__strdup(part->name);
+    if (name == NULL)
+        return SGM_ERROR_MEMORY;
+    for (char *c = name; *c != '\0'; c++)
+        if (!sgm__is_alphanumeric(*c) && *c != '-')
+            *c = '_';
+    sgm_status status =
+        field_of(pipeline, name) != NULL
+            ? sgm_fail(SGM_ERROR_ARGUMENT,
+                       "embedding: column '%s' and another one would both be the field '%s'; rename one",
+                       part->name, name)
+            : sgm__pipeline_place(pipeline, part, name);
+    sgm__free(name);
+    return status;
+}
+
 /* Adds what is done with one column. The part counts from the beginning, so that a failure frees it. */
 static sgm_status add_part(sgm_pipeline *pipeline, const sgm_table *table, size_t index,
                            const sgm_pipeline_options *options, bool is_target)
@@ -332,7 +353,8 @@ static sgm_status add_part(sgm_pipeline *pipeline, const sgm_table *table, size_
     part->is_required = is_target || options->impute == SGM_IMPUTE_REFUSE;
     part->has_flag = !is_target && !is_field && options->impute == SGM_IMPUTE_FLAG && summary->missing > 0;
     SGM_TRY(fit_part(part, table, column, options));
-    return sgm__pipeline_place(pipeline, part, is_target ? "targets" : is_field ? summary->name : "inputs");
+    return is_field ? place_alone(pipeline, part)
+                    : sgm__pipeline_place(pipeline, part, is_target ? "targets" : "inputs");
 }
 
 static sgm_status fit(sgm_pipeline *pipeline, const sgm_table *table, const sgm_pipeline_options *options)
