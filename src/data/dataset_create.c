@@ -113,6 +113,11 @@ sgm_status sgm_dataset_set_pipeline(sgm_dataset *dataset, sgm_pipeline *pipeline
         return sgm__missing_part("sgm_dataset_set_pipeline: a dataset and a pipeline");
     if (dataset->pipeline)
         return sgm_fail(SGM_ERROR_STATE, "dataset \"%s\" has a pipeline already", dataset->name);
+    /* What no checkpoint can keep is refused here, and not after the first epoch. */
+    char *text = sgm_pipeline_json(pipeline);
+    if (!text)
+        return sgm__fail_within("dataset \"%s\"", dataset->name);
+    sgm_string_free(text);
     if (sgm_pipeline_classes(pipeline))
         SGM_TRY(sgm_dataset_set_class_names(dataset, sgm_pipeline_classes(pipeline)));
     dataset->pipeline = sgm_pipeline_retain(pipeline);
