@@ -289,6 +289,35 @@ TEST(tables_without_a_header)
     sgm_pipeline_free(pipeline);
 }
 
+/* Numbers that are kinds are the same kind however they are written, and stand in their order. */
+TEST(categories_of_numbers)
+{
+    sgm_table *table = sgm_table_open(
+        file("k.csv", "k;y\n10,0;1\n1;2\n1,0;3\n1,00;4\n2,5;5\n-0;6\n0;7\n;8\n"), .decimal = ',');
+    sgm_pipeline *pipeline = sgm_pipeline_fit(table, .targets = {"y"}, .categorical = {"k"},
+                                              .scale = SGM_SCALE_NONE, .impute = SGM_IMPUTE_MOST_FREQUENT);
+    sgm_table_free(table);
+    CHECK_INT(sgm_pipeline_width(pipeline, "inputs"), 4); /* 0, 1, 2.5, 10 */
+    sgm_block *block = block_of(sgm_pipeline_extractor(pipeline, data_path("k.csv")));
+    static const int64_t places[] = {3, 1, 1, 1, 2, 0, 0};
+    for (int64_t row = 0; row < 7; row++)
+        for (int64_t i = 0; i < 4; i++)
+            CHECK_NEAR(value(block, "inputs", row, i), i == places[row], 0);
+    sgm_block_free(block);
+    char *json = sgm_pipeline_json(pipeline);
+    CHECK(strstr(json, "\"categories\":[\"0\",\"1\",\"2.5\",\"10\"]") != NULL);
+    sgm_string_free(json);
+    sgm_pipeline_free(pipeline);
+}
+
+TEST(numbers_without_a_finite_mean)
+{
+    sgm_table *table = sgm_table_open(file("x.csv", "x,y\n1e308,1\n-1e308,2\n1e308,3\n"));
+    CHECK_ERROR(sgm_pipeline_fit(table, .targets = {"y"}),
+                "x.csv: the numbers of column 'x' are too large for their mean or range; drop the column");
+    sgm_table_free(table);
+}
+
 /* --- what is kept --- */
 
 static const char kept[] = "{\"version\":1,\"header\":true,\"decimal\":\".\",\"columns\":["
@@ -350,6 +379,8 @@ TEST(what_is_kept_is_checked)
          "column 0 (from 0): 'name': the number of a column was expected"},
         {"\"impute\":4.0", "\"impute\":\"4\"", "column 0 (from 0): 'impute': a number was expected"},
         {"\"impute\":4.0,", "", "'impute': a number"},
+        {"\"impute\":4.0", "\"impute\":1e300",
+         "'impute': a number that fits float32 when it is scaled was expected"},
         {"\"factor\":4.0", "\"factor\":0", "'factor': a number above 0 was expected"},
         {"\"factor\":4.0", "\"factor\":4.0,\"speed\":1", "'speed' is no member of it"},
         {"\"kind\":\"number\"", "\"kind\":\"text\"", "'kind': number, date or category was expected"},

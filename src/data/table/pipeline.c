@@ -154,42 +154,73 @@ static int by_bytes(const void *left, const void *right)
     return strcmp(*(char *const *)left, *(char *const *)right);
 }
 
-/* Numbers first, in their order, then texts. */
-static int by_number(const void *left, const void *right)
-{
-    double a = INFINITY, b = INFINITY;
-    sgm__parse_double(*(char *const *)left, &a);
-    sgm__parse_double(*(char *const *)right, &b);
-    return a != b ? (a < b ? -1 : 1) : by_bytes(left, right);
-}
-
-static sgm_status fit_categories(sgm__pipeline_part *part, const sgm_table_column *column, const char *path)
-{
-    if (column->category_count == 0)
-        return sgm_fail(
-            SGM_ERROR_ARGUMENT,
-            "%s: column '%s' has more than %d different values, which are too many for categories; drop it",
-            path, column->name, SGM_MAX_CATEGORIES);
-    char **texts = sgm__calloc(column->category_count + 1, sizeof *texts);
-    size_t count = 0;
-    while (texts != NULL && count < column->category_count &&
-           (texts[count] = sgm__strdup(column->categories[count].text)) != NULL)
-        count++;
-    if (texts == NULL || count < column->category_count) {
-        free_categories(texts, count);
-        return SGM_ERROR_MEMORY;
-    }
-    qsort(texts, count, sizeof *texts, column->kind == SGM_COLUMN_NUMBER ? by_number : by_bytes);
-    return sgm__pipeline_set_categories(part, texts, count);
-}
-
-/* --- numbers --- */
-
 static int by_value(const void *left, const void *right)
 {
     double a = *(const double *)left, b = *(const double *)right;
     return (a > b) - (a < b);
 }
+
+char *sgm__pipeline_number_category(double number, char *text, size_t size)
+{
+    return sgm__number_text(number + 0.0, text, size); /* -0 becomes 0 */
+}
+
+/* Texts of numbers in their order: 1 and 1.0 are one category. *count becomes the number of different ones.
+ */
+static sgm_status number_categories(const sgm__cell_format *format, const sgm_table_column *column,
+                                    char **texts, size_t *count)
+{
+    double *numbers = sgm__calloc(column->category_count, sizeof *numbers);
+    sgm_status status = numbers != NULL ? SGM_OK : SGM_ERROR_MEMORY;
+    char text[32];
+    for (size_t i = 0; i < column->category_count && status == SGM_OK; i++)
+        sgm__cell_read(format, column->categories[i].text, &numbers[i]);
+    if (status == SGM_OK)
+        qsort(numbers, column->category_count, sizeof *numbers, by_value);
+    for (size_t i = 0; i < column->category_count && status == SGM_OK; i++) {
+        if (i > 0 && numbers[i] == numbers[i - 1])
+            continue;
+        texts[*count] = sgm__strdup(sgm__pipeline_number_category(numbers[i], text, sizeof text));
+        status = texts[*count] != NULL ? SGM_OK : SGM_ERROR_MEMORY;
+        *count += status == SGM_OK;
+    }
+    sgm__free(numbers);
+    return status;
+}
+
+static sgm_status text_categories(const sgm_table_column *column, char **texts, size_t *count)
+{
+    for (; *count < column->category_count; (*count)++) {
+        texts[*count] = sgm__strdup(column->categories[*count].text);
+        if (texts[*count] == NULL)
+            return SGM_ERROR_MEMORY;
+    }
+    qsort(texts, *count, sizeof *texts, by_bytes);
+    return SGM_OK;
+}
+
+static sgm_status fit_categories(sgm__pipeline_part *part, const sgm_table *table,
+                                 const sgm_table_column *column)
+{
+    if (column->category_count == 0)
+        return sgm_fail(
+            SGM_ERROR_ARGUMENT,
+            "%s: column '%s' has more than %d different values, which are too many for categories; drop it",
+            table->path, column->name, SGM_MAX_CATEGORIES);
+    char **texts = sgm__calloc(column->category_count + 1, sizeof *texts);
+    size_t count = 0;
+    if (texts == NULL)
+        return SGM_ERROR_MEMORY;
+    sgm_status status = column->kind == SGM_COLUMN_NUMBER
+                            ? number_categories(&table->format, column, texts, &count)
+                            : text_categories(column, texts, &count);
+    if (status == SGM_OK)
+        return sgm__pipeline_set_categories(part, texts, count);
+    free_categories(texts, count);
+    return status;
+}
+
+/* --- numbers --- */
 
 /* The value below which a share of the sorted ones lies, between two of them in proportion, as NumPy's
  * default. */
@@ -254,8 +285,12 @@ static sgm_status fit_number(sgm__pipeline_part *part, const sgm_table *table, c
         part->offset = found.median;
         part->factor = found.upper - found.lower;
     }
-    part->factor = part->factor > 0 && isfinite(part->factor) ? part->factor : 1;
-    return SGM_OK;
+    part->factor = part->factor > 0 ? part->factor : 1;
+    if (isfinite(part->fill) && isfinite(part->offset) && isfinite(part->factor))
+        return SGM_OK;
+    return sgm_fail(SGM_ERROR_NUMERIC,
+                    "%s: the numbers of column '%s' are too large for their mean or range; drop the column",
+                    table->path, summary->name);
 }
 
 /* --- fitting --- */
@@ -304,10 +339,10 @@ static sgm_status fit_part(sgm__pipeline_part *part, const sgm_table *table, con
 {
     if (part->kind != SGM_COLUMN_CATEGORY)
         return fit_number(part, table, column, options);
-    SGM_TRY(fit_categories(part, &column->summary, table->path));
+    SGM_TRY(fit_categories(part, table, &column->summary));
     uintptr_t most = 0;
     bool fills = options->impute == SGM_IMPUTE_MOST_FREQUENT &&
-                 sgm__name_index_find(&part->index, column->summary.categories[0].text, &most);
+                 sgm__pipeline_find_category(&table->format, part, column->summary.categories[0].text, &most);
     part->fill = fills ? (double)most : -1;
     return SGM_OK;
 }

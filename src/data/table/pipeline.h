@@ -57,7 +57,14 @@ sgm_status sgm__pipeline_set_categories(sgm__pipeline_part *part, char **categor
 sgm_extractor *sgm__pipeline_extractor_of(sgm_pipeline *pipeline, sgm_source *source,
                                           const sgm_pipeline_extractor_options *options);
 
+/* How a number is written as a category; returns `text`. */
+char *sgm__pipeline_number_category(double number, char *text, size_t size);
+
 /* --- pipeline_apply.c --- */
+/* Whether a cell is one of the part's categories, as it stands or as the same number; *at becomes its place.
+ */
+bool sgm__pipeline_find_category(const sgm__cell_format *format, const sgm__pipeline_part *part,
+                                 const char *cell, uintptr_t *at);
 /* Where the parts' cells are in a row: columns[i] belongs to part i. Fails if a column is missing; `name` is
  * the file's. With `inputs_only` columns of targets may be missing. */
 sgm_status sgm__pipeline_find(const sgm_pipeline *pipeline, const char *name, const char *const *names,

@@ -33,12 +33,23 @@ sgm_status sgm__pipeline_find(const sgm_pipeline *pipeline, const char *name, co
 
 /* --- cells --- */
 
+bool sgm__pipeline_find_category(const sgm__cell_format *format, const sgm__pipeline_part *part,
+                                 const char *cell, uintptr_t *at)
+{
+    char text[32];
+    double number;
+    if (sgm__name_index_find(&part->index, cell, at))
+        return true;
+    return sgm__cell_read(format, cell, &number) == SGM__CELL_NUMBER &&
+           sgm__name_index_find(&part->index, sgm__pipeline_number_category(number, text, sizeof text), at);
+}
+
 /* A number, or the place of a category; *is_missing if there is none. */
-static sgm_status read_category(const sgm__pipeline_part *part, const char *cell, bool ignore_unknown,
-                                double *value, bool *is_missing)
+static sgm_status read_category(const sgm__cell_format *format, const sgm__pipeline_part *part,
+                                const char *cell, bool ignore_unknown, double *value, bool *is_missing)
 {
     uintptr_t at;
-    if (sgm__name_index_find(&part->index, cell, &at)) {
+    if (sgm__pipeline_find_category(format, part, cell, &at)) {
         *value = (double)at;
         return SGM_OK;
     }
@@ -79,7 +90,7 @@ static sgm_status write_cell(const sgm_pipeline *pipeline, const sgm__pipeline_p
                         part->is_target ? "the target is missing; leave the row out"
                                         : "the value is missing, which 'impute' refuses; leave the row out");
     if (!is_missing && is_category)
-        SGM_TRY(read_category(part, cell, ignore_unknown, &value, &is_missing));
+        SGM_TRY(read_category(&pipeline->format, part, cell, ignore_unknown, &value, &is_missing));
     else if (!is_missing)
         SGM_TRY(read_number(part, cell, kind, &value));
     if (is_missing)

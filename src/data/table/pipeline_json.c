@@ -10,6 +10,7 @@
 #include "data/table/pipeline.h"
 #include "text/json_text.h"
 
+#include <float.h>
 #include <math.h>
 
 #define VERSION 1
@@ -152,8 +153,12 @@ static sgm_status take_impute(const json_t *object, sgm__pipeline_part *part)
     uintptr_t at;
     if (part->is_required)
         return impute == NULL ? SGM_OK : fail_member("impute", "nothing beside 'required'");
-    if (part->kind != SGM_COLUMN_CATEGORY)
-        return take_number(object, "impute", &part->fill);
+    if (part->kind != SGM_COLUMN_CATEGORY) {
+        SGM_TRY(take_number(object, "impute", &part->fill));
+        return fabs((part->fill - part->offset) / part->factor) <= (double)FLT_MAX
+                   ? SGM_OK
+                   : fail_member("impute", "a number that fits float32 when it is scaled");
+    }
     part->fill = -1;
     if (json_is_null(impute))
         return SGM_OK;
