@@ -135,8 +135,8 @@ const char *sgm__errno_text(int error);
 /* Gives the calling thread the C locale, with characters of UTF-8, and returns the one that it had, for
  * uselocale. Around calls of other libraries whose results would depend on the program's locale. */
 locale_t sgm__use_c_locale(void);
-/* Whether the locale's encoding is UTF-8, by the order of locale(7): the first of LC_ALL, LC_CTYPE and LANG that
- * is set and not empty counts. */
+/* Whether the locale's encoding is UTF-8, by the order of locale(7): the first of LC_ALL, LC_CTYPE and LANG
+ * that is set and not empty counts. */
 bool sgm__locale_is_utf8(void);
 
 /* --- random numbers (random.c): Philox4x32-10 (Salmon et al., 2011), counter-based: the same (seed, stream,
