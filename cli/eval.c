@@ -117,7 +117,7 @@ static const char *const *class_names(const config *c, int64_t classes)
 static void print_class(const char *const *names, int64_t class)
 {
     if (names != NULL)
-        printf("%s", names[class]);
+        print_name(names[class]);
     else
         printf("%lld", (long long)class);
 }

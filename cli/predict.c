@@ -85,7 +85,7 @@ static void print_class_name(const prediction *p, int64_t class)
     else if (p->json)
         print_json_text(names[class]);
     else
-        fputs(names[class], stdout);
+        print_name(names[class]);
 }
 
 /* The class and its probability. A single output is the probability of class 1 (a sigmoid). The steps of a

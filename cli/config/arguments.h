@@ -63,6 +63,8 @@ void print_json_number(double value);
 void print_json_element(double value, bool wide);
 /* A text in quotes, with escapes. */
 void print_json_text(const char *text);
+/* A name that a file gave, on one line: control characters, which could steer the terminal, become '?'. */
+void print_name(const char *name);
 bool ends_with(const char *text, const char *end);
 /* Whether a path names a file of NumPy: .npy, .npz, or an array in an archive, FILE.npz:NAME. */
 bool is_numpy(const char *path);

@@ -60,9 +60,11 @@ static const option data_table[] = {
     OPTION_ROW(data_config, skip_rows, OPTION_INTEGER, .row.minimum = 0, .row.maximum = 1e6,
                .row.doc = "csv: header rows"),
     OPTION_ROW(data_config, separator, OPTION_TEXT, .check = check_separator,
-               .row.doc = "csv: one character, a comma if not given"),
+               .row.doc =
+                   "csv: one character; if not given a comma, with `target` what the first line has most"),
     OPTION_ROW(data_config, missing, OPTION_TEXT,
-               .row.doc = "csv: a cell with this text, or with none, is missing and becomes 0"),
+               .row.doc = "csv: a cell with this text, or with none, is missing: it becomes 0, with `target` "
+                          "what `impute` says"),
     OPTION_ROW(data_config, skip_ragged, OPTION_FLAG, .row.default_text = "false",
                .row.doc = "csv: leave out rows with another number of columns"),
     OPTION_ROW(data_config, fields, OPTION_MAP, .check = check_columns,

@@ -56,3 +56,9 @@ bool ends_with(const char *text, const char *end)
     size_t length = strlen(text), tail = strlen(end);
     return length >= tail && strcmp(text + length - tail, end) == 0;
 }
+
+void print_name(const char *name)
+{
+    for (const char *c = name; *c != '\0'; c++)
+        putchar((unsigned char)*c < ' ' || *c == 0x7f ? '?' : *c);
+}

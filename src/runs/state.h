@@ -46,6 +46,8 @@ extern const sgm__section sgm__pipeline_section;
 /* --- state_hooks.c --- */
 extern const sgm__section sgm__hooks_section;
 /* --- state_metrics.c --- */
+/* Forgets what was measured on the validation data so far. */
+void sgm__state_forget_validations(sgm_trainer *trainer);
 extern const sgm__section sgm__metrics_section;
 
 /* --- state.c: values in JSON --- */

@@ -76,9 +76,8 @@ static sgm_status describe(const sgm_trainer *trainer, json_t *state)
 
 /* --- setting --- */
 
-/* Forgets what was measured before: results that the file lacks belong to another position, and rules would
- * compare with them. */
-static void forget(sgm_trainer *trainer)
+/* Results that a file lacks belong to another position, and rules would compare with them. */
+void sgm__state_forget_validations(sgm_trainer *trainer)
 {
     sgm__trainer_data *data = sgm__data_of(trainer);
     for (size_t i = 0; i < data->validation_count; i++) {
@@ -114,7 +113,7 @@ static sgm_status set(sgm_trainer *trainer, const sgm__saved_state *saved_state,
     const json_t *state = saved_state->json;
     sgm__trainer_data *data = sgm__data_of(trainer);
     const json_t *metrics = json_object_get(state, "metrics");
-    forget(trainer);
+    sgm__state_forget_validations(trainer);
     for (size_t i = 0; i < data->validation_count; i++) {
         const json_t *saved = json_object_get(metrics, data->metrics[i].name);
         sgm_metrics read;

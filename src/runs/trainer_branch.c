@@ -10,6 +10,7 @@
 #include "registry/pattern.h"
 #include "registry/registry_internal.h"
 #include "runs/run_folder.h"
+#include "runs/state.h"
 #include "runs/trainer_commands.h"
 #include "train/train.h"
 #include "trainer/trainer_lock.h"
@@ -86,17 +87,10 @@ static sgm_status begin(sgm_trainer *trainer, const sgm__branch *branch, const c
  * hooks. */
 static void forget_measured(sgm_trainer *trainer)
 {
-    sgm__trainer_data *data = sgm__data_of(trainer);
     sgm__trainer_parameters_changed(trainer);
     sgm__trainer_forget_scores(trainer);
     sgm__progress_of(trainer)->newest_loss = NAN;
-    for (size_t i = 0; i < data->validation_count; i++) {
-        char *part = sgm__identifier_part(data->validation[i].name);
-        data->metrics[i].metrics = (sgm_metrics){0};
-        if (part != NULL)
-            sgm__registry_clear_child(sgm__registry_of(trainer), part);
-        sgm__free(part);
-    }
+    sgm__state_forget_validations(trainer);
     sgm__registry_clear_child(sgm__registry_of(trainer), "shared");
 }
 

@@ -52,6 +52,15 @@ has err "new\.csv has no column 'species'"
 run 2 eval pets new.csv --data iris
 has err 'expected --data NAME or a table, got both'
 
+printf 'x,kind\n1,a\033]0;z\007\n2,b\033]0;z\007\n' >steer.csv
+printf 'data: {training: {csv: steer.csv, target: kind}}\nepochs: 1\n' >steer.yaml
+run 0 train steer.yaml --folder steer --quiet
+run 0 predict steer steer.csv
+has out '^[ab]\?\]0;z\? 0\.'
+printf 'x,kind\n1,a\n2,a\n' >steer.csv
+run 1 train steer.yaml --folder never
+has err "the target 'kind' has one class in all rows, so there is nothing to tell apart"
+
 # --- wrong questions ---
 printf 'fur,born,weight\nshort,2015-06-01,heavy\n' >wrong.csv
 run 1 predict pets wrong.csv

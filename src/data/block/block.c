@@ -296,6 +296,16 @@ sgm_block *sgm__builder_take(sgm__builder *builder)
     return block;
 }
 
+sgm_status sgm__builder_finish(sgm__builder *builder, sgm_status status, sgm_block **block)
+{
+    if (status != SGM_OK || builder->count == 0) {
+        sgm__builder_free(builder);
+        return status;
+    }
+    *block = sgm__builder_take(builder);
+    return *block ? SGM_OK : sgm_last_status();
+}
+
 void sgm__builder_free(sgm__builder *builder)
 {
     for (int32_t i = 0; i < builder->field_count; i++)

@@ -84,6 +84,9 @@ float *sgm__builder_end(const sgm__builder *builder, int32_t field);
  * have the same. */
 sgm_status sgm__builder_append(sgm__builder *builder, const sgm_block *block, int64_t begin, int64_t end);
 sgm_block *sgm__builder_take(sgm__builder *builder); /* empties the builder, also on failure */
+/* Ends an extraction that came out as `status`: *block becomes what was built, if anything was, and stays as
+ * it is otherwise. Empties the builder. */
+sgm_status sgm__builder_finish(sgm__builder *builder, sgm_status status, sgm_block **block);
 void sgm__builder_free(sgm__builder *builder);
 
 #endif

@@ -240,13 +240,7 @@ static sgm_status csv_extract(void *pointer, sgm_extractor *parent, int64_t coun
 {
     (void)parent;
     sgm__builder builder = {0};
-    sgm_status status = build(pointer, count, &builder);
-    if (status != SGM_OK || builder.count == 0) {
-        sgm__builder_free(&builder);
-        return status;
-    }
-    *block = sgm__builder_take(&builder);
-    return *block ? SGM_OK : sgm_last_status();
+    return sgm__builder_finish(&builder, build(pointer, count, &builder), block);
 }
 
 static sgm_status csv_rewind(void *pointer)

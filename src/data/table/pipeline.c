@@ -318,6 +318,10 @@ static sgm_status check_target(const sgm_table *table, const sgm_table_column *c
             "%s: the target '%s' has too many different texts to be classes; if they are classes, name it "
             "in 'categorical'",
             table->path, column->name);
+    if (is_category && column->category_count == 1)
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "%s: the target '%s' has one class in all rows, so there is nothing to tell apart",
+                        table->path, column->name);
     if (is_category && !is_alone)
         return sgm_fail(
             SGM_ERROR_ARGUMENT,
