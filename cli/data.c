@@ -1,10 +1,12 @@
-/* `sigma data`: examples, fields and numbers of a dataset, or the columns of a table (data_table.c).
+/* `sigma data`: examples, fields and numbers of a dataset, the columns of a table (data_table.c), or a
+ * folder of pictures (data_pictures.c).
  *
  * Goes over all blocks of the dataset once for a summary (range, mean, classes of each field), then prints
  * the first examples: small arrays of rank 2 as pictures of characters, others as numbers. With a
  * configuration all its datasets are shown, and the training data also as `augment` changes them. Nothing
  * is trained or changed. */
 #include "cli.h"
+#include "data/table/table.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -16,13 +18,17 @@
 
 static const char usage_text[] =
     "Usage: sigma data NAME|FILE.yaml [--count N]\n"
+    "       sigma data PICTURES/\n"
     "       sigma data FILE.csv [--separator S] [--decimal S] [--missing TEXT] [--header yes|no]\n\n"
     "Shows a ready-made dataset ('sigma info' lists them), or all data of a configuration: examples,\n"
     "fields with their shapes and ranges, how often each class is there, the first examples, and how\n"
     "'augment' of the configuration changes them.\n\n"
-    "Of a table (.csv or .tsv, also packed, such as .csv.gz) it shows each column: its name, whether it\n"
+    "Of a table (.csv, .tsv or .jsonl, also packed, such as .csv.gz) it shows each column: its name, whether "
+    "it\n"
     "holds numbers, dates, categories or other texts, how many cells have no value, and how the values\n"
     "are distributed.\n\n"
+    "Of a folder that has a folder of PNG and JPEG pictures for each class it shows the classes, how many\n"
+    "pictures each has, and of which sizes they are.\n\n"
     "  --count N       so many examples are shown (default 3)\n"
     "  --separator S   the character between cells, or 'tab' (default: found in the first line)\n"
     "  --decimal S     the sign before decimals, '.' or ',' (default '.')\n"
@@ -280,7 +286,7 @@ static int show_file(const char *path, int64_t count)
     static const char *const names[] = {"training", "validation", "test"};
     int code = CLI_OK, shown = 0;
     for (int i = 0; i < 3 && code == CLI_OK; i++) {
-        if (data_config_is_empty(parts[i]))
+        if (!data_group_has(&c.data, parts[i]))
             continue;
         shown++;
         sgm_dataset *dataset = experiment_prepare(&c, NULL) == SGM_OK
@@ -293,14 +299,27 @@ static int show_file(const char *path, int64_t count)
     return shown > 0 ? code : usage_error("data", "%s names no data", path);
 }
 
+/* Files of other programs that hold tables. */
+static bool is_foreign_table(const char *name)
+{
+    static const char *const endings[] = {".xlsx",    ".xls",   ".ods",   ".parquet",
+                                          ".feather", ".arrow", ".sqlite"};
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
+        if (ends_with(name, endings[i]))
+            return true;
+    return false;
+}
+
 /* Shows a ready-made dataset. A name that is a file gets a hint, as its ending does not say what it is. */
 static int show_named(const char *name, int64_t count)
 {
     sgm_dataset *dataset = sgm_dataset_open(name);
+    if (dataset == NULL && is_foreign_table(name))
+        return usage_error("data", "%s is a table of another program: save it as CSV", name);
     if (dataset == NULL && sgm_last_status() == SGM_ERROR_NOT_FOUND && sgm__file_exists(name))
         return usage_error(
             "data",
-            "%s is a file: text:%s shows its characters, a name that ends in .csv or .tsv a table, "
+            "%s is a file: text:%s shows its characters, a name that ends in .csv, .tsv or .jsonl a table, "
             "a FILE.yaml says what else it is",
             name, name);
     if (dataset == NULL)
@@ -316,19 +335,6 @@ typedef struct data_arguments {
     const char *separator, *decimal, *missing, *header;
     bool skip_ragged;
 } data_arguments;
-
-/* Whether the file's name ends in `ending`, or in that and the ending of a packed file, "pets.csv.gz". */
-static bool is_called(const char *name, const char *ending)
-{
-    static const char *const packed[] = {"", ".gz", ".xz", ".bz2", ".zst", ".zip"};
-    char whole[32];
-    for (size_t i = 0; i < sizeof packed / sizeof *packed; i++) {
-        snprintf(whole, sizeof whole, "%s%s", ending, packed[i]);
-        if (ends_with(name, whole))
-            return true;
-    }
-    return false;
-}
 
 /* A single character, or the word "tab". */
 static bool parse_character(const char *text, char *character)
@@ -360,18 +366,18 @@ static int show_table(const char *path, const data_arguments *given)
 static int show_word(const char *name, const data_arguments *given)
 {
     bool is_text = sgm__begins_with(name, "text:");
-    if (!is_text && (is_called(name, ".csv") || is_called(name, ".tsv")))
+    if (!is_text && sgm__table_is_name(name))
         return show_table(name, given);
     if (given->separator != NULL || given->decimal != NULL || given->missing != NULL ||
         given->header != NULL || given->skip_ragged)
         return usage_error(
             "data",
-            "--separator, --decimal, --missing, --header and --skip-ragged are for tables, .csv or "
-            ".tsv; %s is none",
+            "--separator, --decimal, --missing, --header and --skip-ragged are for tables, .csv, "
+            ".tsv or .jsonl; %s is none",
             name);
     if (!is_text && (ends_with(name, ".yaml") || ends_with(name, ".yml")))
         return show_file(name, given->count);
-    return show_named(name, given->count);
+    return !is_text && sgm__is_folder(name) ? data_show_pictures(name) : show_named(name, given->count);
 }
 
 int data_run(int argc, char **argv)

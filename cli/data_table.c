@@ -187,6 +187,8 @@ static const char *separator_name(char separator, char *text)
 {
     if (separator == '\t')
         return "a tab";
+    if (separator == '\0')
+        return ""; /* an object a line */
     snprintf(text, 8, "'%c'", separator);
     return text;
 }
@@ -196,9 +198,11 @@ static sgm_status append_table(sgm__text *to, const char *path, const sgm_table 
     char number[32], separator[8];
     size_t width = name_width(table), columns = sgm_table_columns(table);
     int64_t rows = sgm_table_rows(table);
-    sgm__text_append(to, "%s: %s row%s, %zu column%s, separated by %s%s\n", path,
+    sgm__text_append(to, "%s: %s row%s, %zu column%s, %s%s%s\n", path,
                      sgm_count_text(rows, number, sizeof number), rows == 1 ? "" : "s", columns,
-                     columns == 1 ? "" : "s", separator_name(sgm_table_separator(table), separator),
+                     columns == 1 ? "" : "s",
+                     sgm_table_separator(table) == '\0' ? "an object a line" : "separated by ",
+                     separator_name(sgm_table_separator(table), separator),
                      sgm_table_has_header(table) ? "" : "; no header: columns are called by their numbers");
     sgm__text_append(to, "    #  %-*s  %-8s  %-15s%-*s  %s\n", (int)width, "column", "kind", "missing", BARS,
                      "distribution", "values");

@@ -16,7 +16,7 @@
 #define SHOWN_MISTAKES 3
 
 static const char usage_text[] =
-    "Usage: sigma eval CHECKPOINT|FOLDER [--data NAME | FILE.csv] [--metrics LIST] [--json]\n\n"
+    "Usage: sigma eval CHECKPOINT|FOLDER [--data NAME | FILE.csv | PICTURES/] [--metrics LIST] [--json]\n\n"
     "Measures a trained network: loss, and, where the targets are classes, accuracy, precision, recall, F1,\n"
     "area under the ROC curve and the confusion matrix; of other targets the errors.\n\n"
     "  --data NAME     a ready-made dataset ('sigma info' lists them), or training, validation, test as the\n"
@@ -24,6 +24,9 @@ static const char usage_text[] =
     "  FILE.csv        a table with the columns, and targets, of the one that the network was trained on by "
     "its\n"
     "                  columns' names; errors are in the units of the target, the loss is not\n"
+    "  PICTURES/       a folder with a folder of pictures for each class, for a network that was trained on "
+    "such\n"
+    "                  a one (images); classes are found by their names\n"
     "  --metrics LIST  only these, as in \"confusion,f1,top_k(1,3)\" ('sigma info --hooks' lists metrics);\n"
     "                  none: only loss and accuracy\n"
     "  --json          one object a line, with the metrics of each class\n\n"
@@ -259,25 +262,28 @@ typedef struct eval_options {
     bool json;
 } eval_options;
 
-/* A dataset by its name, or a table by its columns' names. */
-static sgm_dataset *open_dataset(const saved *s, const char *name, const eval_options *options)
+/* A dataset by its name, a table by its columns' names, or a folder of pictures. */
+static sgm_dataset *open_dataset(saved *s, const char *name, const eval_options *options)
 {
     if (options->file == NULL)
         return saved_dataset(s, name);
     if (s->c.data.pipeline == NULL) {
         sgm_fail(SGM_ERROR_ARGUMENT,
-                 "%s: files are for networks that were trained on a table by its columns' names (target); "
-                 "say which data "
-                 "with --data NAME",
+                 "%s: files are for networks that were trained on a table by its columns' names (target), or "
+                 "on pictures (images); say which data with --data NAME",
                  options->file);
         return NULL;
     }
-    const data_config table = {.csv = (char *)(uintptr_t)options->file};
-    return sgm_dataset_create(name, .extractor = named_table_extractor(&s->c.data, &table));
+    char *file = (char *)(uintptr_t)options->file;
+    sgm_shape shape;
+    const data_config table = {.csv = file}, pictures = {.images = file};
+    bool is_pictures = sgm_pipeline_picture_shape(s->c.data.pipeline, &shape);
+    return sgm_dataset_create(name, .extractor =
+                                        experiment_extractor(&s->c.data, is_pictures ? &pictures : &table));
 }
 
 /* Measures one dataset and prints the results. */
-static sgm_status measure(const saved *s, const char *name, const eval_options *options)
+static sgm_status measure(saved *s, const char *name, const eval_options *options)
 {
     sgm_dataset *dataset = open_dataset(s, name, options);
     if (dataset != NULL && experiment_check(s->network, NULL, dataset) != SGM_OK) {
@@ -304,8 +310,8 @@ static int eval(const char *path, const eval_options *options)
     if (saved_open(&s, path) != SGM_OK)
         return report_error("eval", CLI_FAILED);
     /* Without a config.yaml both are empty, and --data must be given. */
-    bool validation = !data_config_is_empty(&s.c.data.validation),
-         test = !data_config_is_empty(&s.c.data.test);
+    bool validation = data_group_has(&s.c.data, &s.c.data.validation),
+         test = data_group_has(&s.c.data, &s.c.data.test);
     int code = CLI_OK;
     const char *given = options->file != NULL ? options->file : options->data;
     if (given == NULL && !validation && !test)
@@ -329,11 +335,12 @@ int eval_run(int argc, char **argv)
     if (arguments_read(&a, argc, argv, &code)) {
         options.file = a.word_count == 2 ? a.words[1] : NULL;
         if (a.word_count < 1 || a.word_count > 2)
-            code =
-                usage_error("eval", "expected one checkpoint or folder, and perhaps a table, got %zu words",
-                            a.word_count);
+            code = usage_error(
+                "eval",
+                "expected one checkpoint or folder, and perhaps a table or folder of pictures, got %zu words",
+                a.word_count);
         else if (options.file != NULL && options.data != NULL)
-            code = usage_error("eval", "expected --data NAME or a table, got both");
+            code = usage_error("eval", "expected --data NAME or a table or folder of pictures, got both");
         else
             code = eval(a.words[0], &options);
     }

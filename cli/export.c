@@ -17,6 +17,8 @@ static const char usage_text[] =
     "function\n"
     "               NAME_predict; the file says at its top how it is used\n"
     "  --onnx FILE.onnx  an ONNX model of opset 17, for other runtimes: parameters keep their names\n"
+    "               Of a network that was trained on a table by its columns' names, both take raw columns\n"
+    "               and give numbers in the table's units: C has NAME_predict_rows, ONNX an input a column\n"
     "  --train      C: also NAME_train_step, which goes on training as the run did\n"
     "  --batch N    examples that one call takes (default: C: 1 for predict, the run's for train_step; ONNX: "
     "any\n"

@@ -117,6 +117,8 @@ static int find(const find_rate_options *options, config *c)
     sgm_status status = experiment_prepare(c, options->checkpoint);
     if (status == SGM_OK)
         status = train_open_data(c, &c->data.training, "training", &training);
+    if (status == SGM_OK)
+        status = experiment_balance(c, training);
     sgm_env *env = status == SGM_OK ? experiment_env(c) : NULL;
     if (status == SGM_OK)
         status = env != NULL ? find_with(options, c, env, training) : sgm__last_failure();

@@ -93,9 +93,9 @@ static char *folder_text(sgm_folder folder)
  * if they are set. */
 static void print_places(void)
 {
-    static const char *const variables[] = {"SIGMA_DATA_DIR", "SIGMA_CACHE_DIR", "SIGMA_PLUGIN_PATH",
-                                            "SIGMA_LOG",      "SIGMA_LOG_FILE",  "http_proxy",
-                                            "https_proxy",    "all_proxy",       "no_proxy"};
+    static const char *const variables[] = {
+        "SIGMA_DATA_DIR", "SIGMA_CACHE_DIR", "SIGMA_STATE_DIR", "SIGMA_PLUGIN_PATH", "SIGMA_LOG",
+        "SIGMA_LOG_FILE", "http_proxy",      "https_proxy",     "all_proxy",         "no_proxy"};
     char *own = folder_text(SGM_FOLDER_DATA), *cache = folder_text(SGM_FOLDER_CACHE);
     printf("data is looked for in\n  %s\n  %s (what was fetched)\n  data\n  %s\n", own, cache,
            SIGMA_INSTALLED_DATA_DIR);

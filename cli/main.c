@@ -6,6 +6,7 @@
  * config/arguments.c. */
 #include "cli.h"
 #include "monitors/task_lines.h"
+#include "predict/predict.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -37,13 +38,16 @@ static void print_help(void)
     printf("sigma trains neural networks.\n\nUsage: sigma COMMAND ...\n\n");
     for (size_t i = 0; i < COMMAND_COUNT; i++)
         printf("  %-9s %s\n", commands[i].name, commands[i].summary);
-    printf("\n  --help     this text; 'sigma COMMAND --help' has more\n"
-           "  --version  the version\n\n"
-           "Every command also takes\n"
-           "  --log-level LEVEL  messages to show on stderr: debug, info, warning (default), error, off;\n"
-           "                     the variable SIGMA_LOG sets the default\n"
-           "  --log-file FILE    append all messages to FILE, of which 5 old ones of 15 MB are kept\n\n"
-           "Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 130 interrupted.\n");
+    printf(
+        "\n  --help     this text; 'sigma COMMAND --help' has more\n"
+        "  --version  the version\n\n"
+        "Every command also takes\n"
+        "  --log-level LEVEL  messages to show on stderr: debug, info, warning (default), error, off;\n"
+        "                     the variable SIGMA_LOG sets the default\n"
+        "  --log-file FILE    append all messages to FILE, of which 5 old ones of 15 MB are kept\n"
+        "  --plugin FILE      load layers, hooks and so on of your own from a shared library; may be given\n"
+        "                     several times. It is code: load only what you trust\n\n"
+        "Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 130 interrupted.\n");
 }
 
 /* Opens /dev/null until the descriptors 0 to 2 are taken. If one of them were closed, the next file that

@@ -29,7 +29,7 @@ static const char usage_text[] =
     "Trains what the file describes with different values, those of its section 'search', and reports "
     "which\nare best:\n\n"
     "  search:\n"
-    "    method: random\n"
+    "    method: tpe\n"
     "    objective: validation.accuracy\n"
     "    trials: 20\n"
     "    values:\n"
@@ -91,7 +91,7 @@ static sgm_status open_data(config *c, sgm_dataset **training, sgm_dataset **val
 {
     SGM_TRY(experiment_prepare(c, NULL));
     SGM_TRY(train_open_data(c, &c->data.training, "training", training));
-    return data_config_is_empty(&c->data.validation)
+    return !data_group_has(&c->data, &c->data.validation)
                ? SGM_OK
                : train_open_data(c, &c->data.validation, "validation", validation);
 }
@@ -113,6 +113,8 @@ static sgm_status fill_trainer(const search_run_parts *p, config *c, const sgm_t
     sgm_dataset *training = NULL, *validation = NULL;
     sgm_status status = p->training != NULL ? check_shapes(c, p->training, p->validation)
                                             : open_data(c, &training, &validation);
+    if (status == SGM_OK)
+        status = experiment_balance(c, p->training != NULL ? p->training : training);
     if (status == SGM_OK)
         status = experiment_fill(trainer, c);
     if (status == SGM_OK)
@@ -220,8 +222,9 @@ static void print_trial(search_run_parts *p, const sgm_search_progress *progress
     if (trial->state == SGM_TRIAL_FAILED)
         sgm__text_append(&line, ": failed: %s", trial->error);
     else
-        sgm__text_append(&line, ": %s %.6g after %lld epoch%s, %.1f s", p->objective, trial->objective,
-                         (long long)trial->epochs, trial->epochs == 1 ? "" : "s", trial->seconds);
+        sgm__text_append(&line, ": %s %.6g after %lld epoch%s%s, %.1f s", p->objective, trial->objective,
+                         (long long)trial->epochs, trial->epochs == 1 ? "" : "s",
+                         trial->state == SGM_TRIAL_DROPPED ? ", pruned" : "", trial->seconds);
     append_left(&line, progress->seconds_left);
     char *text = sgm__text_take(&line);
     clear_line(p);
@@ -307,6 +310,25 @@ static void print_table(const search_run_parts *p)
     sgm_string_free(text);
 }
 
+/* "importance: optimiser.learning_rate 0.81, data.batch 0.06": the largest first. Nothing if there is one
+ * value only, or if too few trials have ended. */
+static void print_importance(const search_run_parts *p)
+{
+    double shares[SGM_SEARCH_VALUES];
+    size_t count = p->file->value_count;
+    if (count < 2 || sgm_search_importance(p->search, shares, SGM_SEARCH_VALUES) != SGM_OK)
+        return;
+    printf("importance:");
+    for (size_t shown = 0; shown < count; shown++) {
+        size_t largest = 0;
+        for (size_t i = 1; i < count; i++)
+            largest = shares[i] > shares[largest] ? i : largest;
+        printf("%s %s %.2f", shown > 0 ? "," : "", p->file->values[largest].name, shares[largest]);
+        shares[largest] = -1;
+    }
+    printf("\n");
+}
+
 /* Writes best.yaml, the experiment with the best values, for `sigma train`; without a folder, as it is a
  * new run. */
 static sgm_status save_best(const search_run_parts *p)
@@ -364,7 +386,7 @@ static sgm_status compare_experiments(const search_run_parts *p)
 /* --- all of it --- */
 
 /* Makes every trial's configuration once, so that a mistake in the last trial is found before the first is
- * trained. */
+ * trained. Trials of TPE that have no values yet are left to their beginning. */
 static sgm_status check_trials(const search_run_parts *p)
 {
     for (size_t i = 0; i < sgm_search_count(p->search); i++) {
@@ -382,25 +404,29 @@ static sgm_status make_search(search_run_parts *p, bool resume)
 {
     const config *c = &p->file->base;
     const search_config *own = &p->file->root.search;
-    sgm_search_options options = {.struct_size = sizeof options,
-                                  .method = search_file_method(p->file),
-                                  .objective = p->objective,
-                                  .goal = search_file_goal(p->file),
-                                  .trials = own->trials != OPTION_UNSET ? own->trials : 0,
-                                  .seed = (uint64_t)(own->seed != OPTION_UNSET ? own->seed : c->seed),
-                                  .factor = isnan(own->factor) ? 0 : own->factor,
-                                  .minimum_epochs =
-                                      own->minimum_epochs != OPTION_UNSET ? own->minimum_epochs : 0,
-                                  .at_once = own->at_once,
-                                  .epochs = c->epochs != OPTION_UNSET ? c->epochs : 0,
-                                  .iterations = c->iterations != OPTION_UNSET ? c->iterations : 0,
-                                  .checkpoint_every = c->checkpoint_every,
-                                  .folder = p->folder,
-                                  .resume = resume,
-                                  .catch_interrupt = true,
-                                  .set_up = set_up,
-                                  .progress = show,
-                                  .user = p};
+    sgm_search_options options = {
+        .struct_size = sizeof options,
+        .method = search_file_method(p->file),
+        .objective = p->objective,
+        .goal = search_file_goal(p->file),
+        .trials = own->trials != OPTION_UNSET ? own->trials : 0,
+        .startup_trials = own->startup_trials != OPTION_UNSET ? own->startup_trials : 0,
+        .pruning = search_file_pruning(p->file),
+        .prune_after_trials = own->prune_after_trials != OPTION_UNSET ? own->prune_after_trials : 0,
+        .prune_after_epochs = own->prune_after_epochs != OPTION_UNSET ? own->prune_after_epochs : 0,
+        .seed = (uint64_t)(own->seed != OPTION_UNSET ? own->seed : c->seed),
+        .factor = isnan(own->factor) ? 0 : own->factor,
+        .minimum_epochs = own->minimum_epochs != OPTION_UNSET ? own->minimum_epochs : 0,
+        .at_once = own->at_once,
+        .epochs = c->epochs != OPTION_UNSET ? c->epochs : 0,
+        .iterations = c->iterations != OPTION_UNSET ? c->iterations : 0,
+        .checkpoint_every = c->checkpoint_every,
+        .folder = p->folder,
+        .resume = resume,
+        .catch_interrupt = true,
+        .set_up = set_up,
+        .progress = show,
+        .user = p};
     memcpy(options.values, p->file->values, p->file->value_count * sizeof *options.values);
     p->env = experiment_env(c);
     p->search = p->env != NULL ? sgm_search_create_with(p->env, &options) : NULL;
@@ -414,8 +440,10 @@ static int finish(search_run_parts *p, sgm_status status)
     char failure[1024];
     snprintf(failure, sizeof failure, "%s", sgm_last_error());
     clear_line(p);
-    if (sgm_search_best(p->search) != NULL)
+    if (sgm_search_best(p->search) != NULL) {
         print_table(p);
+        print_importance(p);
+    }
     if (save_best(p) != SGM_OK)
         return report_error("search", CLI_FAILED);
     if (status == SGM_ERROR_INTERRUPTED) {
@@ -466,7 +494,8 @@ static int search(search_file *f, const char *folder, bool resume, bool quiet)
     }
     const char *objective = f->root.search.objective;
     if (objective == NULL)
-        objective = data_config_is_empty(&base->data.validation) ? "training.loss" : "validation.loss";
+        objective =
+            !data_group_has(&base->data, &base->data.validation) ? "training.loss" : "validation.loss";
     search_run_parts p = {.file = f,
                           .folder = folder != NULL ? folder : base->folder,
                           .objective = objective,

@@ -22,7 +22,10 @@ static const char usage_text[] =
     "a table\n"
     "by its columns' names it is also an object, {\"age\": 3.5, \"town\": \"Bonn\"}, with null where there "
     "is no\n"
-    "value, and numbers that are predicted have the units of the table. Numbers are scaled by "
+    "value, and numbers that are predicted have the units of the table. Where it was trained on pictures "
+    "(images),\n"
+    "the body is a PNG or JPEG file (image/png, image/jpeg) or a form with files (curl -F picture=@cat.png). "
+    "Numbers are scaled by "
     "input_range\n"
     "where the training data of the run were. It prints an address for one click, and a line for curl: both\n"
     "have the token without which every request is refused.\n\n"
@@ -79,6 +82,17 @@ static char *example_body(const sgm__serve *serve, const sgm_pipeline *pipeline)
     return sgm__text_take(&body);
 }
 
+/* Type and body of a request for curl: a picture where the network takes them, else JSON. sgm__free. */
+static char *example_arguments(const sgm__serve *serve, const sgm_pipeline *pipeline)
+{
+    if (pipeline != NULL && sgm_pipeline_picture_shape(pipeline, &(sgm_shape){0}))
+        return sgm__strdup("-F picture=@cat.png");
+    char *body = example_body(serve, pipeline);
+    char *words = body != NULL ? sgm__format("-H 'Content-Type: application/json' -d %s", body) : NULL;
+    sgm__free(body);
+    return words;
+}
+
 /* Signals are blocked before the server starts its threads, and waited for. The token for curl is cut out
  * of the address. */
 static int serve_until_signal(const sgm__serve_options *options)
@@ -88,12 +102,11 @@ static int serve_until_signal(const sgm__serve_options *options)
     if (serve == NULL)
         return report_error("serve", CLI_FAILED);
     const char *url = sgm__serve_url(serve), *token = strstr(url, "token=");
-    char *example = example_body(serve, sgm_trainer_get_pipeline(options->trainer));
+    char *example = example_arguments(serve, sgm_trainer_get_pipeline(options->trainer));
     printf("serve: %s\n"
-           "curl -H 'Authorization: Bearer %s' -H 'Content-Type: application/json'"
-           " -d %s http://127.0.0.1:%d/api/predict\n"
+           "curl -H 'Authorization: Bearer %s' %s http://127.0.0.1:%d/api/predict\n"
            "Ctrl-C ends it.\n",
-           url, token != NULL ? token + strlen("token=") : "TOKEN", example != NULL ? example : "BODY",
+           url, token != NULL ? token + strlen("token=") : "TOKEN", example != NULL ? example : "-d BODY",
            sgm__serve_port(serve));
     sgm__free(example);
     fflush(stdout);
@@ -104,7 +117,7 @@ static int serve_until_signal(const sgm__serve_options *options)
 
 /* Names of the classes, where the pipeline or the run's training data have some; else NULL. They live as long
  * as *dataset, which the caller frees. */
-static const char *const *class_names(const saved *s, sgm_dataset **dataset)
+static const char *const *class_names(saved *s, sgm_dataset **dataset)
 {
     *dataset = NULL;
     if (s->c.data.pipeline != NULL)

@@ -182,9 +182,9 @@ static void tell_changes(const config *c)
     /* Keys that may differ: they do not change what is computed, or (network, optimiser.type) the library
      * compares them with the checkpoint. */
     static const char *const free_keys[] = {
-        "name",           "folder",           "epochs",           "iterations",
-        "threads",        "operator.threads", "checkpoint_every", "network",
-        "optimiser.type", "start_from"};
+        "plugins",    "name",           "folder",           "epochs",
+        "iterations", "threads",        "operator.threads", "checkpoint_every",
+        "network",    "optimiser.type", "start_from"};
     config old;
     char *path = sgm__format("%s/config.yaml", c->folder);
     if (path == NULL || !sgm__file_exists(path) || config_load(&old, path, NULL, 0) != SGM_OK) {
@@ -206,10 +206,8 @@ static void tell_changes(const config *c)
 sgm_status train_open_data(const config *c, const data_config *data, const char *name, sgm_dataset **dataset)
 {
     *dataset = experiment_dataset(&c->data, data, name, (uint64_t)c->seed);
-    if (*dataset != NULL && experiment_check(c->network, data, *dataset) == SGM_OK) {
-        experiment_warn_sorted(data, name, *dataset);
+    if (*dataset != NULL && experiment_check(c->network, data, *dataset) == SGM_OK)
         return SGM_OK;
-    }
     if (data->csv != NULL && !data_config_is_named(data) &&
         sgm_last_status() == SGM_ERROR_FORMAT) /* the library does not know our keys */
         sgm_fail(SGM_ERROR_FORMAT,
@@ -275,9 +273,10 @@ static sgm_status open_parts(run_parts *p, config *c, const train_arguments *giv
     p->c = c;
     SGM_TRY(prepare_table(c, given));
     SGM_TRY(train_open_data(c, &data->training, "training", &p->training));
-    if (!data_config_is_empty(&data->validation))
+    SGM_TRY(experiment_balance(c, p->training));
+    if (data_group_has(data, &data->validation))
         SGM_TRY(train_open_data(c, &data->validation, "validation", &p->validation));
-    if (!data_config_is_empty(&data->test))
+    if (data_group_has(data, &data->test))
         SGM_TRY(train_open_data(c, &data->test, "test", &p->test));
     p->env = experiment_env(c);
     p->trainer = p->env != NULL ? experiment_trainer(p->env, c) : NULL;
@@ -287,6 +286,7 @@ static sgm_status open_parts(run_parts *p, config *c, const train_arguments *giv
     p->follows = sgm__trainer_follows(p->trainer);
     if (p->follows)
         return SGM_OK;
+    experiment_warn(c, p->training, p->validation, p->test);
     SGM_TRY(sgm_trainer_on_progress(p->trainer, keep_config, p));
     return add_monitors(p->env, c, given);
 }
@@ -301,15 +301,15 @@ static void close_parts(run_parts *p)
 }
 
 /* Evaluates the trainer on a dataset after the training and prints loss and accuracy. */
-static sgm_status measure(const run_parts *p, const config *c, const char *name, sgm_dataset *dataset)
+static sgm_status measure(const run_parts *p, const config *c, const char *name, sgm_dataset *dataset,
+                          sgm_metrics *metrics)
 {
-    sgm_metrics metrics;
     sgm_iterator *iterator = experiment_measuring(dataset, c);
     sgm_status status =
-        iterator != NULL ? sgm_trainer_evaluate(p->trainer, iterator, &metrics) : sgm__last_failure();
+        iterator != NULL ? sgm_trainer_evaluate(p->trainer, iterator, metrics) : sgm__last_failure();
     sgm_iterator_free(iterator);
     if (status == SGM_OK)
-        print_metrics(name, &metrics);
+        print_metrics(name, metrics);
     return status;
 }
 
@@ -334,9 +334,11 @@ static void tell_how_to_go_on(const run_parts *p)
 }
 
 /* Prints how the run ended and returns the exit code. After a whole run the network is measured on
- * validation and test data. A failure of keep_config comes first: it is why the run was ended. */
-static int tell_end(const run_parts *p, sgm_status status)
+ * validation data, which *validation becomes, and test data. A failure of keep_config comes first: it is why
+ * the run was ended. */
+static int tell_end(const run_parts *p, sgm_status status, sgm_metrics *validation)
 {
+    sgm_metrics test;
     const config *c = p->c;
     if (p->failure[0] != '\0') {
         complain("sigma train: %s\n", p->failure);
@@ -351,8 +353,8 @@ static int tell_end(const run_parts *p, sgm_status status)
         return report_error("train", CLI_FAILED);
     if (p->follows)
         return CLI_OK;
-    if ((p->validation != NULL && measure(p, c, "validation", p->validation) != SGM_OK) ||
-        (p->test != NULL && measure(p, c, "test", p->test) != SGM_OK))
+    if ((p->validation != NULL && measure(p, c, "validation", p->validation, validation) != SGM_OK) ||
+        (p->test != NULL && measure(p, c, "test", p->test, &test) != SGM_OK))
         return report_error("train", CLI_FAILED);
     printf("checkpoint: %s/checkpoint.safetensors\n", c->folder);
     return CLI_OK;
@@ -375,7 +377,7 @@ static void warn_of_launcher(const config *c)
  * before there is a folder: data and shapes, the program of a step (sgm_trainer_prepare compiles it),
  * start_from, hooks. Until the run catches signals itself, an interrupt ends the process at once: there is
  * nothing to save. */
-static int train(config *c, const train_arguments *given)
+static int train(config *c, const train_arguments *given, sgm_metrics *validation)
 {
     run_parts parts = {.paused = given->paused};
     int code = CLI_OK;
@@ -402,7 +404,7 @@ static int train(config *c, const train_arguments *given)
                         .checkpoint_every = c->checkpoint_every, .resume = given->resume,
                         .paused = given->paused, .catch_interrupt = true);
         signals_as_before();
-        code = tell_end(&parts, status);
+        code = tell_end(&parts, status, validation);
     }
     close_parts(&parts);
     return code;
@@ -430,6 +432,21 @@ static sgm_status folder_of_run(config *c, const char *file, bool resume)
     return SGM_OK;
 }
 
+/* The training of one fold (fold_source), with the arguments of the command. */
+static int train_one_fold(config *c, bool resume, sgm_metrics *validation, const void *user)
+{
+    train_arguments given = *(const train_arguments *)user;
+    given.resume = resume;
+    return train(c, &given, validation);
+}
+
+static int train_loaded(config *c, const fold_source *source, const train_arguments *given)
+{
+    sgm_metrics validation;
+    bool are_folds = c->data.split.folds != OPTION_UNSET && c->data.split.fold == OPTION_UNSET;
+    return are_folds ? train_folds(c, source) : train(c, given, &validation);
+}
+
 /* Loads the file with its overrides and trains. A key that is given twice on the command line is refused:
  * which one counts would be a guess. A folder that is given wins over the one that the file lies in. */
 static int train_file(const char *file, const char *const *overrides, size_t count,
@@ -447,8 +464,14 @@ static int train_file(const char *file, const char *const *overrides, size_t cou
     }
     if (config_load(&c, file, overrides, count) != SGM_OK)
         return report_error("train", CLI_USAGE);
+    const fold_source source = {.file = file,
+                                .overrides = overrides,
+                                .count = count,
+                                .resume = given->resume,
+                                .train = train_one_fold,
+                                .user = given};
     int code = folder_given || folder_of_run(&c, file, given->resume) == SGM_OK
-                   ? train(&c, given)
+                   ? train_loaded(&c, &source, given)
                    : report_error("train", CLI_FAILED);
     config_free(&c);
     return code;

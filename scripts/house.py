@@ -25,7 +25,7 @@ FLOORS = [
      "src/handlers/cpu/elementwise", "src/handlers/cpu/product", "src/handlers/cpu/kernels",
      "src/handlers/cpu/run", "src/handlers/device", "src/handlers/device/code", "src/handlers/device/run",
      "src/handlers/debug", "src/handlers/null", "src/handlers/reference", "src/handlers/source"],
-    ["src/data", "src/data/block", "src/data/read", "src/data/table", "src/data/tokens", "src/network", "src/network/layers",
+    ["src/data", "src/data/block", "src/data/pictures", "src/data/read", "src/data/table", "src/data/tokens", "src/network", "src/network/layers",
      "src/onnx", "src/onnx/nodes", "src/onnx/wire", "src/persistence"],
     ["src/optim", "src/metrics"],
     ["src/hooks/when"],
@@ -44,14 +44,16 @@ FLOORS = [
     ["src/monitors", "src/monitors/http", "src/monitors/runs", "src/monitors/serve", "src/monitors/web",
      "src/monitors/web/inspect"],
     ["src/environment"],
-    ["cli/config"],
+    ["cli/config", "cli/config/data"],
+    ["cli/predict"],
     ["cli"],
 ]
 # Folders of one floor do not know each other, but for these, and for folders within one: src/data and src/data/read.
 BESIDE = {("src/ops", "src/graph"), ("src/graph", "src/ops")}
 # Public headers: the lowest folder of src/ whose files may include each.
-HEADERS = {"base": "src/base", "tensor": "src/base", "text": "src/text", "registry": "src/text", "graph": "src/graph",
-           "handler": "src/handlers", "data": "src/data", "table": "src/data", "network": "src/network", "onnx": "src/onnx",
+HEADERS = {"base": "src/base", "tensor": "src/base", "text": "src/text", "registry": "src/text", "plugin": "src/base", "graph": "src/graph",
+           "handler": "src/handlers", "data": "src/data", "picture": "src/data", "table": "src/data",
+           "split": "src/data", "network": "src/network", "onnx": "src/onnx",
            "training": "src/optim", "hooks": "src/optim", "operator": "src/optim", "rules": "src/optim",
            "environment": "src/monitors", "sigma": "cli/config"}
 LARGEST_CIRCLE = 6

@@ -2,11 +2,12 @@
  * messages.
  *
  * arguments_read is called by each NAME_run of the subcommands; it also understands --help and the options
- * about logging that all subcommands have. Mistakes are printed at once with the nearest option's name.
- * Messages go to stderr after stdout was flushed, so that both are in order where they share a file or
- * terminal. */
+ * about logging and plug-ins that all subcommands have. Mistakes are printed at once with the nearest
+ * option's name. Messages go to stderr after stdout was flushed, so that both are in order where they share a
+ * file or terminal. */
 #include "config/arguments.h"
 #include "config/experiment.h"
+#include "config/options.h"
 #include "parallel/collective/launcher.h"
 
 #include <math.h>
@@ -63,12 +64,13 @@ int usage_error(const char *command, const char *format, ...)
 /* Prints the message for an unknown option; tables have at most 31 rules. */
 static int fail_unknown(const arguments *a, const char *command, const char *word)
 {
-    const char *names[34];
+    const char *names[35];
     size_t count = 0;
     for (; count < a->rule_count && count < 31; count++)
         names[count] = a->rules[count].name;
     names[count++] = "--log-level";
     names[count++] = "--log-file";
+    names[count++] = "--plugin";
     names[count++] = "--help";
     const char *near = sgm__nearest(word, names, count);
     if (near != NULL)
@@ -91,15 +93,17 @@ static const argument_rule *find_rule(const argument_rule *rules, size_t count, 
     return NULL;
 }
 
-/* Options of every subcommand: which messages are shown, and where they are kept. Static, as one process
- * reads one command line. */
+/* Options of every subcommand: which messages are shown, and where they are kept; plug-ins. Static, as one
+ * process reads one command line. */
 static const char *log_level, *log_file;
+static argument_texts plugins;
 static const argument_rule common_rules[] = {
+    {"--plugin", ARGUMENT_TEXTS, &plugins},
     {"--log-level", ARGUMENT_TEXT, &log_level},
     {"--log-file", ARGUMENT_TEXT, &log_file},
 };
 
-/* Applies these options. The sink of the log file is never closed: it lasts as long as the process. */
+/* Applies those about logging. The sink of the log file is never closed: it lasts as long as the process. */
 static bool begin_logging(const char *command, int *code)
 {
     sgm_log_level level;
@@ -114,6 +118,17 @@ static bool begin_logging(const char *command, int *code)
         *code = report_error(command, CLI_FAILED);
         return false;
     }
+    return true;
+}
+
+/* Loads the plug-ins in the order of the command line. A failure is a wrong argument. */
+static bool load_plugins(const char *command, int *code)
+{
+    for (size_t i = 0; i < plugins.count; i++)
+        if (plugins_load(plugins.items[i]) != SGM_OK) {
+            *code = report_error(command, CLI_USAGE);
+            return false;
+        }
     return true;
 }
 
@@ -179,6 +194,14 @@ static bool read_option(const arguments *a, int argc, char **argv, int *index, i
         *(const char **)rule->target = value;
         return true;
     }
+    if (rule->kind == ARGUMENT_TEXTS) {
+        argument_texts *texts = rule->target;
+        if (texts->count == ARGUMENT_MAX_TEXTS)
+            *code = usage_error(argv[0], "%s is given more than %d times", rule->name, ARGUMENT_MAX_TEXTS);
+        else
+            texts->items[texts->count++] = value;
+        return texts->items[texts->count - 1] == value;
+    }
     if (rule->kind == ARGUMENT_NUMBER) {
         double *number = rule->target;
         bool is_good = sgm__parse_double(value, number) && *number > 0 && isfinite(*number);
@@ -220,7 +243,7 @@ bool arguments_read(arguments *a, int argc, char **argv, int *code)
             a->words[a->word_count++] = word;
         }
     }
-    return begin_logging(argv[0], code);
+    return begin_logging(argv[0], code) && load_plugins(argv[0], code);
 }
 
 void arguments_free(arguments *a)

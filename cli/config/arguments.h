@@ -19,11 +19,17 @@ enum { CLI_OK = 0, CLI_FAILED = 1, CLI_USAGE = 2, CLI_INTERRUPTED = 130 };
 typedef enum argument_kind {
     ARGUMENT_FLAG,   /* no value; bool */
     ARGUMENT_TEXT,   /* const char * */
+    ARGUMENT_TEXTS,  /* argument_texts: it may be given several times */
     ARGUMENT_COUNT,  /* int64_t, at least 1 */
     ARGUMENT_PORT,   /* int64_t, 1 to 65535 */
     ARGUMENT_NUMBER, /* double, above 0 and finite */
     ARGUMENT_MAYBE   /* const char *: the text behind '=', or "" */
 } argument_kind;
+#define ARGUMENT_MAX_TEXTS 16
+typedef struct argument_texts {
+    const char *items[ARGUMENT_MAX_TEXTS]; /* texts of argv */
+    size_t count;
+} argument_texts;
 /* An option: its name with the dashes, and the variable that gets its value, of the type that
  * argument_kind says. A variable keeps its value if the option is not given. */
 typedef struct argument_rule {

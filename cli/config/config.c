@@ -10,6 +10,7 @@
  * concerns several keys. The order of rows is the order in files that are written and in the help. */
 #include "config/config.h"
 #include "config/config_checks.h"
+#include "config/options.h"
 #include "handlers/handler.h"
 #include "registry/pattern.h"
 
@@ -26,7 +27,9 @@
 static const option data_table[] = {
     OPTION_ROW(data_config, dataset, OPTION_TEXT, .check = check_dataset,
                .path_after = "text:", .row.doc = "a ready-made one (see 'sigma info'), or text:PATH"),
-    OPTION_ROW(data_config, csv, OPTION_PATH, .row.doc = "a table, with `target` or `fields`"),
+    OPTION_ROW(data_config, csv, OPTION_PATH,
+               .row.doc =
+                   "a table, with `target` or `fields`; a path, or an address, https://...#sha256=DIGITS"),
     OPTION_ROW(data_config, target, OPTION_LIST,
                .row.doc = "csv: the column to predict, by its name; or several, of numbers"),
     OPTION_ROW(data_config, drop, OPTION_LIST, .row.doc = "target: columns that are not used, [id, name]"),
@@ -45,6 +48,13 @@ static const option data_table[] = {
                .row.doc = "target: the sign before decimals, \".\" or \",\""),
     OPTION_ROW(data_config, inputs, OPTION_PATH, .row.doc = "an array, .npy, .npz:NAME or idx"),
     OPTION_ROW(data_config, targets, OPTION_PATH, .row.doc = "the array with the targets of these inputs"),
+    OPTION_ROW(data_config, images, OPTION_PATH,
+               .row.doc = "a folder of PNG and JPEG pictures, in a folder for each class"),
+    OPTION_ROW(data_config, size, OPTION_LIST, .check = check_side,
+               .row.doc =
+                   "images: [width, height] to which all are scaled; if not given all must be of one size"),
+    OPTION_ROW(data_config, channels, OPTION_INTEGER, .row.minimum = 1, .row.maximum = 3,
+               .row.doc = "images: 3 (if not given) for colours, 1 for grey"),
     OPTION_ROW(data_config, text, OPTION_PATH,
                .row.doc = "a text: windows of tokens; the targets are the same, one token later"),
     OPTION_ROW(data_config, tokenizer, OPTION_PATH,
@@ -94,6 +104,26 @@ static void list_augmentations(const option *o, sgm__text *out)
         sgm__text_append(out, "%s%s", i > 0 ? ", " : "; there are ", sgm_augmentation_at(i)->name);
 }
 
+/* Keys below data.split. The first one, share, is what a single value stands for: `split: 0.8`. */
+static const option split_table[] = {
+    OPTION_ROW(split_config, share, OPTION_LIST, .check = check_share,
+               .row.doc =
+                   "of training, the rest validates; or of training, validation and test, [0.7, 0.15, 0.15]"),
+    OPTION_ROW(
+        split_config, by, OPTION_TEXT, .check = check_split_by,
+        .row.doc =
+            "stratified, each part with its share of each class (if not given, for classes), or random"),
+    OPTION_ROW(split_config, group, OPTION_TEXT,
+               .row.doc = "a column, no input then: rows of one value are in one part"),
+    OPTION_ROW(split_config, time, OPTION_TEXT,
+               .row.doc = "a column: the earliest rows train, the latest ones are measured"),
+    OPTION_ROW(split_config, folds, OPTION_INTEGER, .row.minimum = 2, .row.maximum = SGM_MAX_PARTS,
+               .row.doc =
+                   "in place of share: one training for each of so many equal parts, which validates it"),
+    OPTION_ROW(split_config, fold, OPTION_INTEGER, .row.minimum = 0, .row.maximum = SGM_MAX_PARTS - 1,
+               .row.doc = "folds: only the training that this one validates, from 0"),
+};
+
 /* Keys below `data`. The first one, training, is what a single value stands for: `data: iris`. */
 static const option data_group_table[] = {
     OPTION_GROUP_ROW(data_group, training, data_table,
@@ -101,6 +131,9 @@ static const option data_group_table[] = {
     OPTION_GROUP_ROW(data_group, validation, data_table,
                      .row.doc = "measured after each epoch; the same keys"),
     OPTION_GROUP_ROW(data_group, test, data_table, .row.doc = "measured at the end; the same keys"),
+    OPTION_GROUP_ROW(data_group, split, split_table,
+                     .row.doc =
+                         "takes validation and test data from the training data; a share or the keys below"),
     OPTION_ROW(data_group, batch, OPTION_SETTING, .settings = sgm_iterator_settings,
                .setting = "minibatch_size"),
     SETTING(data_group, shuffle, sgm_iterator_settings),
@@ -247,6 +280,8 @@ const option config_table[] = {
             "layers, \"input(4) + dense(10, relu) + dense(3) + softmax_cross_entropy\"; auto (if not given "
             "with `target`): proposed for the table"),
     OPTION_GROUP_ROW(config, data, data_group_table, .row.doc = "a name (training only) or the keys below"),
+    OPTION_ROW(config, class_weights, OPTION_TEXT, .check = check_class_weights,
+               .row.doc = "balanced: rare classes count as much as frequent ones (softmax_cross_entropy)"),
     OPTION_GROUP_ROW(config, optimiser, optimiser_table, .row.doc = "a type or the keys below"),
     OPTION_ROW(config, initialisers, OPTION_MAP, .check = check_initialiser,
                .row.doc = "by parameter, {\"*.weights\": he}"),
@@ -274,116 +309,12 @@ const option config_table[] = {
     SETTING(config, precision, sgm_env_settings),
     OPTION_ROW(config, folder, OPTION_TEXT, .row.doc = "of the run; if not given: runs/NAME-TIME"),
     SETTING(config, checkpoint_every, sgm_run_settings),
+    OPTION_ROW(config, plugins, OPTION_LIST, .is_path = true,
+               .row.doc = "shared libraries with layers, hooks and so on of your own, [./mine.so]"),
 };
 const size_t config_table_count = COUNT(config_table);
 
 /* --- whole files --- */
-
-bool data_config_is_empty(const data_config *data)
-{
-    return data->dataset == NULL && data->csv == NULL && data->inputs == NULL && data->text == NULL;
-}
-
-/* Checks that concern several keys of a dataset: exactly one source, and only keys that refine that
- * source. `name` is the file's, `role` training, validation or test. */
-bool data_config_is_named(const data_config *data)
-{
-    return data->csv != NULL && data->fields.count == 0;
-}
-
-/* A table by names. What its columns are is said with the training data; the other data have the same
- * columns. */
-static sgm_status check_named(const char *name, const char *role, const data_config *data)
-{
-    bool is_training = strcmp(role, "training") == 0;
-    bool has_columns =
-        data->target.count + data->drop.count + data->categorical.count + data->embedding.count > 0 ||
-        data->scale != NULL || data->impute != NULL || data->decimal != NULL || data->missing != NULL;
-    if (data->class_names.count + data->texts.count + data->input_range.count > 0 ||
-        data->classes != OPTION_UNSET || data->skip_rows != OPTION_UNSET)
-        return sgm_fail(
-            SGM_ERROR_ARGUMENT,
-            "%s: data.%s: class_names, texts, classes, input_range and skip_rows are for columns by their "
-            "numbers, which 'fields' names; 'target' finds all of that in the table",
-            name, role);
-    if (is_training && data->target.count == 0)
-        return sgm_fail(
-            SGM_ERROR_ARGUMENT,
-            "%s: data.training: expected a target, such as target: species, or columns by their numbers, "
-            "such as fields: {inputs: 0-3, targets: 4}",
-            name);
-    if (!is_training && has_columns)
-        return sgm_fail(
-            SGM_ERROR_ARGUMENT,
-            "%s: data.%s: target, drop, categorical, embedding, scale, impute, decimal and missing stand in "
-            "data.training, and count for all data",
-            name, role);
-    if (data->target.count > SGM_MAX_TARGETS || data->drop.count > SGM_MAX_LISTED ||
-        data->categorical.count > SGM_MAX_LISTED || data->embedding.count > SGM_MAX_FIELDS - 2)
-        return sgm_fail(
-            SGM_ERROR_ARGUMENT,
-            "%s: data.%s: at most %d targets, %d columns to drop, %d categorical ones and %d embeddings were "
-            "expected",
-            name, role, SGM_MAX_TARGETS, SGM_MAX_LISTED, SGM_MAX_LISTED, SGM_MAX_FIELDS - 2);
-    return SGM_OK;
-}
-
-/* Keys that say what the columns of a table are do not go with `fields`, which says it by numbers; and the
- * data of another kind has no columns. */
-static sgm_status check_columns_by_name(const char *name, const char *role, const data_config *data)
-{
-    if (data_config_is_named(data) ||
-        data->target.count + data->drop.count + data->categorical.count + data->embedding.count == 0)
-        return SGM_OK;
-    return sgm_fail(SGM_ERROR_ARGUMENT,
-                    "%s: data.%s: target, drop, categorical and embedding are columns of a csv by their "
-                    "names, and do not "
-                    "go with %s",
-                    name, role, data->csv != NULL ? "fields" : "other data");
-}
-
-static sgm_status check_data(const char *name, const char *role, const data_config *data)
-{
-    int sources =
-        (data->dataset != NULL) + (data->csv != NULL) + (data->inputs != NULL) + (data->text != NULL);
-    if (sources > 1)
-        return sgm_fail(SGM_ERROR_ARGUMENT,
-                        "%s: data.%s: expected one of dataset, csv, inputs, text; got %d of them", name, role,
-                        sources);
-    /* Keys that refine a source are useless without one, and each belongs to certain sources. */
-    const char *given = options_first_given(data_table, COUNT(data_table), data);
-    if (sources == 0 && given != NULL)
-        return sgm_fail(SGM_ERROR_ARGUMENT,
-                        "%s: data.%s: expected one of dataset, csv, inputs, text beside %s; got none", name,
-                        role, given);
-    if (data->text == NULL && (data->tokenizer != NULL || data->window != OPTION_UNSET ||
-                               data->step != OPTION_UNSET || data->streams != OPTION_UNSET))
-        return sgm_fail(SGM_ERROR_ARGUMENT, "%s: data.%s: tokenizer, window, step and streams are for text",
-                        name, role);
-    if (data->shuffled && (data->dataset != NULL || data->text != NULL))
-        return sgm_fail(SGM_ERROR_ARGUMENT,
-                        "%s: data.%s.shuffled: is for csv and inputs; ready-made datasets are shuffled "
-                        "where that makes sense",
-                        name, role);
-    SGM_TRY(check_columns_by_name(name, role, data));
-    if (data_config_is_named(data))
-        return check_named(name, role, data);
-    if (data->csv != NULL && text_map_get(&data->fields, "inputs") == NULL)
-        return sgm_fail(SGM_ERROR_ARGUMENT,
-                        "%s: data.%s.fields: 'inputs' is missing: expected columns for inputs, such as "
-                        "{inputs: 0-3, targets: 4}",
-                        name, role);
-    /* Limits of the library's extractors: mappings of texts, two ends of a range, fields of an example. */
-    SGM_TRY(check_texts_of(name, role, data));
-    if (data->input_range.count != 0 && data->input_range.count != 2)
-        return sgm_fail(SGM_ERROR_ARGUMENT,
-                        "%s: data.%s.input_range: expected [minimum, maximum], got %zu numbers", name, role,
-                        data->input_range.count);
-    if (data->fields.count > SGM_MAX_FIELDS)
-        return sgm_fail(SGM_ERROR_ARGUMENT, "%s: data.%s.fields: at most %d, got %zu", name, role,
-                        SGM_MAX_FIELDS, data->fields.count);
-    return SGM_OK;
-}
 
 /* The first key of a group says what the others refine: fails if another is given without it. `count` may
  * leave out the last keys of the table. */
@@ -401,17 +332,14 @@ static sgm_status check_first(const char *name, const char *group, const option 
  * must go together. */
 static sgm_status check_whole(const config *c, const char *name)
 {
-    bool is_named = data_config_is_named(&c->data.training);
-    SGM_TRY(check_data(name, "training", &c->data.training));
-    SGM_TRY(check_data(name, "validation", &c->data.validation));
-    SGM_TRY(check_data(name, "test", &c->data.test));
-    if (!is_named && (data_config_is_named(&c->data.validation) || data_config_is_named(&c->data.test)))
-        return sgm_fail(
-            SGM_ERROR_ARGUMENT,
-            "%s: data: a csv without fields has the columns of data.training, which has to be a csv with a "
-            "target then",
-            name);
-    if (c->network == NULL && !is_named)
+    const data_config *parts[] = {&c->data.training, &c->data.validation, &c->data.test};
+    static const char *const roles[] = {"training", "validation", "test"};
+    for (size_t i = 0; i < COUNT(parts); i++)
+        SGM_TRY(check_data(name, roles[i], parts[i],
+                           options_first_given(data_table, COUNT(data_table), parts[i])));
+    SGM_TRY(check_parts(name, &c->data));
+    SGM_TRY(split_check(name, &c->data));
+    if (c->network == NULL && !data_config_has_pipeline(&c->data.training))
         return sgm_fail(SGM_ERROR_ARGUMENT,
                         "%s: network: is missing, such as network: \"input(4) + dense(3) + "
                         "softmax_cross_entropy\"",
@@ -438,6 +366,21 @@ static sgm_status name_after_file(config *c, const char *path)
     return c->name != NULL ? SGM_OK : sgm_last_status();
 }
 
+/* Loads the plug-ins before anything else is read, because names are checked while they are read. Of the
+ * arguments only plugins=... is looked at, which replaces what the file says. */
+static sgm_status load_plugins(config *c, const option_source *source, const yaml_node *root,
+                               const char *const *arguments, size_t count)
+{
+    for (size_t i = 0; root->kind == YAML_MAP && i < root->count; i++)
+        if (strcmp(root->keys[i]->text, "plugins") == 0)
+            SGM_TRY(
+                options_apply_key(config_table, config_table_count, c, source, "plugins", root->children[i]));
+    for (size_t i = 0; i < count; i++)
+        if (strncmp(arguments[i], "plugins=", 8) == 0)
+            SGM_TRY(options_apply_argument(config_table, config_table_count, c, arguments[i]));
+    return plugins_load_of(source->name, &c->plugins);
+}
+
 /* Fills the zeroed struct: defaults, the file, the arguments in order (so the last one of a key counts),
  * the name, the checks. Relative paths in the file begin at its folder, those of arguments at the current
  * one. */
@@ -450,7 +393,9 @@ static sgm_status fill(config *c, const char *name, const yaml_node *root, const
     if (folder == NULL)
         return sgm_last_status();
     option_source source = {.name = name, .folder = folder};
-    sgm_status status = options_apply(config_table, config_table_count, c, &source, root);
+    sgm_status status = load_plugins(c, &source, root, arguments, count);
+    if (status == SGM_OK)
+        status = options_apply(config_table, config_table_count, c, &source, root);
     sgm__free(folder);
     for (size_t i = 0; i < count && status == SGM_OK; i++)
         status = options_apply_argument(config_table, config_table_count, c, arguments[i]);
@@ -459,6 +404,8 @@ static sgm_status fill(config *c, const char *name, const yaml_node *root, const
         sgm__free(c->network);
         c->network = NULL;
     }
+    SGM_TRY(
+        plugins_load_of(name, &c->plugins)); /* the list was read anew: what --plugin gave belongs to it */
     SGM_TRY(name_after_file(c, name));
     return check_whole(c, name);
 }
@@ -494,6 +441,7 @@ void config_free(config *c)
 {
     options_free(config_table, config_table_count, c);
     sgm_pipeline_free(c->data.pipeline);
+    sgm_split_free(c->data.parts);
     memset(c, 0, sizeof *c);
 }
 

@@ -22,12 +22,17 @@
                .child_count = sizeof(table) / sizeof *(table), __VA_ARGS__)
 
 /* One dataset (data.training, .validation, .test). At most one of dataset, csv, inputs (with targets),
- * text says where it comes from; the other members refine that. */
+ * images, text says where it comes from; the other members refine that. */
 typedef struct data_config {
     char *dataset;          /* the name of a ready-made one, or text:PATH */
     char *csv;              /* path of a table */
     char *inputs, *targets; /* paths of arrays */
     char *text;             /* path of a text, read as tokens */
+    /* Path of a folder with pictures of classes. With data.training only: to which width and height they are
+     * scaled (empty: all are of one size), how many channels they have. */
+    char *images;
+    text_list size;
+    int64_t channels;
     /* Of a text: file of the tokenizer (NULL: bytes); tokens of an example, tokens from one example to the
      * next; parts that go on from minibatch to minibatch. */
     char *tokenizer;
@@ -72,16 +77,27 @@ typedef struct optimiser_config {
     schedule_config schedule;
 } optimiser_config;
 
+/* The section data.split: training, validation and test as parts of data.training. */
+typedef struct split_config {
+    text_list share;     /* numbers: of training, validation, test */
+    int64_t folds, fold; /* instead of shares: as many parts, of which `fold` validates */
+    char *by;            /* random or stratified */
+    char *group, *time;  /* columns, one of them at most */
+} split_config;
+
 /* The section `data`: datasets, and how training goes through them. */
 typedef struct data_group {
     data_config training, validation, test;
+    split_config split;
     int64_t batch;
     bool shuffle, drop_last;
     char *augment;
     int64_t prefetch_threads;
-    /* Of tables by names: fitted to the training data or read from a checkpoint (experiment_prepare), owned;
-     * NULL: there is none. No key of a file. */
+    /* Of tables by names and of pictures: fitted to the training data or read from a checkpoint
+     * (experiment_prepare), owned; NULL: there is none. No key of a file. */
     sgm_pipeline *pipeline;
+    /* Of data.split (experiment_split), owned; NULL: there is none. No key of a file. */
+    sgm_split *parts;
 } data_group;
 
 /* The section `start_from`: another training whose parameters this one begins with. */
@@ -105,6 +121,7 @@ typedef struct operator_config {
 
 /* The whole file without its section `search`, which search_file.c reads. */
 typedef struct config {
+    text_list plugins; /* absolute paths; config_load has loaded them */
     char *name, *network;
     data_group data;
     optimiser_config optimiser;
@@ -115,6 +132,7 @@ typedef struct config {
     start_config start_from;
     int64_t epochs, iterations, seed, threads, checkpoint_every;
     char *handler, *precision, *folder;
+    char *class_weights; /* "balanced", until experiment_balance has put them into the network */
 } config;
 
 extern const option config_table[];
@@ -138,7 +156,13 @@ sgm_optimiser *config_optimiser(const optimiser_config *o);
 sgm_dtype config_precision(const config *c);
 /* Whether the data is a table whose columns are found by their names: a pipeline makes its examples. */
 bool data_config_is_named(const data_config *data);
+/* Whether a pipeline makes its examples: it is such a table, or pictures. */
+bool data_config_has_pipeline(const data_config *data);
 /* Whether no source of data is named. */
 bool data_config_is_empty(const data_config *data);
+/* Whether data.split divides the training data. */
+bool data_group_is_split(const data_group *group);
+/* Whether there is such data, one of the group's three: named, or a part of a split. */
+bool data_group_has(const data_group *group, const data_config *data);
 
 #endif

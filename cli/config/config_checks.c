@@ -57,6 +57,41 @@ sgm_status check_decimal(const char *value)
                : sgm_fail(SGM_ERROR_ARGUMENT, "expected \".\" or \",\", got '%.20s'", value);
 }
 
+sgm_status check_class_weights(const char *value)
+{
+    return strcmp(value, "balanced") == 0
+               ? SGM_OK
+               : sgm_fail(SGM_ERROR_ARGUMENT,
+                          "expected balanced, got '%.40s'; weights of one's own are an argument of the cost, "
+                          "softmax_cross_entropy(class_weights=(1, 2.5))",
+                          value);
+}
+
+sgm_status check_share(const char *value)
+{
+    double share;
+    return sgm__parse_double(value, &share) && share > 0 && share < 1
+               ? SGM_OK
+               : sgm_fail(SGM_ERROR_ARGUMENT, "expected a share between 0 and 1, such as 0.8, got '%.20s'",
+                          value);
+}
+
+sgm_status check_split_by(const char *value)
+{
+    static const char *const names[] = {"random", "stratified"};
+    return check_choice(value, names, sizeof names / sizeof *names);
+}
+
+/* A side of a picture in pixels. */
+sgm_status check_side(const char *value)
+{
+    int64_t side;
+    return sgm__parse_int64(value, &side) && side >= 1 && side <= 32768
+               ? SGM_OK
+               : sgm_fail(SGM_ERROR_ARGUMENT, "expected pixels, a whole number from 1 to 32768, got '%.20s'",
+                          value);
+}
+
 /* A leading '-' takes a part away; the rest is a part's name. */
 sgm_status check_part(const char *value)
 {
@@ -127,13 +162,18 @@ sgm_status check_dataset(const char *value)
 {
     size_t count;
     const char *const *names = sgm_dataset_names(&count);
+    size_t length = strcspn(value, ":");
+    bool has_argument = value[length] == ':';
     if (strncmp(value, "text:", 5) == 0)
         return SGM_OK;
+    for (size_t i = 0; i < count && has_argument; i++)
+        if (strlen(names[i]) == length && memcmp(names[i], value, length) == 0)
+            return SGM_OK; /* its own open() knows what may follow the colon */
     sgm_status status = check_choice(value, names, count);
     if (status == SGM_OK || strpbrk(value, "./") == NULL)
         return status;
     return sgm_fail(SGM_ERROR_ARGUMENT,
-                    "there is no dataset '%.60s'; of files: {csv: FILE, fields: {inputs: 0-3, targets: 4}}, "
+                    "there is no dataset '%.60s'; of files: {csv: FILE, target: COLUMN}, "
                     "{inputs: FILE.npy, targets: FILE.npy} or text:FILE",
                     value);
 }
@@ -141,7 +181,7 @@ sgm_status check_dataset(const char *value)
 /* Texts with commas between them, none empty; the list form of YAML was joined by options.c. */
 sgm_status check_texts(const char *value)
 {
-    char **words = table_split(value);
+    char **words = options_split(value);
     bool all = words != NULL;
     for (size_t i = 0; words != NULL && words[i] != NULL; i++)
         all &= words[i][0] != '\0';

@@ -2,7 +2,7 @@
  *
  * Each takes one text (a value, an item of a list, a value of a map) and fails with an error that says
  * what was expected; options.c puts the place in the file in front. Most ask the library's own parser and
- * throw away what it makes. Checks that need several options at once are in config.c. */
+ * throw away what it makes. Checks that need several options at once are in data/checks.c and config.c. */
 #ifndef SGM_CLI_CONFIG_CONFIG_CHECKS_H
 #define SGM_CLI_CONFIG_CONFIG_CHECKS_H
 
@@ -35,8 +35,18 @@ sgm_status check_texts(const char *value);
 sgm_status check_separator(const char *value);
 sgm_status check_range_number(const char *value);
 sgm_status check_columns(const char *value);
+sgm_status check_class_weights(const char *value);
+sgm_status check_share(const char *value);
+sgm_status check_split_by(const char *value);
+sgm_status check_side(const char *value);
 /* Fails with the nearest of the names, or all of them, if the value is none. */
 sgm_status check_choice(const char *value, const char *const *names, size_t count);
+/* Checks data.ROLE of the file `name` (training, validation or test), whose first key with a value is
+ * `given`; then what these sections have to do with each other (data/checks.c). */
+sgm_status check_data(const char *name, const char *role, const data_config *data, const char *given);
+sgm_status check_parts(const char *name, const data_group *group);
+/* Checks the section data.split of the file `name` with what it splits (data/split.c). */
+sgm_status split_check(const char *name, const data_group *group);
 /* Checks data.ROLE.texts of the file `name`: keys are columns, which a map's check does not see. */
 sgm_status check_texts_of(const char *name, const char *role, const data_config *data);
 

@@ -29,17 +29,17 @@ sgm_reader *numpy_reader(const char *path)
 {
     const char *name = strstr(path, NPZ_ARRAY);
     if (name == NULL)
-        return sgm_npy_reader(sgm_file_source(path), NULL);
+        return sgm_npy_reader(sgm__path_source(path), NULL);
     name += strlen(NPZ_ARRAY);
     char *file = sgm__strndup(path, (size_t)(name - 1 - path));
-    sgm_reader *reader = file != NULL ? sgm_npy_reader(sgm_file_source(file), name) : NULL;
+    sgm_reader *reader = file != NULL ? sgm_npy_reader(sgm__path_source(file), name) : NULL;
     sgm__free(file);
     return reader;
 }
 
 sgm_source *file_source(const char *path)
 {
-    return sgm__unpacked_source(sgm_file_source(path), path);
+    return sgm__unpacked_path_source(path);
 }
 
 /* The array in a file as the one field `field`. What is not NumPy's is taken as idx (MNIST's format),
@@ -58,13 +58,15 @@ bool experiment_range(const data_config *data, double *minimum, double *maximum)
            sgm__parse_double(range->items[1], maximum);
 }
 
-/* The extractor for a table or for arrays. Targets that are class numbers become one-hot vectors, and
- * inputs are scaled from input_range to 0..1. */
-static sgm_extractor *extractor_of(const data_group *group, const data_config *data)
+/* The extractor for a table, for arrays or for pictures. Targets that are class numbers become one-hot
+ * vectors, and inputs are scaled from input_range to 0..1. */
+sgm_extractor *experiment_extractor(const data_group *group, const data_config *data)
 {
     sgm_extractor *extractor;
     if (data_config_is_named(data))
         return named_table_extractor(group, data);
+    if (data->images != NULL)
+        return pictures_extractor(group, data, NULL);
     if (data->csv != NULL) {
         extractor = table_extractor(data);
     } else {
@@ -86,12 +88,12 @@ static sgm_extractor *extractor_of(const data_group *group, const data_config *d
  * Takes the dataset; NULL on failure. */
 static sgm_dataset *name_classes(sgm_dataset *dataset, const data_group *group, const data_config *data)
 {
-    bool is_named = data_config_is_named(data);
-    if (dataset == NULL || (!is_named && data->class_names.count == 0))
+    bool has_pipeline = data_config_has_pipeline(data);
+    if (dataset == NULL || (!has_pipeline && data->class_names.count == 0))
         return dataset;
-    if (is_named && sgm_dataset_set_pipeline(dataset, group->pipeline) == SGM_OK)
+    if (has_pipeline && sgm_dataset_set_pipeline(dataset, group->pipeline) == SGM_OK)
         return dataset;
-    if (is_named) {
+    if (has_pipeline) {
         sgm_dataset_free(dataset);
         return NULL;
     }
@@ -132,28 +134,42 @@ static sgm_dataset *text_data(const data_config *data, const char *name)
     return dataset;
 }
 
+/* The part of the split training data that `data` is. Of pictures only its files are decoded. */
+static sgm_extractor *part_extractor(const data_group *group, const data_config *data)
+{
+    const data_config *training = &group->training;
+    if (training->images != NULL)
+        return pictures_extractor(group, training, data);
+    return split_extractor(group, data, experiment_extractor(group, training));
+}
+
 /* A shuffled file is one block (block_size -1), so that its order is of all examples and not within
  * blocks. begin and share apply afterwards. */
 sgm_dataset *experiment_dataset(const data_group *group, const data_config *data, const char *name,
                                 uint64_t seed)
 {
-    if (data_config_is_empty(data)) {
+    const data_config *source = data;
+    if (!data_group_has(group, data)) {
         sgm_fail(SGM_ERROR_NOT_FOUND, "there is no %s data; name some as data.%s", name, name);
         return NULL;
     }
     sgm_dataset *dataset = NULL;
+    bool is_part = group->parts != NULL && (data == &group->training || data_config_is_empty(data));
+    if (is_part)
+        source = &group->training;
     if (data->dataset != NULL) {
         dataset = sgm_dataset_open(data->dataset);
     } else if (data->text != NULL) {
         dataset = text_data(data, name);
     } else {
-        sgm_extractor *extractor = extractor_of(group, data);
+        sgm_extractor *extractor =
+            is_part ? part_extractor(group, data) : experiment_extractor(group, source);
         if (extractor != NULL && data->shuffled) /* in one block, so that the order is of everything */
             dataset =
                 sgm_dataset_create(name, .extractor = sgm_shuffle(extractor, .seed = seed), .block_size = -1);
         else if (extractor != NULL)
             dataset = sgm_dataset_create(name, .extractor = extractor);
-        dataset = name_classes(dataset, group, data);
+        dataset = name_classes(dataset, group, source);
     }
     if (dataset == NULL || (isnan(data->begin) && isnan(data->share)))
         return dataset;
@@ -330,45 +346,6 @@ sgm_status experiment_check(const char *network, const data_config *data, sgm_da
         status = check_text(&r, data);
     recorded_close(&r);
     return status;
-}
-
-/* The smallest class without an example in a block with one-hot targets (examples, classes); -1: every
- * class has one, or the targets are not of this kind. */
-static int64_t missing_class(const sgm_block *block)
-{
-    sgm_tensor *targets = sgm_block_field(block, "targets");
-    const sgm_shape *shape = targets != NULL ? sgm_tensor_shape(targets) : NULL;
-    if (shape == NULL || shape->rank != 2)
-        return -1;
-    int64_t elements = sgm_shape_elements(shape), classes = shape->dims[1], missing = -1;
-    double *numbers = sgm__calloc((size_t)elements + 1, sizeof *numbers);
-    if (numbers != NULL && sgm_tensor_read(targets, numbers, (size_t)elements) == SGM_OK)
-        for (int64_t class = classes; class -- > 0;) {
-            double sum = 0;
-            for (int64_t i = class; i < elements; i += classes)
-                sum += numbers[i];
-            if (sum == 0)
-                missing = class;
-        }
-    sgm__free(numbers);
-    return missing;
-}
-
-/* Only the first block is looked at. Ready-made datasets are shuffled where that makes sense. */
-void experiment_warn_sorted(const data_config *data, const char *name, sgm_dataset *dataset)
-{
-    const sgm_block *block;
-    bool part = !isnan(data->begin) || !isnan(data->share),
-         classes = data->classes != OPTION_UNSET || data->class_names.count > 0;
-    if (!part || !classes || data->shuffled || data->dataset != NULL ||
-        sgm_dataset_fetch_block(dataset, 0, &block) != SGM_OK || block == NULL)
-        return;
-    int64_t missing = missing_class(block);
-    if (missing >= 0)
-        complain("warning: data.%s: none of the %lld examples is of class %lld; if the file is sorted, "
-                 "'shuffled: true' in each of its parts mixes it before begin and share apply\n",
-                 name, (long long)block->count, (long long)missing);
-    sgm_dataset_release_block(dataset, block);
 }
 
 sgm_status experiment_describe(const char *network, sgm__signature *signature)

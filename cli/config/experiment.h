@@ -1,8 +1,9 @@
 /* From a configuration (config.h) to the library's parts: datasets, environment, trainer, iterators; and
  * checks that data and network fit together.
  *
- * experiment.c makes the parts, table.c and named_table.c what concerns CSV tables. The subcommands call
- * these functions; ownership is said with each. */
+ * experiment.c makes the parts, data/table.c what concerns CSV tables, data/pipelines.c what concerns
+ * pipelines of tables and folders of pictures. The subcommands call these functions; ownership is said with
+ * each. */
 #ifndef SGM_CLI_CONFIG_EXPERIMENT_H
 #define SGM_CLI_CONFIG_EXPERIMENT_H
 
@@ -14,8 +15,8 @@
 
 /* --- experiment.c: from a configuration to the library's parts --- */
 /* The dataset that `data`, one of the group's, describes; the caller frees it. `name` is training, validation
- * or test, `seed` orders files that are `shuffled`. Tables by names need experiment_prepare before. NULL and
- * an error on failure. */
+ * or test, `seed` orders files that are `shuffled`. Tables by names and pictures need experiment_prepare
+ * before. NULL and an error on failure. */
 sgm_dataset *experiment_dataset(const data_group *group, const data_config *data, const char *name,
                                 uint64_t seed);
 /* The two ends of input_range. False: it is not given. */
@@ -35,21 +36,39 @@ sgm_status experiment_feed(sgm_trainer *trainer, const config *c, sgm_dataset *t
                            sgm_dataset *validation);
 /* Minibatches in order, for measuring; the caller frees them and keeps the dataset. */
 sgm_iterator *experiment_measuring(sgm_dataset *dataset, const config *c);
-/* --- named_table.c: a CSV file whose columns are found by their names --- */
-/* If the training data is such a table: sets its pipeline, that of the checkpoint (NULL: there is none) or
- * one that is fitted to the table, and, if none is given, the network that is proposed for it. */
+/* The extractor of a table, of arrays or of pictures, before a split; NULL and an error on failure. */
+sgm_extractor *experiment_extractor(const data_group *group, const data_config *data);
+/* --- data/split.c: data.split --- */
+/* Makes the group's split, if it has one and it is not made yet. */
+sgm_status experiment_split(data_group *group, int64_t seed);
+/* Whether a part of the training data is for tests. */
+bool split_has_test(const split_config *split);
+/* The part of the training data that `data` of the group is, or with *others all but that one. */
+void split_part_of(const data_group *group, const data_config *data, int32_t *part, bool *others);
+/* The part of the training data, whose extractor it takes over, that `data` of the group is. */
+sgm_extractor *split_extractor(const data_group *group, const data_config *data, sgm_extractor *extractor);
+/* --- data/pipelines.c: a CSV file whose columns are found by their names --- */
+/* Makes the split of the data, if one is asked for. If the training data is such a table, or pictures: sets
+ * its pipeline, that of the checkpoint (NULL: there is none) or one that is fitted to the data, and, if none
+ * is given, the network that is proposed for it. */
 sgm_status experiment_prepare(config *c, const char *checkpoint);
+/* The table of a configuration, with what is measured of a part of its rows (sgm_table_options). */
+sgm_table *named_table_open(const data_config *data, const sgm_split *split, int32_t part, bool others);
 /* The examples of data->csv by the group's pipeline; NULL and an error on failure. */
 sgm_extractor *named_table_extractor(const data_group *group, const data_config *data);
-/* --- table.c: a CSV file as the configuration describes it --- */
+/* --- data/pipelines.c: folders of PNG and JPEG files --- */
+/* A pipeline that is fitted to the pictures that are trained on; the caller frees it. */
+sgm_pipeline *pictures_fit(const data_group *group);
+/* The examples of data->images by the group's pipeline. With `part_of` (NULL: all) only those of the split
+ * that belong to that one of the group's data. */
+sgm_extractor *pictures_extractor(const data_group *group, const data_config *data,
+                                  const data_config *part_of);
+/* --- data/table.c: a CSV file as the configuration describes it --- */
 /* The examples of data->csv; NULL and an error on failure. */
 sgm_extractor *table_extractor(const data_config *data);
 /* Names of the classes, NULL at the end. The texts are the configuration's; free the list with sgm__free.
  * NULL: out of memory. */
 const char **table_class_names(const data_config *data);
-/* "red, green" as its words without blanks around them, NULL at the end; one block, sgm__free. NULL: out
- * of memory. */
-char **table_split(const char *texts);
 /* The number that a cell of the inputs stands for. `element` counts columns of the inputs from 0; cell
  * NULL: missing; data NULL: no table is known, and cells are numbers. False: it stands for none. */
 bool table_input_number(const data_config *data, int64_t element, const char *cell, double *number);
@@ -64,8 +83,14 @@ sgm_status experiment_check(const char *network, const data_config *data, sgm_da
 /* The check of the tokenizer alone. `file` is where it was read from; NULL: one of bytes, of which a text
  * may use some. */
 sgm_status experiment_check_tokens(const char *network, const sgm_tokenizer *tokenizer, const char *file);
-/* Warns if a part of a file, taken in the file's order, lacks a class: the file may be sorted by class. */
-void experiment_warn_sorted(const data_config *data, const char *name, sgm_dataset *dataset);
+/* --- data/class_weights.c --- */
+/* If class_weights are asked for: puts them into the cost of the network, and takes the key away. */
+sgm_status experiment_balance(config *c, sgm_dataset *training);
+/* --- data/warnings.c --- */
+/* Warns of what looks wrong before training: a target among the inputs, inputs of very different sizes,
+ * classes that a part lacks or that are rare, parts with common examples, a softmax too many. `validation`
+ * and `test` may be NULL. */
+void experiment_warn(const config *c, sgm_dataset *training, sgm_dataset *validation, sgm_dataset *test);
 /* What the network wants of a question and what its answers mean (src/infer/signature.h). */
 sgm_status experiment_describe(const char *network, sgm__signature *signature);
 

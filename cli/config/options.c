@@ -8,6 +8,7 @@
  *
  * A value that fails leaves its member as it was; of a map the entries before the wrong one stay. */
 #include "config/options.h"
+#include "data/read/source.h"
 
 #include <limits.h>
 #include <math.h>
@@ -220,7 +221,7 @@ static sgm_status set_path(char **field_text, const arrival *at, const char *val
 {
     char here[PATH_MAX];
     const char *folder = at->source->folder;
-    if (value[0] == '/')
+    if (value[0] == '/' || sgm__is_url(value))
         return replace(field_text, value);
     if (folder[0] != '/' && getcwd(here, sizeof here) == NULL)
         return sgm_fail(SGM_ERROR_FILE, "the current folder cannot be read");
@@ -310,9 +311,8 @@ static sgm_status append_item(const option *o, text_list *list, const arrival *a
         return fail_expected(o, &here, item);
     SGM_TRY(check_value(o, &here, item->text));
     SGM_TRY(sgm__reserve(&list->items, &list->capacity, list->count + 1, sizeof *list->items));
-    char *copy = sgm__strdup(item->text);
-    if (copy == NULL)
-        return sgm_last_status();
+    char *copy = NULL;
+    SGM_TRY(o->is_path ? set_path(&copy, at, item->text) : replace(&copy, item->text));
     list->items[list->count++] = copy;
     return SGM_OK;
 }
@@ -429,6 +429,8 @@ static sgm_status set_option(const option *given, void *base, const arrival *at)
         if (node->kind == YAML_MAP)
             return apply_map(o->children, o->child_count, field(base, o), at);
         if (node->kind == YAML_TEXT && !(node->plain && node->text[0] == '\0'))
+            return set_option(&o->children[0], field(base, o), at);
+        if (node->kind == YAML_LIST && o->children[0].kind == OPTION_LIST)
             return set_option(&o->children[0], field(base, o), at);
         return fail_expected(o, at, node);
     default:

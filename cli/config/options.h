@@ -60,6 +60,7 @@ typedef struct option {
      * check. Not called where there are choices. */
     sgm_status (*check)(const char *value);
     void (*more)(const struct option *o, sgm__text *out); /* appends to the words of the help */
+    bool is_path;                                         /* a list: each item is a path, as of OPTION_PATH */
     bool joins; /* a map: a value that is a list becomes one text with commas */
     /* A text that begins with this prefix goes on with a path, which is treated as OPTION_PATH's is. */
     const char *path_after;
@@ -113,7 +114,21 @@ void options_compare(const option *table, size_t count, const void *old, const v
 void options_help(const option *table, size_t count, sgm__text *out);
 /* Frees texts, lists and maps in the struct; does not reset the members. */
 void options_free(const option *table, size_t count, void *base);
+/* "red, green" as its words without blanks around them, NULL at the end; one block, sgm__free. NULL: out
+ * of memory. */
+char **options_split(const char *texts);
 /* NULL: the map has no such key. */
 const char *text_map_get(const text_map *map, const char *key);
+
+/* --- plugins.c: plug-ins of the command --- */
+/* A plug-in is code, so a file that came from elsewhere must not load one unasked. What the user typed is
+ * loaded: --plugin FILE, and the `plugins` of a FILE.yaml that a command is given. Both are remembered, by
+ * their paths, in the user's state folder. The config.yaml or search.yaml in the folder of a run loads only
+ * what is remembered there, or was given by --plugin. */
+/* Loads a plug-in that the user named, and remembers it. */
+sgm_status plugins_load(const char *path);
+/* Loads the plug-ins of the file `name`, if it may; `paths` are absolute. Then adds to the list those that
+ * were loaded by --plugin, so that what is written into a run's folder names them. */
+sgm_status plugins_load_of(const char *name, text_list *paths);
 
 #endif

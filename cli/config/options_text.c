@@ -1,5 +1,5 @@
 /* Writes a struct of options as text: YAML that can be read again, differences between two structs, and
- * help.
+ * help; and divides the texts of joined lists (option.joins).
  *
  * The counterpart of options.c, with the same tables (options.h). What is written has every value that is
  * set, defaults included, so that a file written by one version means the same when the defaults of
@@ -288,4 +288,35 @@ static void help_table(const option *table, size_t count, const char *prefix, sg
 void options_help(const option *table, size_t count, sgm__text *out)
 {
     help_table(table, count, "", out);
+}
+
+/* --- texts of a list --- */
+
+/* The word without blanks around it; ended in place. */
+static char *trimmed(char *word)
+{
+    word += strspn(word, " \t");
+    size_t length = strlen(word);
+    while (length > 0 && (word[length - 1] == ' ' || word[length - 1] == '\t'))
+        length--;
+    word[length] = '\0';
+    return word;
+}
+
+/* One block of memory: the pointers, then the text, which strsep divides in place. Unlike sgm__words it
+ * keeps empty words, so that a check can refuse them. */
+char **options_split(const char *texts)
+{
+    size_t maximum = 1, length = strlen(texts), count = 0;
+    for (const char *c = texts; *c != '\0'; c++)
+        maximum += *c == ',';
+    char **words = sgm__alloc((maximum + 1) * sizeof *words + length + 1);
+    if (words == NULL)
+        return NULL;
+    char *rest = (char *)(words + maximum + 1), *word;
+    memcpy(rest, texts, length + 1);
+    while ((word = strsep(&rest, ",")) != NULL)
+        words[count++] = trimmed(word);
+    words[count] = NULL;
+    return words;
 }

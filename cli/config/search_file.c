@@ -13,12 +13,19 @@
 
 /* --- the section --- */
 
-static const char *const methods[] = {"grid", "random", "halving"};
+/* In the order of sgm_search_method, and of sgm_search_pruning. */
+static const char *const methods[] = {"grid", "random", "halving", "tpe"};
+static const char *const prunings[] = {"none", "median"};
 static const char *const goals[] = {"maximum", "minimum"};
 
 static sgm_status check_method(const char *value)
 {
-    return check_choice(value, methods, 3);
+    return check_choice(value, methods, 4);
+}
+
+static sgm_status check_pruning(const char *value)
+{
+    return check_choice(value, prunings, 2);
 }
 
 static sgm_status check_goal(const char *value)
@@ -29,7 +36,7 @@ static sgm_status check_goal(const char *value)
 /* Keys of the section. `values` is taken out of the tree before this table is applied. */
 static const option section_table[] = {
     OPTION_ROW(search_config, method, OPTION_TEXT, .check = check_method, .row.default_text = "grid",
-               .row.doc = "grid, random or halving"),
+               .row.doc = "grid, random, halving or tpe"),
     OPTION_ROW(search_config, objective, OPTION_TEXT,
                .row.doc = "a trainer's number; if not given: validation.loss, or training.loss"),
     OPTION_ROW(search_config, goal, OPTION_TEXT, .check = check_goal,
@@ -38,13 +45,22 @@ static const option section_table[] = {
                .row.doc = "by key: a list, or {from: 1e-4, to: 0.1, scale: log, steps: 4}"),
     OPTION_ROW(search_config, trials, OPTION_INTEGER, .row.minimum = 1,
                .row.maximum = SGM_SEARCH_MAXIMUM_TRIALS,
-               .row.doc = "random, halving; 20, but halving over lists: all combinations"),
+               .row.doc = "not for a grid; 20, but halving over lists: all combinations"),
+    OPTION_ROW(search_config, startup_trials, OPTION_INTEGER, .row.minimum = 1,
+               .row.maximum = SGM_SEARCH_MAXIMUM_TRIALS, .row.doc = "tpe: drawn at random first; 10"),
     OPTION_ROW(search_config, seed, OPTION_INTEGER, .row.minimum = 0, .row.maximum = 9e18,
                .row.doc = "of what is drawn; if not given: the experiment's"),
     OPTION_ROW(search_config, factor, OPTION_NUMBER, .row.minimum = 2, .row.maximum = 1000,
                .row.doc = "halving: so many fewer trials on each rung; 3"),
     OPTION_ROW(search_config, minimum_epochs, OPTION_INTEGER, .row.minimum = 1, .row.maximum = 1e9,
                .row.doc = "halving: of the first rung at least; 1"),
+    OPTION_ROW(search_config, pruning, OPTION_TEXT, .check = check_pruning, .row.default_text = "none",
+               .row.doc = "median: ends trials that are worse than the median after as many epochs; none"),
+    OPTION_ROW(search_config, prune_after_trials, OPTION_INTEGER, .row.minimum = 1,
+               .row.maximum = SGM_SEARCH_MAXIMUM_TRIALS,
+               .row.doc = "pruning: none before so many trials have ended; 5"),
+    OPTION_ROW(search_config, prune_after_epochs, OPTION_INTEGER, .row.minimum = 1, .row.maximum = 1e9,
+               .row.doc = "pruning: none before so many epochs of a trial; 1"),
     OPTION_ROW(search_config, at_once, OPTION_INTEGER, .row.minimum = 1, .row.maximum = 256,
                .row.default_text = "1", .row.doc = "trials side by side"),
 };
@@ -448,10 +464,15 @@ char *search_file_text(const search_file *f)
 
 sgm_search_method search_file_method(const search_file *f)
 {
-    const char *name = f->root.search.method;
-    return strcmp(name, methods[2]) == 0   ? SGM_SEARCH_HALVING
-           : strcmp(name, methods[1]) == 0 ? SGM_SEARCH_RANDOM
-                                           : SGM_SEARCH_GRID;
+    size_t index = 0;
+    while (index < 3 && strcmp(f->root.search.method, methods[index]) != 0)
+        index++;
+    return (sgm_search_method)index;
+}
+
+sgm_search_pruning search_file_pruning(const search_file *f)
+{
+    return strcmp(f->root.search.pruning, prunings[1]) == 0 ? SGM_PRUNING_MEDIAN : SGM_PRUNING_NONE;
 }
 
 sgm_search_goal search_file_goal(const search_file *f)

@@ -11,9 +11,9 @@
 
 /* The section `search`, without its values. */
 typedef struct search_config {
-    char *method, *objective, *goal;
+    char *method, *objective, *goal, *pruning;
     text_map values; /* for the help only; the values are read into search_file.values */
-    int64_t trials, seed, minimum_epochs, at_once;
+    int64_t trials, startup_trials, seed, minimum_epochs, prune_after_trials, prune_after_epochs, at_once;
     double factor;
 } search_config;
 
@@ -53,8 +53,9 @@ void search_file_free(search_file *f);
 sgm_status search_file_config(const search_file *f, const sgm_trial_value *values, size_t count, config *c);
 /* The whole search as YAML that search_file_load reads; sgm_string_free. */
 char *search_file_text(const search_file *f);
-/* Method and goal as the library's enumerations. */
+/* Method, goal and pruning as the library's enumerations. */
 sgm_search_method search_file_method(const search_file *f);
 sgm_search_goal search_file_goal(const search_file *f);
+sgm_search_pruning search_file_pruning(const search_file *f);
 
 #endif

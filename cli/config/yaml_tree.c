@@ -69,10 +69,12 @@ static bool next_event(yaml_reader *reader, yaml_event_t *event)
     /* Errors of the encoding come with an offset only. */
     if (parser->error == YAML_READER_ERROR)
         mark = parser->mark;
-    char message[200];
-    snprintf(message, sizeof message, "this is not YAML: %s%s%s",
+    bool is_token = parser->problem != NULL && strstr(parser->problem, "cannot start any token") != NULL;
+    char message[200]; /* a tab is what mostly stands there, and cannot be seen */
+    snprintf(message, sizeof message, "this is not YAML: %s%s%s%s",
              parser->problem != NULL ? parser->problem : "unknown problem",
-             parser->context != NULL ? " " : "", parser->context != NULL ? parser->context : "");
+             parser->context != NULL ? " " : "", parser->context != NULL ? parser->context : "",
+             is_token ? "; lines are indented by blanks, not by tabs" : "");
     fail_at(reader, mark, message);
     return false;
 }

@@ -252,7 +252,9 @@ SGM_API void sgm_task_unwatch(sgm_task_function function, void *user);
 
 typedef enum sgm_folder {
     SGM_FOLDER_DATA, /* data sets of the user: SIGMA_DATA_DIR, $XDG_DATA_HOME/sigma or ~/.local/share/sigma */
-    SGM_FOLDER_CACHE /* what was fetched: SIGMA_CACHE_DIR, $XDG_CACHE_HOME/sigma or ~/.cache/sigma */
+    SGM_FOLDER_CACHE, /* what was fetched: SIGMA_CACHE_DIR, $XDG_CACHE_HOME/sigma or ~/.cache/sigma */
+    SGM_FOLDER_STATE  /* what the command remembers: SIGMA_STATE_DIR, $XDG_STATE_HOME/sigma or
+                       * ~/.local/state/sigma */
 } sgm_folder;
 /* The path, whether there is such a folder or not; free with sgm_string_free. NULL: no home is known. */
 SGM_API char *sgm_folder_path(sgm_folder folder);

@@ -117,6 +117,10 @@ typedef struct sgm_csv_options {
 /* RFC 4180 quoting; cells are trimmed. */
 #define sgm_csv_reader(...) SGM_WITH_OPTIONS(sgm_csv_reader_with, sgm_csv_options, __VA_ARGS__)
 SGM_API sgm_reader *sgm_csv_reader_with(sgm_source *source, const sgm_csv_options *options);
+/* JSON Lines: an object on each line. The first row are the names of the first object's members; then each
+ * object is a row of their values, as text. A member that is missing, null or "" is a missing cell; one that
+ * the first object has not is an error. */
+SGM_API sgm_reader *sgm_jsonl_reader(sgm_source *source);
 typedef struct sgm_image_options {
     size_t struct_size;
     int width, height; /* every image is scaled (area average) to this size; default: of the first image */
@@ -302,6 +306,17 @@ SGM_API sgm_status sgm_dataset_set_state(sgm_dataset *dataset, const double *num
  * Unknown names: an error with the nearest. */
 SGM_API sgm_dataset *sgm_dataset_open(const char *name);
 SGM_API const char *const *sgm_dataset_names(size_t *count);
+
+/* A dataset of your own by a name, so that files and sgm_dataset_open find it: mostly a reader and what
+ * follows it. open() gets what follows the colon of "NAME:ARGUMENT", such as a path; NULL: the name stands
+ * alone. It returns NULL after sgm_fail on failure. */
+#define SGM_DATASET_API 1
+typedef struct sgm_dataset_type {
+    uint32_t api; /* SGM_DATASET_API */
+    const char *name, *doc;
+    sgm_dataset *(*open)(const char *argument);
+} sgm_dataset_type;
+SGM_API sgm_status sgm_register_dataset(const sgm_dataset_type *type); /* `type` must stay; any thread */
 
 /* The tokens of a text in windows: fields "inputs" and "targets", (window) each, the targets one token on.
  */

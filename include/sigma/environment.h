@@ -227,6 +227,36 @@ SGM_API sgm_status sgm_model_evaluate(sgm_model *model, sgm_tensor *features, sg
 SGM_API sgm_trainer *
 sgm_model_trainer(sgm_model *model); /* for saving, loading, looking; NULL before the first training */
 
+/* A trained network from a checkpoint, or from the folder of a run: its layers, parameters and precision, and
+ * the pipeline of a table by the names of its columns (sigma/table.h). Nothing else is needed to predict.
+ * Training it again begins with adam. The model belongs to the environment; NULL on failure. */
+SGM_API sgm_model *sgm_model_load(sgm_env *env, const char *path);
+
+/* A cell of a row: a text or a number. All 0: there is no value. */
+typedef struct sgm_cell {
+    const char *text; /* also of dates; NULL: there is no value */
+    double number;    /* with is_number; NaN: there is no value */
+    bool is_number;
+} sgm_cell;
+SGM_API sgm_cell sgm_cell_of_text(const char *text);
+SGM_API sgm_cell sgm_cell_of_number(double number);
+
+/* Predictions for rows of a table, as it was before the training: `count` names of columns, in any order, and
+ * as many cells for each row, one row after the other. Columns that the network does not use are passed over.
+ *
+ *     sgm_model *model = sgm_model_load(env, "runs/houses");
+ *     sgm_cell row[] = {sgm_cell_of_text("Ulm"), sgm_cell_of_number(156.1)};
+ *     sgm_tensor *prices = sgm_model_predict_rows(model, (const char *const[]){"town", "area"}, 2, row, 1);
+ *
+ * The new tensor is (rows, outputs) in float64: numbers in the units of the table, or a probability for each
+ * class. NULL and an error with row and column: a column that is missing, a category that was in no row of
+ * the training, a text where a number was. */
+SGM_API sgm_tensor *sgm_model_predict_rows(sgm_model *model, const char *const *columns, size_t count,
+                                           const sgm_cell *cells, int64_t rows);
+/* The name of the likeliest class of a row of such predictions; NULL: the model predicts numbers, or there is
+ * no such row. */
+SGM_API const char *sgm_model_class(const sgm_model *model, const sgm_tensor *predictions, int64_t row);
+
 /* ======== searches ========
  *
  * Search: many trainings with different values, and which of them is best.
@@ -260,8 +290,18 @@ typedef enum sgm_search_method {
     SGM_SEARCH_RANDOM, /* drawn independently (Bergstra and Bengio, 2012); no combination twice */
     /* Successive halving (Jamieson and Talwalkar, 2016), with rungs as Hyperband has them (Li et al., 2018):
      * all trials train a little, the best 1/factor of them go on from their checkpoints, and so on. */
-    SGM_SEARCH_HALVING
+    SGM_SEARCH_HALVING,
+    /* Tree-structured Parzen estimator (Bergstra et al., 2011): the first trials are drawn as at random, each
+     * later one where the best trials so far lie closer together than the others. */
+    SGM_SEARCH_TPE
 } sgm_search_method;
+typedef enum sgm_search_pruning {
+    SGM_PRUNING_NONE,
+    /* A trial ends early if, at the end of an epoch, its best objective so far is worse than the median of
+     * what the trials that have ended had after the same epoch (the rule of Golovin et al., 2017, for single
+     * objectives; not for halving, which stops trials itself). */
+    SGM_PRUNING_MEDIAN
+} sgm_search_pruning;
 typedef enum sgm_search_goal {
     SGM_SEARCH_BY_NAME, /* as sgm_criteria_parse finds whether a value should fall */
     SGM_SEARCH_MAXIMUM,
@@ -287,7 +327,7 @@ typedef enum sgm_trial_state {
     SGM_TRIAL_WAITING, /* has not begun, or was interrupted */
     SGM_TRIAL_RUNNING,
     SGM_TRIAL_DONE,    /* to the last epoch, or to where a rule or a command has stopped it */
-    SGM_TRIAL_DROPPED, /* halving: others were better */
+    SGM_TRIAL_DROPPED, /* halving, pruning: others were better */
     SGM_TRIAL_FAILED   /* `error` says why; the search goes on without it */
 } sgm_trial_state;
 SGM_API const char *sgm_trial_state_name(sgm_trial_state state);
@@ -302,11 +342,12 @@ typedef struct sgm_trial {
     const char *name;   /* "trial-007": the trainer's */
     const char *folder; /* of its run */
     const sgm_trial_value *values;
-    size_t value_count;
+    size_t value_count; /* 0: TPE chooses the values when the trial begins */
     sgm_trial_state state;
     int64_t rung;     /* rungs that it has climbed: 0 or 1 but for halving */
     int64_t epochs;   /* trained so far */
-    double objective; /* of 9 digits, at the end of the newest rung that it has climbed; NaN: of none */
+    double objective; /* of 9 digits, at the end of the newest rung that it has climbed, or where it was
+                       * pruned; NaN: of none */
     double seconds;   /* of training, without what a crash has lost */
     const char *error;
 } sgm_trial;
@@ -345,13 +386,18 @@ typedef struct sgm_search_options {
     const char *objective; /* number in the trainer's registry after its last epoch; default
                             * "validation.loss" */
     sgm_search_goal goal;
-    int64_t trials;         /* random, halving: default 20, but halving over choices only: all combinations */
-    uint64_t seed;          /* of what is drawn; trial n is a function of it and n */
+    int64_t trials;         /* not for a grid: default 20, but halving over choices only: all combinations */
+    int64_t startup_trials; /* TPE: that are drawn at random first; default 10 */
+    uint64_t seed;          /* of what is drawn; trial n is a function of it and n (TPE: and of the results
+                             * that are there when the trial begins) */
     double factor;          /* halving: from 2; default 3 */
     int64_t minimum_epochs; /* halving: of the first rung at least; default 1 */
-    int64_t at_once;        /* trials side by side; default 1 */
-    int64_t epochs;         /* of a whole training, which schedules refer to also in earlier rungs */
-    int64_t iterations;     /* not for halving */
+    sgm_search_pruning pruning;
+    int64_t prune_after_trials; /* pruning: none before so many trials have ended; default 5 */
+    int64_t prune_after_epochs; /* pruning: none before so many epochs of a trial; default 1 */
+    int64_t at_once;            /* trials side by side; default 1 */
+    int64_t epochs;             /* of a whole training, which schedules refer to also in earlier rungs */
+    int64_t iterations;         /* not for halving */
     int64_t checkpoint_every;
     const char *folder; /* of the search; must be given */
     bool resume;        /* go on with what the folder has, if anything; what was searched must be the same */
@@ -361,7 +407,8 @@ typedef struct sgm_search_options {
     void *user; /* of both */
 } SGM_BY_NAME sgm_search_options;
 typedef struct sgm_search sgm_search;
-/* Plans: every trial has its values then. NULL on failure. Free it before the environment. */
+/* Plans: every trial has its values then, but those that TPE chooses later. NULL on failure. Free it before
+ * the environment. */
 #define sgm_search_create(...) SGM_WITH_OPTIONS(sgm_search_create_with, sgm_search_options, __VA_ARGS__)
 SGM_API sgm_search *sgm_search_create_with(sgm_env *env, const sgm_search_options *options);
 SGM_API void sgm_search_free(sgm_search *search);
@@ -382,6 +429,13 @@ SGM_API const sgm_trial *sgm_search_best(const sgm_search *search);
 /* The trials, best first, failed ones last: for people, those that have begun; as in results.csv, all. Free
  * with sgm_string_free. */
 SGM_API char *sgm_search_text(const sgm_search *search);
+/* How much each value matters: the share of the variance of the trials' ranks that the value explains alone,
+ * 0 to 1; what is missing to 1 is of several values together, or chance. By fANOVA (Hutter, Hoos and
+ * Leyton-Brown, 2014) over a random forest (Breiman, 2001) of 64 trees; ranks are those of the tables, so
+ * that a loss that explodes counts no more than the last place. `shares` has room for the values, in their
+ * order. SGM_ERROR_STATE: fewer than SGM_SEARCH_IMPORTANCE_TRIALS trials have ended. */
+#define SGM_SEARCH_IMPORTANCE_TRIALS 10
+SGM_API sgm_status sgm_search_importance(const sgm_search *search, double *shares, size_t count);
 SGM_API char *sgm_search_csv(const sgm_search *search);
 
 #ifdef __cplusplus

@@ -190,9 +190,19 @@ typedef struct sgm_stop_options {
 } SGM_BY_NAME sgm_stop_options;
 #define sgm_stop_hook(...) SGM_WITH_OPTIONS(sgm_stop_hook_with, sgm_stop_options, __VA_ARGS__)
 SGM_API sgm_hook *sgm_stop_hook_with(sgm_time_step when, const sgm_stop_options *options);
-/* Stops when the value had no new extremum for `patience` checks in a row. */
-SGM_API sgm_hook *sgm_early_stopper(const char *identifier, int64_t patience, sgm_extremum extremum,
-                                    sgm_time_step when);
+typedef struct sgm_early_stopper_options {
+    size_t struct_size;
+    bool keep_last; /* the weights stay those of the last check */
+} SGM_BY_NAME sgm_early_stopper_options;
+/* Stops when the value had no new extremum for `patience` checks in a row, and restores the weights
+ * (parameters and their averages) of the best check. They are kept as a checkpoint best_weights-... in the
+ * run's folder, or, without one, in a temporary folder. Position and optimiser stay those of the last check,
+ * and so do results that were measured. With a time step within epochs, for a worker, and where several
+ * processes train together, nothing is restored. */
+#define sgm_early_stopper(...)                                                                               \
+    SGM_WITH_OPTIONS_4(sgm_early_stopper_with, sgm_early_stopper_options, __VA_ARGS__)
+SGM_API sgm_hook *sgm_early_stopper_with(const char *identifier, int64_t patience, sgm_extremum extremum,
+                                         sgm_time_step when, const sgm_early_stopper_options *options);
 
 typedef struct sgm_save_options {
     size_t struct_size;
@@ -221,6 +231,26 @@ SGM_API sgm_hook *sgm_rule_hook(const char *text);
  * name. */
 SGM_API sgm_hook *sgm_hook_parse(const char *text);
 SGM_API const char *sgm_hook_name_at(size_t index); /* of what can be parsed; NULL: past the last */
+
+/* --- hooks of your own as text --- */
+#define SGM_HOOK_TEXT_API 1
+/* What a text gave: the values of the arguments, or their defaults. Valid during create(). */
+typedef struct sgm_hook_arguments sgm_hook_arguments;
+/* Numbers, integers, flags (0 or 1); NaN: there is none. */
+SGM_API double sgm_hook_arguments_number(const sgm_hook_arguments *arguments, const char *name);
+SGM_API const char *sgm_hook_arguments_text(const sgm_hook_arguments *arguments,
+                                            const char *name); /* or NULL */
+/* How a hook is written: a static table. create() makes it, by sgm_hook_create, from arguments that are
+ * checked; on failure it returns NULL after sgm_fail. Its sgm_hook_type has the same name. */
+typedef struct sgm_hook_text_type {
+    uint32_t api; /* SGM_HOOK_TEXT_API */
+    const char *name, *doc;
+    sgm_time_step when;          /* if the text has none; default: every epoch */
+    const sgm_option *arguments; /* in the order in which they may come without names; at most 12 */
+    size_t argument_count;
+    sgm_hook *(*create)(const sgm_hook_arguments *arguments, sgm_time_step when);
+} sgm_hook_text_type;
+SGM_API sgm_status sgm_register_hook(const sgm_hook_text_type *type); /* `type` must stay; any thread */
 /* How it is written, what it does, its arguments: lines; free with sgm_string_free. */
 SGM_API char *sgm_hook_help(const char *name);
 
@@ -270,6 +300,20 @@ typedef struct sgm_metric_options {
 SGM_API sgm_hook *sgm_metric_with(const char *metric, const char *data, const sgm_metric_options *options);
 #define sgm_metric(metric, ...) SGM_WITH_OPTIONS_2(sgm_metric_with, sgm_metric_options, metric, __VA_ARGS__)
 SGM_API const char *const *sgm_metric_names(size_t *count);
+
+/* A metric of your own: one number of all predictions of a pass, left as DATA.NAME. */
+#define SGM_METRIC_API 1
+typedef struct sgm_metric_type {
+    uint32_t api; /* SGM_METRIC_API */
+    const char *name, *doc;
+    sgm_extremum better; /* whether the largest or the smallest value is the best */
+    /* `outputs` are (examples, ...), float32 or float64; `targets` have the same shape, or, as numbers of
+     * classes, one element where the outputs have a row. There is at least one example. Both are borrowed. */
+    sgm_status (*compute)(const sgm_tensor *outputs, const sgm_tensor *targets, double *value);
+} sgm_metric_type;
+/* From then on the name can be used as those above, and as a hook's text, "NAME(validation)". `type` must
+ * stay; any thread. */
+SGM_API sgm_status sgm_register_metric(const sgm_metric_type *type);
 
 /* Only the pass: for hooks of your own, which require it, and read NAME.outputs and NAME.targets. Of the
  * options it takes `when`, `output`, `targets` and `failure`; a second output is NAME.outputs_OUTPUT, other

@@ -58,12 +58,22 @@ SGM_API sgm_tensor *sgm_onnx_get(sgm_onnx *model, const char *output);
  * the first dimension is `batch` if it is open; other open ones are an error. */
 SGM_API sgm_status sgm_onnx_import(sgm_onnx *model, sgm_graph *graph, int64_t batch);
 
+/* What a model says about itself: the text that it keeps under a key; NULL: none. The model's. */
+SGM_API const char *sgm_onnx_metadata(const sgm_onnx *model, const char *key);
+
+#define SGM_ONNX_MAX_METADATA 4
+typedef struct sgm_onnx_entry {
+    const char *key, *text;
+} sgm_onnx_entry;
+
 typedef struct sgm_onnx_export_options {
     size_t struct_size;
     const char *name; /* of the graph in the file; default "sigma" */
     /* The same graph recorded with another number of examples: dimensions that differ are left open in the
      * file, as "batch". Default NULL: all are fixed. */
     const sgm_graph *other;
+    /* What the file says about itself beside that (metadata_props); those without a key are left out. */
+    sgm_onnx_entry metadata[SGM_ONNX_MAX_METADATA];
 } SGM_BY_NAME sgm_onnx_export_options;
 /* sgm_onnx_export(path, graph, session, .other = graph_of_3): writes what leads to the outputs of a graph,
  * through a temporary file, as operators of opset 17. States become initialisers of the same names, with the

@@ -9,7 +9,8 @@
  *
  * A table's columns by their names are in table.h. All stand on base.h (errors, options, logging, tasks),
  * tensor.h, text.h (tokenizers), registry.h (all that has a name), rules.h (when something shall happen),
- * graph.h (operations, autodiff), handler.h (who computes), operator.h (several workers) and onnx.h.
+ * graph.h (operations, autodiff), handler.h (who computes), operator.h (several workers), onnx.h and plugin.h
+ * (extensions in files of their own).
  *
  * Names. The first word after sgm_ is what a function acts on, the next one what it does:
  *
@@ -40,8 +41,11 @@
 #include <sigma/network.h>
 #include <sigma/onnx.h>
 #include <sigma/operator.h>
+#include <sigma/picture.h>
+#include <sigma/plugin.h>
 #include <sigma/registry.h>
 #include <sigma/rules.h>
+#include <sigma/split.h>
 #include <sigma/table.h>
 #include <sigma/tensor.h>
 #include <sigma/text.h>

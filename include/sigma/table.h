@@ -12,7 +12,7 @@
 #ifndef SIGMA_TABLE_H
 #define SIGMA_TABLE_H
 
-#include <sigma/data.h>
+#include <sigma/split.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -70,18 +70,25 @@ typedef struct sgm_table_options {
                           * NA N/A n/a #N/A <NA> NaN nan NULL null None ? */
     sgm_header header;   /* default: found */
     bool skip_ragged;    /* rows with another number of cells are left out and logged, instead of an error */
+    /* Minimum, maximum, mean, standard deviation, histogram, and what a pipeline learns of them, are of one
+     * part of the rows, or with `other_parts` of all others: a network that is measured on the rest has then
+     * learnt nothing of it. Kinds, categories and missing values are those of all rows. NULL: of all. */
+    const sgm_split *split;
+    int32_t part;
+    bool other_parts;
 } SGM_BY_NAME sgm_table_options;
 
 typedef struct sgm_table sgm_table;
-/* Reads a file of text: .csv, .tsv and the like, unpacked if its name says that it is packed (.csv.gz). The
- * caller frees it; NULL on failure: a row with another number of cells than the first, a quote that is not
- * closed, two columns of one name. */
+/* Reads a file of text: .csv, .tsv and the like, or .jsonl (sgm_jsonl_reader), unpacked if its name says that
+ * it is packed (.csv.gz). The path may be an address, https://example.org/pets.csv#sha256=DIGITS, which is
+ * fetched once into the cache; the checksum may be missing. The caller frees it; NULL on failure: a row with
+ * another number of cells than the first, a quote that is not closed, two columns of one name. */
 #define sgm_table_open(...) SGM_WITH_OPTIONS(sgm_table_open_with, sgm_table_options, __VA_ARGS__)
 SGM_API sgm_table *sgm_table_open_with(const char *path, const sgm_table_options *options);
 SGM_API void sgm_table_free(sgm_table *table);
 SGM_API int64_t sgm_table_rows(const sgm_table *table); /* without the header */
 SGM_API bool sgm_table_has_header(const sgm_table *table);
-SGM_API char sgm_table_separator(const sgm_table *table);
+SGM_API char sgm_table_separator(const sgm_table *table); /* 0: an object a line */
 SGM_API size_t sgm_table_columns(const sgm_table *table);
 /* Lives as long as the table; NULL past the last column. */
 SGM_API const sgm_table_column *sgm_table_column_at(const sgm_table *table, size_t index);
@@ -91,6 +98,13 @@ SGM_API int64_t sgm_table_find_column(const sgm_table *table, const char *name);
  * maximum. Of more than 65,536 values evenly spaced rows are counted, so that counts tell the shape, not the
  * sum. Other kinds of columns are errors. */
 SGM_API sgm_status sgm_table_histogram(const sgm_table *table, size_t column, int64_t *counts, size_t count);
+
+/* Splits the rows of the table's file, which is read again, by one of its columns. Numbers and dates are keys
+ * as they are, texts one key for each different one. A cell without a value is an error that names its line;
+ * of a stratified split it is a key of its own. `column` may be NULL for a random split. */
+#define sgm_table_split(...) SGM_WITH_OPTIONS_2(sgm_table_split_with, sgm_split_options, __VA_ARGS__)
+SGM_API sgm_split *sgm_table_split_with(const sgm_table *table, const char *column,
+                                        const sgm_split_options *options);
 
 /* --- pipelines: from the cells of a row to the numbers that a network takes, and back ---
  *
@@ -109,7 +123,7 @@ SGM_API sgm_status sgm_table_histogram(const sgm_table *table, size_t column, in
  *     text, empty     left out, with a warning
  *
  * A single category is a target as one-hot classes; numbers are targets scaled as inputs are, and
- * sgm_pipeline_restore turns predictions back. */
+ * sgm_pipeline_restore turns predictions back. Pipelines of pictures are made by sigma/picture.h. */
 
 #define SGM_MAX_TARGETS 8
 #define SGM_MAX_LISTED 64 /* columns in a list of options */
@@ -159,11 +173,12 @@ SGM_API sgm_pipeline *sgm_pipeline_parse(const char *json);
 /* How many numbers of a field an example has; 0: there is no such field. */
 SGM_API int64_t sgm_pipeline_width(const sgm_pipeline *pipeline, const char *field);
 /* A network for the pipeline, to begin with: two dense layers of relu, an embedding for each field of its
- * own, and the cost that suits the targets; sgm_string_free. */
+ * own, and the cost that suits the targets; of pictures convolutions and one dense layer. sgm_string_free. */
 SGM_API char *sgm_pipeline_network(const sgm_pipeline *pipeline);
 /* The names of the target's classes, NULL at the end; NULL: the targets are numbers. */
 SGM_API const char *const *sgm_pipeline_classes(const sgm_pipeline *pipeline);
-/* The columns that are read, inputs in the order of their numbers, then targets; NULL past the last one. */
+/* The columns that are read, inputs in the order of their numbers, then targets; NULL past the last one. Of
+ * pictures "class" alone. */
 SGM_API const char *sgm_pipeline_column(const sgm_pipeline *pipeline, size_t index);
 /* A prediction of the target number `index`, in the units of the table. Classes stay as they are. */
 SGM_API double sgm_pipeline_restore(const sgm_pipeline *pipeline, size_t index, double prediction);

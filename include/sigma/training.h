@@ -451,7 +451,12 @@ SGM_API sgm_status sgm_checkpoint_parts(const char *path, unsigned *parts);
  * has its places in one static array, as they were planned. It says at its top how it is used:
  *
  *     int digits_predict(const float *inputs, float *outputs);
- */
+ *
+ * A network that was trained on a table by its columns' names takes its pipeline along: the C has also a
+ * struct of a row and NAME_predict_rows, the ONNX model has an input for each column ((examples, 1): numbers,
+ * and dates as days since 1970-01-01, in float64, NaN for a missing value; categories by number in int64, -1
+ * for a missing one) and the pipeline's JSON in its metadata, under "sigma.pipeline". Predictions have the
+ * table's units. */
 
 typedef struct sgm_export_c_options {
     size_t struct_size;

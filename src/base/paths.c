@@ -1,4 +1,4 @@
-/* Finds the user's folders for data and for downloads, following the XDG base directory specification.
+/* Finds the user's folders for data, downloads and state, following the XDG base directory specification.
  *
  * For each folder, in this order: the variable of Sigma's own (SIGMA_DATA_DIR), taken as it is; "sigma" below
  * the XDG variable; "sigma" below the specification's default in HOME. The specification says to ignore
@@ -17,6 +17,7 @@ typedef struct known_folder {
 static const known_folder folders[] = {
     [SGM_FOLDER_DATA] = {"data", "SIGMA_DATA_DIR", "XDG_DATA_HOME", ".local/share"},
     [SGM_FOLDER_CACHE] = {"downloaded files", "SIGMA_CACHE_DIR", "XDG_CACHE_HOME", ".cache"},
+    [SGM_FOLDER_STATE] = {"state", "SIGMA_STATE_DIR", "XDG_STATE_HOME", ".local/state"},
 };
 
 char *sgm_folder_path(sgm_folder folder)

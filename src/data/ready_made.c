@@ -8,6 +8,9 @@
  * ORDER_SEED, so that results can be compared between programs and between machines. */
 #include "data/dataset.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
+
 #define MNIST_URL "https://storage.googleapis.com/cvdf-datasets/mnist/"
 /* The examples of "digits": the first DIGITS_TRAINING in the shuffled order are for training, the others are
  * "digits-test". */
@@ -275,13 +278,64 @@ const char *sgm__dataset_file(const char *name, bool *is_fetched)
     return NULL;
 }
 
+/* The names of the library's, then of those that programs have added, which only grow: whoever has read the
+ * count may read as many without the lock. */
+#define MAXIMUM_ADDED 32
+static const char *names[READY + MAXIMUM_ADDED] = {"iris", "digits", "digits-test", "mnist",    "mnist-test",
+                                                   "xor",  "and",    "wdbc",        "tictactoe"};
+static const sgm_dataset_type *added[MAXIMUM_ADDED];
+static _Atomic size_t name_count = READY;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
 const char *const *sgm_dataset_names(size_t *count)
 {
-    static const char *const names[READY] = {"iris", "digits", "digits-test", "mnist",    "mnist-test",
-                                             "xor",  "and",    "wdbc",        "tictactoe"};
     if (count)
-        *count = READY;
+        *count = name_count;
     return names;
+}
+
+/* Adding a type again does nothing. The caller holds the lock. */
+static sgm_status append(const sgm_dataset_type *type)
+{
+    size_t count = name_count;
+    for (size_t i = 0; i < count; i++) {
+        if (i >= READY && added[i - READY] == type)
+            return SGM_OK;
+        if (strcmp(names[i], type->name) == 0)
+            return sgm_fail(SGM_ERROR_ARGUMENT, "there is a dataset '%s' already", type->name);
+    }
+    if (count == READY + MAXIMUM_ADDED)
+        return sgm_fail(SGM_ERROR_STATE, "%d datasets are registered, which is all there is room for",
+                        MAXIMUM_ADDED);
+    added[count - READY] = type;
+    names[count] = type->name;
+    name_count = count + 1;
+    return SGM_OK;
+}
+
+sgm_status sgm_register_dataset(const sgm_dataset_type *type)
+{
+    if (!type || type->api != SGM_DATASET_API || !type->name || !type->open)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "a dataset wants .api = SGM_DATASET_API, a name and an open");
+    if (strcmp(type->name, "text") == 0 || strpbrk(type->name, ":./"))
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "a dataset cannot be called '%s': 'text' is a file's, and a name has "
+                        "no colon, dot or slash",
+                        type->name);
+    pthread_mutex_lock(&lock);
+    sgm_status status = append(type);
+    pthread_mutex_unlock(&lock);
+    return status;
+}
+
+/* The added type whose name stands in front of a colon, or alone; NULL: there is none. */
+static const sgm_dataset_type *find_added(const char *name)
+{
+    size_t length = strcspn(name, ":"), count = name_count;
+    for (size_t i = READY; i < count; i++)
+        if (strlen(names[i]) == length && memcmp(names[i], name, length) == 0)
+            return added[i - READY];
+    return NULL;
 }
 
 /* True for names that look like paths: whoever gives one probably wants a file of their own, which this
@@ -298,9 +352,10 @@ static sgm_dataset *open_named(const char *name)
     for (size_t i = 0; i < READY; i++)
         if (strcmp(ready[i].name, name) == 0)
             return with_names(ready[i].open(name), ready[i].classes);
-    size_t count;
-    const char *const *names = sgm_dataset_names(&count);
-    const char *nearest = sgm__nearest(name, names, count);
+    const sgm_dataset_type *type = find_added(name);
+    if (type)
+        return type->open(name[strlen(type->name)] == ':' ? name + strlen(type->name) + 1 : NULL);
+    const char *nearest = sgm__nearest(name, names, name_count);
     sgm_fail(SGM_ERROR_NOT_FOUND,
              "there is no dataset \"%s\"%s%s%s; the names are iris, digits, digits-test, mnist, "
              "mnist-test, xor, and, wdbc, tictactoe, text:PATH%s",

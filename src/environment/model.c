@@ -4,27 +4,30 @@
  * first training creates the trainer, because the input's shape is known only then, and adds an input
  * layer and a cost where the layers have none. The environment owns the model, the trainer is one of the
  * environment's and is marked `held`, so that nobody removes it. */
-#include "environment/environment.h"
+#include "environment/model.h"
 #include "network/network_internal.h"
 #include "trainer/trainer.h"
-#include <sigma/environment.h>
 
 #include <math.h>
 #include <stdio.h>
-
-/* `layers` belongs to the model until the first training hands it to the network, and is NULL afterwards. */
-struct sgm_model {
-    sgm_env *env;
-    sgm_layer *layers;
-    sgm_trainer *trainer;
-    int64_t epochs; /* of all finished trainings: the next one goes on from here */
-};
 
 static void release_model(void *model)
 {
     sgm_model *self = model;
     sgm_layer_free(self->layers);
     sgm__free(self);
+}
+
+sgm_model *sgm__model_create(sgm_env *env, sgm_layer *layers)
+{
+    sgm_model *model = sgm__calloc(1, sizeof *model);
+    if (model == NULL) {
+        sgm_layer_free(layers);
+        return NULL;
+    }
+    model->env = env;
+    model->layers = layers;
+    return sgm__env_own(env, model, release_model) == SGM_OK ? model : NULL;
 }
 
 /* Takes the layers, also on failure. */
@@ -37,16 +40,9 @@ sgm_model *sgm_sequential_with(sgm_env *env, sgm_layer *const *layers, size_t co
             sgm__fail_null("a model expects an environment, got NULL");
         return NULL;
     }
-    sgm_model *model = chain != NULL ? sgm__calloc(1, sizeof *model) : NULL;
-    if (model == NULL) {
+    sgm_model *model = chain != NULL ? sgm__model_create(env, chain) : NULL;
+    if (model == NULL)
         sgm__env_keep(env, sgm_last_status());
-        sgm_layer_free(chain);
-        return NULL;
-    }
-    model->env = env;
-    model->layers = chain;
-    if (sgm__env_keep(env, sgm__env_own(env, model, release_model)) != SGM_OK)
-        return NULL;
     return model;
 }
 
@@ -114,23 +110,31 @@ static sgm_dataset *dataset_of(sgm_tensor *features, sgm_tensor *labels)
     return dataset;
 }
 
-/* The first trainer is called "model", later ones "model-2" and so on. Takes the optimiser. Results of the
- * setters are not checked one by one: the trainer keeps its first failure, and the run reports it. */
-static sgm_status make_trainer(sgm_model *model, sgm_tensor *features, sgm_optimiser *optimiser)
+/* The first trainer is called "model", later ones "model-2" and so on. */
+sgm_status sgm__model_create_trainer(sgm_model *model)
 {
     char name[40] = "model";
     int64_t number = sgm__env_number(model->env);
     if (number > 1)
         snprintf(name, sizeof name, "model-%lld", (long long)number);
+    model->trainer = sgm_trainer_create(model->env, name);
+    if (model->trainer == NULL)
+        return sgm_last_status();
+    sgm__membership_of(model->trainer)->held = true;
+    return SGM_OK;
+}
+
+/* Takes the optimiser. Results of the setters are not checked one by one: the trainer keeps its first
+ * failure, and the run reports it. */
+static sgm_status make_trainer(sgm_model *model, sgm_tensor *features, sgm_optimiser *optimiser)
+{
     sgm_tensor *examples = as_examples(features, "features");
-    model->trainer = examples != NULL ? sgm_trainer_create(model->env, name) : NULL;
-    if (model->trainer == NULL) {
-        sgm_status status = sgm_last_status();
+    sgm_status status = examples != NULL ? sgm__model_create_trainer(model) : sgm_last_status();
+    if (status != SGM_OK) {
         sgm_tensor_free(examples);
         sgm_optimiser_free(optimiser);
         return status;
     }
-    sgm__membership_of(model->trainer)->held = true;
     sgm_layer *layers = model->layers;
     model->layers = NULL;
     sgm_trainer_adopt_network(model->trainer, complete(layers, sgm_tensor_shape(examples)));
@@ -190,7 +194,7 @@ sgm_status sgm_model_train_with(sgm_model *model, sgm_tensor *features, sgm_tens
     return sgm__env_keep(model->env, train(model, features, labels, &options));
 }
 
-static sgm_status check_trained(const sgm_model *model)
+sgm_status sgm__model_check_trained(const sgm_model *model)
 {
     SGM_TRY(check_model(model));
     return model->trainer != NULL
@@ -201,7 +205,7 @@ static sgm_status check_trained(const sgm_model *model)
 /* NULL, with an error, before the first training; the caller frees the result. */
 sgm_tensor *sgm_model_predict(sgm_model *model, sgm_tensor *samples)
 {
-    if (check_trained(model) != SGM_OK)
+    if (sgm__model_check_trained(model) != SGM_OK)
         return NULL;
     sgm_tensor *examples = as_examples(samples, "samples");
     sgm_tensor *output = examples != NULL ? sgm_trainer_predict(model->trainer, examples, NULL) : NULL;
@@ -217,7 +221,7 @@ sgm_status sgm_model_evaluate(sgm_model *model, sgm_tensor *features, sgm_tensor
     if (metrics == NULL)
         return sgm_fail(SGM_ERROR_ARGUMENT, "a place for the metrics was expected, NULL came");
     *metrics = (sgm_metrics){.loss = NAN, .accuracy = NAN};
-    SGM_TRY(check_trained(model));
+    SGM_TRY(sgm__model_check_trained(model));
     sgm_dataset *dataset = dataset_of(features, labels);
     if (dataset == NULL)
         return sgm_last_status();

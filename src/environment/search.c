@@ -76,18 +76,10 @@ static sgm_status check_values(const sgm_search_options *options, size_t *count)
                                  "SGM_CHOICES(\"0.1\", \"0.01\")}");
 }
 
-/* 0 stands for a default throughout, which `fill` puts in. */
-static sgm_status check_numbers(const sgm_search_options *o)
+static sgm_status check_halving(const sgm_search_options *o)
 {
-    if (o->trials < 0 || o->trials > SGM_SEARCH_MAXIMUM_TRIALS)
-        return sgm_fail(SGM_ERROR_ARGUMENT, "trials: expected 1 to %d, got %lld", SGM_SEARCH_MAXIMUM_TRIALS,
-                        (long long)o->trials);
-    if (o->at_once < 0 || o->at_once > 256)
-        return sgm_fail(SGM_ERROR_ARGUMENT, "at_once: expected 1 to 256, got %lld", (long long)o->at_once);
-    if (o->epochs < 0 || o->iterations < 0 || o->minimum_epochs < 0)
-        return sgm_fail(SGM_ERROR_ARGUMENT, "epochs, iterations and minimum_epochs must not be negative");
-    if (o->method != SGM_SEARCH_HALVING)
-        return SGM_OK;
+    if (o->pruning != SGM_PRUNING_NONE)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "halving stops trials itself: leave pruning out");
     if (o->factor != 0 && !(o->factor >= 2 && o->factor <= 1000))
         return sgm_fail(SGM_ERROR_ARGUMENT, "factor: expected 2 to 1000, got %g", o->factor);
     if (o->epochs == 0 || o->iterations != 0)
@@ -100,11 +92,30 @@ static sgm_status check_numbers(const sgm_search_options *o)
     return SGM_OK;
 }
 
+/* 0 stands for a default throughout, which `fill` puts in. */
+static sgm_status check_numbers(const sgm_search_options *o)
+{
+    if (o->trials < 0 || o->trials > SGM_SEARCH_MAXIMUM_TRIALS)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "trials: expected 1 to %d, got %lld", SGM_SEARCH_MAXIMUM_TRIALS,
+                        (long long)o->trials);
+    if (o->at_once < 0 || o->at_once > 256)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "at_once: expected 1 to 256, got %lld", (long long)o->at_once);
+    if (o->epochs < 0 || o->iterations < 0 || o->minimum_epochs < 0)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "epochs, iterations and minimum_epochs must not be negative");
+    if (o->startup_trials < 0 || o->startup_trials > SGM_SEARCH_MAXIMUM_TRIALS)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "startup_trials: expected 1 to %d, got %lld",
+                        SGM_SEARCH_MAXIMUM_TRIALS, (long long)o->startup_trials);
+    if (o->prune_after_trials < 0 || o->prune_after_epochs < 0)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "prune_after_trials and prune_after_epochs must not be negative");
+    return o->method == SGM_SEARCH_HALVING ? check_halving(o) : SGM_OK;
+}
+
 static sgm_status check(const sgm_search_options *options, size_t *value_count)
 {
-    if (options->method > SGM_SEARCH_HALVING || options->goal > SGM_SEARCH_MINIMUM)
-        return sgm_fail(SGM_ERROR_ARGUMENT, "unknown method %d or goal %d", (int)options->method,
-                        (int)options->goal);
+    if (options->method > SGM_SEARCH_TPE || options->goal > SGM_SEARCH_MINIMUM ||
+        options->pruning > SGM_PRUNING_MEDIAN)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "unknown method %d, goal %d or pruning %d", (int)options->method,
+                        (int)options->goal, (int)options->pruning);
     if (options->set_up == NULL)
         return sgm_fail(SGM_ERROR_ARGUMENT, "expected a function that sets up a trial's trainer: .set_up");
     if (options->folder == NULL || options->folder[0] == '\0')
@@ -207,7 +218,14 @@ static sgm_status fill(sgm_search *search, const sgm_search_options *given)
         own->factor = 3;
     if (own->minimum_epochs == 0)
         own->minimum_epochs = 1;
-    if (own->trials == 0 && (own->method == SGM_SEARCH_RANDOM || !is_all_choices(search)))
+    if (own->startup_trials == 0)
+        own->startup_trials = 10;
+    if (own->prune_after_trials == 0)
+        own->prune_after_trials = 5;
+    if (own->prune_after_epochs == 0)
+        own->prune_after_epochs = 1;
+    bool draws = own->method == SGM_SEARCH_RANDOM || own->method == SGM_SEARCH_TPE;
+    if (own->trials == 0 && (draws || !is_all_choices(search)))
         own->trials = 20;
     return sgm__search_plan(search);
 }
@@ -257,6 +275,7 @@ void sgm_search_free(sgm_search *search)
         sgm__free(trial->name);
         sgm__free(trial->folder);
         sgm__free(trial->error);
+        sgm__free(trial->curve);
     }
     sgm__free(search->trials);
     for (size_t i = 0; i < search->value_count; i++)

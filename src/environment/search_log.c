@@ -5,7 +5,6 @@
  * therefore leave at most an incomplete last line, which is cut off when the file is opened again.
  * search_run.c opens the log, search_trial.c appends to it with the search's lock. */
 #include "environment/search.h"
-#include "journal/run_lines.h"
 #include "runs/files_version.h"
 
 #include <errno.h>
@@ -97,7 +96,7 @@ static json_t *describe_values(const sgm_search_values *values)
  * search runs (at_once, checkpoint_every) may differ in a resume. */
 static json_t *describe_search(const sgm_search *search)
 {
-    static const char *const methods[] = {"grid", "random", "halving"};
+    static const char *const methods[] = {"grid", "random", "halving", "tpe"};
     const sgm_search_options *o = &search->options;
     json_t *line = json_object(), *values = json_array();
     json_object_set_new(line, "version", json_integer(SGM__FILES_VERSION));
@@ -112,32 +111,70 @@ static json_t *describe_search(const sgm_search *search)
         json_object_set_new(line, "factor", describe_number(o->factor));
         json_object_set_new(line, "minimum_epochs", json_integer(o->minimum_epochs));
     }
+    if (o->method == SGM_SEARCH_TPE)
+        json_object_set_new(line, "startup_trials", json_integer(o->startup_trials));
+    if (o->pruning != SGM_PRUNING_NONE) {
+        json_object_set_new(line, "prune_after_trials", json_integer(o->prune_after_trials));
+        json_object_set_new(line, "prune_after_epochs", json_integer(o->prune_after_epochs));
+    }
     for (size_t i = 0; i < search->value_count; i++)
         json_array_append_new(values, describe_values(&o->values[i]));
     json_object_set_new(line, "values", values);
     return line;
 }
 
-/* The line about a piece. The values are included for people and for has_values. */
+static json_t *describe_trial_values(const sgm_search *search, const sgm__trial *trial)
+{
+    json_t *values = json_object();
+    for (size_t i = 0; i < search->value_count; i++)
+        json_object_set_new(values, trial->values[i].name, json_string(trial->values[i].text));
+    return values;
+}
+
+static json_t *number_or_null(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+static json_t *describe_curve(const sgm__trial *trial)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < trial->curve_length; i++)
+        json_array_append_new(list, number_or_null(trial->curve[i]));
+    return list;
+}
+
+/* The line about a piece. The values are included for people and for take_values. */
 static json_t *describe_trial(const sgm_search *search, const sgm__trial *trial, const char *state,
                               double seconds)
 {
-    json_t *line = json_object(), *values = json_object();
+    json_t *line = json_object();
     json_object_set_new(line, "trial", json_integer(trial->shown.number));
     json_object_set_new(line, "rung", json_integer((json_int_t)search->rung));
     json_object_set_new(line, "state", json_string(state));
     json_object_set_new(line, "epochs", json_integer(trial->shown.epochs));
-    json_object_set_new(line, "objective",
-                        isfinite(trial->shown.objective) ? json_real(trial->shown.objective) : json_null());
+    json_object_set_new(line, "objective", number_or_null(trial->shown.objective));
     json_object_set_new(line, "seconds", json_real(seconds));
     if (trial->stopped)
         json_object_set_new(line, "stopped", json_true());
     if (trial->error != NULL)
         json_object_set_new(line, "error", json_string(trial->error));
-    for (size_t i = 0; i < search->value_count; i++)
-        json_object_set_new(values, trial->values[i].name, json_string(trial->values[i].text));
-    json_object_set_new(line, "values", values);
+    if (trial->curve_length > 0)
+        json_object_set_new(line, "curve", describe_curve(trial));
+    json_object_set_new(line, "values", describe_trial_values(search, trial));
     return line;
+}
+
+sgm_status sgm__search_log_begin(sgm_search *search, const sgm__trial *trial)
+{
+    json_t *line = json_object();
+    json_object_set_new(line, "trial", json_integer(trial->shown.number));
+    json_object_set_new(line, "rung", json_integer((json_int_t)search->rung));
+    json_object_set_new(line, "state", json_string("begun"));
+    json_object_set_new(line, "values", describe_trial_values(search, trial));
+    sgm_status status = write_line(search->log, line);
+    json_decref(line);
+    return status;
 }
 
 sgm_status sgm__search_log_append(sgm_search *search, const sgm__trial *trial, const char *state,
@@ -176,15 +213,40 @@ static sgm_status compare_searches(const sgm_search *search, const json_t *there
     return status;
 }
 
-/* Whether the trial in the file has the values of the trial of that number here. */
-static bool has_values(const sgm_search *search, const sgm__trial *trial, const json_t *values)
+/* Whether a text is one of the choices of a value, or a number of its range. */
+static bool is_value(const sgm_search_values *values, const char *text)
+{
+    double number;
+    if (values->choices != NULL)
+        return values->choices[sgm__search_find_choice(values, text)] != NULL;
+    return sgm__parse_double(text, &number) && number >= values->from && number <= values->to;
+}
+
+/* Fails unless the trial in the file has the values of the trial of that number here. One of TPE that has
+ * none yet takes them. */
+static sgm_status take_values(const sgm_search *search, sgm__trial *trial, const json_t *values)
 {
     for (size_t i = 0; i < search->value_count; i++) {
         const char *text = json_string_value(json_object_get(values, trial->values[i].name));
-        if (text == NULL || strcmp(text, trial->values[i].text) != 0)
-            return false;
+        if (text == NULL || (!trial->open ? strcmp(text, trial->values[i].text) != 0
+                                          : !is_value(&search->options.values[i], text)))
+            return sgm_fail(SGM_ERROR_FORMAT, "%s has other values", trial->name);
     }
-    return true;
+    for (size_t i = 0; i < search->value_count && trial->open; i++) {
+        const char *text = json_string_value(json_object_get(values, trial->values[i].name));
+        SGM_TRY(sgm__search_set_value(search, trial, i, sgm__strdup(text)));
+    }
+    trial->open = false;
+    return sgm__search_show_values(search, trial);
+}
+
+static sgm_status take_curve(sgm__trial *trial, const json_t *curve)
+{
+    size_t index;
+    const json_t *value;
+    json_array_foreach(curve, index, value) SGM_TRY(sgm__search_curve_set(
+        trial, (int64_t)index + 1, json_is_number(value) ? json_number_value(value) : NAN));
+    return SGM_OK;
 }
 
 /* Takes one line into its trial. Lines of one trial come in order of time, so later ones overwrite earlier
@@ -200,8 +262,10 @@ static sgm_status take_trial(sgm_search *search, const json_t *line)
         rung >= (json_int_t)search->rung_count || state == NULL)
         return sgm_fail(SGM_ERROR_FORMAT, "it tells of no trial that there is");
     sgm__trial *trial = &search->trials[number - 1];
-    if (!has_values(search, trial, json_object_get(line, "values")))
-        return sgm_fail(SGM_ERROR_FORMAT, "%s has other values", trial->name);
+    SGM_TRY(take_values(search, trial, json_object_get(line, "values")));
+    if (strcmp(state, "begun") == 0)
+        return SGM_OK;
+    SGM_TRY(take_curve(trial, json_object_get(line, "curve")));
     trial->shown.seconds += json_number_value(json_object_get(line, "seconds"));
     trial->shown.epochs = json_integer_value(json_object_get(line, "epochs"));
     if (strcmp(state, "done") == 0) {
@@ -210,6 +274,9 @@ static sgm_status take_trial(sgm_search *search, const json_t *line)
         trial->shown.objective = json_is_number(objective) ? json_number_value(objective) : NAN;
         trial->objectives[rung] = trial->shown.objective;
         trial->shown.state = SGM_TRIAL_DONE;
+    } else if (strcmp(state, "pruned") == 0) {
+        trial->shown.objective = json_is_number(objective) ? json_number_value(objective) : NAN;
+        trial->shown.state = SGM_TRIAL_DROPPED;
     } else if (strcmp(state, "failed") == 0) {
         sgm__free(trial->error);
         trial->error = sgm__strdup(error != NULL ? error : "unknown");
@@ -287,42 +354,4 @@ sgm_status sgm__search_log_open(sgm_search *search)
     sgm_status status = open_log(search, path);
     sgm__free(path);
     return status;
-}
-
-/* --- metrics of a trial --- */
-
-/* The last complete line of a text; *line is its length with the newline, 0 if there is none. */
-static const char *last_line(const char *text, size_t length, size_t *line)
-{
-    while (length > 0 && text[length - 1] != '\n')
-        length--;
-    size_t start = length > 0 ? length - 1 : 0;
-    while (start > 0 && text[start - 1] != '\n')
-        start--;
-    *line = length - start;
-    return text + start;
-}
-
-/* metrics.jsonl has the means of training without the prefix "training.". */
-bool sgm__search_last_metric(const sgm_search *search, const sgm__trial *trial, double *value)
-{
-    const char *key = search->options.objective;
-    char *path = sgm__format("%s/" SGM__METRICS_FILE, trial->folder), *text;
-    size_t length, line;
-    bool found = false;
-    if (strncmp(key, "training.", 9) == 0)
-        key += 9;
-    if (path != NULL && sgm__file_exists(path) &&
-        sgm__file_read(path, LARGEST_LOG, &text, &length) == SGM_OK) {
-        const char *last = last_line(text, length, &line);
-        json_t *metrics = json_loadb(last, line, 0, NULL);
-        const json_t *number = json_object_get(metrics, key);
-        found = json_is_number(number);
-        if (found)
-            *value = json_number_value(number);
-        json_decref(metrics);
-        sgm__free(text);
-    }
-    sgm__free(path);
-    return found;
 }

@@ -1,15 +1,13 @@
 /* Plans a search: which trials with which values, and how many trials and epochs each rung has.
  *
  * Called once, by sgm_search_create. A grid has all combinations, the last value changing fastest. Random
- * search draws (Bergstra and Bengio, 2012). Successive halving (Jamieson and Talwalkar, 2016) draws like
- * random search, or takes all combinations, and divides the epochs among rungs as in Hyperband (Li et al.,
- * 2018). The plan is a function of the options alone, so a resumed search finds the same trials. */
+ * search draws (Bergstra and Bengio, 2012; search_draw.c). Successive halving (Jamieson and Talwalkar, 2016)
+ * draws like random search, or takes all combinations, and divides the epochs among rungs as in Hyperband (Li
+ * et al., 2018). TPE draws its first trials, and chooses the values of the others when they begin
+ * (search_tpe.c). The plan is a function of the options alone, so a resumed search finds the same trials. */
 #include "environment/search.h"
 
 #include <math.h>
-
-/* Draws for one trial after which its combination is taken to be unobtainable: nearly all are used. */
-#define ATTEMPTS 65536
 
 /* --- rungs --- */
 
@@ -56,27 +54,6 @@ static sgm_status add_trial(sgm_search *search, sgm__trial **added)
     return trial->name != NULL && trial->folder != NULL ? SGM_OK : sgm__last_failure();
 }
 
-/* Takes `text`. The number is NaN if the text is none. */
-static sgm_status set_value(const sgm_search *search, sgm__trial *trial, size_t index, char *text)
-{
-    if (text == NULL)
-        return sgm__last_failure();
-    sgm_trial_value *value = &trial->values[index];
-    value->name = search->options.values[index].name;
-    value->text = text;
-    if (!sgm__parse_double(text, &value->number))
-        value->number = NAN;
-    return SGM_OK;
-}
-
-static size_t count_choices(const sgm_search_values *values)
-{
-    size_t count = 0;
-    while (values->choices[count] != NULL)
-        count++;
-    return count;
-}
-
 /* How many bytes all choices share at their beginning (*front) and at their end (*back), cut back to
  * borders between layers of the network notation (" + "). Both 0 if they overlap in the shortest choice. */
 static void measure_common(const sgm_search_values *values, size_t *front, size_t *back)
@@ -117,6 +94,19 @@ static char *brief_text(const sgm_search_values *values, const char *text)
                        back > 0 ? "..." : "");
 }
 
+sgm_status sgm__search_show_values(const sgm_search *search, sgm__trial *trial)
+{
+    for (size_t i = 0; i < search->value_count; i++) {
+        char *brief = brief_text(&search->options.values[i], trial->values[i].text);
+        if (brief == NULL)
+            return SGM_ERROR_MEMORY;
+        sgm_string_free((char *)(uintptr_t)trial->values[i].brief);
+        trial->values[i].brief = brief;
+    }
+    trial->shown.value_count = trial->open ? 0 : search->value_count;
+    return SGM_OK;
+}
+
 /* Sets the pointers of `shown` and the short texts. Last, as adding trials moves the array. */
 static sgm_status show(sgm_search *search)
 {
@@ -125,29 +115,12 @@ static sgm_status show(sgm_search *search)
         trial->shown.name = trial->name;
         trial->shown.folder = trial->folder;
         trial->shown.values = trial->values;
-        trial->shown.value_count = search->value_count;
-        for (size_t k = 0; k < search->value_count; k++) {
-            trial->values[k].brief = brief_text(&search->options.values[k], trial->values[k].text);
-            if (trial->values[k].brief == NULL)
-                return SGM_ERROR_MEMORY;
-        }
+        SGM_TRY(sgm__search_show_values(search, trial));
     }
     return SGM_OK;
 }
 
-/* The number of combinations; infinite if there is a range. A double, as the product may exceed integers. */
-static double count_combinations(const sgm_search *search)
-{
-    double count = 1;
-    for (size_t i = 0; i < search->value_count; i++) {
-        const sgm_search_values *values = &search->options.values[i];
-        count *= values->choices != NULL ? (double)count_choices(values) : INFINITY;
-    }
-    return count;
-}
-
-/* Point number `point` is written in a mixed radix: the remainders give the index of each value's choice,
- * from the last value to the first. */
+/* Every combination, the last value changing fastest. */
 static sgm_status plan_grid(sgm_search *search, double points)
 {
     if (points > SGM_SEARCH_MAXIMUM_TRIALS)
@@ -159,99 +132,49 @@ static sgm_status plan_grid(sgm_search *search, double points)
     for (size_t point = 0; point < (size_t)points; point++) {
         sgm__trial *trial;
         SGM_TRY(add_trial(search, &trial));
-        size_t rest = point;
-        for (size_t i = search->value_count; i-- > 0;) {
-            const sgm_search_values *values = &search->options.values[i];
-            size_t count = count_choices(values);
-            SGM_TRY(set_value(search, trial, i, sgm__strdup(values->choices[rest % count])));
-            rest /= count;
-        }
+        SGM_TRY(sgm__search_set_point(search, trial, point));
     }
     return SGM_OK;
 }
 
-/* Uniform in [0, 1), 53 bits, from the counter-based generator Philox (Salmon et al., 2011) with the seed
- * as key and (name, trial, attempt) as counter. So a number depends on these alone: another value beside
- * it, or more trials, change none of the others. */
-static double draw_uniform(const sgm_search *search, const char *name, size_t trial, size_t attempt)
+static void remove_last_trial(sgm_search *search)
 {
-    uint32_t words[4];
-    sgm__philox(search->options.seed, sgm__hash_text(name), (uint64_t)trial << 20 | attempt, words);
-    return (double)((words[0] | (uint64_t)words[1] << 32) >> 11) * 0x1p-53;
+    sgm__trial *trial = &search->trials[--search->trial_count];
+    sgm__search_clear_values(search, trial);
+    sgm__free(trial->name);
+    sgm__free(trial->folder);
 }
 
-/* Maps a uniform number to the range. A whole range gives each number the same probability, a logarithmic
- * one is rounded after the exponential. Both ends are kept to. */
-static char *draw_number(const sgm_search_values *values, double uniform)
+/* Adds `count` trials with combinations that are new. Where there are fewer (a range that is narrower than
+ * the digits of its numbers), the search has as many trials as were found. */
+static sgm_status plan_random(sgm_search *search, int64_t count)
 {
-    double from = values->from, to = values->to;
-    double number = values->whole && !values->logarithmic ? floor(from + uniform * (to - from + 1))
-                                                          : sgm__search_between(values, uniform);
-    if (values->whole)
-        return sgm__format("%.0f", fmin(fmax(round(number), from), to));
-    /* Training uses the number that the table shows, hence the rounding to 6 digits; where that leaves the
-     * range, the number keeps all digits. */
-    char *text = sgm__format("%.6g", number);
-    double back;
-    if (text == NULL || (sgm__parse_double(text, &back) && back >= from && back <= to))
-        return text;
-    sgm__free(text);
-    return sgm__format("%.17g", fmin(fmax(number, from), to));
-}
-
-/* The text of value `index` for a trial: one of the choices, or a number of the range. */
-static char *draw(const sgm_search *search, size_t index, size_t trial, size_t attempt)
-{
-    const sgm_search_values *values = &search->options.values[index];
-    double uniform = draw_uniform(search, values->name, trial, attempt);
-    if (values->choices == NULL)
-        return draw_number(values, uniform);
-    return sgm__strdup(values->choices[(size_t)(uniform * (double)count_choices(values))]);
-}
-
-/* Whether no earlier trial has the same texts; `trial` is the last one. */
-static bool is_new(const sgm_search *search, const sgm__trial *trial)
-{
-    for (size_t i = 0; i + 1 < search->trial_count; i++) {
-        size_t same = 0;
-        while (same < search->value_count &&
-               strcmp(search->trials[i].values[same].text, trial->values[same].text) == 0)
-            same++;
-        if (same == search->value_count)
-            return false;
-    }
-    return true;
-}
-
-static void clear_values(const sgm_search *search, sgm__trial *trial)
-{
-    for (size_t i = 0; i < search->value_count; i++) {
-        sgm_string_free((char *)(uintptr_t)trial->values[i].text);
-        trial->values[i].text = NULL;
-    }
-}
-
-/* Draws until each combination is new. Where there are fewer combinations than trials were asked for
- * (whole numbers), the search has as many trials as were found. */
-static sgm_status plan_random(sgm_search *search)
-{
-    for (int64_t number = 0; number < search->options.trials; number++) {
+    sgm__search_points points = {0};
+    sgm_status status = SGM_OK;
+    bool found = true;
+    for (int64_t number = 0; number < count && found && status == SGM_OK; number++) {
         sgm__trial *trial;
-        bool new = false;
+        status = add_trial(search, &trial);
+        if (status == SGM_OK)
+            status = sgm__search_draw(search, trial, &points, &found);
+        if (status == SGM_OK && !found)
+            remove_last_trial(search);
+    }
+    sgm__free(points.used);
+    return status;
+}
+
+/* The first trials of TPE are drawn; the values of the others stay open until they begin. */
+static sgm_status plan_tpe(sgm_search *search)
+{
+    const sgm_search_options *o = &search->options;
+    SGM_TRY(plan_random(search, o->startup_trials < o->trials ? o->startup_trials : o->trials));
+    while (search->trial_count >= (size_t)o->startup_trials && search->trial_count < (size_t)o->trials) {
+        sgm__trial *trial;
         SGM_TRY(add_trial(search, &trial));
-        for (size_t attempt = 0; attempt < ATTEMPTS && !new; attempt++) {
-            clear_values(search, trial);
-            for (size_t i = 0; i < search->value_count; i++)
-                SGM_TRY(set_value(search, trial, i, draw(search, i, (size_t)number, attempt)));
-            new = is_new(search, trial);
-        }
-        if (new)
-            continue;
-        clear_values(search, trial);
-        sgm__free(trial->name);
-        sgm__free(trial->folder);
-        search->trial_count--;
-        break;
+        trial->open = true;
+        for (size_t i = 0; i < search->value_count; i++)
+            SGM_TRY(sgm__search_set_value(search, trial, i, sgm__strdup("")));
     }
     return SGM_OK;
 }
@@ -260,9 +183,11 @@ static sgm_status plan_random(sgm_search *search)
 sgm_status sgm__search_plan(sgm_search *search)
 {
     const sgm_search_options *o = &search->options;
-    double combinations = count_combinations(search);
+    double combinations = sgm__search_count_points(search);
     bool all = o->method == SGM_SEARCH_GRID || o->trials == 0 || combinations <= (double)o->trials;
-    SGM_TRY(all ? plan_grid(search, combinations) : plan_random(search));
+    SGM_TRY(all                           ? plan_grid(search, combinations)
+            : o->method == SGM_SEARCH_TPE ? plan_tpe(search)
+                                          : plan_random(search, o->trials));
     SGM_TRY(show(search));
     plan_rungs(search);
     return SGM_OK;

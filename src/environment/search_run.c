@@ -70,6 +70,20 @@ typedef struct rung_jobs {
     size_t count, next; /* `next` is guarded by the search's lock */
 } rung_jobs;
 
+/* Values that are chosen now are logged before they are trained with: other results may be there when the
+ * search is resumed, and the trial's checkpoint belongs to these values. With the lock. */
+static bool choose_values(sgm_search *search, sgm__trial *trial)
+{
+    if (!trial->open)
+        return true;
+    sgm_status status = sgm__search_suggest(search, trial);
+    if (status == SGM_OK)
+        status = sgm__search_log_begin(search, trial);
+    if (status != SGM_OK)
+        sgm__search_fail(search, status);
+    return status == SGM_OK;
+}
+
 /* NULL: none is left, or the search stops. */
 static sgm__trial *next_job(rung_jobs *jobs)
 {
@@ -77,6 +91,8 @@ static sgm__trial *next_job(rung_jobs *jobs)
     pthread_mutex_lock(&jobs->search->lock);
     if (jobs->next < jobs->count && !atomic_load(&jobs->search->stopping))
         trial = jobs->trials[jobs->next++];
+    if (trial != NULL && !choose_values(jobs->search, trial))
+        trial = NULL;
     pthread_mutex_unlock(&jobs->search->lock);
     return trial;
 }
@@ -169,12 +185,12 @@ static bool climbs_alone(sgm_search *search, sgm__trial *trial, size_t rung)
     return true;
 }
 
-/* Whether a trial is to be trained in the current rung: it has not failed, has not finished the rung
- * before a resume, and was not stopped. */
+/* Whether a trial is to be trained in the current rung: it has not failed, was not pruned, has not finished
+ * the rung before a resume, and was not stopped. */
 static bool is_wanted(sgm_search *search, sgm__trial *trial)
 {
-    return trial->shown.state != SGM_TRIAL_FAILED && trial->shown.rung <= (int64_t)search->rung &&
-           !climbs_alone(search, trial, search->rung);
+    return trial->shown.state != SGM_TRIAL_FAILED && trial->shown.state != SGM_TRIAL_DROPPED &&
+           trial->shown.rung <= (int64_t)search->rung && !climbs_alone(search, trial, search->rung);
 }
 
 /* Trains the first `count` trials of `trials` as far as they need it; `jobs` is room for as many. Returns

@@ -2,7 +2,8 @@
  * for programs.
  *
  * Both tables have the same order: trials with an objective first, those on higher rungs before others,
- * then by objective; then trials that have none yet; failed ones last. */
+ * then by objective (pruned ones, which are on none, by how far they got first); then trials that have none
+ * yet; failed ones last. */
 #include "environment/search.h"
 
 #include <math.h>
@@ -26,12 +27,6 @@ bool sgm__search_is_better(const sgm_search *search, double a, double b)
 
 /* --- order --- */
 
-/* A trial for sorting; `search` is there because qsort passes no context. */
-typedef struct ranked {
-    const sgm_search *search;
-    const sgm__trial *trial;
-} ranked;
-
 /* 0: has an objective, 1: has none yet, 2: failed. */
 static int kind_of(const sgm__trial *trial)
 {
@@ -42,7 +37,7 @@ static int kind_of(const sgm__trial *trial)
 
 static int compare(const void *left, const void *right)
 {
-    const ranked *l = left, *r = right;
+    const sgm__ranked *l = left, *r = right;
     const sgm_trial *a = &l->trial->shown, *b = &r->trial->shown;
     int kind = kind_of(l->trial) - kind_of(r->trial);
     if (kind != 0)
@@ -50,18 +45,19 @@ static int compare(const void *left, const void *right)
     if (kind_of(l->trial) == 0) {
         if (a->rung != b->rung)
             return a->rung > b->rung ? -1 : 1;
+        if (a->rung == 0 && a->epochs != b->epochs)
+            return a->epochs > b->epochs ? -1 : 1;
         if (a->objective != b->objective)
             return sgm__search_is_better(l->search, a->objective, b->objective) ? -1 : 1;
     }
     return a->number < b->number ? -1 : 1;
 }
 
-/* All trials in the order of the tables; the caller frees the list. NULL: out of memory. */
-static ranked *rank(const sgm_search *search)
+sgm__ranked *sgm__search_rank(const sgm_search *search)
 {
-    ranked *list = sgm__calloc(search->trial_count + 1, sizeof *list);
+    sgm__ranked *list = sgm__calloc(search->trial_count + 1, sizeof *list);
     for (size_t i = 0; list != NULL && i < search->trial_count; i++)
-        list[i] = (ranked){search, &search->trials[i]};
+        list[i] = (sgm__ranked){search, &search->trials[i]};
     if (list != NULL)
         qsort(list, search->trial_count, sizeof *list, compare);
     return list;
@@ -102,13 +98,13 @@ static void append_cell(sgm__text *out, const char *text)
 }
 
 /* The objective of a trial without one is an empty cell. */
-static void append_row(sgm__text *out, const sgm__trial *trial)
+static void append_row(const sgm_search *search, sgm__text *out, const sgm__trial *trial)
 {
     const sgm_trial *shown = &trial->shown;
     sgm__text_append(out, "%lld,", (long long)shown->number);
     if (!isnan(shown->objective))
         sgm__text_append(out, "%.9g", shown->objective);
-    for (size_t i = 0; i < shown->value_count; i++) {
+    for (size_t i = 0; i < search->value_count; i++) {
         sgm__text_append(out, ",");
         append_cell(out, shown->values[i].text);
     }
@@ -122,7 +118,7 @@ static void append_row(sgm__text *out, const sgm__trial *trial)
 char *sgm_search_csv(const sgm_search *search)
 {
     sgm__text out = {0};
-    ranked *list = search != NULL ? rank(search) : NULL;
+    sgm__ranked *list = search != NULL ? sgm__search_rank(search) : NULL;
     if (list == NULL)
         return NULL;
     sgm__text_append(&out, "trial,");
@@ -133,7 +129,7 @@ char *sgm_search_csv(const sgm_search *search)
     }
     sgm__text_append(&out, ",epochs,seconds,state,error\n");
     for (size_t i = 0; i < search->trial_count; i++)
-        append_row(&out, list[i].trial);
+        append_row(search, &out, list[i].trial);
     sgm__free(list);
     return sgm__text_take(&out);
 }
@@ -203,7 +199,7 @@ static void append_line(const sgm_search *search, const sgm__trial *trial, const
 char *sgm_search_text(const sgm_search *search)
 {
     sgm__text out = {0};
-    ranked *list = search != NULL ? rank(search) : NULL;
+    sgm__ranked *list = search != NULL ? sgm__search_rank(search) : NULL;
     size_t widths[SGM_SEARCH_VALUES + 5], columns, waiting = 0;
     char text[256];
     if (list == NULL)

@@ -21,6 +21,10 @@
 #define RUNG_REACHED "the end of the rung"
 /* The reason of a stop because the objective is NaN or infinite. */
 #define NOT_FINITE "the objective"
+/* The reason of a stop because other trials were better after as many epochs. */
+#define PRUNED "pruning"
+/* The reason of a stop at the start because earlier objectives are known nowhere. */
+#define CURVE_LOST "the objectives so far"
 
 /* One piece of training; lives on the worker's stack while the trainer exists. */
 typedef struct piece {
@@ -29,8 +33,9 @@ typedef struct piece {
     sgm_trainer *trainer;
     int64_t end;      /* epochs in all at which the piece ends; 0: no limit by epochs */
     int64_t finished; /* epochs finished in this piece */
-    bool lost;        /* the checkpoint is at the end of the rung, but its objective is known nowhere */
+    bool lost;        /* what the objective was up to the checkpoint is known nowhere */
     bool trained;     /* at least one iteration was trained in this piece */
+    bool pruned;      /* the piece ends because other trials were better after as many epochs */
     bool looked;      /* it was checked that the registry has the objective */
     double objective; /* after the newest epoch of the piece; NaN: none */
 } piece;
@@ -74,6 +79,13 @@ static void check_objective(piece *p)
         fail_without_objective(p);
 }
 
+/* Keeps a failure as that of the search; with the lock. */
+static void keep_status(sgm_search *search, sgm_status status)
+{
+    if (status != SGM_OK)
+        sgm__search_fail(search, status);
+}
+
 /* At the end of an epoch. A missing objective is no failure yet, see check_objective; one that is not
  * finite ends the trial early. */
 static void note_epoch(piece *p, const sgm_training_progress *progress)
@@ -89,8 +101,39 @@ static void note_epoch(piece *p, const sgm_training_progress *progress)
     p->trial->shown.epochs = progress->epoch;
     p->trial->newest = p->objective;
     search->epochs_done++;
+    if (search->options.pruning != SGM_PRUNING_NONE)
+        keep_status(search, sgm__search_curve_set(p->trial, progress->epoch, p->objective));
     sgm__search_tell(search, SGM_SEARCH_EPOCH, p->trial);
     pthread_mutex_unlock(&search->lock);
+}
+
+/* A run that goes on has its curve up to here from the log, or from its metrics. If neither has it, as after
+ * a crash with an objective that no file has, the trial begins anew: it might have been pruned. */
+static void note_start(piece *p, const sgm_training_progress *progress)
+{
+    sgm_search *search = p->search;
+    pthread_mutex_lock(&search->lock);
+    p->trial->shown.epochs = progress->epoch;
+    if (search->options.pruning != SGM_PRUNING_NONE)
+        keep_status(search, sgm__search_read_curve(search, p->trial, progress->epoch));
+    p->lost =
+        search->options.pruning != SGM_PRUNING_NONE && (int64_t)p->trial->curve_length < progress->epoch;
+    pthread_mutex_unlock(&search->lock);
+    if (p->lost)
+        sgm_trainer_stop(p->trainer, CURVE_LOST);
+}
+
+/* At the end of each epoch but the last, and at the start of a run that goes on: it may have been interrupted
+ * just before it was stopped. */
+static void prune(piece *p, const sgm_training_progress *progress)
+{
+    if (progress->epochs > 0 && progress->epoch >= progress->epochs)
+        return;
+    pthread_mutex_lock(&p->search->lock);
+    p->pruned = sgm__search_prunes(p->search, p->trial, progress->epoch);
+    pthread_mutex_unlock(&p->search->lock);
+    if (p->pruned)
+        sgm_trainer_stop(p->trainer, PRUNED);
 }
 
 /* The observer of the trial's trainer, on its thread. Returning false ends the run with a checkpoint. A
@@ -101,15 +144,14 @@ static bool watch(void *user, const sgm_training_progress *progress)
     p->trained |= progress->kind == SGM_PROGRESS_ITERATION;
     if (progress->kind == SGM_PROGRESS_ITERATION && p->finished > 0 && !p->looked)
         check_objective(p);
-    if (progress->kind == SGM_PROGRESS_START) {
-        pthread_mutex_lock(&p->search->lock);
-        p->trial->shown.epochs = progress->epoch;
-        pthread_mutex_unlock(&p->search->lock);
-    }
+    bool at_border = progress->kind == SGM_PROGRESS_START || progress->kind == SGM_PROGRESS_EPOCH;
+    if (progress->kind == SGM_PROGRESS_START)
+        note_start(p, progress);
     if (progress->kind == SGM_PROGRESS_EPOCH)
         note_epoch(p, progress);
-    if ((progress->kind == SGM_PROGRESS_START || progress->kind == SGM_PROGRESS_EPOCH) && p->end > 0 &&
-        progress->epoch >= p->end && progress->epoch < progress->epochs)
+    if (at_border)
+        prune(p, progress);
+    if (at_border && p->end > 0 && progress->epoch >= p->end && progress->epoch < progress->epochs)
         sgm_trainer_stop(p->trainer, RUNG_REACHED);
     return !atomic_load(&p->search->stopping);
 }
@@ -265,6 +307,10 @@ static void keep(const piece *p, sgm_status status, double seconds)
     } else if (status != SGM_OK) {
         state = "failed";
         keep_error(trial);
+    } else if (p->pruned) {
+        state = "pruned";
+        trial->shown.state = SGM_TRIAL_DROPPED;
+        trial->shown.objective = p->objective;
     } else {
         trial->shown.state = SGM_TRIAL_DONE;
         trial->shown.objective = trial->objectives[search->rung] = p->objective;
@@ -312,7 +358,7 @@ static sgm_status run(piece *p, const sgm_search_options *o)
     SGM_TRY(sgm_trainer_run(p->trainer, .epochs = o->epochs, .iterations = o->iterations,
                             .folder = p->trial->folder, .checkpoint_every = o->checkpoint_every,
                             .resume = true, .catch_interrupt = o->catch_interrupt));
-    p->lost = has_lost_objective(p);
+    p->lost |= has_lost_objective(p);
     p->trial->stopped = was_stopped(p, reason, sizeof reason);
     return p->lost ? remove_checkpoint(p->trial) : final_objective(p);
 }
@@ -335,8 +381,8 @@ static sgm_status attempt(piece *p)
     return status;
 }
 
-/* If the objective is lost, the trial is trained a second time from its beginning, which cannot lose it
- * again. */
+/* If the objective, or that of earlier epochs, is lost, the trial is trained a second time from its
+ * beginning, which cannot lose it again. */
 void sgm__search_train(sgm_search *search, sgm__trial *trial)
 {
     bool again = true;

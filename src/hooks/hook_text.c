@@ -28,18 +28,20 @@ static size_t count_arguments(const sgm__hook_row *row)
 /* NULL: an error that names the nearest. */
 static const sgm__hook_row *read_row(sgm__phrase *phrase)
 {
-    const char **names = sgm__calloc(sgm__hook_row_count, sizeof *names);
+    size_t count = 0;
+    while (sgm__hook_row_at(count) != NULL)
+        count++;
+    const char **names = sgm__calloc(count, sizeof *names);
     const sgm__hook_row *row = NULL;
     if (names == NULL)
         return NULL;
-    for (size_t i = 0; i < sgm__hook_row_count && row == NULL; i++) {
-        names[i] = sgm__hook_rows[i]->name;
+    for (size_t i = 0; i < count && row == NULL; i++) {
+        names[i] = sgm__hook_row_at(i)->name;
         if (sgm__phrase_take(phrase, names[i]))
-            row = sgm__hook_rows[i];
+            row = sgm__hook_row_at(i);
     }
     if (row == NULL)
-        sgm__phrase_expected(phrase, "the name of a hook, as 'sigma info --hooks' lists them", names,
-                             sgm__hook_row_count);
+        sgm__phrase_expected(phrase, "the name of a hook, as 'sigma info --hooks' lists them", names, count);
     sgm__free(names);
     return row;
 }
@@ -155,7 +157,8 @@ sgm_hook *sgm_hook_parse(const char *text)
 
 const char *sgm_hook_name_at(size_t index)
 {
-    return index < sgm__hook_row_count ? sgm__hook_rows[index]->name : NULL;
+    const sgm__hook_row *row = sgm__hook_row_at(index);
+    return row != NULL ? row->name : NULL;
 }
 
 /* What a value looks like: "TEXT", "mean|standard_deviation". */

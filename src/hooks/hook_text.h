@@ -64,6 +64,14 @@ typedef struct sgm__hook_row {
     bool global; /* it cannot be local: its type has `only_global` */
 } sgm__hook_row;
 
+/* The rows of the library and then those of programs (hook_register.c); NULL: past the last. */
+const sgm__hook_row *sgm__hook_row_at(size_t index);
+/* Adds a copy of a row, whose texts stay. *is_new: false if a row with this `source`, a table of a program's,
+ * is there already, in which case nothing is done. A name that another row has is refused. */
+sgm_status sgm__hook_row_add(const sgm__hook_row *row, const void *source, bool *is_new);
+/* The `source` of the row of this name; NULL: it is the library's. */
+const void *sgm__hook_row_source(const char *name);
+
 /* The table of all ready-made hooks: hooks_ready/rows.c, which stands above its reader. */
 extern const sgm__hook_row *const sgm__hook_rows[];
 extern const size_t sgm__hook_row_count;

@@ -17,6 +17,7 @@
 #include "trainer/view.h"
 
 #include <math.h>
+#include <pthread.h>
 
 /* --- the pass --- */
 
@@ -150,7 +151,7 @@ sgm_hook *sgm_predictions_hook_with(const char *data, const sgm_metric_options *
 /* The self of a metric. `options` are those that the compute() of its record reads; the texts in them are
  * the caller's and are not used after the creation. */
 typedef struct metric {
-    size_t index;                   /* in sgm__metrics */
+    size_t index;                   /* of sgm__metric_at */
     char *data, *name;              /* name: goes before the results, "second_f1"; NULL: none */
     char *outputs, *targets, *cost; /* identifiers */
     sgm_metric_options options;     /* its texts are not kept */
@@ -208,7 +209,7 @@ static sgm_status measure(void *state, sgm_hook_call *call)
         if (status == SGM_OK)
             status = sgm_hook_number(call, self->cost, &predictions.cost);
         if (status == SGM_OK)
-            status = sgm__metrics[self->index].record->compute(&predictions, &self->options, &results);
+            status = sgm__metric_compute(sgm__metric_at(self->index), &predictions, &self->options, &results);
         sgm__predictions_close(&predictions);
         sgm_content_clear(&targets);
     }
@@ -249,6 +250,23 @@ static void free_metric(void *state)
      .only_global = "it measures the trainer on a data set"},
 static const sgm_hook_type metric_types[] = {SGM__METRICS(METRIC_TYPE)};
 
+/* The same for a metric that a program has added: made when its first hook is. */
+static const sgm_hook_type *type_of(size_t index)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static sgm_hook_type added[SGM__ADDED_METRICS];
+    if (index < SGM__METRIC_ROWS)
+        return &metric_types[index];
+    sgm_hook_type *type = &added[index - SGM__METRIC_ROWS];
+    pthread_mutex_lock(&lock);
+    if (type->name == NULL) {
+        *type = metric_types[0];
+        type->name = sgm__metric_at(index)->name;
+    }
+    pthread_mutex_unlock(&lock);
+    return type;
+}
+
 /* NULL: no memory. The identifiers are made once, so that invoke() builds no text. */
 static metric *allocate(size_t index, const char *data, const sgm_metric_options *options)
 {
@@ -287,7 +305,7 @@ sgm_hook *sgm_metric_with(const char *name, const char *data, const sgm_metric_o
         return NULL;
     }
     const char *const reads[] = {self->outputs, self->targets, self->cost, NULL};
-    return sgm_hook_create(&metric_types[index], self, .when = options.when, .reads = reads,
+    return sgm_hook_create(type_of(index), self, .when = options.when, .reads = reads,
                            .requires_hooks = {passes}, .priority = SGM_METRIC_PRIORITY,
                            .failure = options.failure);
 }

@@ -51,6 +51,27 @@ static sgm_hook *parse_metric(const sgm__call *call, sgm_time_step when)
 #define METRIC(id, takes, words) METRIC_ROW(sgm__##id##_row, #id, words, parse_metric, ARGUMENTS_##takes)
 SGM__METRICS(METRIC)
 
+/* --- metrics of programs --- */
+
+/* The text of an added metric's hook. The row is added before the metric, since it can be refused for more
+ * reasons: a hook of any kind may have the name. */
+sgm_status sgm_register_metric(const sgm_metric_type *type)
+{
+    if (type == NULL || type->api != SGM_METRIC_API || type->name == NULL || type->doc == NULL ||
+        type->compute == NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "a metric wants .api = SGM_METRIC_API, a name, a doc and a compute");
+    const sgm__hook_row row = {.name = type->name,
+                               .doc = type->doc,
+                               .when = {SGM_EPOCH, 1, 0},
+                               .arguments = {DATA_ARGUMENT, LAST_ARGUMENTS},
+                               .create = parse_metric,
+                               .global = true};
+    bool is_new;
+    SGM_TRY(sgm__hook_row_add(&row, type, &is_new));
+    return is_new ? sgm__metric_add(type) : SGM_OK;
+}
+
 /* --- reporters --- */
 
 /* The texts of options are copied by the constructors below; `call` may go afterwards. */

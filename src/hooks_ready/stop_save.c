@@ -1,15 +1,12 @@
-/* Stopping and saving at a time step: stop, early_stopper, save.
+/* Stopping and saving at a time step: stop, save.
  *
  * They only ask: the training's thread stops or saves after all hooks of the event
  * (src/runs/trainer_commands.c), so hooks that run later in the same event still see the trainer as it is.
- * Whether the moment has come is for the engine: an early stopper is a hook that asks to stop, on
- * condition that criteria of src/hooks/when hold (`stalls`). Several checkpoints that replace each other
- * are checkpoints.c.
+ * Whether the moment has come is for the engine. Stopping when a value stalls is early_stopper.c; several
+ * checkpoints that replace each other are checkpoints.c.
  *
  * The self of each of these hooks is one text: the reason to stop, or the name to save under. */
 #include "hooks/hook_text.h"
-#include "hooks/when/criteria.h"
-#include "metrics/metrics.h"
 #include "trainer/view.h"
 
 #define STOP_PRIORITY 10000 /* behind everything else */
@@ -62,20 +59,13 @@ static sgm_status check_name(void *name, sgm_hook_call *call)
     return status;
 }
 
-/* stop and early_stopper do the same, and have types of their own because a type's name is the hook's
- * name. A save measures nothing but is global: it writes the trainer with what all workers have. */
+/* A save measures nothing but is global: it writes the trainer with what all workers have. */
 static const sgm_hook_type stop_type = {.api = SGM_HOOK_API,
                                         .name = "stop",
                                         .doc = "stops the run",
                                         .invoke = stop,
                                         .equal = equal_texts,
                                         .free = sgm__free},
-                           early_stopper_type = {.api = SGM_HOOK_API,
-                                                 .name = "early_stopper",
-                                                 .doc = "stops the run when a value stalls",
-                                                 .invoke = stop,
-                                                 .equal = equal_texts,
-                                                 .free = sgm__free},
                            save_type = {.api = SGM_HOOK_API,
                                         .name = "save",
                                         .doc = "saves the training under a name",
@@ -108,19 +98,6 @@ sgm_hook *sgm_stop_hook_with(sgm_time_step when, const sgm_stop_options *given)
     return create(&stop_type, sgm__strdup(reason), when, options.only_if, STOP_PRIORITY);
 }
 
-/* The reason is made beforehand, since it depends on nothing that the training does. */
-sgm_hook *sgm_early_stopper(const char *identifier, int64_t patience, sgm_extremum extremum,
-                            sgm_time_step when)
-{
-    sgm_criteria *stalls = sgm_stalling_criteria(identifier, extremum, patience);
-    if (!stalls)
-        return NULL;
-    char *reason = sgm__format("%s has had no new %s for %lld check%s", identifier,
-                               extremum == SGM_MAXIMUM ? "maximum" : "minimum", (long long)patience,
-                               patience == 1 ? "" : "s");
-    return create(&early_stopper_type, reason, when, stalls, STOP_PRIORITY);
-}
-
 /* The name is checked before values are filled in; the saving itself checks the name that came out. */
 sgm_hook *sgm_save_hook_with(sgm_time_step when, const char *name, const sgm_save_options *given)
 {
@@ -151,30 +128,6 @@ const sgm__hook_row sgm__stop_row = {
     .when = {SGM_EPOCH, 1, 0},
     .arguments = {{"reason", SGM_KIND_TEXT, .doc = "what the end of the run says"}},
     .create = parse_stop,
-};
-
-static const char *const extrema[] = {"maximum", "minimum", NULL};
-
-/* Without `extremum` the name of the value tells which way is better (sgm__is_better_below). */
-static sgm_hook *parse_early_stopper(const sgm__call *call, sgm_time_step when)
-{
-    const char *identifier = sgm__call_text(call, "value");
-    bool falls = sgm__call_has(call, "extremum") ? sgm__call_choice(call, "extremum") == 1
-                                                 : sgm__is_better_below(identifier);
-    return sgm_early_stopper(identifier, sgm__call_integer(call, "patience"),
-                             falls ? SGM_MINIMUM : SGM_MAXIMUM, when);
-}
-
-/* A check is an event of the step, so patience counts epochs by default. */
-const sgm__hook_row sgm__early_stopper_row = {
-    .name = "early_stopper",
-    .doc = "stops the run when a value has had no new extremum for some checks in a row",
-    .when = {SGM_EPOCH, 1, 0},
-    .arguments = {{"value", SGM_KIND_TEXT, .identifier = true, .required = true, .doc = "what is watched"},
-                  {"patience", SGM__KIND_COUNT, .default_value = 5, .doc = "checks without a new extremum"},
-                  {"extremum", SGM_KIND_TEXT, .choices = extrema,
-                   .doc = "if not given: the minimum of losses, costs and errors, else the maximum"}},
-    .create = parse_early_stopper,
 };
 
 static sgm_hook *parse_save(const sgm__call *call, sgm_time_step when)

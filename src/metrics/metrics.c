@@ -6,20 +6,72 @@
  * checkpoints ask sgm__is_better_below here when nobody tells them a direction. */
 #include "metrics/metrics.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 
-const sgm__metric sgm__metrics[] = {
-#define ROW(id, what, words) {#id, words, SGM__TAKES_##what, &sgm__metric_##id},
+/* Rows, then what programs have added, which only grows: whoever has read the count may read as many entries
+ * without the lock. */
+static sgm__metric metrics[SGM__METRIC_ROWS + SGM__ADDED_METRICS] = {
+#define ROW(id, what, words) {#id, words, SGM__TAKES_##what, &sgm__metric_##id, NULL},
     SGM__METRICS(ROW)};
-#define COUNT (sizeof sgm__metrics / sizeof *sgm__metrics)
+static const char *names[SGM__METRIC_ROWS + SGM__ADDED_METRICS] = {
+#define NAME(id, what, words) #id,
+    SGM__METRICS(NAME)};
+static sgm__metric_record added_records[SGM__ADDED_METRICS];
+static _Atomic size_t metric_count = SGM__METRIC_ROWS;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* In the table's order; the list is static. */
+const sgm__metric *sgm__metric_at(size_t index)
+{
+    return &metrics[index];
+}
+
 const char *const *sgm_metric_names(size_t *count)
 {
-#define NAME(id, what, words) #id,
-    static const char *const names[] = {SGM__METRICS(NAME)};
-    *count = COUNT;
+    *count = metric_count;
     return names;
+}
+
+/* The caller holds the lock. */
+static sgm_status append(const sgm_metric_type *type)
+{
+    size_t at = metric_count;
+    if (at == SGM__METRIC_ROWS + SGM__ADDED_METRICS)
+        return sgm_fail(SGM_ERROR_STATE, "%d metrics are registered, which is all there is room for",
+                        SGM__ADDED_METRICS);
+    for (size_t i = 0; i < at; i++)
+        if (strcmp(names[i], type->name) == 0)
+            return sgm_fail(SGM_ERROR_ARGUMENT, "there is a metric '%s' already", type->name);
+    sgm__metric_record *record = &added_records[at - SGM__METRIC_ROWS];
+    record->results[0] =
+        (sgm__result){{.name = type->name, .kind = SGM_KIND_NUMBER, .read_only = true, .doc = type->doc},
+                      type->better,
+                      SGM__HEADLINE};
+    metrics[at] = (sgm__metric){type->name, type->doc, SGM__TAKES_NOTHING, record, type};
+    names[at] = type->name;
+    metric_count = at + 1;
+    return SGM_OK;
+}
+
+sgm_status sgm__metric_add(const sgm_metric_type *type)
+{
+    pthread_mutex_lock(&lock);
+    sgm_status status = append(type);
+    pthread_mutex_unlock(&lock);
+    return status;
+}
+
+sgm_status sgm__metric_compute(const sgm__metric *metric, const sgm__predictions *predictions,
+                               const sgm_metric_options *options, const sgm__results *results)
+{
+    double value = NAN;
+    if (metric->added == NULL)
+        return metric->record->compute(predictions, options, results);
+    if (predictions->rows > 0 &&
+        metric->added->compute(predictions->output_tensor, predictions->target_tensor, &value) != SGM_OK)
+        return sgm__fail_within("%s", metric->name);
+    return sgm__leave_number(results, metric->name, value);
 }
 
 /* `name` need not end in 0: it may be a token of a longer text. Without a near name the error lists all. */
@@ -27,18 +79,18 @@ size_t sgm__metric_find(const char *name, size_t length)
 {
     char copy[64];
     size_t count;
-    for (size_t i = 0; i < COUNT; i++)
-        if (strlen(sgm__metrics[i].name) == length && memcmp(sgm__metrics[i].name, name, length) == 0)
+    for (size_t i = 0; i < metric_count; i++)
+        if (strlen(metrics[i].name) == length && memcmp(metrics[i].name, name, length) == 0)
             return i;
     snprintf(copy, sizeof copy, "%.*s", (int)(length < sizeof copy ? length : sizeof copy - 1), name);
-    const char *near = sgm__nearest(copy, sgm_metric_names(&count), COUNT);
+    const char *near = sgm__nearest(copy, sgm_metric_names(&count), metric_count);
     if (near != NULL) {
         sgm_fail(SGM_ERROR_NOT_FOUND, "unknown metric '%s'; did you mean '%s'?", copy, near);
         return SIZE_MAX;
     }
     sgm__text known = {0};
-    for (size_t i = 0; i < COUNT; i++)
-        sgm__text_append(&known, "%s%s", i > 0 ? ", " : "", sgm__metrics[i].name);
+    for (size_t i = 0; i < metric_count; i++)
+        sgm__text_append(&known, "%s%s", i > 0 ? ", " : "", metrics[i].name);
     sgm_fail(SGM_ERROR_NOT_FOUND, "unknown metric '%s'; there are %s", copy,
              known.data != NULL ? known.data : "others");
     sgm__text_free(&known);
@@ -59,7 +111,7 @@ static bool are_tops(const int32_t tops[SGM_MAX_TOPS])
  * its default for all metrics. */
 sgm_status sgm__metric_check(size_t metric, const sgm_metric_options *options)
 {
-    const sgm__metric *self = &sgm__metrics[metric];
+    const sgm__metric *self = &metrics[metric];
     if (self->takes != SGM__TAKES_TOPS && options->tops[0] != 0)
         return sgm_fail(SGM_ERROR_ARGUMENT, "%s has no .tops", self->name);
     if (self->takes != SGM__TAKES_BOUNDS && (options->lower != 0 || options->upper != 0))
@@ -104,8 +156,8 @@ static bool is_of(const sgm__result *result, const char *name)
 static const sgm__result *find_result(const char *name)
 {
     const sgm__result *found = NULL;
-    for (size_t i = 0; i < COUNT; i++)
-        for (const sgm__result *one = sgm__metrics[i].record->results; one->row.name != NULL; one++)
+    for (size_t i = 0; i < metric_count; i++)
+        for (const sgm__result *one = metrics[i].record->results; one->row.name != NULL; one++)
             if (is_of(one, name) && (found == NULL || strlen(one->row.name) > strlen(found->row.name)))
                 found = one;
     return found;

@@ -118,13 +118,22 @@ typedef struct sgm__metric_record {
 SGM__METRICS(SGM__METRIC_DECLARATION)
 #undef SGM__METRIC_DECLARATION
 
-/* A row of SGM__METRICS. */
+/* A row of SGM__METRICS, or a metric that a program has added. */
 typedef struct sgm__metric {
     const char *name, *doc;
     sgm__metric_takes takes;
     const sgm__metric_record *record;
+    const sgm_metric_type *added; /* computes in place of the record's compute(); NULL: a row */
 } sgm__metric;
-extern const sgm__metric sgm__metrics[]; /* as many as sgm_metric_names tells */
+#define SGM__ADDED_METRICS 64 /* at most: as many as hooks, since each has the text of a hook, too */
+#define SGM__COUNT_METRIC(name, takes, doc) +1
+#define SGM__METRIC_ROWS ((size_t)(0 SGM__METRICS(SGM__COUNT_METRIC)))
+/* Rows first, then those that were added. `index` must be one that sgm__metric_find gave. */
+const sgm__metric *sgm__metric_at(size_t index);
+/* Adds a metric, whose table stays; the name must be new. */
+sgm_status sgm__metric_add(const sgm_metric_type *type);
+sgm_status sgm__metric_compute(const sgm__metric *metric, const sgm__predictions *predictions,
+                               const sgm_metric_options *options, const sgm__results *results);
 
 /* SIZE_MAX: unknown, with an error that names the nearest. */
 size_t sgm__metric_find(const char *name, size_t length);

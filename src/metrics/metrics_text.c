@@ -53,7 +53,7 @@ static sgm_status take_metric(sgm__phrase *phrase, size_t *metric, sgm_metric_op
     if (*metric == SIZE_MAX)
         return sgm__phrase_within(phrase, at);
     sgm__phrase_next(phrase);
-    const sgm__metric *found = &sgm__metrics[*metric];
+    const sgm__metric *found = sgm__metric_at(*metric);
     sgm__call call = {.name = found->name, .at = at};
     if (found->takes == SGM__TAKES_TOPS)
         call.rows = top_rows, call.row_count = sizeof top_rows / sizeof *top_rows;
@@ -80,7 +80,7 @@ sgm_status sgm__metrics_compute(const char *metrics, const sgm__predictions *pre
         sgm_metric_options options = {.struct_size = sizeof options};
         SGM_TRY(take_metric(&phrase, &metric, &options));
         if (predictions != NULL)
-            SGM_TRY(sgm__metrics[metric].record->compute(predictions, &options, results));
+            SGM_TRY(sgm__metric_compute(sgm__metric_at(metric), predictions, &options, results));
     } while (phrase.kind != SGM__PHRASE_END);
     return SGM_OK;
 }

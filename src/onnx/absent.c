@@ -25,6 +25,7 @@ ABSENT(sgm_onnx *, sgm_onnx_load_with, NULL, const char *path, const sgm_onnx_op
 ABSENT(sgm_onnx *, sgm_onnx_parse, NULL, const void *bytes, size_t length, const sgm_onnx_options *options)
 ABSENT(const char *, sgm_onnx_input_at, NULL, const sgm_onnx *model, size_t index, sgm_type *type)
 ABSENT(const char *, sgm_onnx_output_at, NULL, const sgm_onnx *model, size_t index)
+ABSENT(const char *, sgm_onnx_metadata, NULL, const sgm_onnx *model, const char *key)
 ABSENT(sgm_status, sgm_onnx_set, sgm_last_status(), sgm_onnx *model, const char *input,
        const sgm_tensor *value)
 ABSENT(sgm_status, sgm_onnx_run, sgm_last_status(), sgm_onnx *model)

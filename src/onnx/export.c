@@ -324,16 +324,36 @@ static sgm_status pack(const Onnx__ModelProto *model, const char *path)
     return status;
 }
 
+/* The entries as messages of the export's memory. */
+static void fill_metadata(sgm__onnx_export *e, Onnx__ModelProto *model, const sgm_onnx_entry *entries)
+{
+    Onnx__StringStringEntryProto **list = sgm__onnx_take(e, SGM_ONNX_MAX_METADATA * sizeof *list),
+                                 *each = sgm__onnx_take(e, SGM_ONNX_MAX_METADATA * sizeof *each);
+    if (e->status != SGM_OK)
+        return;
+    for (size_t i = 0; i < SGM_ONNX_MAX_METADATA; i++) {
+        if (entries[i].key == NULL || entries[i].text == NULL)
+            continue;
+        Onnx__StringStringEntryProto *entry = &each[model->n_metadata_props];
+        onnx__string_string_entry_proto__init(entry);
+        entry->key = sgm__onnx_take_text(e, entries[i].key);
+        entry->value = sgm__onnx_take_text(e, entries[i].text);
+        list[model->n_metadata_props++] = entry;
+    }
+    model->metadata_props = list;
+}
+
 /* The protobuf structs on the stack live until the message is packed; everything that they point to is
  * memory of the export. */
-static sgm_status write_model(sgm__onnx_export *e, const char *path, const char *name)
+static sgm_status write_model(sgm__onnx_export *e, const char *path, const sgm_onnx_export_options *options)
 {
     Onnx__ModelProto model = ONNX__MODEL_PROTO__INIT;
     Onnx__GraphProto graph = ONNX__GRAPH_PROTO__INIT;
     Onnx__OperatorSetIdProto opset = ONNX__OPERATOR_SET_ID_PROTO__INIT;
     SGM_TRY(write_instructions(e));
     SGM_TRY(fill_graph(e, &graph));
-    graph.name = sgm__onnx_take_text(e, name);
+    graph.name = sgm__onnx_take_text(e, options->name != NULL ? options->name : "sigma");
+    fill_metadata(e, &model, options->metadata);
     opset.domain = sgm__onnx_take_text(e, "");
     opset.has_version = true;
     opset.version = SGM__ONNX_OPSET;
@@ -397,7 +417,7 @@ static sgm_status export_to(sgm__onnx_export *e, const char *path, const sgm_gra
     e->names = sgm__calloc(e->graph->count, sizeof *e->names);
     if (e->names == NULL)
         return SGM_ERROR_MEMORY;
-    return write_model(e, path, options->name != NULL ? options->name : "sigma");
+    return write_model(e, path, options);
 }
 
 /* Everything is freed here, whether the export succeeded or not. */

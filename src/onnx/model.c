@@ -156,6 +156,14 @@ void sgm_onnx_free(sgm_onnx *model)
 
 /* --- inputs and outputs --- */
 
+const char *sgm_onnx_metadata(const sgm_onnx *model, const char *key)
+{
+    for (size_t i = 0; i < model->proto->n_metadata_props; i++)
+        if (strcmp(sgm__onnx_text(model->proto->metadata_props[i]->key), key) == 0)
+            return sgm__onnx_text(model->proto->metadata_props[i]->value);
+    return NULL;
+}
+
 const char *sgm_onnx_input_at(const sgm_onnx *model, size_t index, sgm_type *type)
 {
     if (model == NULL || index >= model->input_count)

@@ -122,6 +122,11 @@ bool sgm__trainer_follows(const sgm_trainer *trainer)
     return trainer->sharing.strategy != NULL && trainer->sharing.strategy->follows(trainer);
 }
 
+bool sgm__trainer_has_ranks(const sgm_trainer *trainer)
+{
+    return trainer->sharing.strategy != NULL && trainer->sharing.strategy->meet != NULL;
+}
+
 sgm_status sgm__trainer_collect(sgm_trainer *trainer)
 {
     return trainer->sharing.strategy != NULL ? trainer->sharing.strategy->collect(trainer) : SGM_OK;

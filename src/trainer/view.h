@@ -42,6 +42,8 @@ void sgm__trainer_read_for(sgm_trainer *trainer, double seconds);
 bool sgm__trainer_is_replica(const sgm_trainer *trainer);
 /* Whether this process is one of several ranks, and not rank 0. */
 bool sgm__trainer_follows(const sgm_trainer *trainer);
+/* Whether this process is one of several ranks that train together. */
+bool sgm__trainer_has_ranks(const sgm_trainer *trainer);
 /* Brings the trainer's states up to date with its workers'. Call it before you read states. */
 sgm_status sgm__trainer_collect(sgm_trainer *trainer);
 /* The iterator of data with this name; the error of an unknown name lists the known ones. */

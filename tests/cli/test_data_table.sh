@@ -60,7 +60,7 @@ has err "--separator expects one character or 'tab', got 'ab'"
 run 2 data de.csv --header maybe
 has err '--header expects yes or no, got .maybe.'
 run 2 data iris --missing x
-has err '--missing, --header and --skip-ragged are for tables, \.csv or \.tsv; iris is none'
+has err '--missing, --header and --skip-ragged are for tables, \.csv, \.tsv or \.jsonl; iris is none'
 run 2 data nowhere.csv
 has err 'nowhere\.csv'
 finish

@@ -110,6 +110,54 @@ verdict "a search that was killed has other results" $?
 cmp whole/best.yaml killed/best.yaml >err
 verdict "a search that was killed has another best.yaml" $?
 
+# --- tpe with pruning: the table, importance, and the same after it was killed ---
+cat >tpe.yaml <<'YAML'
+network: input(4) + dense(16, tanh) + dense(3) + softmax_cross_entropy
+data:
+  training: {dataset: iris, share: 0.8}
+  validation: {dataset: iris, begin: 0.8, share: 0.2}
+optimiser: adam
+epochs: 9
+search:
+  method: tpe
+  pruning: median
+  prune_after_epochs: 2
+  trials: 24
+  values:
+    optimiser.learning_rate: {from: 1e-4, to: 0.1, scale: log}
+    data.batch: [8, 16, 32]
+YAML
+search 0 tpe.yaml --folder tpe
+has out '^tpe: 24 trials to 9 epochs; objective validation.loss'
+has out '^\[[0-9]+/24\] trial-0[0-9]+: learning_rate .* after [2-8] epochs, pruned, '
+has out '^importance: optimiser.learning_rate 0\.[0-9]+, data.batch 0\.[0-9]+$'
+has tpe/results.csv ',dropped,$'
+[ "$(grep -c '"state":"begun"' tpe/search.jsonl)" -eq 14 ]
+verdict "a line for each trial whose values were chosen" $?
+for lines in 6 20 34; do
+    "$sigma" search tpe.yaml --folder tpe-killed --resume >out 2>err </dev/null &
+    process=$!
+    for _ in $(seq 400); do
+        [ "$(cat tpe-killed/search.jsonl 2>/dev/null | wc -l)" -ge "$lines" ] && break
+        sleep 0.01
+    done
+    kill -KILL "$process"
+    wait "$process" 2>/dev/null
+    process=
+done
+search 0 tpe-killed --resume
+diff <(results tpe) <(results tpe-killed) >err
+verdict "a search with tpe and pruning that was killed has other results" $?
+search 1 tpe.yaml search.startup_trials=9 --folder tpe --resume
+has err 'its startup_trials was 10, is 9'
+wrong '  method: halving
+  pruning: median
+  values:
+    data.batch: [8, 16]' 'halving stops trials itself: leave pruning out'
+wrong '  pruning: medain
+  values:
+    data.batch: [8, 16]' "search.pruning: unknown 'medain' \(did you mean 'median'\?\)"
+
 # --- interrupted: the message says how to go on ---
 "$sigma" search "$examples/search.yaml" epochs=2700 search.at_once=1 --folder stopped >out 2>err </dev/null &
 process=$!

@@ -1,5 +1,6 @@
 /* Sources: files, memory, packed files, known datasets, downloads from a server on the loopback. */
 #include "base/german.h"
+#include "data/read/source.h"
 #include "data_test.h"
 #include <archive.h>
 #include <archive_entry.h>
@@ -399,6 +400,10 @@ static void serve(int client)
         answer(client, "503 Busy", "", "", 0);
     else if (strstr(server_last, "/flaky"))
         answer(client, "200 OK", "", BODY, sizeof BODY - 1);
+    else if (strstr(server_last, "/parts") && strstr(server_last, "Range: bytes=9-"))
+        answer(client, "206 Partial Content", "Content-Range: bytes 9-31/32\r\n", &BODY[9], sizeof BODY - 10);
+    else if (strstr(server_last, "/parts") || strstr(server_last, "/whole"))
+        answer(client, "200 OK", "", request == 0 ? "These are" : BODY, sizeof BODY - 1);
     else if (strstr(server_last, "/silent"))
         sleep(3);
     else
@@ -495,6 +500,66 @@ TEST(download_not_found_is_not_tried_again)
     CHECK_INT(atomic_load(&server_requests), 1);
     CHECK(access(data_path("nothing.txt.download"), F_OK) != 0);
     sgm_source_free(source);
+}
+
+/* What broke off goes on where it was, also in a later call; only what a checksum can tell to be whole. */
+TEST(a_download_goes_on)
+{
+    const char *path = data_path("parts.txt");
+    sgm_source *source =
+        sgm_url_source(url("/parts.txt"), .path = path, .sha256 = BODY_SHA256, .retries = -1);
+    CHECK_ERROR(sgm_source_prepare(source), "/parts.txt");
+    sgm_source_free(source);
+    CHECK(sgm__file_exists(data_path("parts.txt.download")));
+    source = sgm_url_source(url("/parts.txt"), .path = data_path("parts.txt"), .sha256 = BODY_SHA256,
+                            .retries = -1);
+    CHECK_OK(sgm_source_prepare(source));
+    sgm_source_free(source);
+    CHECK_CONTAINS(server_last, "Range: bytes=9-");
+    CHECK_STR(data_text(sgm_file_source(data_path("parts.txt"))), BODY);
+    CHECK(!sgm__file_exists(data_path("parts.txt.download")));
+
+    /* A server that sends all of it again. */
+    CHECK_STR(
+        data_text(sgm_url_source(url("/whole.txt"), .path = data_path("whole.txt"), .sha256 = BODY_SHA256)),
+        BODY);
+
+    /* The beginning is of another file. */
+    data_write("other.txt.download", "those are", 9);
+    source = sgm_url_source(url("/parts.txt"), .path = data_path("other.txt"), .sha256 = BODY_SHA256);
+    atomic_store(&server_requests, 1);
+    CHECK_OK(sgm_source_prepare(source));
+    sgm_source_free(source);
+    CHECK_STR(data_text(sgm_file_source(data_path("other.txt"))), BODY);
+
+    /* Without a checksum nothing is kept. */
+    source = sgm_url_source(url("/parts.txt"), .path = data_path("none.txt"), .retries = -1);
+    CHECK_ERROR(sgm_source_prepare(source), "/parts.txt");
+    sgm_source_free(source);
+    CHECK(!sgm__file_exists(data_path("none.txt.download")));
+}
+
+TEST(a_path_may_be_an_address)
+{
+    setenv("SIGMA_CACHE_DIR", data_path("fetched"), 1);
+    char address[256];
+    snprintf(address, sizeof address, "%s#sha256=%s", url("/good.txt"), BODY_SHA256);
+    CHECK_STR(data_text(sgm__unpacked_path_source(address)), BODY);
+    int requests = server_requests;
+    CHECK_STR(data_text(sgm__unpacked_path_source(address)), BODY);
+    CHECK_INT(server_requests, requests); /* from the cache */
+    char other[256];                      /* of the same name elsewhere: another file */
+    snprintf(other, sizeof other, "%s", url("/elsewhere/good.txt"));
+    CHECK_STR(data_text(sgm__path_source(other)), BODY);
+    CHECK_INT(server_requests, 1);
+    snprintf(address, sizeof address, "%s#sha256=%064d", url("/good.txt"), 7);
+    sgm_source *source = sgm__path_source(address);
+    CHECK_ERROR(sgm_source_prepare(source), "the SHA-256 checksum is " BODY_SHA256);
+    sgm_source_free(source);
+    CHECK_ERROR(sgm__path_source("https://127.0.0.1/"), "has no file name at its end");
+    CHECK_STR(sgm_source_name(source = sgm__path_source("/a/b.csv")), "/a/b.csv");
+    sgm_source_free(source);
+    unsetenv("SIGMA_CACHE_DIR");
 }
 
 TEST(download_is_tried_again)

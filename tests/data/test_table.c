@@ -211,3 +211,51 @@ TEST(what_is_no_table)
     CHECK_ERROR(sgm_table_open(NULL), "path");
     sgm_table_free(NULL);
 }
+
+/* --- JSON Lines --- */
+
+static const char animals[] = "{\"species\": \"cat\", \"weight\": 4.5, \"2020\": true, \"town\": null}\n"
+                              "\n"
+                              "{\"weight\": 20, \"species\": \"dog\", \"town\": \"Ulm\"}\r\n"
+                              "  {\"species\": \"\", \"weight\": 0.1, \"2020\": false}";
+
+TEST(objects_are_rows)
+{
+    sgm_table *table = sgm_table_open(file("animals.jsonl", animals));
+    CHECK(table != NULL && sgm_table_rows(table) == 3 && sgm_table_columns(table) == 4);
+    CHECK(sgm_table_has_header(table) && sgm_table_separator(table) == '\0');
+    CHECK_STR(sgm_table_column_at(table, 0)->name, "species");
+    CHECK_STR(sgm_table_column_at(table, 2)->name, "2020");
+    CHECK_INT(sgm_table_column_at(table, 0)->missing, 1);
+    CHECK_INT(sgm_table_column_at(table, 1)->kind, SGM_COLUMN_NUMBER);
+    CHECK_NEAR(sgm_table_column_at(table, 1)->mean, 24.6 / 3, 1e-12);
+    CHECK_INT(sgm_table_column_at(table, 2)->kind, SGM_COLUMN_CATEGORY);
+    CHECK_INT(sgm_table_column_at(table, 3)->missing, 2);
+    sgm_pipeline *pipeline =
+        sgm_pipeline_fit(table, .targets = {"weight"}, .drop = {"town"}, .scale = SGM_SCALE_NONE);
+    sgm_extractor *extractor = sgm_pipeline_extractor(pipeline, data_path("animals.jsonl"));
+    sgm_block *block = NULL;
+    CHECK_OK(sgm_extractor_extract(extractor, 10, &block));
+    CHECK(block != NULL && block->count == 3);
+    CHECK_NEAR(sgm_tensor_get(sgm_block_field(block, "targets"), (int64_t[]){1, 0}), 20, 0);
+    sgm_block_free(block);
+    CHECK_OK(sgm_extractor_rewind(extractor));
+    CHECK_OK(sgm_extractor_extract(extractor, 2, &block));
+    CHECK(block != NULL && block->count == 2);
+    sgm_block_free(block);
+    sgm_extractor_free(extractor);
+    sgm_pipeline_free(pipeline);
+    sgm_table_free(table);
+}
+
+TEST(wrong_objects_are_refused)
+{
+    CHECK_ERROR(sgm_table_open(file("a.jsonl", "{\"a\": 1}\n{\"a\": 2, \"b\": 3}\n")),
+                "line 2: 'b' is no member of the first");
+    CHECK_ERROR(sgm_table_open(file("b.jsonl", "{\"a\": 1}\n{\"a\": [2]}\n")),
+                "line 2: the member 'a' is a list");
+    CHECK_ERROR(sgm_table_open(file("c.jsonl", "{\"a\": 1}\n[1]\n")), "line 2: an object was expected");
+    CHECK_ERROR(sgm_table_open(file("d.jsonl", "{\"a\": 1}\n\n{\"a\": }\n")), "d.jsonl: line 3, byte 7");
+    CHECK_ERROR(sgm_table_open(file("e.jsonl", "{}\n")), "names no column");
+    CHECK_ERROR(sgm_table_open(file("f.jsonl", "")), "the table is empty");
+}

@@ -152,6 +152,25 @@ TEST(nothing_is_drawn_twice)
     sgm_env_free(env);
 }
 
+/* A logarithmic range of whole numbers draws small ones again and again: those that are left are taken. */
+TEST(what_is_left_of_whole_numbers_is_found)
+{
+    enum { TRIALS = 3000 };
+    static bool there[TRIALS + 11];
+    sgm_env *env = make_env();
+    sgm_search *search = sgm_search_create(
+        env, .method = SGM_SEARCH_RANDOM, .folder = "none", .set_up = set_up, .trials = TRIALS,
+        .values = {{"units", .from = 1, .to = TRIALS + 10, .whole = true, .logarithmic = true}});
+    CHECK_INT(sgm_search_count(search), TRIALS);
+    for (size_t i = 0; i < TRIALS; i++) {
+        size_t units = (size_t)number(search, i, "units");
+        CHECK(units >= 1 && units <= TRIALS + 10 && !there[units]);
+        there[units] = true;
+    }
+    sgm_search_free(search);
+    sgm_env_free(env);
+}
+
 /* Columns are as wide as the characters in them, however many bytes those are; long texts are cut behind one.
  */
 TEST(tables_count_characters)

@@ -30,19 +30,21 @@ TEST(hooks_have_names_of_their_own)
     CHECK_OK(sgm_trainer_attach_hook(made.trainer, sgm_accumulator("training.loss"), NULL));
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 3));
     sgm_attached_hook *list = hooks_of(made.trainer, &count);
-    CHECK_INT(count, 3);
+    CHECK_INT(count, 4);
     CHECK_STR(list[0].name, "accumulator#1");
     CHECK_STR(list[0].text, "");
     CHECK_STR(list[0].condition, "");
     CHECK_INT(list[0].due, 12);
     CHECK_INT(list[0].runs, 12);
     CHECK(list[0].seconds > 0 && list[0].seconds < 1);
-    CHECK_STR(list[1].text, "early_stopper(training.loss, 1000)");
-    CHECK_STR(list[1].when, "every epoch");
-    CHECK_STR(list[1].condition, "training.loss stalls 1000 epochs");
-    CHECK_INT(list[1].due, 3);
-    CHECK_INT(list[1].runs, 0);
-    CHECK(!list[1].background);
+    CHECK_STR(list[1].name, "best_weights#1"); /* both early stoppers require it */
+    CHECK_STR(list[1].condition, "training.loss reaches minimum");
+    CHECK_STR(list[2].text, "early_stopper(training.loss, 1000)");
+    CHECK_STR(list[2].when, "every epoch");
+    CHECK_STR(list[2].condition, "training.loss stalls 1000 epochs");
+    CHECK_INT(list[2].due, 3);
+    CHECK_INT(list[2].runs, 0);
+    CHECK(!list[2].background);
     sgm_attached_hooks_free(list, count);
     CHECK_ERROR(sgm_trainer_detach_hook(made.trainer, "early_stopper"), "early_stopper#1, early_stopper#2");
     CHECK_ERROR(sgm_trainer_detach_hook(made.trainer, "early_stopper#3"),

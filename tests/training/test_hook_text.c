@@ -147,11 +147,11 @@ static const struct {
     {"early_stopper(a, 2.5)",
      "column 18: early_stopper: patience: expected a whole number from 1 to 9007199254740992, not 2.5"},
     {"early_stopper(a, patence=3)", "column 18: expected an argument of early_stopper (value, patience, "
-                                    "extremum), found 'patence'; did you mean 'patience'?"},
+                                    "extremum, keep_last), found 'patence'; did you mean 'patience'?"},
     {"early_stopper(a, 3, extremum=maximun)",
      "column 30: early_stopper: extremum: expected maximum or minimum, "
      "found 'maximun'; did you mean 'maximum'?"},
-    {"early_stopper(a, 3, maximum, 4)", "column 30: early_stopper takes at most 3 arguments"},
+    {"early_stopper(a, 3, maximum, true, 5)", "column 36: early_stopper takes at most 4 arguments"},
     {"early_stopper(a, value=b)", "column 18: value is given twice"},
     {"early_stopper(patience=3)", "column 1: early_stopper needs value: what is watched"},
     {"every epoch early_stopper", "column 13: early_stopper needs value: what is watched"},
@@ -209,7 +209,8 @@ TEST(each_hook_has_help_and_its_types_name)
     }
     CHECK(count >= 6);
     char *help = sgm_hook_help("early_stopper");
-    CHECK(strstr(help, "[every epoch] early_stopper(IDENTIFIER, patience=5, extremum=...) [if CONDITION]\n"));
+    CHECK(strstr(help, "[every epoch] early_stopper(IDENTIFIER, patience=5, extremum=..., keep_last=false) "
+                       "[if CONDITION]\n"));
     sgm_string_free(help);
     CHECK(sgm_hook_help("erly_stopper") == NULL);
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {

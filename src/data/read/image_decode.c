@@ -38,7 +38,7 @@ typedef struct decoder {
     FILE *file;
     int channels;
     int32_t width, height; /* wanted; 0 at first: as the image is */
-    sgm__bytes *bytes;
+    sgm__bytes *bytes;     /* NULL: only the size is asked for */
     sgm_status status;
     jmp_buf jump;
     scaler scaler;
@@ -122,6 +122,8 @@ static sgm_status begin_image(decoder *d, uint64_t width, uint64_t height)
             (unsigned long long)height);
     if (d->width == 0)
         d->width = (int32_t)width, d->height = (int32_t)height;
+    if (d->bytes == NULL)
+        return SGM_OK;
     scaler *s = &d->scaler;
     *s = (scaler){.width = (uint32_t)width,
                   .height = (uint32_t)height,
@@ -194,6 +196,8 @@ static sgm_status read_png_rows(decoder *d)
     png_set_keep_unknown_chunks(d->png, PNG_HANDLE_CHUNK_NEVER, NULL, 0);
     png_read_info(d->png, d->info);
     SGM_TRY(begin_image(d, png_get_image_width(d->png, d->info), png_get_image_height(d->png, d->info)));
+    if (d->bytes == NULL)
+        return SGM_OK;
     set_png_output(d);
     int passes = png_set_interlace_handling(d->png);
     png_read_update_info(d->png, d->info);
@@ -278,6 +282,8 @@ static sgm_status read_jpeg_rows(decoder *d)
     jpeg_stdio_src(jpeg, d->file);
     jpeg_read_header(jpeg, TRUE);
     SGM_TRY(begin_image(d, jpeg->image_width, jpeg->image_height));
+    if (d->bytes == NULL)
+        return SGM_OK;
     if (jpeg->num_components != 1 && jpeg->num_components != 3)
         return sgm_fail(SGM_ERROR_UNSUPPORTED,
                         "%s: a JPEG file with 1 or 3 channels was expected, %d came; save it as RGB", d->path,
@@ -326,10 +332,9 @@ static void clean_up(decoder *d)
 }
 
 /* The first bytes of the file decide between PNG and JPEG; its name does not matter. */
-static sgm_status decode(decoder *d)
+static sgm_status decode_file(decoder *d)
 {
     unsigned char magic[8] = {0};
-    d->file = sgm__file_open_stream(d->path);
     if (d->file == NULL)
         return sgm__last_failure();
     size_t got = fread(magic, 1, sizeof magic, d->file);
@@ -344,26 +349,54 @@ static sgm_status decode(decoder *d)
                     d->path);
 }
 
-/* The decoder is allocated, since local variables that change between setjmp and longjmp would be
- * indeterminate. */
-sgm_status sgm__image_decode(const char *path, int32_t *width, int32_t *height, int32_t channels,
-                             sgm__bytes *bytes)
+/* Takes the file, which is NULL after a failure to open it. The decoder is allocated, since local variables
+ * that change between setjmp and longjmp would be indeterminate. */
+static sgm_status decode(const char *path, FILE *file, int32_t *width, int32_t *height, int32_t channels,
+                         sgm__bytes *bytes)
 {
     decoder *d = sgm__calloc(1, sizeof *d);
-    if (d == NULL)
+    if (d == NULL) {
+        if (file != NULL)
+            fclose(file);
         return SGM_ERROR_MEMORY;
+    }
     d->path = path;
+    d->file = file;
     d->width = *width;
     d->height = *height;
     d->channels = channels;
     d->bytes = bytes;
-    sgm_status status = decode(d);
+    sgm_status status = decode_file(d);
     if (status == SGM_OK) {
         *width = d->width;
         *height = d->height;
-        bytes->length += (size_t)*width * (size_t)*height * (size_t)channels;
     }
+    if (status == SGM_OK && bytes != NULL)
+        bytes->length += (size_t)*width * (size_t)*height * (size_t)channels;
     clean_up(d);
     sgm__free(d);
     return status;
+}
+
+sgm_status sgm__image_decode(const char *path, int32_t *width, int32_t *height, int32_t channels,
+                             sgm__bytes *bytes)
+{
+    return decode(path, sgm__file_open_stream(path), width, height, channels, bytes);
+}
+
+sgm_status sgm__image_size(const char *path, int32_t *width, int32_t *height)
+{
+    *width = *height = 0;
+    return decode(path, sgm__file_open_stream(path), width, height, 3, NULL);
+}
+
+sgm_status sgm__image_decode_memory(const char *name, const void *image, size_t length, int32_t *width,
+                                    int32_t *height, int32_t channels, sgm__bytes *bytes)
+{
+    if (length == 0)
+        return sgm_fail(SGM_ERROR_FORMAT, "%s: a PNG or JPEG image was expected, no byte came", name);
+    FILE *file = fmemopen((void *)(uintptr_t)image, length, "rb");
+    if (file == NULL)
+        return sgm__fail_memory(length);
+    return decode(name, file, width, height, channels, bytes);
 }

@@ -83,5 +83,10 @@ void *sgm__reader_self(sgm_reader *reader,
  * size, which is written there, unless decoding fails. */
 sgm_status sgm__image_decode(const char *path, int32_t *width, int32_t *height, int32_t channels,
                              sgm__bytes *bytes);
+/* The same of a file that is in memory; `name` is for messages. */
+sgm_status sgm__image_decode_memory(const char *name, const void *image, size_t length, int32_t *width,
+                                    int32_t *height, int32_t channels, sgm__bytes *bytes);
+/* The size that a PNG or JPEG file states, without decoding its pixels. */
+sgm_status sgm__image_size(const char *path, int32_t *width, int32_t *height);
 
 #endif

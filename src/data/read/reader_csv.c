@@ -242,11 +242,69 @@ static sgm_status skip_blanks(csv_reader *self, int *byte)
     return SGM_OK;
 }
 
+/* --- rows without quotes, which are most --- */
+
+static bool has_byte(const unsigned char *bytes, char byte, size_t length)
+{
+    return memchr(bytes, byte, length) != NULL;
+}
+
+/* The length of the present line without its end, if all of it is in the buffer and it has neither quotes nor
+ * anything else to look at; else 0. */
+static size_t plain_length(const csv_reader *self)
+{
+    const sgm__input *input = &self->input;
+    const unsigned char *first = input->buffer + input->begin,
+                        *end = memchr(first, '\n', input->end - input->begin);
+    size_t length = end != NULL ? (size_t)(end - first) : 0;
+    if (length > 0 && first[length - 1] == '\r')
+        length--;
+    if (self->separator == ' ' || length == 0 || has_byte(first, '"', length) ||
+        has_byte(first, '\r', length) || has_byte(first, '\0', length))
+        return 0;
+    return length;
+}
+
+/* Notes the cell [first, end) of `text`, without blanks around, and ends it by 0. */
+static void note_cell(csv_reader *self, char *first, char *end)
+{
+    while (first < end && is_blank(self, *first))
+        first++;
+    while (first < end && is_blank(self, end[-1]))
+        end--;
+    *end = '\0';
+    bool is_missing = first == end || (self->missing != NULL && strcmp(first, self->missing) == 0);
+    self->starts[self->start_count++] = is_missing ? NO_TEXT : (size_t)(first - self->text);
+}
+
+/* Copies the line as it stands, and ends each cell where its separator was. */
+static sgm_status take_plain_row(csv_reader *self, size_t length)
+{
+    SGM_TRY(sgm__reserve(&self->text, &self->text_capacity, self->text_length + length + 1, 1));
+    char *at = self->text + self->text_length, *line_end = at + length, *end;
+    memcpy(at, self->input.buffer + self->input.begin, length);
+    self->text_length += length + 1;
+    self->input.begin += length;
+    self->input.position += length;
+    do {
+        end = memchr(at, self->separator, (size_t)(line_end - at));
+        if (self->start_count == self->start_capacity)
+            SGM_TRY(sgm__reserve(&self->starts, &self->start_capacity, self->start_count + 1,
+                                 sizeof *self->starts));
+        note_cell(self, at, end != NULL ? end : line_end);
+        at = end != NULL ? end + 1 : line_end;
+    } while (end != NULL);
+    return take_line_end(self);
+}
+
 /* The cells of the present line. With blanks as separators those at its end begin no cell. */
 static sgm_status read_cells(csv_reader *self)
 {
     int byte;
     SGM_TRY(skip_blanks(self, &byte));
+    size_t length = plain_length(self);
+    if (length > 0)
+        return take_plain_row(self, length);
     for (;;) {
         SGM_TRY(read_cell(self, &byte));
         if (is_row_end(byte))

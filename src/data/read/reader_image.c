@@ -2,139 +2,32 @@
  *
  * An example is one line of bytes: height * width * channels of the image, row by row with the channels of a
  * pixel together, and behind them one byte with the number of its class; extractors of arrays
- * (extractor_array.c) take them apart. Classes are numbered in the byte order of their folders' names. The
- * images of the classes alternate in proportion to their numbers, so every stretch of the examples has them
- * all. Files are decoded when they are read (image_decode.c), one after the other; nothing but their names
- * is kept. */
+ * (extractor_array.c) take them apart. image_folder.c lists the images. Files are decoded when they are read
+ * (image_decode.c), one after the other; nothing but their names is kept. */
+#include "data/read/image_folder.h"
 #include "data/read/reader.h"
-#include <errno.h>
-#include <stdlib.h>
-#include <strings.h>
 
 /* A class is one byte of an example; sizes are bounded as those of decoded images. */
 #define MAXIMUM_CLASSES 256
 #define LARGEST_SIZE 32768
 
-/* One image. `place` orders the images of all classes: image i of n has (i + 1/2) / n. */
-typedef struct image_file {
-    char *path;
-    double place; /* in its class, from 0 to 1 */
-    uint8_t class;
-} image_file;
-
 /* The reader's state. Sizes are 0 until the first image has told them, unless the options did. */
 typedef struct image_reader {
-    char *folder;
+    char *path; /* of the folder */
     int32_t width, height, channels;
-    image_file *files;
-    size_t count, capacity, next;
+    sgm__image_folder images;
+    size_t next;
     sgm__bytes bytes;
 } image_reader;
-
-/* As sgm__folder_list, with a message. */
-static sgm_status list_folder(const char *path, struct dirent ***entries, int *count)
-{
-    *count = sgm__folder_list(path, entries);
-    if (*count >= 0)
-        return SGM_OK;
-    return sgm_fail(errno == ENOENT ? SGM_ERROR_NOT_FOUND : SGM_ERROR_FILE,
-                    "%s: the folder cannot be read: %s; it should have one folder of images for each class",
-                    path, sgm__errno_text(errno));
-}
-
-/* Decides by the name's ending, in upper or lower case; the content is checked when it is decoded. */
-static bool is_image_name(const char *name)
-{
-    const char *dot = strrchr(name, '.');
-    return dot != NULL &&
-           (strcasecmp(dot, ".png") == 0 || strcasecmp(dot, ".jpg") == 0 || strcasecmp(dot, ".jpeg") == 0);
-}
-
-/* Appends the images among the entries of one class, and spreads their places evenly between 0 and 1. */
-static sgm_status add_images(image_reader *self, const char *folder, struct dirent **entries, int count,
-                             uint8_t class)
-{
-    size_t first = self->count;
-    for (int i = 0; i < count; i++) {
-        if (!is_image_name(entries[i]->d_name))
-            continue;
-        SGM_TRY(sgm__reserve(&self->files, &self->capacity, self->count + 1, sizeof *self->files));
-        char *path = sgm__format("%s/%s", folder, entries[i]->d_name);
-        if (path == NULL)
-            return SGM_ERROR_MEMORY;
-        self->files[self->count++] = (image_file){.path = path, .class = class};
-    }
-    for (size_t i = first; i < self->count; i++)
-        self->files[i].place = ((double)(i - first) + 0.5) / (double)(self->count - first);
-    return SGM_OK;
-}
-
-/* A folder without images is a class nevertheless, so removing its images does not renumber the others. */
-static sgm_status add_class(image_reader *self, const char *folder, uint8_t class)
-{
-    struct dirent **entries;
-    int count;
-    SGM_TRY(list_folder(folder, &entries, &count));
-    sgm_status status = add_images(self, folder, entries, count, class);
-    sgm__folder_list_free(entries, count);
-    return status;
-}
-
-/* Every folder among the entries is a class; files beside them are ignored. */
-static sgm_status add_classes(image_reader *self, struct dirent **entries, int count)
-{
-    int classes = 0;
-    for (int i = 0; i < count; i++) {
-        char *path = sgm__format("%s/%s", self->folder, entries[i]->d_name);
-        if (path == NULL)
-            return SGM_ERROR_MEMORY;
-        sgm_status status = SGM_OK;
-        if (sgm__is_folder(path) && classes == MAXIMUM_CLASSES)
-            status = sgm_fail(SGM_ERROR_UNSUPPORTED,
-                              "%s: at most %d classes (folders) were expected, '%s' is one more; "
-                              "join some",
-                              self->folder, MAXIMUM_CLASSES, entries[i]->d_name);
-        else if (sgm__is_folder(path))
-            status = add_class(self, path, (uint8_t)classes++);
-        sgm__free(path);
-        SGM_TRY(status);
-    }
-    return SGM_OK;
-}
-
-/* Orders images by place, and at equal places by class. Places are unique within a class, so the order is
- * total. */
-static int compare_files(const void *a, const void *b)
-{
-    const image_file *x = a, *y = b;
-    if (x->place != y->place)
-        return x->place < y->place ? -1 : 1;
-    return x->class - y->class; /* in one class no place comes twice */
-}
-
-static void forget_files(image_reader *self)
-{
-    for (size_t i = 0; i < self->count; i++)
-        sgm__free(self->files[i].path);
-    self->count = 0;
-}
 
 /* Lists all images in the order in which they are read, replacing an older list. */
 static sgm_status list_files(image_reader *self)
 {
-    struct dirent **entries;
-    int count;
-    forget_files(self);
-    SGM_TRY(list_folder(self->folder, &entries, &count));
-    sgm_status status = add_classes(self, entries, count);
-    sgm__folder_list_free(entries, count);
-    SGM_TRY(status);
-    if (self->count == 0)
-        return sgm_fail(SGM_ERROR_NOT_FOUND,
-                        "%s: no image was found; PNG and JPEG files were expected in folders with the "
-                        "names of the classes, e.g. %s/cat/1.png",
-                        self->folder, self->folder);
-    qsort(self->files, self->count, sizeof *self->files, compare_files);
+    SGM_TRY(sgm__image_folder_list(&self->images, self->path, false));
+    if (self->images.class_count > MAXIMUM_CLASSES)
+        return sgm_fail(SGM_ERROR_UNSUPPORTED,
+                        "%s: at most %d classes (folders) were expected, '%s' is one more; join some",
+                        self->path, MAXIMUM_CLASSES, self->images.classes[MAXIMUM_CLASSES]);
     return SGM_OK;
 }
 
@@ -146,7 +39,8 @@ static sgm_status image_prepare(void *user)
     self->bytes.length = 0;
     if (self->width > 0)
         return SGM_OK;
-    return sgm__image_decode(self->files[0].path, &self->width, &self->height, self->channels, &self->bytes);
+    return sgm__image_decode(self->images.files[0].path, &self->width, &self->height, self->channels,
+                             &self->bytes);
 }
 
 /* Up to `count` examples, decoded one behind the other into `bytes`. */
@@ -154,11 +48,11 @@ static sgm_status image_read(void *user, int64_t count, sgm_examples *examples)
 {
     image_reader *self = user;
     int64_t done = 0;
-    for (self->bytes.length = 0; done < count && self->next < self->count; done++) {
-        const image_file *file = &self->files[self->next++];
+    for (self->bytes.length = 0; done < count && self->next < self->images.count; done++) {
+        const sgm__image_file *file = &self->images.files[self->next++];
         SGM_TRY(sgm__image_decode(file->path, &self->width, &self->height, self->channels, &self->bytes));
         SGM_TRY(sgm__bytes_reserve(&self->bytes, 1));
-        self->bytes.data[self->bytes.length++] = file->class;
+        self->bytes.data[self->bytes.length++] = (unsigned char)file->class;
     }
     if (done == 0)
         return SGM_OK;
@@ -175,10 +69,9 @@ static sgm_status image_rewind(void *user)
 static void image_free(void *user)
 {
     image_reader *self = user;
-    forget_files(self);
-    sgm__free(self->files);
+    sgm__image_folder_free(&self->images);
     sgm__bytes_free(&self->bytes);
-    sgm__free(self->folder);
+    sgm__free(self->path);
     sgm__free(self);
 }
 
@@ -210,8 +103,8 @@ sgm_reader *sgm_image_reader_with(const char *folder, const sgm_image_options *g
     self->width = options.width;
     self->height = options.height;
     self->channels = options.grey ? 1 : 3;
-    self->folder = sgm__strdup(folder);
-    if (self->folder == NULL) {
+    self->path = sgm__strdup(folder);
+    if (self->path == NULL) {
         image_free(self);
         return NULL;
     }

@@ -74,6 +74,15 @@ bool sgm__is_compressed_name(const char *name);
 /* Takes the source and unpacks it if `name`, that of its file, says that it is packed. NULL is passed on. */
 sgm_source *sgm__unpacked_source(sgm_source *source, const char *name);
 
+/* --- paths (source_url.c) --- */
+/* Whether a path is an address, http:// or https://. */
+bool sgm__is_url(const char *path);
+/* The file at a path. One at an address is fetched once into the cache, and with #sha256=DIGITS behind the
+ * address it is checked. The source's name is the path. */
+sgm_source *sgm__path_source(const char *path);
+/* The same, unpacked if its name says that it is packed. */
+sgm_source *sgm__unpacked_path_source(const char *path);
+
 /* Begins and ends a task that monitors show as the extraction of the data set `name`: the bytes that this
  * thread reads from files in between are its progress.
  */

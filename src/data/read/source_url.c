@@ -2,9 +2,11 @@
  *
  * sgm_source_prepare downloads the file unless it is there already; streams read the file. The bytes go to
  * PATH.download, which is locked, so that several processes that want the same file download it once. Only
- * after the SHA-256 checksum is right does the file get its name, so a file that is there is whole. Failures
- * that may pass, such as timeouts and busy servers, are tried again with growing pauses. A download is a
- * task that monitors show and users can cancel. Only http and https are allowed, also after redirects. */
+ * after the SHA-256 checksum is right does the file get its name, so a file that is there is whole. With a
+ * checksum a download that broke off is kept and goes on from where it was, since the checksum tells if the
+ * file has changed meanwhile. Failures that may pass, such as timeouts and busy servers, are tried again with
+ * growing pauses. A download is a task that monitors show and users can cancel. Only http and https are
+ * allowed, also after redirects. */
 #include "data/read/source.h"
 #include <curl/curl.h>
 #include <errno.h>
@@ -25,6 +27,7 @@
 #define FIRST_WAIT 0.5     /* seconds before the first retry, then twice as long each time ... */
 #define LONGEST_WAIT 8.0   /* ... up to this */
 #define MAXIMUM_REDIRECTS 8L
+#define CHECKSUM_MARK "#sha256=" /* behind an address */
 #define DIGEST_TEXT_SIZE (2 * SHA256_DIGEST_SIZE + 1)
 
 /* `path` is where the file is kept; `progress` is the caller's function with its argument `user`, or NULL. */
@@ -41,6 +44,7 @@ typedef struct download {
     const url_source *source;
     sgm_task task;
     int descriptor;
+    int64_t begin;   /* bytes that were there before this attempt */
     int write_error; /* errno of a failed write */
     bool cancelled;
     struct sha256_ctx digest;
@@ -87,8 +91,9 @@ static int on_progress(void *user, curl_off_t total, curl_off_t done, curl_off_t
 {
     (void)up_total, (void)up_done;
     download *transfer = user;
-    transfer->cancelled = !report(transfer->source, transfer->task, done > 0 ? (uint64_t)done : 0,
-                                  total > 0 ? (uint64_t)total : 0);
+    uint64_t begin = (uint64_t)transfer->begin;
+    transfer->cancelled = !report(transfer->source, transfer->task, begin + (done > 0 ? (uint64_t)done : 0),
+                                  total > 0 ? begin + (uint64_t)total : 0);
     return transfer->cancelled;
 }
 
@@ -122,11 +127,11 @@ static CURL *create_handle(const url_source *self)
     return curl;
 }
 
-/* One attempt; the checksum starts anew. */
+/* One attempt, from `begin` on. */
 static CURLcode run_transfer(CURL *curl, download *transfer)
 {
     transfer->message[0] = '\0';
-    sha256_init(&transfer->digest);
+    curl_easy_setopt(curl, CURLOPT_RESUME_FROM_LARGE, (curl_off_t)transfer->begin);
     curl_easy_setopt(curl, CURLOPT_FAILONERROR, 1L);
     curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, transfer->message);
     curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_bytes);
@@ -195,12 +200,39 @@ static bool wait_for(const url_source *self, sgm_task task, double seconds)
     return true;
 }
 
-/* Every attempt starts from the first byte. */
-static sgm_status truncate_download(const url_source *self, int descriptor)
+/* The attempt starts from the first byte. */
+static sgm_status begin_anew(const url_source *self, download *transfer)
 {
-    if (ftruncate(descriptor, 0) == 0 && lseek(descriptor, 0, SEEK_SET) == 0)
+    transfer->begin = 0;
+    sha256_init(&transfer->digest);
+    if (ftruncate(transfer->descriptor, 0) == 0 && lseek(transfer->descriptor, 0, SEEK_SET) == 0)
         return SGM_OK;
     return sgm_fail(SGM_ERROR_FILE, "%s: cannot be emptied: %s", self->download_path, sgm__errno_text(errno));
+}
+
+/* The attempt goes on behind the bytes that are there, which the checksum needs. */
+static sgm_status go_on(const url_source *self, download *transfer)
+{
+    uint8_t bytes[65536];
+    ssize_t got = 0;
+    transfer->begin = 0;
+    sha256_init(&transfer->digest);
+    if (lseek(transfer->descriptor, 0, SEEK_SET) != 0)
+        return begin_anew(self, transfer);
+    while ((got = read(transfer->descriptor, bytes, sizeof bytes)) > 0 || (got < 0 && errno == EINTR)) {
+        if (got < 0)
+            continue;
+        sha256_update(&transfer->digest, (size_t)got, bytes);
+        transfer->begin += got;
+    }
+    return got == 0 ? SGM_OK : begin_anew(self, transfer);
+}
+
+/* Whether the server refused the rest of a file: it cannot send parts, or the file is shorter now. */
+static bool is_refused_rest(const download *transfer, CURLcode result, long http_status)
+{
+    return transfer->begin > 0 &&
+           (result == CURLE_RANGE_ERROR || result == CURLE_HTTP_RANGE_ERROR || http_status == 416);
 }
 
 /* Attempts until one succeeds, the retries are used up, or trying again cannot help. Pauses double from
@@ -208,13 +240,19 @@ static sgm_status truncate_download(const url_source *self, int descriptor)
 static sgm_status try_all(const url_source *self, CURL *curl, download *transfer)
 {
     double wait = FIRST_WAIT;
+    bool goes_on = self->sha256 != NULL;
     for (int attempt = 1;; attempt++) {
-        SGM_TRY(truncate_download(self, transfer->descriptor));
+        SGM_TRY(goes_on ? go_on(self, transfer) : begin_anew(self, transfer));
         CURLcode result = run_transfer(curl, transfer);
         if (result == CURLE_OK)
             return SGM_OK;
         long http_status = 0;
         curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &http_status);
+        if (is_refused_rest(transfer, result, http_status)) {
+            goes_on = false;
+            attempt--;
+            continue;
+        }
         sgm_status status = fail_transfer(transfer, result, http_status, attempt);
         if (attempt > self->retries || transfer->cancelled || !is_passing(result, http_status))
             return status;
@@ -272,9 +310,17 @@ static sgm_status download_to(const url_source *self, sgm_task task, int descrip
         return SGM_ERROR_NETWORK;
     download transfer = {.source = self, .task = task, .descriptor = descriptor};
     sgm_status status = try_all(self, curl, &transfer);
+    if (status == SGM_OK)
+        status = check_digest(self, &transfer);
+    if (status == SGM_ERROR_FORMAT && transfer.begin > 0) { /* the beginning may be of another file */
+        status = begin_anew(self, &transfer);
+        if (status == SGM_OK)
+            status = try_all(self, curl, &transfer);
+        if (status == SGM_OK)
+            status = check_digest(self, &transfer);
+    }
     curl_easy_cleanup(curl);
     SGM_TRY(status);
-    SGM_TRY(check_digest(self, &transfer));
     if (fsync(descriptor) != 0 || rename(self->download_path, self->path) != 0)
         return sgm_fail(SGM_ERROR_FILE, "%s: cannot be put in place: %s; make room, or give another path",
                         self->path, sgm__errno_text(errno));
@@ -324,8 +370,9 @@ static sgm_status download_once(const url_source *self, sgm_task task)
     SGM_TRY(make_parent(self->path));
     SGM_TRY(lock_download(self, task, &descriptor));
     sgm_status status = sgm__file_exists(self->path) ? SGM_OK : download_to(self, task, descriptor);
-    unlink(self->download_path); /* what a failure left, or this call made after another one had renamed its
-                                    own */
+    bool is_kept = self->sha256 != NULL && (status == SGM_ERROR_NETWORK || status == SGM_ERROR_INTERRUPTED);
+    if (!is_kept) /* what a failure left, or this call made after another one had renamed its own */
+        unlink(self->download_path);
     close(descriptor);
     return status;
 }
@@ -458,6 +505,57 @@ static sgm_status set_options(url_source *self, const sgm_url_options *options)
         (options->sha256 != NULL && self->sha256 == NULL) || (options->proxy != NULL && self->proxy == NULL))
         return SGM_ERROR_MEMORY;
     return SGM_OK;
+}
+
+/* --- paths --- */
+
+bool sgm__is_url(const char *path)
+{
+    return strncasecmp(path, "http://", 7) == 0 || strncasecmp(path, "https://", 8) == 0;
+}
+
+/* CACHE/downloads/HASH-NAME: two addresses with the same last part are two files. */
+static char *path_of_url(const char *url)
+{
+    uint64_t hash = 14695981039346656037U; /* FNV-1a */
+    for (const char *c = url; *c != '\0'; c++)
+        hash = (hash ^ (unsigned char)*c) * 1099511628211U;
+    char *name = name_in_url(url);
+    char *folder = name != NULL ? sgm_folder_path(SGM_FOLDER_CACHE) : NULL;
+    char *path = folder != NULL
+                     ? sgm__format("%s/downloads/%016llx-%s", folder, (unsigned long long)hash, name)
+                     : NULL;
+    sgm__free(folder);
+    sgm__free(name);
+    return path;
+}
+
+/* The checksum is part of what the file is called: another one is another file. */
+static sgm_source *fetched_source(const char *text)
+{
+    const char *mark = strstr(text, CHECKSUM_MARK);
+    char *url = mark != NULL ? sgm__strndup(text, (size_t)(mark - text)) : sgm__strdup(text);
+    char *path = url != NULL ? path_of_url(text) : NULL;
+    sgm_source *source =
+        path != NULL
+            ? sgm_url_source(url, .path = path, .sha256 = mark != NULL ? mark + strlen(CHECKSUM_MARK) : NULL)
+            : NULL;
+    sgm__free(path);
+    sgm__free(url);
+    return source;
+}
+
+sgm_source *sgm__path_source(const char *path)
+{
+    return sgm__is_url(path) ? fetched_source(path) : sgm_file_source(path);
+}
+
+sgm_source *sgm__unpacked_path_source(const char *path)
+{
+    char *name = sgm__is_url(path) ? name_in_url(path) : sgm__strdup(path);
+    sgm_source *source = name != NULL ? sgm__unpacked_source(sgm__path_source(path), name) : NULL;
+    sgm__free(name);
+    return source;
 }
 
 sgm_source *sgm_url_source_with(const char *url, const sgm_url_options *options)

@@ -13,14 +13,16 @@
 
 /* The words that pandas and scikit-learn take for a missing value, and '?', which the older collections have.
  */
+const char *const sgm__cell_missing_marks[] = {"NA",  "N/A",  "n/a",  "#N/A", "<NA>", "NaN",
+                                               "nan", "NULL", "null", "None", "?",    NULL};
+
 static bool is_missing_mark(const char *cell)
 {
-    static const char *const marks[] = {"NA",  "N/A",  "n/a",  "#N/A", "<NA>", "NaN",
-                                        "nan", "NULL", "null", "None", "?"};
-    if (strchr("Nn#<?", *cell) == NULL) /* most cells */
+    bool may_be = *cell == 'N' || *cell == 'n' || *cell == '#' || *cell == '<' || *cell == '?';
+    if (!may_be) /* most cells */
         return false;
-    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
-        if (strcmp(cell, marks[i]) == 0)
+    for (size_t i = 0; sgm__cell_missing_marks[i] != NULL; i++)
+        if (strcmp(cell, sgm__cell_missing_marks[i]) == 0)
             return true;
     return false;
 }
@@ -133,15 +135,23 @@ static bool parse_number(const sgm__cell_format *format, const char *cell, doubl
     return true;
 }
 
+/* Whether a text that begins with a digit has the first sign of a date where dates have it: such a text is no
+ * number, which would be slower to find out. */
+static bool may_be_date(const char *cell)
+{
+    if (cell[1] == '\0' || cell[2] == '\0' || cell[3] == '\0')
+        return false;
+    return cell[4] == '-' || cell[4] == '/' || (cell[2] == '.' && cell[4] != '\0' && cell[5] == '.');
+}
+
 sgm__cell_kind sgm__cell_read(const sgm__cell_format *format, const char *cell, double *value)
 {
     if (cell == NULL || *cell == '\0' || is_missing_mark(cell) ||
         (format->missing != NULL && strcmp(cell, format->missing) == 0))
         return SGM__CELL_MISSING;
-    bool may_be_number = sgm__is_digit(*cell) || strchr("+-.,", *cell) != NULL;
-    if (may_be_number && parse_number(format, cell, value))
-        return SGM__CELL_NUMBER;
-    if (sgm__is_digit(*cell) && parse_date(cell, value))
-        return SGM__CELL_DATE;
-    return SGM__CELL_TEXT;
+    bool is_digit = sgm__is_digit(*cell), is_date = is_digit && may_be_date(cell);
+    if (is_date)
+        return parse_date(cell, value) ? SGM__CELL_DATE : SGM__CELL_TEXT;
+    bool may_be_number = is_digit || *cell == '+' || *cell == '-' || *cell == '.' || *cell == ',';
+    return may_be_number && parse_number(format, cell, value) ? SGM__CELL_NUMBER : SGM__CELL_TEXT;
 }

@@ -19,19 +19,38 @@ static sgm_status add_sample(sgm__samples *samples, int64_t number, double value
 {
     if (samples->stride == 0)
         samples->stride = 1;
-    if (number % samples->stride != 0)
+    if ((number & (samples->stride - 1)) != 0) /* a power of two */
         return SGM_OK;
     if (samples->count == MAXIMUM_SAMPLES) {
         for (size_t i = 0; i < MAXIMUM_SAMPLES / 2; i++)
             samples->values[i] = samples->values[2 * i];
         samples->count = MAXIMUM_SAMPLES / 2;
         samples->stride *= 2;
-        if (number % samples->stride != 0)
+        if ((number & (samples->stride - 1)) != 0)
             return SGM_OK;
     }
     SGM_TRY(sgm__reserve(&samples->values, &samples->capacity, samples->count + 1, sizeof *samples->values));
     samples->values[samples->count++] = value;
     return SGM_OK;
+}
+
+/* Adds the block's values to mean and squares: those of the block by themselves, then both together (Chan,
+ * Golub and LeVeque, "Updating Formulae and a Pairwise Algorithm for Computing Sample Variances", 1979). */
+static void add_block(sgm__moments *moments)
+{
+    double own = (double)moments->block_count, before = (double)moments->count - own, sum = 0, squares = 0;
+    if (moments->block_count == 0)
+        return;
+    for (size_t i = 0; i < moments->block_count; i++)
+        sum += moments->block[i];
+    double mean = sum / own, distance = mean - moments->mean;
+    for (size_t i = 0; i < moments->block_count; i++)
+        squares += (moments->block[i] - mean) * (moments->block[i] - mean);
+    moments->mean += distance * (own / (double)moments->count);
+    moments->squares += squares;
+    if (before > 0)
+        moments->squares += distance * distance * (before * own / (double)moments->count);
+    moments->block_count = 0;
 }
 
 static sgm_status add_value(sgm__moments *moments, double value)
@@ -42,9 +61,9 @@ static sgm_status add_value(sgm__moments *moments, double value)
     if (moments->count == 0 || value > moments->maximum)
         moments->maximum = value;
     moments->count++;
-    double distance = value - moments->mean;
-    moments->mean += distance / (double)moments->count;
-    moments->squares += distance * (value - moments->mean);
+    moments->block[moments->block_count++] = value;
+    if (moments->block_count == SGM__MOMENTS_BLOCK)
+        add_block(moments);
     return SGM_OK;
 }
 
@@ -86,7 +105,7 @@ static sgm_status add_text(sgm__column *column, const char *cell)
 }
 
 sgm_status sgm__column_add(sgm__column *column, const sgm__cell_format *format, const char *cell,
-                           int64_t line)
+                           int64_t line, bool measured)
 {
     double value;
     sgm__cell_kind kind = sgm__cell_read(format, cell, &value);
@@ -101,7 +120,7 @@ sgm_status sgm__column_add(sgm__column *column, const sgm__cell_format *format, 
             return SGM_ERROR_MEMORY;
     }
     column->counts[kind]++;
-    if (kind != SGM__CELL_TEXT)
+    if (kind != SGM__CELL_TEXT && measured)
         SGM_TRY(add_value(&column->moments[kind], value));
     return add_text(column, cell);
 }
@@ -159,6 +178,8 @@ void sgm__column_finish(sgm__column *column)
     sgm_table_column *summary = &column->summary;
     int64_t values =
         column->counts[SGM__CELL_NUMBER] + column->counts[SGM__CELL_DATE] + column->counts[SGM__CELL_TEXT];
+    for (int kind = 0; kind < SGM__CELL_KINDS; kind++)
+        add_block(&column->moments[kind]);
     if (column->category_count > 0)
         qsort(column->categories, column->category_count, sizeof *column->categories, by_frequency);
     sgm__name_index_free(&column->index); /* it knows the places from before */
@@ -176,6 +197,8 @@ void sgm__column_finish(sgm__column *column)
         find_exception(column, values);
         return;
     }
+    if (moments->count == 0)
+        return;
     summary->minimum = moments->minimum;
     summary->maximum = moments->maximum;
     summary->mean = moments->mean;

@@ -19,6 +19,8 @@ typedef enum sgm__cell_kind {
     SGM__CELL_TEXT,
     SGM__CELL_KINDS
 } sgm__cell_kind;
+/* Texts that mean "no value" in any table; NULL at the end. */
+extern const char *const sgm__cell_missing_marks[];
 /* How cells are written. */
 typedef struct sgm__cell_format {
     char decimal;  /* '.' or ',' */
@@ -38,11 +40,15 @@ typedef struct sgm__samples {
     int64_t stride; /* 0 before the first value, which means 1 */
 } sgm__samples;
 
+#define SGM__MOMENTS_BLOCK 64
 /* Numbers, or dates, of a column. Zeroed: none. */
 typedef struct sgm__moments {
     int64_t count;
     double minimum, maximum, mean;
-    double squares; /* sum of squared distances to the mean (Welford, 1962) */
+    double squares; /* sum of squared distances to the mean */
+    /* Values that are not yet in mean and squares: a block at a time needs no division for each value. */
+    double block[SGM__MOMENTS_BLOCK];
+    size_t block_count;
     sgm__samples samples;
 } sgm__moments;
 
@@ -61,9 +67,9 @@ typedef struct sgm__column {
     bool is_varied;        /* more than SGM_MAX_CATEGORIES were seen; none are kept */
 } sgm__column;
 
-/* `cell` stays the caller's. */
+/* `cell` stays the caller's. Only what is `measured` counts in the moments. */
 sgm_status sgm__column_add(sgm__column *column, const sgm__cell_format *format, const char *cell,
-                           int64_t line);
+                           int64_t line, bool measured);
 /* Decides the kind and fills in `summary`. */
 void sgm__column_finish(sgm__column *column);
 /* The values that decide a histogram; NULL for a column that holds neither numbers nor dates. */

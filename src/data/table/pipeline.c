@@ -267,6 +267,10 @@ static sgm_status fit_number(sgm__pipeline_part *part, const sgm_table *table, c
 {
     const sgm_table_column *summary = &column->summary;
     quartiles found = {0};
+    if (sgm__column_moments(column)->count == 0)
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "%s: column '%s' has no value in the rows that are trained on; drop it", table->path,
+                        summary->name);
     part->factor = 1;
     part->fill = summary->mean;
     if (options->scale == SGM_SCALE_ROBUST || options->impute == SGM_IMPUTE_MEDIAN)
@@ -285,7 +289,7 @@ static sgm_status fit_number(sgm__pipeline_part *part, const sgm_table *table, c
         part->offset = found.median;
         part->factor = found.upper - found.lower;
     }
-    part->factor = part->factor > 0 ? part->factor : 1;
+    part->factor = part->factor != 0 ? part->factor : 1; /* NaN stays, and is refused */
     if (isfinite(part->fill) && isfinite(part->offset) && isfinite(part->factor))
         return SGM_OK;
     return sgm_fail(SGM_ERROR_NUMERIC,
@@ -450,7 +454,7 @@ const char *sgm_pipeline_column(const sgm_pipeline *pipeline, size_t index)
 }
 
 /* The parts of targets are the last ones. */
-static const sgm__pipeline_part *target_of(const sgm_pipeline *pipeline, size_t index)
+const sgm__pipeline_part *sgm__pipeline_target(const sgm_pipeline *pipeline, size_t index)
 {
     for (size_t i = 0; i < pipeline->part_count; i++)
         if (pipeline->parts[i].is_target && index-- == 0)
@@ -460,12 +464,12 @@ static const sgm__pipeline_part *target_of(const sgm_pipeline *pipeline, size_t 
 
 const char *const *sgm_pipeline_classes(const sgm_pipeline *pipeline)
 {
-    return (const char *const *)target_of(pipeline, 0)->categories;
+    return (const char *const *)sgm__pipeline_target(pipeline, 0)->categories;
 }
 
 double sgm_pipeline_restore(const sgm_pipeline *pipeline, size_t index, double prediction)
 {
-    const sgm__pipeline_part *part = target_of(pipeline, index);
+    const sgm__pipeline_part *part = sgm__pipeline_target(pipeline, index);
     if (part == NULL || part->kind == SGM_COLUMN_CATEGORY)
         return prediction;
     return prediction * part->factor + part->offset;

@@ -168,6 +168,8 @@ sgm_block *sgm_pipeline_apply(const sgm_pipeline *pipeline, const char *const *n
         sgm_fail(SGM_ERROR_ARGUMENT, "at least one row was expected, %lld came", (long long)rows);
         return NULL;
     }
+    if (sgm__pipeline_expect_table(pipeline) != SGM_OK)
+        return NULL;
     int32_t *columns = sgm__calloc(pipeline->part_count, sizeof *columns);
     sgm_block *block = NULL;
     if (columns != NULL &&

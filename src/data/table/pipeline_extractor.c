@@ -109,7 +109,8 @@ sgm_extractor *sgm__pipeline_extractor_of(sgm_pipeline *pipeline, sgm_source *so
 {
     static const sgm_extractor_type type = {.name = "pipeline", .extract = extract, .free = release};
     sgm_pipeline_extractor_options options;
-    bool good = sgm__options_read(&options, sizeof options, given, "sgm_pipeline_extractor") == SGM_OK;
+    bool good = sgm__options_read(&options, sizeof options, given, "sgm_pipeline_extractor") == SGM_OK &&
+                sgm__pipeline_expect_table(pipeline) == SGM_OK;
     pipeline_extractor *self = good && source != NULL ? sgm__calloc(1, sizeof *self) : NULL;
     if (self == NULL) {
         sgm_source_free(source);
@@ -134,8 +135,7 @@ sgm_extractor *sgm_pipeline_extractor_with(sgm_pipeline *pipeline, const char *p
                                            const sgm_pipeline_extractor_options *options)
 {
     if (pipeline != NULL && path != NULL)
-        return sgm__pipeline_extractor_of(pipeline, sgm__unpacked_source(sgm_file_source(path), path),
-                                          options);
+        return sgm__pipeline_extractor_of(pipeline, sgm__unpacked_path_source(path), options);
     sgm__missing_part(path == NULL ? "sgm_pipeline_extractor: a path" : "sgm_pipeline_extractor: a pipeline");
     return NULL;
 }

@@ -5,6 +5,11 @@
  *       {"name":"town","kind":"category","field":"inputs","impute":null,"categories":["Bonn","Ulm"]},
  *       {"name":"species","kind":"category","field":"targets","required":true,"categories":["cat","dog"]}]}
  *
+ * or of pictures
+ *
+ *     {"version":1,"kind":"pictures","width":32,"height":32,"channels":3,"mean":[0.5,0.4,0.4],
+ *      "deviation":[0.2,0.2,0.2],"classes":["cat","dog"]}
+ *
  * A text is read strictly, since a program may get it from anywhere: kinds and types of members are checked,
  * numbers are finite, and what is not known is refused. See pipeline.h. */
 #include "data/table/pipeline.h"
@@ -59,19 +64,48 @@ static json_t *part_json(const sgm_pipeline *pipeline, const sgm__pipeline_part 
     return object;
 }
 
+static void put_table(const sgm_pipeline *pipeline, json_t *object, bool *failed)
+{
+    json_t *columns = json_array();
+    for (size_t i = 0; i < pipeline->part_count; i++)
+        *failed |= json_array_append_new(columns, part_json(pipeline, &pipeline->parts[i], failed)) != 0;
+    put(object, "header", json_boolean(pipeline->has_header), failed);
+    put(object, "decimal", json_stringn(&pipeline->format.decimal, 1), failed);
+    if (pipeline->format.missing != NULL)
+        put(object, "missing", json_string(pipeline->format.missing), failed);
+    put(object, "columns", columns, failed);
+}
+
+static json_t *numbers_json(const double *numbers, int32_t count, bool *failed)
+{
+    json_t *list = json_array();
+    for (int32_t i = 0; i < count; i++)
+        *failed |= json_array_append_new(list, json_real(numbers[i])) != 0;
+    return list;
+}
+
+static void put_pictures(const sgm_pipeline *pipeline, json_t *object, bool *failed)
+{
+    const sgm__picture_form *form = &pipeline->pictures;
+    put(object, "kind", json_string("pictures"), failed);
+    put(object, "width", json_integer(form->width), failed);
+    put(object, "height", json_integer(form->height), failed);
+    put(object, "channels", json_integer(form->channels), failed);
+    put(object, "mean", numbers_json(form->mean, form->channels, failed), failed);
+    put(object, "deviation", numbers_json(form->deviation, form->channels, failed), failed);
+    put(object, "classes", categories_json(&pipeline->parts[0], failed), failed);
+}
+
 /* A text of the file that is not UTF-8 cannot be put into JSON. */
 char *sgm_pipeline_json(const sgm_pipeline *pipeline)
 {
-    json_t *object = json_object(), *columns = json_array();
+    json_t *object = json_object();
     bool failed = false;
-    for (size_t i = 0; i < pipeline->part_count; i++)
-        failed |= json_array_append_new(columns, part_json(pipeline, &pipeline->parts[i], &failed)) != 0;
     put(object, "version", json_integer(VERSION), &failed);
-    put(object, "header", json_boolean(pipeline->has_header), &failed);
-    put(object, "decimal", json_stringn(&pipeline->format.decimal, 1), &failed);
-    if (pipeline->format.missing != NULL)
-        put(object, "missing", json_string(pipeline->format.missing), &failed);
-    put(object, "columns", columns, &failed);
+    if (sgm__pipeline_is_of_pictures(pipeline))
+        put_pictures(pipeline, object, &failed);
+    else
+        put_table(pipeline, object, &failed);
     char *text = failed ? NULL : sgm__json_text(object);
     json_decref(object);
     if (failed)
@@ -121,29 +155,38 @@ static sgm_status take_number(const json_t *object, const char *member, double *
     return SGM_OK;
 }
 
-static sgm_status take_categories(const json_t *object, sgm__pipeline_part *part)
+/* A list of texts, which the caller owns, NULL at the end. */
+static sgm_status take_texts(const json_t *object, const char *member, char ***taken, size_t *count)
 {
-    const json_t *list = json_object_get(object, "categories");
-    size_t count = json_array_size(list);
-    if (count == 0 || count > SGM_MAX_CATEGORIES)
-        return fail_member("categories", "a list of 1 to 1,000 texts");
-    char **texts = sgm__calloc(count + 1, sizeof *texts);
+    const json_t *list = json_object_get(object, member);
+    *count = json_array_size(list);
+    if (*count == 0 || *count > SGM_MAX_CATEGORIES)
+        return fail_member(member, "a list of 1 to 1,000 texts");
+    char **texts = sgm__calloc(*count + 1, sizeof *texts);
     if (texts == NULL)
         return SGM_ERROR_MEMORY;
     sgm_status status = SGM_OK;
-    size_t taken = 0;
-    for (; taken < count && status == SGM_OK; taken++) {
-        const char *text = json_string_value(json_array_get(list, taken));
-        texts[taken] = sgm__strdup(text);
-        if (texts[taken] == NULL)
-            status = text == NULL ? fail_member("categories", "a list of texts") : SGM_ERROR_MEMORY;
+    for (size_t i = 0; i < *count && status == SGM_OK; i++) {
+        const char *text = json_string_value(json_array_get(list, i));
+        texts[i] = sgm__strdup(text);
+        if (texts[i] == NULL)
+            status = text == NULL ? fail_member(member, "a list of texts") : SGM_ERROR_MEMORY;
     }
-    if (status == SGM_OK)
-        return sgm__pipeline_set_categories(part, texts, count);
-    for (size_t i = 0; i < taken; i++)
+    for (size_t i = 0; status != SGM_OK && i < *count; i++)
         sgm__free(texts[i]);
-    sgm__free(texts);
+    if (status == SGM_OK)
+        *taken = texts;
+    else
+        sgm__free(texts);
     return status;
+}
+
+static sgm_status take_categories(const json_t *object, sgm__pipeline_part *part)
+{
+    char **texts;
+    size_t count;
+    SGM_TRY(take_texts(object, "categories", &texts, &count));
+    return sgm__pipeline_set_categories(part, texts, count);
 }
 
 /* What a missing value becomes. */
@@ -258,19 +301,75 @@ static sgm_status take_format(sgm_pipeline *pipeline, const json_t *object)
     return missing != NULL && pipeline->format.missing == NULL ? SGM_ERROR_MEMORY : SGM_OK;
 }
 
-static sgm_pipeline *read_object(json_t *object)
+static sgm_status take_table(sgm_pipeline *pipeline, json_t *object)
 {
     static const char *const members[] = {"version", "header", "decimal", "missing", "columns", NULL};
-    const json_t *version = json_object_get(object, "version"), *columns = json_object_get(object, "columns");
+    SGM_TRY(check_members(object, members));
+    SGM_TRY(take_format(pipeline, object));
+    return take_columns(pipeline, json_object_get(object, "columns"));
+}
+
+/* One number for each channel. */
+static sgm_status take_numbers(const json_t *object, const char *member, int32_t count, double *numbers)
+{
+    const json_t *list = json_object_get(object, member);
+    bool good = json_array_size(list) == (size_t)count;
+    for (int32_t i = 0; i < count && good; i++) {
+        const json_t *number = json_array_get(list, (size_t)i);
+        good = json_is_number(number);
+        numbers[i] = json_number_value(number);
+    }
+    return good ? SGM_OK : fail_member(member, "a list of one number for each channel");
+}
+
+static sgm_status take_size(const json_t *object, const char *member, int32_t *size)
+{
+    const json_t *value = json_object_get(object, member);
+    json_int_t number = json_integer_value(value);
+    if (!json_is_integer(value) || number < 1 || number > INT32_MAX)
+        return fail_member(member, "a whole number above 0");
+    *size = (int32_t)number;
+    return SGM_OK;
+}
+
+static sgm_status take_pictures(sgm_pipeline *pipeline, json_t *object)
+{
+    static const char *const members[] = {"version", "kind",      "width",   "height", "channels",
+                                          "mean",    "deviation", "classes", NULL};
+    sgm__picture_form form = {0};
+    char **classes;
+    size_t count;
+    SGM_TRY(check_members(object, members));
+    SGM_TRY(take_size(object, "width", &form.width));
+    SGM_TRY(take_size(object, "height", &form.height));
+    SGM_TRY(take_size(object, "channels", &form.channels));
+    if (form.channels != 1 && form.channels != 3)
+        return fail_member("channels", "1 or 3");
+    SGM_TRY(take_numbers(object, "mean", form.channels, form.mean));
+    SGM_TRY(take_numbers(object, "deviation", form.channels, form.deviation));
+    SGM_TRY(sgm__pipeline_set_pictures(pipeline, &form));
+    SGM_TRY(take_texts(object, "classes", &classes, &count));
+    return sgm__pipeline_set_classes(pipeline, classes, count);
+}
+
+/* A pipeline of a table says no kind. */
+static sgm_pipeline *read_object(json_t *object)
+{
+    const json_t *version = json_object_get(object, "version"), *kind = json_object_get(object, "kind");
+    bool is_pictures =
+        kind != NULL && strcmp(json_is_string(kind) ? json_string_value(kind) : "", "pictures") == 0;
     if (!json_is_integer(version) || json_integer_value(version) != VERSION) {
         fail_member("version", "1, which this version of Sigma writes,");
         return NULL;
     }
-    if (check_members(object, members) != SGM_OK)
+    if (kind != NULL && !is_pictures) {
+        fail_member("kind", "pictures, or nothing for a table,");
         return NULL;
-    sgm_pipeline *pipeline = sgm__pipeline_create(json_array_size(columns));
-    if (pipeline != NULL && take_format(pipeline, object) == SGM_OK &&
-        take_columns(pipeline, columns) == SGM_OK)
+    }
+    sgm_pipeline *pipeline =
+        sgm__pipeline_create(is_pictures ? 1 : json_array_size(json_object_get(object, "columns")));
+    if (pipeline != NULL &&
+        (is_pictures ? take_pictures(pipeline, object) : take_table(pipeline, object)) == SGM_OK)
         return pipeline;
     sgm_pipeline_free(pipeline);
     return NULL;

@@ -40,7 +40,7 @@ static sgm_status check_names(const sgm_table *table)
 /* Names columns by the first row if it is a header, else by their numbers; so are columns without a name. */
 static sgm_status name_columns(sgm_table *table, const sgm_examples *first, const sgm_table_options *options)
 {
-    table->has_header = options->header == SGM_HEADER_FIRST_LINE ||
+    table->has_header = options->header == SGM_HEADER_FIRST_LINE || sgm__table_is_jsonl(table->path) ||
                         (options->header == SGM_HEADER_FOUND && is_header(table, first));
     table->columns = sgm__calloc((size_t)first->columns, sizeof *table->columns);
     if (table->columns == NULL)
@@ -57,12 +57,22 @@ static sgm_status name_columns(sgm_table *table, const sgm_examples *first, cons
 
 /* --- rows --- */
 
-static sgm_status add_rows(sgm_table *table, const sgm_examples *rows)
+/* Whether what is measured is of this row, too. */
+static bool is_measured(const sgm_table_options *options, int64_t row)
 {
-    for (int64_t row = 0; row < rows->count; row++)
+    return options->split == NULL ||
+           (sgm_split_part_of(options->split, row) == options->part) != options->other_parts;
+}
+
+static sgm_status add_rows(sgm_table *table, const sgm_examples *rows, const sgm_table_options *options)
+{
+    for (int64_t row = 0; row < rows->count; row++) {
+        bool measured = is_measured(options, table->rows + row);
         for (size_t i = 0; i < table->column_count; i++)
             SGM_TRY(sgm__column_add(&table->columns[i], &table->format,
-                                    rows->cells[(size_t)row * table->column_count + i], rows->lines[row]));
+                                    rows->cells[(size_t)row * table->column_count + i], rows->lines[row],
+                                    measured));
+    }
     table->rows += rows->count;
     return SGM_OK;
 }
@@ -75,11 +85,14 @@ static sgm_status read_all(sgm_table *table, sgm_reader *reader, const sgm_table
         return sgm_fail(SGM_ERROR_FORMAT, "%s: the table is empty: it has no line with a cell", table->path);
     SGM_TRY(name_columns(table, &rows, options));
     if (!table->has_header)
-        SGM_TRY(add_rows(table, &rows));
+        SGM_TRY(add_rows(table, &rows, options));
     do {
         SGM_TRY(sgm_reader_read(reader, ROWS_AT_ONCE, &rows));
-        SGM_TRY(add_rows(table, &rows));
+        SGM_TRY(add_rows(table, &rows, options));
     } while (rows.count > 0);
+    if (options->split != NULL && sgm_split_examples(options->split) != table->rows)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "%s: the table has %lld rows, and the split is of %lld",
+                        table->path, (long long)table->rows, (long long)sgm_split_examples(options->split));
     for (size_t i = 0; i < table->column_count; i++)
         sgm__column_finish(&table->columns[i]);
     return SGM_OK;
@@ -89,8 +102,9 @@ static sgm_status read_all(sgm_table *table, sgm_reader *reader, const sgm_table
 static sgm_status open_table(sgm_table *table, const sgm_table_options *options)
 {
     table->separator = options->separator;
-    sgm_reader *reader = sgm__table_reader(sgm__unpacked_source(sgm_file_source(table->path), table->path),
-                                           &table->separator, options->skip_ragged);
+    table->skips_ragged = options->skip_ragged;
+    sgm_reader *reader =
+        sgm__table_reader(sgm__unpacked_path_source(table->path), &table->separator, options->skip_ragged);
     if (reader == NULL)
         return sgm_last_status();
     sgm__extraction_begin(table->path);

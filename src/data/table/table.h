@@ -11,7 +11,7 @@ struct sgm_table {
     size_t column_count;
     int64_t rows;
     char separator;
-    bool has_header;
+    bool has_header, skips_ragged;
     sgm__cell_format format; /* `missing` is owned; NULL: none */
 };
 
@@ -20,6 +20,10 @@ struct sgm_table {
 /* A reader of a table's rows, the header among them; takes the source, also NULL. `separator` 0: found as
  * sigma/table.h describes; *separator is set. */
 sgm_reader *sgm__table_reader(sgm_source *source, char *separator, bool skip_ragged);
+/* Whether a file of this name holds JSON Lines, whose first row names the columns. */
+bool sgm__table_is_jsonl(const char *path);
+/* Whether a file of this name is a table. */
+bool sgm__table_is_name(const char *path);
 /* Fails with "NAME has no column 'x'; did you mean 'y'?". */
 sgm_status sgm__table_fail_unknown(const char *name, const char *column, const char *const *columns,
                                    size_t count);

@@ -1,7 +1,8 @@
 /* The file of a table: its source, the character that separates its cells, and a reader of its rows.
  *
- * table.c reads all rows to describe them, pipeline_extractor.c to train on them. The file is opened twice:
- * its first line alone decides the separator, which the reader must know before it begins. */
+ * Files of JSON Lines have no separator, and their own reader. table.c reads all rows to describe them,
+ * pipeline_extractor.c to train on them. The file is opened twice: its first line alone decides the
+ * separator, which the reader must know before it begins. */
 #include "data/table/table.h"
 
 #define LONGEST_FIRST_LINE 65536 /* bytes of it that are looked at */
@@ -41,11 +42,29 @@ static char most_frequent_separator(const char *text)
     return candidates[best];
 }
 
-/* Whether a name ends in .tsv, or in .tsv.gz and the like. */
-static bool is_tab_separated(const char *path)
+/* Whether a name ends like this, or so before the ending of a packed file, and before the checksum that an
+ * address may have. */
+static bool is_called(const char *path, const char *ending)
 {
-    const char *found = strstr(path, ".tsv");
-    return found != NULL && (found[4] == '\0' || (found[4] == '.' && strchr(found, '/') == NULL));
+    static const char *const packed[] = {"", ".gz", ".xz", ".bz2", ".zst", ".zip"};
+    size_t length = sgm__is_url(path) ? strcspn(path, "?#") : strlen(path), own = strlen(ending);
+    for (size_t i = 0; i < sizeof packed / sizeof *packed; i++) {
+        size_t behind = strlen(packed[i]);
+        if (length >= own + behind && strncmp(path + length - behind, packed[i], behind) == 0 &&
+            strncmp(path + length - behind - own, ending, own) == 0)
+            return true;
+    }
+    return false;
+}
+
+bool sgm__table_is_jsonl(const char *path)
+{
+    return is_called(path, ".jsonl") || is_called(path, ".ndjson");
+}
+
+bool sgm__table_is_name(const char *path)
+{
+    return is_called(path, ".csv") || is_called(path, ".tsv") || sgm__table_is_jsonl(path);
 }
 
 static sgm_status find_separator(sgm_source *source, char *separator)
@@ -53,7 +72,7 @@ static sgm_status find_separator(sgm_source *source, char *separator)
     if (*separator != '\0')
         return SGM_OK;
     *separator = '\t';
-    if (is_tab_separated(sgm_source_name(source)))
+    if (is_called(sgm_source_name(source), ".tsv"))
         return SGM_OK;
     char *beginning = sgm__alloc(LONGEST_FIRST_LINE);
     if (beginning == NULL)
@@ -69,6 +88,8 @@ sgm_reader *sgm__table_reader(sgm_source *source, char *separator, bool skip_rag
 {
     if (source == NULL)
         return NULL;
+    if (sgm__table_is_jsonl(sgm_source_name(source)))
+        return sgm_jsonl_reader(source);
     if (find_separator(source, separator) == SGM_OK)
         return sgm_csv_reader(source, .separator = *separator, .skip_ragged = skip_ragged);
     sgm_source_free(source);
@@ -79,6 +100,9 @@ sgm_status sgm__table_fail_unknown(const char *name, const char *column, const c
                                    size_t count)
 {
     const char *nearest = sgm__nearest(column, columns, count);
+    if (nearest == NULL && strchr(column, ',') != NULL)
+        return sgm_fail(SGM_ERROR_NOT_FOUND, "%s has no column '%s'; several columns are a list, [a, b]",
+                        name, column);
     return sgm_fail(SGM_ERROR_NOT_FOUND, "%s has no column '%s'%s%s%s", name, column,
                     nearest != NULL ? "; did you mean '" : "", nearest != NULL ? nearest : "",
                     nearest != NULL ? "'?" : "");

@@ -169,7 +169,7 @@ static sgm_status write_values(sgm__source_writer *w, const file_state *state, c
     SGM_TRY(check_finite(state->name, values, count));
     sgm__text_append(text, "/* %s %s */\nstatic %s%s %s_%s[%lld]", state->name,
                      sgm_shape_text(&state->type.shape, shape, sizeof shape), state->changes ? "" : "const ",
-                     sgm__source_type(w, state->type.dtype), w->request->name, state->identifier,
+                     sgm__source_type_name(w, state->type.dtype), w->request->name, state->identifier,
                      (long long)count);
     if (!state->changes || !are_zero(values, count)) {
         sgm__text_append(text, " = {");
@@ -199,7 +199,7 @@ static void write_constant(sgm__source_writer *w, int32_t number, sgm__text *tex
     sgm_array values = {.dtype = node->type.dtype, .data = w->plan->constants + node->place.offset};
     const char *label = sgm__plan_string(w->plan, node->label);
     sgm__text_append(text, "/* a constant%s%s */\nstatic const %s %s_%s_%d[%lld] = {",
-                     *label != '\0' ? " of " : "", label, sgm__source_type(w, node->type.dtype),
+                     *label != '\0' ? " of " : "", label, sgm__source_type_name(w, node->type.dtype),
                      w->request->name, w->program->function, number, (long long)count);
     write_numbers(w, &values, count, text);
     sgm__text_append(text, "};\n\n");
@@ -269,14 +269,14 @@ static void write_signature(sgm__source_writer *w, sgm__text *text)
     sgm__text_append(text, "int %s_%s(", w->request->name, program->function);
     for (int32_t i = 0; i < program->plan->input_count; i++) {
         const sgm__source_input *input = &program->inputs[i];
-        const char *type = sgm__source_type(w, program->plan->inputs[i].type.dtype);
+        const char *type = sgm__source_type_name(w, program->plan->inputs[i].type.dtype);
         if (input->expression)
             continue;
         sgm__text_append(text, input->number ? "%s%s %s" : "%sconst %s *%s", separator, type, input->name);
         separator = ", ";
     }
     for (int32_t i = 0; i < program->plan->output_count; i++) {
-        const char *type = sgm__source_type(w, program->plan->outputs[i].type.dtype);
+        const char *type = sgm__source_type_name(w, program->plan->outputs[i].type.dtype);
         sgm__text_append(text, "%s%s *%s", separator, type, program->outputs[i]);
         separator = ", ";
     }
@@ -419,6 +419,7 @@ static void write_interface(file *f, sgm__source_writer *w, sgm__text *text)
                                    "/* What training counts, to be kept and set with those arrays. */\n"
                                    "int64_t *$_count(int index, const char **name);\n\n",
                                    text);
+    sgm__text_append(text, "%s", request->declarations != NULL ? request->declarations : "");
     sgm__text_append(text, "#ifdef __cplusplus\n}\n#endif\n\n");
 }
 
@@ -569,6 +570,7 @@ static sgm_status write_file(file *f, sgm__source_writer *w, sgm__text *text)
         write_state_function(f, text);
         write_count_function(f, text);
     }
+    sgm__text_append(text, "%s", request->definitions != NULL ? request->definitions : "");
     sgm__text_append(text, "#endif\n");
     return text->failed || f->bodies.failed || f->constants.failed ? SGM_ERROR_MEMORY : SGM_OK;
 }

@@ -53,6 +53,9 @@ typedef struct sgm__source_request {
     int64_t updates;
     /* The file gets functions through which its user saves and restores the states that change. */
     bool has_states;
+    /* What the file has beside the functions of the plans: where users see it, and where they do not. NULL:
+     * nothing. */
+    const char *declarations, *definitions;
     /* Gives a new tensor with a state's value, which the writer frees; NULL: fails. */
     sgm_tensor *(*state)(void *user, const char *name);
     void *user;
@@ -177,7 +180,7 @@ int32_t sgm__source_loops(sgm__source_writer *w, const sgm_shape *shape, int32_t
  * on each other. */
 void sgm__source_turns(sgm__source_writer *w, const sgm_shape *shape, uint32_t axes, const char **index);
 /* The type that values of `dtype` are computed in. */
-const char *sgm__source_type(const sgm__source_writer *w, sgm_dtype dtype);
+const char *sgm__source_type_name(const sgm__source_writer *w, sgm_dtype dtype);
 /* A number as text that reads back as the same number; negative ones are in brackets. */
 const char *sgm__source_number(sgm__source_writer *w, sgm_dtype dtype, double value);
 /* The same for an element in memory of any type. */

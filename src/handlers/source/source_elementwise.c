@@ -111,11 +111,11 @@ static const char *cast_to(sgm__source_writer *w, sgm_dtype from, sgm_dtype to, 
     if (to == SGM_BOOL)
         return sgm__source_format(w, "%s != 0", operand);
     if (sgm_dtype_is_float(to) || (!is_float && sgm_dtype_size(to) >= sgm_dtype_size(from)))
-        return sgm__source_format(w, "(%s)%s", sgm__source_type(w, to), operand);
+        return sgm__source_format(w, "(%s)%s", sgm__source_type_name(w, to), operand);
     sgm__source_need(w, is_float ? SGM__SOURCE_INTEGER : SGM__SOURCE_WITHIN);
     const char *minimum = to == SGM_INT32 ? "-2147483647 - 1" : to == SGM_UINT8 ? "0" : "INT64_MIN";
     const char *maximum = to == SGM_INT32 ? "2147483647" : to == SGM_UINT8 ? "255" : "INT64_MAX";
-    return sgm__source_format(w, "(%s)%s_%s(%s, %s, %s)", sgm__source_type(w, to), w->request->name,
+    return sgm__source_format(w, "(%s)%s_%s(%s, %s, %s)", sgm__source_type_name(w, to), w->request->name,
                               is_float ? "integer" : "within", operand, minimum, maximum);
 }
 
@@ -129,7 +129,7 @@ const char *sgm__source_sum_type(const sgm__source_writer *w, sgm_dtype dtype)
 {
     if (dtype == SGM_INT64)
         return "uint64_t"; /* unsigned numbers wrap around */
-    return sgm__source_type(w, sgm__source_is_narrow(dtype) ? SGM_INT64 : dtype);
+    return sgm__source_type_name(w, sgm__source_is_narrow(dtype) ? SGM_INT64 : dtype);
 }
 
 const char *sgm__source_of_sum(sgm__source_writer *w, sgm_dtype dtype, const char *sum)
@@ -320,8 +320,8 @@ static void write_member(sgm__source_writer *w, int32_t s, int32_t number, const
     }
     if (node->type.dtype == SGM_BFLOAT16) /* round it as memory would */
         value = sgm__source_format(w, "sgm_widen(sgm_narrow(%s))", value);
-    sgm__source_line(w, "const %s v%d = %s;", sgm__source_type(w, node->type.dtype), w->position_of[number],
-                     value);
+    sgm__source_line(w, "const %s v%d = %s;", sgm__source_type_name(w, node->type.dtype),
+                     w->position_of[number], value);
 }
 
 bool sgm__source_has_formula(const sgm_op *op)

@@ -93,11 +93,12 @@ static bool write_extremum(sgm__source_writer *w, int32_t number)
     memcpy(first, start, sizeof first);
     for (int32_t axis = 0; axis < SGM_MAX_RANK; axis++)
         first[axis] = from[axis];
-    sgm__source_line(w, "%s best = %s;", sgm__source_type(w, dtype), sgm__source_element(w, operand, first));
+    sgm__source_line(w, "%s best = %s;", sgm__source_type_name(w, dtype),
+                     sgm__source_element(w, operand, first));
     int32_t opened = open_reduced(w, number, from);
     const char *words = beats(w, dtype, node_at(w, number)->op == &sgm__op_reduce_max);
     if (opened > 0) {
-        sgm__source_line(w, "const %s x = %s;", sgm__source_type(w, dtype),
+        sgm__source_line(w, "const %s x = %s;", sgm__source_type_name(w, dtype),
                          sgm__source_element(w, operand, from));
         sgm__source_line(w, "if (%s)", words);
         sgm__source_line(w, "    best = x;");
@@ -124,13 +125,13 @@ static bool write_arg(sgm__source_writer *w, int32_t number)
     for (int32_t i = 0, place = 0; i < x->type.shape.rank; i++)
         if (i != axis)
             to[place++] = from[i];
-    sgm__source_line(w, "%s best = %s;", sgm__source_type(w, x->type.dtype),
+    sgm__source_line(w, "%s best = %s;", sgm__source_type_name(w, x->type.dtype),
                      sgm__source_element(w, operand, from));
     sgm__source_line(w, "%s place = 0;", w->dialect->counter);
     from[axis] = "k";
     sgm__source_open(w, "for (%s k = 1; k < %lld; k++)", w->dialect->counter,
                      (long long)x->type.shape.dims[axis]);
-    sgm__source_line(w, "const %s x = %s;", sgm__source_type(w, x->type.dtype),
+    sgm__source_line(w, "const %s x = %s;", sgm__source_type_name(w, x->type.dtype),
                      sgm__source_element(w, operand, from));
     sgm__source_line(w, "if (%s) {", beats(w, x->type.dtype, node->op == &sgm__op_arg_max));
     sgm__source_line(w, "    best = x;");
@@ -171,7 +172,7 @@ static bool write_matmul(sgm__source_writer *w, int32_t number)
     int32_t left = sgm__source_operand(w, number, 0), right = sgm__source_operand(w, number, 1);
     int32_t row = node->type.shape.rank - 2, column = row + 1;
     const char *to[SGM_MAX_RANK] = {NULL}, *a[SGM_MAX_RANK], *b[SGM_MAX_RANK];
-    const char *type = sgm__source_type(w, node->type.dtype);
+    const char *type = sgm__source_type_name(w, node->type.dtype);
     int64_t depth = node_at(w, left)->type.shape.dims[column], columns = node->type.shape.dims[column];
     bool dots = node_at(w, right)->place.strides[row] == 1 || columns == 1 || depth == 1 ||
                 !sgm_dtype_is_float(node->type.dtype);
@@ -262,9 +263,9 @@ static bool write_iota(sgm__source_writer *w, int32_t number)
     const char *index[SGM_MAX_RANK] = {NULL};
     sgm__source_turns(w, &node->type.shape, ~(uint32_t)0, index);
     const char *value = index[node->attributes.integers[1]];
-    sgm__source_store(
-        w, number, index,
-        sgm__source_format(w, "(%s)%s", sgm__source_type(w, node->type.dtype), value != NULL ? value : "0"));
+    sgm__source_store(w, number, index,
+                      sgm__source_format(w, "(%s)%s", sgm__source_type_name(w, node->type.dtype),
+                                         value != NULL ? value : "0"));
     return true;
 }
 

@@ -115,7 +115,7 @@ void sgm__source_turns(sgm__source_writer *w, const sgm_shape *shape, uint32_t a
 /* --- types and numbers --- */
 
 /* bfloat16 is computed in float; the smallest integers are unsigned char. */
-const char *sgm__source_type(const sgm__source_writer *w, sgm_dtype dtype)
+const char *sgm__source_type_name(const sgm__source_writer *w, sgm_dtype dtype)
 {
     if (dtype == w->request->real)
         return w->real;

@@ -31,7 +31,7 @@ sgm_status sgm__source_measure(const sgm__source_writer *w, int32_t number, sgm_
 /* The type that a node is computed in. */
 static const char *type_of(const sgm__source_writer *w, int32_t number)
 {
-    return sgm__source_type(w, w->plan->nodes[number].type.dtype);
+    return sgm__source_type_name(w, w->plan->nodes[number].type.dtype);
 }
 
 const char *sgm__source_nest(sgm__source_writer *w, const char *a, int64_t size, const char *b)

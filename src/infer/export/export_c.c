@@ -5,7 +5,7 @@
  * are named; handlers/source writes the plans as text. The file is written to a temporary one and renamed, so
  * a failure leaves an older file as it was. The trainer's programs are forgotten at the end, as they were
  * recorded in another precision. */
-#include "handlers/source/source.h"
+#include "infer/export/table_export.h"
 #include "train/train.h"
 #include "trainer/trainer_lock.h"
 #include <sigma/training.h>
@@ -299,6 +299,22 @@ static sgm_status describe(export *e, const char *path)
     return e->about != NULL ? SGM_OK : SGM_ERROR_MEMORY;
 }
 
+/* Adds what predicts for rows of the table that the network was trained on, if it was one. */
+static sgm_status add_table(const export *e, sgm__source_request *request, sgm__text *declarations,
+                            sgm__text *definitions)
+{
+    const sgm__table_program program = {.pipeline = sgm_trainer_get_pipeline(e->trainer),
+                                        .plan = e->functions[0].plan,
+                                        .inputs = e->functions[0].inputs,
+                                        .rows = e->options->batch > 0 ? e->options->batch : 1};
+    if (program.pipeline == NULL || !sgm__table_fits(&program))
+        return SGM_OK;
+    SGM_TRY(sgm__table_write_source(&program, request, declarations, definitions));
+    request->declarations = declarations->data;
+    request->definitions = definitions->data;
+    return SGM_OK;
+}
+
 static sgm_status write_to(export *e, const char *path)
 {
     sgm__source_program programs[2];
@@ -313,12 +329,16 @@ static sgm_status write_to(export *e, const char *path)
                                    .updates = sgm__position_of(e->trainer)->updates,
                                    .state = read_state,
                                    .user = e->trainer};
-    sgm__text text = {0};
-    sgm_status status = sgm__source_write(&request, &text);
+    sgm__text text = {0}, declarations = {0}, definitions = {0};
+    sgm_status status = add_table(e, &request, &declarations, &definitions);
+    if (status == SGM_OK)
+        status = sgm__source_write(&request, &text);
     if (status == SGM_OK && text.failed)
         status = SGM_ERROR_MEMORY;
     if (status == SGM_OK)
         status = sgm__file_write_atomic(path, text.data, text.length);
+    sgm__text_free(&declarations);
+    sgm__text_free(&definitions);
     sgm__text_free(&text);
     return status;
 }

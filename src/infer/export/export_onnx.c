@@ -4,6 +4,7 @@
  * numbers of examples: sgm_onnx_export (src/onnx/write.c) compares the two graphs and leaves open what
  * differs between them. */
 #include "graph/passes.h"
+#include "infer/export/table_export.h"
 #include "train/train.h"
 #include "trainer/trainer_lock.h"
 #include <sigma/onnx.h>
@@ -12,7 +13,8 @@
 /* The two numbers of examples that are recorded where the model is to take any number. */
 enum { EXAMPLES = 2, OTHER_EXAMPLES = 3 };
 
-/* Records the prediction for `batch` examples; returns a copy of the graph. In mixed precision the parameters
+/* Records the prediction for `batch` examples; returns a copy of the graph, between the operations of the
+ * pipeline if the network was trained on a table. In mixed precision the parameters
  * are float32, so the network is recorded in float32. */
 static sgm_graph *record(sgm_trainer *trainer, int64_t batch)
 {
@@ -22,8 +24,10 @@ static sgm_graph *record(sgm_trainer *trainer, int64_t batch)
         settings->precision = SGM_FLOAT32;
     sgm__trainer_forget_programs(trainer); /* so that the graph is re-recorded */
     sgm_graph *graph = NULL;
+    const sgm_pipeline *pipeline = sgm_trainer_get_pipeline(trainer);
     if (sgm__trainer_program(trainer, SGM__PREDICT, batch) != NULL)
-        graph = sgm__graph_copy(sgm__learner_of(trainer)->graph);
+        graph = pipeline != NULL ? sgm__table_graph(sgm__learner_of(trainer)->graph, pipeline)
+                                 : sgm__graph_copy(sgm__learner_of(trainer)->graph);
     settings->precision = precision;
     sgm__trainer_forget_programs(trainer);
     return graph;
@@ -35,6 +39,10 @@ static sgm_status export(sgm_trainer *trainer, const char *path, const sgm_expor
     if (learner->network == NULL)
         return sgm_fail(SGM_ERROR_STATE, "has no network yet: call sgm_trainer_set_network");
     SGM_TRY(sgm__trainer_collect(trainer));
+    const sgm_pipeline *pipeline = sgm_trainer_get_pipeline(trainer);
+    char *json = NULL;
+    if (pipeline != NULL && (json = sgm_pipeline_json(pipeline)) == NULL)
+        return sgm__last_failure();
     sgm_graph *graph = record(trainer, options->batch > 0 ? options->batch : EXAMPLES), *other = NULL;
     sgm_status status = graph != NULL ? SGM_OK : sgm__last_failure();
     if (status == SGM_OK && options->batch == 0) {
@@ -44,9 +52,10 @@ static sgm_status export(sgm_trainer *trainer, const char *path, const sgm_expor
     if (status == SGM_OK)
         status = sgm_onnx_export(path, graph, learner->session,
                                  .name = options->name != NULL ? options->name : sgm_trainer_name(trainer),
-                                 .other = other);
+                                 .other = other, .metadata = {{"sigma.pipeline", json}});
     sgm_graph_free(other);
     sgm_graph_free(graph);
+    sgm_string_free(json);
     return status;
 }
 

@@ -226,16 +226,33 @@ static void check_standing(sgm__http_exchange *exchange)
             "printed");
 }
 
-/* A POST must declare its media type: the types that a form can send are not among them, so a form of
- * another site is refused even if everything else were right. */
+/* Whether the value is one of the types, which have blanks between them. */
+static bool is_one_of(const char *value, const char *types)
+{
+    while (*types != '\0') {
+        char type[64];
+        int length = (int)strcspn(types, " ");
+        snprintf(type, sizeof type, "%.*s", length, types);
+        if (is_media_type(value, type))
+            return true;
+        types += length + (types[length] == ' ');
+    }
+    return false;
+}
+
+/* A POST must declare its media type. Those that a form can send are among them only where a route says so:
+ * a form of another site is refused even if everything but the token were right. */
 static void check_type(sgm__http_exchange *exchange)
 {
     const char *value;
-    const char *type = exchange->request.route != NULL && exchange->request.route->type != NULL
-                           ? exchange->request.route->type
-                           : "application/json";
-    if (!sgm__http_header(exchange, MHD_HTTP_HEADER_CONTENT_TYPE, &value) || !is_media_type(value, type))
-        sgm__http_refuse(exchange, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE, "expected a body of type %s", type);
+    const char *types = exchange->request.route != NULL && exchange->request.route->type != NULL
+                            ? exchange->request.route->type
+                            : "application/json";
+    if (!sgm__http_header(exchange, MHD_HTTP_HEADER_CONTENT_TYPE, &value) || !is_one_of(value, types))
+        sgm__http_refuse(exchange, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE, "expected a body of %s %s",
+                         strchr(types, ' ') != NULL ? "one of the types" : "type", types);
+    else
+        snprintf(exchange->request.type, sizeof exchange->request.type, "%s", value);
 }
 
 /* The log says whom the server refused and why, for users who wonder. Nothing that a stranger has sent

@@ -32,6 +32,7 @@ typedef struct sgm__http_request {
     const char *path;
     const char *body; /* followed by a 0 byte; "" if there is none, and with `in_file` */
     size_t length;    /* of the body */
+    char type[160];   /* media type of a POST's body with its parameters, as sent */
     /* For a route with `in_file`: an open file with the body, at its beginning; the server closes it. Else
      * -1. */
     int file;
@@ -74,9 +75,10 @@ struct sgm__http_route {
     /* For an `act` that several routes have: what it calls, as it chooses. NULL: nothing. */
     sgm__http_function action;
     size_t longest_body; /* limit of a POST's body in bytes; 0: 64 kB */
-    const char *type;    /* required of a POST's body; NULL: application/json */
-    bool in_file;        /* the body is request->file, not in memory */
-    bool quick;          /* the function never waits, above all not for a trainer */
+    /* Media types that a POST's body may have, with blanks between them; NULL: application/json. */
+    const char *type;
+    bool in_file; /* the body is request->file, not in memory */
+    bool quick;   /* the function never waits, above all not for a trainer */
 };
 
 typedef struct sgm__http_options {

@@ -1,28 +1,29 @@
 /* GET /api/model, POST /api/predict, and the page serve.html that says how to use them.
  *
  * A request goes: JSON of the body -> numbers of all examples (read_examples, read_lengths; rows.c for
- * objects by the columns of a table) -> prediction (infer/signature.c) -> JSON (write_predictions). Both
- * routes run on lanes of the server (monitors/http/lanes.c): `predict` on one thread, `tell` on the other,
- * which only copies a text that was made at the start. So nothing here needs a lock: after the start,
- * sgm__serve is read only. Output of numbers is written directly as text, not through jansson, since a
- * response may have millions of them. */
+ * objects by the columns of a table, pictures.c for files of pictures) -> prediction (infer/signature.c) ->
+ * JSON (predictions.c). Both routes run on lanes of the server (monitors/http/lanes.c): `predict` on one
+ * thread, `tell` on the other, which only copies a text that was made at the start. So nothing here needs a
+ * lock: after the start, sgm__serve is read only. */
 #include "monitors/serve/serve.h"
 #include "control/control_answer.h"
 #include "infer/signature.h"
 #include "monitors/http/http.h"
+#include "monitors/serve/pictures.h"
+#include "monitors/serve/predictions.h"
 #include "monitors/serve/rows.h"
-#include "text/json_text.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-/* Limit of a request's JSON in bytes. */
-#define LONGEST_BODY ((size_t)4 << 20)
+/* Limit of a request's JSON or pictures in bytes. */
+#define LONGEST_BODY ((size_t)8 << 20)
 
 /* All that a request needs; constant after the start. */
 struct sgm__serve {
     sgm_trainer *trainer;
-    sgm_pipeline *pipeline; /* of a table by names, a reference; NULL: there is none */
+    sgm_pipeline *pipeline; /* of a table by names, or of pictures, a reference; NULL: there is none */
+    bool takes_pictures;    /* the pipeline is of pictures */
     char **classes;         /* NULL behind the last; NULL: no names */
     bool scales;
     double minimum, maximum;
@@ -88,7 +89,7 @@ static sgm_status describe(sgm__serve *serve, const sgm__serve_options *options,
         json_object_set_new(about, "blank", json_integer(serve->signature.blank));
     if (about != NULL && serve->scales)
         json_object_set_new(about, "input_range", json_pack("[f, f]", serve->minimum, serve->maximum));
-    if (about != NULL && serve->pipeline != NULL)
+    if (about != NULL && serve->pipeline != NULL && !serve->takes_pictures)
         json_object_set_new(about, "row", sgm__serve_empty_row(serve->pipeline));
     if (about == NULL)
         return sgm__fail_memory(1);
@@ -181,7 +182,10 @@ static sgm_status read_examples(const sgm__serve *serve, const json_t *body, sgm
     if (!json_is_array(list) || *count == 0)
         return sgm_fail(SGM_ERROR_ARGUMENT,
                         "expected {\"input\": [EXAMPLE, ...]}, where an example has the shape %s%s", shape,
-                        serve->pipeline != NULL ? ", or is an object with the table's columns" : "");
+                        serve->takes_pictures     ? "; or PNG or JPEG files as image/png, image/jpeg or "
+                                                    "multipart/form-data"
+                        : serve->pipeline != NULL ? ", or is an object with the table's columns"
+                                                  : "");
     SGM_TRY(check_count(*count));
     int64_t room = rounded(*count);
     sgm_shape batch = {.rank = serve->signature.example.rank + 1, .dims = {room}};
@@ -234,138 +238,6 @@ static sgm_status read_lengths(const sgm__serve *serve, const json_t *body, int6
 
 /* --- predictions --- */
 
-/* The predictions of a request on their way to JSON. `numbers` has rounded(examples) rows, of which the first
- * `examples` are those of the request. */
-typedef struct predictions {
-    const sgm__serve *serve;
-    const double *numbers, *lengths;
-    const sgm_tensor *labels; /* (count, steps), of a network with the cost ctc; else NULL */
-    int64_t examples;
-} predictions;
-
-/* Writes the numbers of a shape from `axis` on as nested lists, advancing *numbers. A float32 is written
- * with as many digits as it needs to be read back, not as the double that it was widened to. */
-static void append_nested(sgm__text *text, const sgm__serve *serve, const sgm_shape *shape, int32_t axis,
-                          const double **numbers)
-{
-    char digits[64];
-    if (axis == shape->rank) {
-        double number = *(*numbers)++;
-        const char *written = !isfinite(number) ? "null"
-                              : serve->wide     ? sgm__number_text(number, digits, sizeof digits)
-                                                : sgm__float_text((float)number, digits, sizeof digits);
-        sgm__text_append_bytes(text, written, strlen(written));
-        return;
-    }
-    sgm__text_append_bytes(text, "[", 1);
-    for (int64_t i = 0; i < shape->dims[axis]; i++) {
-        if (i > 0)
-            sgm__text_append_bytes(text, ",", 1);
-        append_nested(text, serve, shape, axis + 1, numbers);
-    }
-    sgm__text_append_bytes(text, "]", 1);
-}
-
-/* The index of the largest share; with a single output, whether it is above a half. -1: a share is NaN. */
-static int64_t class_of(const double *shares, int64_t count)
-{
-    int64_t best = 0;
-    for (int64_t i = 0; i < count; i++) {
-        if (isnan(shares[i]))
-            return -1;
-        best = shares[i] > shares[best] ? i : best;
-    }
-    return count == 1 ? shares[0] > 0.5 : best;
-}
-
-/* A class as its number or (`named`) its name; null for none, and for a class without a name. */
-static json_t *class_json(const sgm__serve *serve, int64_t class, bool named)
-{
-    size_t known = 0;
-    while (serve->classes != NULL && serve->classes[known] != NULL)
-        known++;
-    if (class < 0)
-        return json_null();
-    if (!named)
-        return json_integer(class);
-    return (size_t) class < known ? sgm__answer_text(serve->classes[class]) : json_null();
-}
-
-/* Classes of each example: one of them, or for sequences a list, over the steps that count. The output of
- * an example is (..., shares): the last dimension has the shares of the classes. */
-static json_t *classes_of(const predictions *a, bool named)
-{
-    const sgm_shape *output = &a->serve->signature.output;
-    int64_t elements = sgm_shape_elements(output);
-    int64_t shares = output->rank > 0 ? output->dims[output->rank - 1] : 1;
-    json_t *list = json_array();
-    for (int64_t i = 0; i < a->examples; i++) {
-        const double *own = a->numbers + i * elements;
-        json_t *steps = shares < elements ? json_array() : NULL;
-        int64_t count = steps != NULL ? sgm__signature_steps(a->lengths, i, elements / shares) : 0;
-        for (int64_t k = 0; k < count; k++)
-            json_array_append_new(steps, class_json(a->serve, class_of(own + k * shares, shares), named));
-        json_array_append_new(list,
-                              steps != NULL ? steps : class_json(a->serve, class_of(own, shares), named));
-    }
-    return list;
-}
-
-/* The labels that ctc reads out of the steps of each example; a row ends at the first negative label. */
-static json_t *labels_of(const predictions *a, bool named)
-{
-    int64_t maximum = sgm_tensor_shape(a->labels)->dims[1];
-    const int64_t *labels = sgm_tensor_const_data(a->labels);
-    json_t *list = json_array();
-    for (int64_t i = 0; i < a->examples; i++) {
-        json_t *own = json_array();
-        for (int64_t k = 0; k < maximum && labels[i * maximum + k] >= 0; k++)
-            json_array_append_new(own, class_json(a->serve, labels[i * maximum + k], named));
-        json_array_append_new(list, own);
-    }
-    return list;
-}
-
-/* Takes `value`; NULL makes the text fail. */
-static void append_member(sgm__text *text, const char *name, json_t *value)
-{
-    sgm__text_append(text, ",\"%s\":", name);
-    if (value == NULL)
-        text->failed = true;
-    else
-        sgm__json_append(text, value);
-    json_decref(value);
-}
-
-/* {"output": ..., "class" or "labels": ..., "label": names of these}. */
-static void append_predictions(sgm__text *text, const predictions *a)
-{
-    const sgm__serve *serve = a->serve;
-    const sgm_shape *output = &serve->signature.output;
-    sgm_shape batch = {.rank = output->rank + 1, .dims = {a->examples}};
-    memcpy(batch.dims + 1, output->dims, (size_t)output->rank * sizeof *batch.dims);
-    const double *next = a->numbers;
-    sgm__text_append(text, "{\"output\":");
-    append_nested(text, serve, &batch, 0, &next);
-    if (a->labels != NULL)
-        append_member(text, "labels", labels_of(a, false));
-    else if (serve->signature.classifies)
-        append_member(text, "class", classes_of(a, false));
-    if (serve->classes != NULL && (a->labels != NULL || serve->signature.classifies))
-        append_member(text, "label", a->labels != NULL ? labels_of(a, true) : classes_of(a, true));
-    sgm__text_append(text, "}");
-}
-
-static sgm_status write_predictions(const predictions *a, sgm__http_answer *answer)
-{
-    sgm__text text = {0};
-    append_predictions(&text, a);
-    size_t length = text.length;
-    answer->body = sgm__text_take(&text);
-    answer->length = length;
-    return answer->body != NULL ? SGM_OK : sgm_fail(SGM_ERROR_MEMORY, "out of memory for a response");
-}
-
 /* Numbers that the pipeline has scaled are brought back into the units of the table; shares of classes stay.
  */
 static void restore_units(const sgm__serve *serve, double *numbers, int64_t count)
@@ -391,7 +263,9 @@ static sgm_status answer_outputs(const sgm__serve *serve, sgm_tensor *outputs, c
         status = sgm__last_failure();
     if (status == SGM_OK) {
         restore_units(serve, numbers, count);
-        status = write_predictions(&(predictions){serve, numbers, lengths, labels, examples}, answer);
+        status = sgm__serve_write(&(sgm__serve_predictions){&serve->signature, serve->classes, serve->wide,
+                                                            numbers, lengths, labels, examples},
+                                  answer);
     }
     sgm__free(numbers);
     sgm_tensor_free(labels);
@@ -436,19 +310,63 @@ static sgm_status predict_rows(const sgm__serve *serve, const json_t *body, int6
     return status;
 }
 
+/* The inputs of the pictures, filled up to the next number of examples that a program is compiled for. */
+static sgm_block *decode(const sgm__serve *serve, const sgm__serve_pictures *found)
+{
+    size_t room = (size_t)rounded((int64_t)found->count);
+    sgm_picture *pictures = sgm__calloc(room, sizeof *pictures);
+    for (size_t i = 0; pictures != NULL && i < room; i++)
+        pictures[i] = found->pictures[i < found->count ? i : 0];
+    sgm_block *block = pictures != NULL ? sgm_pipeline_pictures(serve->pipeline, pictures, room) : NULL;
+    sgm__free(pictures);
+    return block;
+}
+
+/* Pictures as files. */
+static sgm_status predict_pictures(const sgm__serve *serve, const sgm__http_request *request,
+                                   int64_t *examples, sgm__http_answer *answer)
+{
+    sgm__serve_pictures found = {0};
+    sgm_block *block = NULL;
+    if (!serve->takes_pictures)
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "the network was not trained on folders of pictures (images), so it is not known how "
+                        "a picture becomes its inputs; send numbers as application/json");
+    sgm_status status = sgm__serve_find_pictures(request, &found);
+    *examples = (int64_t)found.count;
+    if (status == SGM_OK)
+        status = check_count(*examples);
+    if (status == SGM_OK) {
+        block = decode(serve, &found);
+        status = block != NULL ? answer_outputs(serve, sgm_trainer_predict_block(serve->trainer, block, NULL),
+                                                NULL, *examples, answer)
+                               : sgm__last_failure();
+    }
+    sgm_block_free(block);
+    sgm__serve_pictures_free(&found);
+    return status;
+}
+
+static sgm_status predict_json(const sgm__serve *serve, const sgm__http_request *request, int64_t *examples,
+                               sgm__http_answer *answer)
+{
+    json_t *body = sgm__http_object(request);
+    if (body == NULL)
+        return sgm__last_failure();
+    bool by_name = serve->pipeline != NULL && !serve->takes_pictures &&
+                   json_is_object(json_array_get(json_object_get(body, "input"), 0));
+    return by_name ? predict_rows(serve, body, examples, answer)
+                   : predict_numbers(serve, body, examples, answer);
+}
+
 /* POST /api/predict, on the lane of slow functions. */
 static sgm_status predict(void *user, const sgm__http_request *request, sgm__http_answer *answer)
 {
     const sgm__serve *serve = user;
     double begun = sgm__now();
-    json_t *body = sgm__http_object(request);
     int64_t examples = 0;
-    if (body == NULL)
-        return sgm__last_failure();
-    bool by_name =
-        serve->pipeline != NULL && json_is_object(json_array_get(json_object_get(body, "input"), 0));
-    sgm_status status = by_name ? predict_rows(serve, body, &examples, answer)
-                                : predict_numbers(serve, body, &examples, answer);
+    sgm_status status = sgm__serve_has_pictures(request) ? predict_pictures(serve, request, &examples, answer)
+                                                         : predict_json(serve, request, &examples, answer);
     if (status == SGM_OK)
         sgm_log_message(SGM_LOG_DEBUG, "serve", "predicted %lld example%s in %.3f ms", (long long)examples,
                         examples == 1 ? "" : "s", 1000 * (sgm__now() - begun));
@@ -470,7 +388,8 @@ static sgm_status tell(void *user, const sgm__http_request *request, sgm__http_a
 
 static const sgm__http_route routes[] = {
     {"GET", "/api/model", .act = tell, .quick = true},
-    {"POST", "/api/predict", .act = predict, .longest_body = LONGEST_BODY},
+    {"POST", "/api/predict", .act = predict, .longest_body = LONGEST_BODY,
+     .type = "application/json " SGM__SERVE_PICTURE_TYPES},
 };
 
 /* --- beginning and end --- */
@@ -571,6 +490,7 @@ sgm__serve *sgm__serve_start(const sgm__serve_options *options)
     sgm_pipeline *pipeline = sgm_trainer_get_pipeline(options->trainer);
     serve->trainer = options->trainer;
     serve->pipeline = pipeline != NULL ? sgm_pipeline_retain(pipeline) : NULL;
+    serve->takes_pictures = pipeline != NULL && sgm_pipeline_picture_shape(pipeline, &(sgm_shape){0});
     serve->scales = options->scales;
     serve->minimum = options->minimum;
     serve->maximum = options->maximum;

@@ -16,7 +16,7 @@ sgm_status sgm__contraction_of(const sgm__device_render *r, int32_t number, sgm_
     const sgm__node *node = sgm__device_node(r, number);
     const sgm_shape *shape = &node->type.shape;
     *p = (sgm__contraction){
-        .node = number, .batch = 1, .type = sgm__source_type(&r->writer, node->type.dtype)};
+        .node = number, .batch = 1, .type = sgm__source_type_name(&r->writer, node->type.dtype)};
     if (node->op == &sgm__op_matmul) {
         for (int32_t i = 0; i < shape->rank - 2; i++)
             p->batch *= shape->dims[i];

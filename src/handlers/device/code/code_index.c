@@ -218,7 +218,7 @@ sgm_status sgm__device_write_argsort(sgm__device_render *r, int32_t number)
     int32_t axis = (int32_t)node->attributes.integers[0], x = sgm__source_operand(w, number, 0);
     bool descending = node->attributes.integers[1] != 0;
     sgm_dtype dtype = sgm__device_node(r, x)->type.dtype;
-    const char *index[SGM_MAX_RANK] = {NULL}, *type = sgm__source_type(w, dtype);
+    const char *index[SGM_MAX_RANK] = {NULL}, *type = sgm__source_type_name(w, dtype);
     const char *counter = sgm__device_counter(r);
     bool number_like = sgm_dtype_is_float(dtype); /* of integers none is NaN */
     sgm__device_begin(r);
@@ -248,7 +248,7 @@ static void find_largest(sgm__device_render *r, int32_t node, int64_t classes, c
 {
     sgm__source_writer *w = &r->writer;
     sgm_dtype dtype = sgm__device_node(r, node)->type.dtype;
-    const char *type = sgm__source_type(w, dtype);
+    const char *type = sgm__source_type_name(w, dtype);
     bool is_float = sgm_dtype_is_float(dtype);
     sgm__source_line(w, "int %s = 0;", place);
     sgm__source_block(w);
@@ -282,7 +282,7 @@ sgm_status sgm__device_write_accuracy(sgm__device_render *r, int32_t number)
         right = sgm__source_flat(w, targets, "n");
         if (sgm_dtype_is_float(target->type.dtype)) {
             sgm__source_need(w, SGM__SOURCE_INTEGER);
-            sgm__source_line(w, "const %s x = %s;", sgm__source_type(w, target->type.dtype), right);
+            sgm__source_line(w, "const %s x = %s;", sgm__source_type_name(w, target->type.dtype), right);
             right = "(x == x ? sgm_integer(x, INT64_MIN, INT64_MAX) : -1)";
         }
     } else {
@@ -296,7 +296,7 @@ sgm_status sgm__device_write_accuracy(sgm__device_render *r, int32_t number)
     sgm__source_line(w, "%s right = 0;", sgm__device_counter(r));
     sgm__source_line(w, "for (%s k = 0; k < %lld; k++)", sgm__device_counter(r), (long long)rows);
     sgm__source_line(w, "    right += %s[k];", sgm__device_scratch(r, scratch, "uint8_t", false));
-    const char *type = sgm__source_type(w, sgm__device_node(r, number)->type.dtype);
+    const char *type = sgm__source_type_name(w, sgm__device_node(r, number)->type.dtype);
     sgm__source_store_flat(w, number, NULL, sgm__source_format(w, "(%s)right / %lld", type, (long long)rows));
     return sgm__device_end(r);
 }

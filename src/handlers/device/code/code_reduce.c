@@ -107,7 +107,7 @@ static reduction measure(const sgm__device_render *r, int32_t number)
                    .dtype = node->type.dtype,
                    .type = node->op == &sgm__op_reduce_sum
                                ? sgm__source_sum_type(&r->writer, node->type.dtype)
-                               : sgm__source_type(&r->writer, node->type.dtype),
+                               : sgm__source_type_name(&r->writer, node->type.dtype),
                    .begin = first_value(node->op, node->type.dtype),
                    .parts = 1};
     d.outer = merged(x, ~mask, to, &d.results);

@@ -290,7 +290,7 @@ sgm_status sgm__device_write_rows(sgm__device_render *r, int32_t number)
         made++;
     row d = {.node = number,
              .size = x->shape.dims[x->shape.rank - 1],
-             .type = sgm__source_type(w, x->dtype),
+             .type = sgm__source_type_name(w, x->dtype),
              .group = r->info->is_processor ? 1 : 32};
     while (!r->info->is_processor && d.group < SGM__DEVICE_GROUP && d.group < r->info->group &&
            4 * d.group <= d.size)

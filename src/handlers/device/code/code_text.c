@@ -17,7 +17,7 @@ const char *sgm__device_counter(const sgm__device_render *r)
     return r->writer.dialect->counter;
 }
 
-/* The type of an element in memory; what it is computed in is sgm__source_type. */
+/* The type of an element in memory; what it is computed in is sgm__source_type_name. */
 static const char *memory_type(sgm_dtype dtype)
 {
     switch ((int)dtype) {
@@ -218,12 +218,12 @@ static const char *draw(sgm__source_writer *w, int32_t node, const char *number)
     static const char *const none[SGM_MAX_RANK];
     if (render_of(w)->in_fours)
         return sgm__source_format(w, "(%s)(words%d[u] >> 8) / 16777216",
-                                  sgm__source_type(w, w->plan->nodes[node].type.dtype), node);
+                                  sgm__source_type_name(w, w->plan->nodes[node].type.dtype), node);
     const char *seed = sgm__source_element(w, sgm__source_operand(w, node, 0), none);
     const char *step = sgm__source_element(w, sgm__source_operand(w, node, 1), none);
     sgm__source_need(w, SGM__SOURCE_DRAW);
     return sgm__source_format(w, "(%s)(sgm_word((uint64_t)%s, (uint64_t)%s, %lldu, %s) >> 8) / 16777216",
-                              sgm__source_type(w, w->plan->nodes[node].type.dtype), seed, step,
+                              sgm__source_type_name(w, w->plan->nodes[node].type.dtype), seed, step,
                               (long long)w->plan->nodes[node].attributes.integers[0],
                               number != NULL ? number : "0");
 }

@@ -63,7 +63,7 @@ static void find_largest(sgm__device_render *r, int32_t data, const sgm__window 
                              *const elements[] = {"y", "x"};
     sgm__source_writer *w = &r->writer;
     const char *counter = sgm__device_counter(r);
-    const char *type = sgm__source_type(w, sgm__device_node(r, data)->type.dtype);
+    const char *type = sgm__source_type_name(w, sgm__device_node(r, data)->type.dtype);
     sgm__source_line(w, "%s best = 0;", type);
     sgm__source_line(w, "%s largest = -1;", counter);
     int32_t before = w->opened;
@@ -91,7 +91,7 @@ static void write_largest(sgm__device_render *r, int32_t number, const sgm__wind
     sgm__source_writer *w = &r->writer;
     covering c = {0};
     open_elements(r, window, &c);
-    sgm__source_line(w, "%s sum = 0;", sgm__source_type(w, sgm__device_node(r, number)->type.dtype));
+    sgm__source_line(w, "%s sum = 0;", sgm__source_type_name(w, sgm__device_node(r, number)->type.dtype));
     cover(r, window, 0, c.place[0]);
     cover(r, window, 1, c.place[1]);
     find_largest(r, sgm__source_operand(w, number, 0), window, &c);
@@ -124,7 +124,7 @@ static const char *seen(sgm__device_render *r, const sgm__window *window, int ax
 static void write_average(sgm__device_render *r, int32_t number, const sgm__window *window)
 {
     sgm__source_writer *w = &r->writer;
-    const char *type = sgm__source_type(w, sgm__device_node(r, number)->type.dtype), *share;
+    const char *type = sgm__source_type_name(w, sgm__device_node(r, number)->type.dtype), *share;
     covering c = {0};
     open_elements(r, window, &c);
     sgm__source_line(w, "%s sum = 0;", type);

@@ -23,35 +23,6 @@ static sgm_columns columns_of(const char *field, const char *text)
     return (sgm_columns){.field = field, .first = first, .last = last};
 }
 
-/* The word without blanks around it; ended in place. */
-static char *trimmed(char *word)
-{
-    word += strspn(word, " \t");
-    size_t length = strlen(word);
-    while (length > 0 && (word[length - 1] == ' ' || word[length - 1] == '\t'))
-        length--;
-    word[length] = '\0';
-    return word;
-}
-
-/* One block of memory: the pointers, then the text, which strsep divides in place. Unlike sgm__words it
- * keeps empty words, so that a check can refuse them. */
-char **table_split(const char *texts)
-{
-    size_t maximum = 1, length = strlen(texts), count = 0;
-    for (const char *c = texts; *c != '\0'; c++)
-        maximum += *c == ',';
-    char **words = sgm__alloc((maximum + 1) * sizeof *words + length + 1);
-    if (words == NULL)
-        return NULL;
-    char *rest = (char *)(words + maximum + 1), *word;
-    memcpy(rest, texts, length + 1);
-    while ((word = strsep(&rest, ",")) != NULL)
-        words[count++] = trimmed(word);
-    words[count] = NULL;
-    return words;
-}
-
 /* Also used by experiment.c, to name the classes of a dataset. */
 const char **table_class_names(const data_config *data)
 {
@@ -82,7 +53,7 @@ static sgm_status map_texts(const data_config *data, mapped_texts *texts, sgm_va
     }
     for (size_t i = 0; i < data->texts.count && count < MAXIMUM_MAPPINGS; i++) {
         sgm_columns columns = columns_of("", data->texts.keys[i]);
-        texts->lists[i] = table_split(data->texts.values[i]);
+        texts->lists[i] = options_split(data->texts.values[i]);
         if (texts->lists[i] == NULL)
             return sgm__last_failure();
         mappings[count++] =
@@ -136,7 +107,7 @@ bool table_input_number(const data_config *data, int64_t element, const char *ce
         return data != NULL && data->missing != NULL;
     if (texts == NULL)
         return sgm__parse_double(cell, number);
-    char **words = table_split(texts);
+    char **words = options_split(texts);
     size_t at = 0;
     while (words != NULL && words[at] != NULL && strcmp(words[at], cell) != 0)
         at++;

@@ -3,8 +3,9 @@
  *
  * A checkpoint knows its network; how it was trained, and on which data, is in config.yaml beside it.
  * Without that file a configuration is made of what the checkpoint shows, which suffices to load it. Also
- * here: loading parameters of another run into a trainer (start_from). Declared in cli.h. */
-#include "cli.h"
+ * here: loading parameters of another run into a trainer (start_from). */
+#include "config/saved.h"
+#include "config/arguments.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -195,14 +196,16 @@ bool saved_range(const saved *s, double *minimum, double *maximum)
 }
 
 /* A name of the run's own data wins over a ready-made dataset of that name. */
-sgm_dataset *saved_dataset(const saved *s, const char *name)
+sgm_dataset *saved_dataset(saved *s, const char *name)
 {
     if (s->has_config) {
         const data_config *parts[] = {&s->c.data.training, &s->c.data.validation, &s->c.data.test};
         static const char *const names[] = {"training", "validation", "test"};
         for (int i = 0; i < 3; i++)
             if (strcmp(name, names[i]) == 0)
-                return experiment_dataset(&s->c.data, parts[i], name, (uint64_t)s->c.seed);
+                return experiment_split(&s->c.data, s->c.seed) != SGM_OK
+                           ? NULL
+                           : experiment_dataset(&s->c.data, parts[i], name, (uint64_t)s->c.seed);
     }
     return sgm_dataset_open(name);
 }

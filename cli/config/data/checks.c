@@ -1,0 +1,159 @@
+/* Checks that concern several keys of one dataset, or of several: exactly one source, and only keys that
+ * refine that source. Called by config.c when the whole file is read. */
+#include "config/config_checks.h"
+
+bool data_config_is_empty(const data_config *data)
+{
+    return data->dataset == NULL && data->csv == NULL && data->inputs == NULL && data->text == NULL &&
+           data->images == NULL;
+}
+
+bool data_config_is_named(const data_config *data)
+{
+    return data->csv != NULL && data->fields.count == 0;
+}
+
+bool data_config_has_pipeline(const data_config *data)
+{
+    return data_config_is_named(data) || data->images != NULL;
+}
+
+/* A table by names. What its columns are is said with the training data; the other data have the same
+ * columns. */
+static sgm_status check_named(const char *name, const char *role, const data_config *data)
+{
+    bool is_training = strcmp(role, "training") == 0;
+    bool has_columns =
+        data->target.count + data->drop.count + data->categorical.count + data->embedding.count > 0 ||
+        data->scale != NULL || data->impute != NULL || data->decimal != NULL || data->missing != NULL;
+    if (data->class_names.count + data->texts.count + data->input_range.count > 0 ||
+        data->classes != OPTION_UNSET || data->skip_rows != OPTION_UNSET)
+        return sgm_fail(
+            SGM_ERROR_ARGUMENT,
+            "%s: data.%s: class_names, texts, classes, input_range and skip_rows are for columns by their "
+            "numbers, which 'fields' names; 'target' finds all of that in the table",
+            name, role);
+    if (is_training && data->target.count == 0)
+        return sgm_fail(
+            SGM_ERROR_ARGUMENT,
+            "%s: data.training: expected a target, such as target: species, or columns by their numbers, "
+            "such as fields: {inputs: 0-3, targets: 4}",
+            name);
+    if (!is_training && has_columns)
+        return sgm_fail(
+            SGM_ERROR_ARGUMENT,
+            "%s: data.%s: target, drop, categorical, embedding, scale, impute, decimal and missing stand in "
+            "data.training, and count for all data",
+            name, role);
+    if (data->target.count > SGM_MAX_TARGETS || data->drop.count > SGM_MAX_LISTED ||
+        data->categorical.count > SGM_MAX_LISTED || data->embedding.count > SGM_MAX_FIELDS - 2)
+        return sgm_fail(
+            SGM_ERROR_ARGUMENT,
+            "%s: data.%s: at most %d targets, %d columns to drop, %d categorical ones and %d embeddings were "
+            "expected",
+            name, role, SGM_MAX_TARGETS, SGM_MAX_LISTED, SGM_MAX_LISTED, SGM_MAX_FIELDS - 2);
+    return SGM_OK;
+}
+
+/* Keys that say what the columns of a table are do not go with `fields`, which says it by numbers; and the
+ * data of another kind has no columns. */
+static sgm_status check_columns_by_name(const char *name, const char *role, const data_config *data)
+{
+    if (data_config_is_named(data) ||
+        data->target.count + data->drop.count + data->categorical.count + data->embedding.count == 0)
+        return SGM_OK;
+    return sgm_fail(SGM_ERROR_ARGUMENT,
+                    "%s: data.%s: target, drop, categorical and embedding are columns of a csv by their "
+                    "names, and do not "
+                    "go with %s",
+                    name, role, data->csv != NULL ? "fields" : "other data");
+}
+
+/* Pictures. How they become inputs is said with the training data, for all data. */
+static sgm_status check_images(const char *name, const char *role, const data_config *data)
+{
+    bool has_form = data->size.count > 0 || data->channels != OPTION_UNSET;
+    if (has_form && (data->images == NULL || strcmp(role, "training") != 0))
+        return sgm_fail(
+            SGM_ERROR_ARGUMENT,
+            "%s: data.%s: size and channels are for images, stand in data.training, and count for "
+            "all data",
+            name, role);
+    if (data->size.count > 2)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "%s: data.%s.size: expected [width, height], got %zu numbers",
+                        name, role, data->size.count);
+    if (data->channels == 2)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "%s: data.%s.channels: expected 1 (grey) or 3 (colours), got 2",
+                        name, role);
+    if (data->images != NULL &&
+        (data->classes != OPTION_UNSET || data->class_names.count + data->input_range.count > 0 ||
+         data->fields.count > 0 || data->targets != NULL))
+        return sgm_fail(
+            SGM_ERROR_ARGUMENT,
+            "%s: data.%s: targets, fields, classes, class_names and input_range are for other data; "
+            "classes of images are their folders, and pixels are scaled by themselves",
+            name, role);
+    return SGM_OK;
+}
+
+sgm_status check_data(const char *name, const char *role, const data_config *data, const char *given)
+{
+    int sources = (data->dataset != NULL) + (data->csv != NULL) + (data->inputs != NULL) +
+                  (data->text != NULL) + (data->images != NULL);
+    if (sources > 1)
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "%s: data.%s: expected one of dataset, csv, inputs, images, text; got %d of them",
+                        name, role, sources);
+    /* Keys that refine a source are useless without one, and each belongs to certain sources. */
+    if (sources == 0 && given != NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "%s: data.%s: expected one of dataset, csv, inputs, images, text beside %s; got none",
+                        name, role, given);
+    if (data->text == NULL && (data->tokenizer != NULL || data->window != OPTION_UNSET ||
+                               data->step != OPTION_UNSET || data->streams != OPTION_UNSET))
+        return sgm_fail(SGM_ERROR_ARGUMENT, "%s: data.%s: tokenizer, window, step and streams are for text",
+                        name, role);
+    if (data->shuffled && (data->dataset != NULL || data->text != NULL))
+        return sgm_fail(
+            SGM_ERROR_ARGUMENT,
+            "%s: data.%s.shuffled: is for csv, inputs and images; ready-made datasets are shuffled "
+            "where that makes sense",
+            name, role);
+    SGM_TRY(check_images(name, role, data));
+    SGM_TRY(check_columns_by_name(name, role, data));
+    if (data_config_is_named(data))
+        return check_named(name, role, data);
+    if (data->csv != NULL && text_map_get(&data->fields, "inputs") == NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "%s: data.%s.fields: 'inputs' is missing: expected columns for inputs, such as "
+                        "{inputs: 0-3, targets: 4}",
+                        name, role);
+    /* Limits of the library's extractors: mappings of texts, two ends of a range, fields of an example. */
+    SGM_TRY(check_texts_of(name, role, data));
+    if (data->input_range.count != 0 && data->input_range.count != 2)
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "%s: data.%s.input_range: expected [minimum, maximum], got %zu numbers", name, role,
+                        data->input_range.count);
+    if (data->fields.count > SGM_MAX_FIELDS)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "%s: data.%s.fields: at most %d, got %zu", name, role,
+                        SGM_MAX_FIELDS, data->fields.count);
+    return SGM_OK;
+}
+
+sgm_status check_parts(const char *name, const data_group *group)
+{
+    const data_config *training = &group->training, *others[] = {&group->validation, &group->test};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        if (data_config_is_named(others[i]) && !data_config_is_named(training))
+            return sgm_fail(SGM_ERROR_ARGUMENT,
+                            "%s: data: a csv without fields has the columns of data.training, which has to "
+                            "be a csv with a "
+                            "target then",
+                            name);
+        if (others[i]->images != NULL && training->images == NULL)
+            return sgm_fail(
+                SGM_ERROR_ARGUMENT,
+                "%s: data: images are scaled as those of data.training, which has to be images then", name);
+    }
+    return SGM_OK;
+}

@@ -1,0 +1,41 @@
+/* A checkpoint, or the folder of a run, opened for a subcommand. */
+#ifndef SGM_CLI_CONFIG_SAVED_H
+#define SGM_CLI_CONFIG_SAVED_H
+
+#include "config/experiment.h"
+
+/* A trained network that a subcommand opened: its checkpoint, the configuration of its run, and the
+ * trainer with the loaded parameters. All members are owned by it; free with saved_close. */
+typedef struct saved {
+    char *checkpoint, *network; /* path of the file; notation of the network */
+    config c;        /* of the run; made from the checkpoint alone if there is no config.yaml beside it */
+    bool has_config; /* a config.yaml was there */
+    sgm_env *env;
+    sgm_trainer *trainer;
+} saved;
+bool has_file(const char *folder, const char *name);
+/* Writes the file `name` of a folder, and frees the text. A text of NULL is a failure that was reported. */
+sgm_status save_text(const char *folder, const char *name, char *text);
+/* The path of the file `name` in a folder, or the path itself if it is none; sgm__free. NULL: out of memory.
+ */
+char *file_of(const char *path, const char *name);
+/* The checkpoint in the folder of a run, or the path itself if it is a file; sgm__free. NULL and an error
+ * that says what is there instead. */
+char *saved_path(const char *path);
+/* saved_describe, then saved_load. On failure *s is closed. */
+sgm_status saved_open(saved *s, const char *path);
+/* The two parts of saved_open: first which network it is and how it was trained, then the trainer with
+ * what it learnt. Between them a subcommand can check arguments that need no trainer. */
+sgm_status saved_describe(saved *s, const char *path);
+sgm_status saved_load(saved *s);
+void saved_close(saved *s);
+/* Loads what the configuration's start_from names into a trainer, and prints what was taken unless
+ * `quiet`; states that were left out are printed in any case. */
+sgm_status saved_start_from(sgm_trainer *trainer, const start_config *start, bool quiet);
+/* The ends of the training data's input_range, which is brought to 0 to 1. False: numbers stay as they are.
+ */
+bool saved_range(const saved *s, double *minimum, double *maximum);
+/* A dataset by name: training, validation or test of the run, else a ready-made one. The caller frees it. */
+sgm_dataset *saved_dataset(saved *s, const char *name);
+
+#endif

@@ -1,0 +1,301 @@
+/* `sigma predict`: predictions of a checkpoint, one line for each example.
+ *
+ * Examples come from a dataset (--data), from a file of arrays or a table, or from the standard input.
+ * They are read in chunks; each chunk is brought to the shape of the network's input, run through the network
+ * (src/infer/signature.c), and its predictions are printed at once, so that memory does not grow with the
+ * file. Predictions for --output are kept until all are there. Datasets have scaled their inputs themselves.
+ */
+#include "predict/predict.h"
+#include "tensor/tensor_internal.h"
+
+#include <stdio.h>
+
+static const char usage_text[] =
+    "Usage: sigma predict CHECKPOINT|FOLDER (--data NAME [--count N] | FILE.npy | FILE.csv | -\n"
+    "                     | PICTURE...) [--output FILE.csv [--id COLUMNS]] [--probabilities] [--lengths "
+    "FILE]\n"
+    "                     [--separator C] [--ignore-unknown] [--json]\n\n"
+    "Predicts with a trained network. Prints a line for each example: the class (from 0) and its probability "
+    "where\n"
+    "the network tells classes apart (of sequences the class of each step), the labels that\n"
+    "the steps say where it has the cost ctc (the likeliest of each step, without repetitions and blanks),\n"
+    "the numbers of its output elsewhere. Numbers of a file are scaled by input_range where the training\n"
+    "data of the run were; other scaling must have been done.\n"
+    "A network that was trained on a table by its columns' names (target) takes tables with these columns, "
+    "in\n"
+    "any order; classes have their names, and numbers the units of the table.\n"
+    "A network that was trained on pictures (images) takes PNG and JPEG files of any size, and prints for "
+    "each\n"
+    "its name, the class and the probabilities of all classes.\n\n"
+    "  --data NAME    the inputs of a dataset: a ready-made one, or training, validation, test of the run\n"
+    "  FILE.npy       an array (examples, ...); also the only one of a FILE.npz, or FILE.npz:NAME\n"
+    "  FILE.csv, -    one example a line, the elements of an input in order; a first line that is no\n"
+    "                 numbers is skipped; also packed, FILE.csv.gz; - is the standard input\n"
+    "  --output FILE  writes a table instead of printing: a header, then a line for each example, with the\n"
+    "                 class and the probability of each class, or the numbers; FILE.csv.gz is packed. The "
+    "file\n"
+    "                 is written whole or not at all\n"
+    "  --id COLUMNS   of a table by names: these columns of the input, as in id,date, come first in "
+    "--output\n"
+    "  --probabilities  all classes with their probabilities, the likeliest first; --output has them anyway\n"
+    "  --count N      so many examples at most\n"
+    "  --lengths FILE of a network whose input has lengths: how many steps of each example of the file "
+    "count,\n"
+    "                 one a line or a .npy; all if not given. --data takes the field of the data\n"
+    "  --separator C  of a table; a comma if not given, of a table by names what its first line has most\n"
+    "  --ignore-unknown  of a table by names: categories that were in no training row are treated as "
+    "missing\n"
+    "  --json         one object a line, with all outputs\n\n"
+    "Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.\n";
+
+bool predict_is_done(const prediction *p)
+{
+    return p->limit >= 0 && p->done >= p->limit;
+}
+
+/* Prints predictions (examples, ...) up to the limit, and frees them. `outputs` NULL: predicting failed, and
+ * the error is passed on. `lengths` has one entry for each example, or is NULL. */
+static sgm_status print_outputs(prediction *p, sgm_tensor *outputs, const double *lengths)
+{
+    sgm_tensor *labels = NULL;
+    if (outputs == NULL)
+        return sgm__last_failure();
+    const sgm_shape *shape = sgm_tensor_shape(outputs);
+    int64_t count = sgm_shape_elements(shape), each = count / shape->dims[0];
+    p->wide = sgm_tensor_dtype(outputs) == SGM_FLOAT64;
+    p->classes = shape->rank > 1 ? shape->dims[shape->rank - 1] : 1;
+    double *numbers = sgm__calloc((size_t)count + 1, sizeof *numbers);
+    sgm_status status =
+        numbers != NULL ? sgm_tensor_read(outputs, numbers, (size_t)count) : sgm__last_failure();
+    if (status == SGM_OK && p->signature.blank >= 0) {
+        labels = sgm__signature_labels(&p->signature, outputs, lengths);
+        status = labels != NULL ? SGM_OK : sgm__last_failure();
+    }
+    for (int64_t i = 0; i < shape->dims[0] && status == SGM_OK && !predict_is_done(p); i++, p->done++) {
+        output_row a = {.outputs = numbers + i * each, .count = each};
+        if (p->classes > 0)
+            a.steps = sgm__signature_steps(lengths, i, each / p->classes);
+        if (labels != NULL)
+            a.labels = (const int64_t *)sgm_tensor_const_data(labels) + i * (each / p->classes);
+        if (p->answers != NULL)
+            status = predict_answers_add(p, &a);
+        else
+            predict_print(p, &a);
+    }
+    sgm__free(numbers);
+    sgm_tensor_free(labels);
+    sgm_tensor_free(outputs);
+    return status;
+}
+
+/* The lengths of the next `examples` examples, within p->lengths. */
+static sgm_status lengths_of_file(const prediction *p, int64_t examples, const double **lengths)
+{
+    *lengths = NULL;
+    if (p->lengths == NULL)
+        return SGM_OK;
+    if (p->length_count - p->done < examples)
+        return sgm_fail(SGM_ERROR_SHAPE, "--lengths: there are %lld lengths, and more examples",
+                        (long long)p->length_count);
+    *lengths = p->lengths + p->done;
+    return SGM_OK;
+}
+
+/* Predicts for `values` (examples, anything with the right number of elements): reshapes them to the
+ * network's input, leaves out what is beyond the limit, and prints. `lengths` NULL: those of --lengths, if
+ * it was given. Numbers beyond float32 are refused, as training refuses them. */
+sgm_status predict_chunk(prediction *p, sgm_tensor *values, const double *lengths)
+{
+    const sgm_shape *input = &p->signature.example, *given = sgm_tensor_shape(values);
+    sgm_shape shape = {.rank = input->rank + 1};
+    int64_t examples = given->rank > 0 ? given->dims[0] : 0;
+    if (examples == 0)
+        return SGM_OK;
+    /* Any shape will do whose examples have the right number of elements: rows of a table, flat pictures. */
+    if (sgm_shape_elements(given) / examples != p->elements) {
+        char got[128], wanted[128];
+        sgm_shape example = sgm_shape_create(given->rank - 1, given->dims + 1);
+        return sgm_fail(SGM_ERROR_SHAPE, "expected examples of the shape %s, as the network's input, got %s",
+                        sgm_shape_text(input, wanted, sizeof wanted),
+                        sgm_shape_text(&example, got, sizeof got));
+    }
+    SGM_TRY(sgm__tensor_fits_float32(values, p->done));
+    /* What is beyond --count is cut off before the network runs. */
+    if (p->limit >= 0 && examples > p->limit - p->done)
+        examples = p->limit - p->done;
+    shape.dims[0] = given->dims[0];
+    for (int32_t i = 0; i < input->rank; i++)
+        shape.dims[i + 1] = input->dims[i];
+    if (lengths == NULL)
+        SGM_TRY(lengths_of_file(p, examples, &lengths));
+    sgm_tensor *shaped = sgm_tensor_reshape(values, &shape);
+    sgm_tensor *wanted = shaped != NULL ? sgm_tensor_slice(shaped, 0, 0, examples, 1) : NULL;
+    sgm_status status =
+        wanted != NULL
+            ? print_outputs(p, sgm__signature_predict(&p->signature, p->s.trainer, wanted, lengths), lengths)
+            : sgm__last_failure();
+    sgm_tensor_free(wanted);
+    sgm_tensor_free(shaped);
+    return status;
+}
+
+/* A network with several inputs takes the whole block, whose fields have their names. */
+static sgm_status ask_block(prediction *p, const sgm_block *block, const double *lengths)
+{
+    if (p->signature.inputs > 1)
+        return print_outputs(p, sgm_trainer_predict_block(p->s.trainer, block, NULL), lengths);
+    sgm_tensor *inputs = sgm_block_field(block, p->signature.input);
+    return inputs != NULL ? predict_chunk(p, inputs, lengths) : sgm__last_failure();
+}
+
+/* Reads the lengths of a block's examples, where the network's input has some. */
+sgm_status predict_block(prediction *p, const sgm_block *block)
+{
+    if (p->signature.lengths[0] == '\0')
+        return ask_block(p, block, NULL);
+    sgm_tensor *field = sgm_block_field(block, p->signature.lengths);
+    double *lengths = field != NULL ? sgm__calloc((size_t)block->count + 1, sizeof *lengths) : NULL;
+    if (lengths == NULL)
+        return sgm__last_failure();
+    sgm_status status = sgm_tensor_read(field, lengths, (size_t)block->count);
+    if (status == SGM_OK)
+        status = ask_block(p, block, lengths);
+    sgm__free(lengths);
+    return status;
+}
+
+/* All examples in their order. */
+static sgm_status predict_dataset(prediction *p, const char *name)
+{
+    sgm_dataset *dataset = saved_dataset(&p->s, name);
+    sgm_iterator *batches =
+        dataset != NULL ? sgm_minibatches(dataset, .size = PREDICT_CHUNK, .no_shuffle = true) : NULL;
+    sgm_status status = batches != NULL ? SGM_OK : sgm__last_failure();
+    while (status == SGM_OK && !predict_is_done(p)) {
+        const sgm_block *block;
+        status = sgm_iterator_next(batches, &block);
+        if (status != SGM_OK || block == NULL)
+            break;
+        status = predict_block(p, block);
+    }
+    sgm_iterator_free(batches);
+    sgm_dataset_free(dataset);
+    return status;
+}
+
+/* What the words and options of a call name; either `data` is not NULL, or there are files. */
+typedef struct predict_words {
+    const char *checkpoint, *data, *lengths, *separator;
+    const char *const *files; /* of which only pictures can be several */
+    size_t file_count;
+} predict_words;
+
+/* What can be asked of this network only; the rest is checked before it is loaded. */
+static sgm_status check_network(const prediction *p, const predict_words *words)
+{
+    bool is_named = p->pipeline != NULL && words->data == NULL && !is_numpy(words->files[0]);
+    int32_t rank = p->signature.output.rank;
+    sgm_shape shape;
+    if (p->output != NULL && p->pipeline != NULL && sgm_pipeline_picture_shape(p->pipeline, &shape))
+        return sgm_fail(SGM_ERROR_ARGUMENT, "--output: is for tables; pictures are answered with --json");
+    if (p->id != NULL && !is_named)
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "--id copies columns of a table by its columns' names; this input has no such names");
+    if (p->probabilities && (!p->signature.classifies || rank > 1))
+        return sgm_fail(
+            SGM_ERROR_ARGUMENT,
+            "--probabilities: the network does not tell one class for each example; leave it out");
+    return SGM_OK;
+}
+
+static sgm_status predict_files(prediction *p, const predict_words *words)
+{
+    sgm_shape shape;
+    char separator = words->separator[0];
+    const char *file = words->files[0];
+    if (p->pipeline != NULL && sgm_pipeline_picture_shape(p->pipeline, &shape) && !is_numpy(file))
+        return predict_pictures(&p->s, &p->signature, words->files, words->file_count, p->json);
+    if (words->file_count > 1)
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "%s: one file was expected, got %zu; only pictures can be several", file,
+                        words->file_count);
+    return p->pipeline != NULL && !is_numpy(file)
+               ? predict_named(p, file, separator)
+               : predict_file(p, file, words->lengths, separator != '\0' ? separator : ',');
+}
+
+static sgm_status predict_input(prediction *p, const predict_words *words)
+{
+    SGM_TRY(check_network(p, words));
+    if (p->output != NULL)
+        SGM_TRY(predict_answers_begin(p));
+    if (words->data != NULL)
+        SGM_TRY(predict_dataset(p, words->data));
+    else
+        SGM_TRY(predict_files(p, words));
+    return p->output != NULL ? predict_answers_write(p) : SGM_OK;
+}
+
+/* Returns an exit code. */
+static int predict(prediction *p, const predict_words *words)
+{
+    sgm_status status = saved_open(&p->s, words->checkpoint);
+    if (status == SGM_OK)
+        status = experiment_describe(p->s.network, &p->signature);
+    if (status == SGM_OK) {
+        p->elements = sgm_shape_elements(&p->signature.example);
+        p->pipeline = sgm_trainer_get_pipeline(p->s.trainer);
+        status = predict_input(p, words);
+    }
+    int code = status == SGM_OK ? CLI_OK : report_error("predict", CLI_FAILED);
+    predict_answers_free(p);
+    saved_close(&p->s);
+    sgm__free(p->lengths);
+    return code;
+}
+
+/* Whether the words and options go together; else *code is that of a wrong usage. */
+static bool check_words(const arguments *a, const prediction *p, const predict_words *words, int *code)
+{
+    if (strlen(words->separator) > 1)
+        *code = usage_error("predict", "--separator: expected one character, got '%s'", words->separator);
+    else if (words->data != NULL ? a->word_count != 1 : a->word_count < 2)
+        *code = usage_error("predict", "expected a checkpoint and --data NAME or a file");
+    else if (words->data != NULL && words->lengths != NULL)
+        *code = usage_error("predict", "--lengths is for files; --data has a field of them");
+    else if (p->id != NULL && p->output == NULL)
+        *code = usage_error("predict", "--id is for --output FILE, which gets these columns");
+    else if (p->output != NULL && p->json)
+        *code = usage_error("predict", "expected --output FILE, which is a table, or --json, got both");
+    else
+        return true;
+    return false;
+}
+
+/* A checkpoint is the first word; files are the others, unless --data names a dataset. */
+int predict_run(int argc, char **argv)
+{
+    predict_words words = {.separator = ""};
+    prediction p = {.limit = -1};
+    const argument_rule rules[] = {
+        {"--data", ARGUMENT_TEXT, &words.data},
+        {"--count", ARGUMENT_COUNT, &p.limit},
+        {"--lengths", ARGUMENT_TEXT, &words.lengths},
+        {"--separator", ARGUMENT_TEXT, &words.separator},
+        {"--output", ARGUMENT_TEXT, &p.output},
+        {"--id", ARGUMENT_TEXT, &p.id},
+        {"--probabilities", ARGUMENT_FLAG, &p.probabilities},
+        {"--json", ARGUMENT_FLAG, &p.json},
+        {"--ignore-unknown", ARGUMENT_FLAG, &p.ignores_unknown},
+    };
+    arguments a = {.rules = rules, .rule_count = sizeof rules / sizeof *rules, .help = usage_text};
+    int code;
+    if (arguments_read(&a, argc, argv, &code) && check_words(&a, &p, &words, &code)) {
+        words.checkpoint = a.words[0];
+        words.files = a.words + 1;
+        words.file_count = a.word_count - 1;
+        code = predict(&p, &words);
+    }
+    arguments_free(&a);
+    return code;
+}

@@ -1,0 +1,92 @@
+/* What the files of `sigma predict` share.
+ *
+ * predict.c reads the command line and runs the network, predict_table.c reads tables and arrays,
+ * predict_print.c prints a prediction, predict_answers.c puts it into a table of answers. */
+#ifndef SGM_CLI_PREDICT_PREDICT_H
+#define SGM_CLI_PREDICT_PREDICT_H
+
+#include "config/arguments.h"
+#include "config/saved.h"
+
+/* Examples that are read and predicted at once. */
+#define PREDICT_CHUNK 1000
+
+/* A table of answers that is being made; see predict_answers.c. */
+typedef struct answers answers;
+
+/* A call of the command: the network, what was wanted, and how far it is. */
+typedef struct prediction {
+    saved s;
+    sgm__signature signature;
+    bool ignores_unknown; /* of a table by names: categories that the pipeline does not know are missing */
+    bool json, wide;      /* wide: outputs are float64, and printed with as many digits */
+    bool probabilities;   /* those of all classes are printed */
+    /* numbers of one example; examples wanted (-1: all); examples printed */
+    int64_t elements, limit, done;
+    double *lengths; /* of all examples of a file (--lengths), owned; NULL: all steps count */
+    int64_t length_count;
+    int64_t classes;          /* last dimension of the network's output */
+    const data_config *table; /* the table that the run learnt from; NULL: it was none */
+    sgm_pipeline *pipeline;   /* of a table by names, the trainer's; NULL: there is none */
+    bool scales;              /* inputs of files are brought from minimum..maximum to 0..1 */
+    double minimum, maximum;
+    const char *output, *id; /* --output and --id; NULL: not given */
+    answers *answers;        /* of --output, owned; NULL: predictions are printed */
+} prediction;
+
+/* The prediction for one example: `count` numbers, the number of steps that count, and for the cost ctc
+ * the labels, which end at -1; else NULL. */
+typedef struct output_row {
+    const double *outputs;
+    int64_t count, steps;
+    const int64_t *labels;
+} output_row;
+
+/* --- predict.c --- */
+/* The subcommand, for main.c's table (cli.h). */
+int predict_run(int argc, char **argv);
+/* Whether --count examples have been predicted. */
+bool predict_is_done(const prediction *p);
+/* Predicts for `values` (examples, anything with the right number of elements) up to the limit, and prints.
+ * `lengths` NULL: those of --lengths, if it was given. */
+sgm_status predict_chunk(prediction *p, sgm_tensor *values, const double *lengths);
+/* The same for a block with the fields of the network's inputs. */
+sgm_status predict_block(prediction *p, const sgm_block *block);
+
+/* --- predict_table.c --- */
+/* A table whose columns the pipeline finds by their names, among which those of targets may be missing. */
+sgm_status predict_named(prediction *p, const char *path, char separator);
+/* Arrays, and tables of the elements of an input in order. `lengths`: the file of --lengths, or NULL. */
+sgm_status predict_file(prediction *p, const char *path, const char *lengths, char separator);
+
+/* --- predict_print.c: the terms in which predictions are told --- */
+/* The class of `count` outputs and its probability; -1 if that is NaN. */
+int64_t predict_class(const double *outputs, int64_t count, double *probability);
+/* What a class is called; NULL: it has a number only. */
+const char *predict_class_name(const prediction *p, int64_t class);
+/* Whether a row has a class for each of its steps. */
+bool predict_has_steps(const prediction *p, const output_row *a);
+/* A number of the output, in the units of the table if a pipeline has scaled it; NaN has no sign. */
+double predict_in_units(const prediction *p, int64_t output, double value);
+/* Prints one line. */
+void predict_print(const prediction *p, const output_row *a);
+
+/* --- predict_answers.c: a table of answers --- */
+/* Begins the table that p->output names. */
+sgm_status predict_answers_begin(prediction *p);
+/* Reads the columns of p->id from the table once more, beside its examples, so that each answer gets those of
+ * its row. Takes the source; NULL passes a failure on. `separator` 0: found as sigma/table.h describes. */
+sgm_status predict_answers_identify(prediction *p, sgm_source *source, char separator);
+/* Appends the next example's answer. */
+sgm_status predict_answers_add(prediction *p, const output_row *a);
+/* Writes the file, whole or not at all, and says so on the standard output. */
+sgm_status predict_answers_write(prediction *p);
+void predict_answers_free(prediction *p);
+
+/* --- predict_pictures.c --- */
+/* For `sigma predict RUN cat.png ...`: prints the class of each picture. `s` is open, and its pipeline is of
+ * pictures. */
+sgm_status predict_pictures(saved *s, const sgm__signature *signature, const char *const *files, size_t count,
+                            bool json);
+
+#endif

@@ -1,0 +1,182 @@
+/* How `sigma predict` prints a prediction: the class and its probability, the class of each step, labels
+ * (cost ctc), or the numbers, as a line for people or as JSON. Printed NaN has no sign: the sign of a NaN
+ * means nothing and differs between processors. */
+#include "predict/predict.h"
+
+#include <math.h>
+#include <stdio.h>
+
+/* The first largest. A NaN in front of the others stays; softmax gives NaN for all or for none. */
+static int64_t largest_of(const double *outputs, int64_t count)
+{
+    int64_t best = 0;
+    for (int64_t i = 1; i < count; i++)
+        if (outputs[i] > outputs[best])
+            best = i;
+    return best;
+}
+
+int64_t predict_class(const double *outputs, int64_t count, double *probability)
+{
+    int64_t best = largest_of(outputs, count);
+    *probability = outputs[best];
+    if (count == 1) { /* a sigmoid: of class 1 */
+        best = outputs[0] > 0.5;
+        *probability = best ? outputs[0] : 1 - outputs[0];
+    }
+    return isnan(*probability) ? -1 : best;
+}
+
+const char *predict_class_name(const prediction *p, int64_t class)
+{
+    const char *const *names = p->pipeline != NULL ? sgm_pipeline_classes(p->pipeline) : NULL;
+    int64_t known = 0;
+    while (names != NULL && known <= class && names[known] != NULL)
+        known++;
+    return known > class && class >= 0 ? names[class] : NULL;
+}
+
+static void print_class_name(const prediction *p, int64_t class)
+{
+    const char *name = predict_class_name(p, class);
+    if (name == NULL)
+        printf("%lld", (long long)class);
+    else if (p->json)
+        print_json_text(name);
+    else
+        print_name(name);
+}
+
+/* Probabilities of all classes, the likeliest first; of equal ones the first. */
+static void print_probabilities(const prediction *p, const double *outputs, int64_t count)
+{
+    int64_t last = -1;
+    for (int64_t i = 0; i < count; i++) {
+        int64_t next = -1;
+        for (int64_t k = 0; k < count; k++) {
+            bool is_behind =
+                last < 0 || outputs[k] < outputs[last] || (outputs[k] == outputs[last] && k > last);
+            if (is_behind && (next < 0 || outputs[k] > outputs[next]))
+                next = k;
+        }
+        if (next < 0) /* the others are NaN */
+            break;
+        fputs(i > 0 ? " " : "", stdout);
+        print_class_name(p, next);
+        printf(" %.4f", outputs[next]);
+        last = next;
+    }
+    putchar('\n');
+}
+
+/* {"cat": 0.97, "dog": 0.03}, in the order of the classes. */
+static void print_json_probabilities(const prediction *p, const double *outputs, int64_t count)
+{
+    printf(", \"probabilities\": {");
+    for (int64_t i = 0; i < count; i++) {
+        const char *name = predict_class_name(p, i);
+        fputs(i > 0 ? ", " : "", stdout);
+        if (name != NULL)
+            print_json_text(name);
+        else
+            printf("\"%lld\"", (long long)i);
+        printf(": ");
+        print_json_element(outputs[i], p->wide);
+    }
+    printf("}");
+}
+
+/* The class and its probability, or those of all. The steps of a NaN prediction have no class: "?" or null.
+ */
+static void print_class(const prediction *p, const double *outputs, int64_t count)
+{
+    double probability;
+    int64_t class = predict_class(outputs, count, &probability);
+    const double both[] = {1 - outputs[0], outputs[0]};
+    const double *shares = count == 1 ? both : outputs;
+    int64_t share_count = count == 1 ? 2 : count;
+    if (class < 0) { /* so are all of softmax's */
+        fputs(p->json ? ", \"class\": null, \"probability\": null" : "? nan\n", stdout);
+    } else if (p->json) {
+        fputs(", \"class\": ", stdout);
+        print_class_name(p, class);
+        fputs(", \"probability\": ", stdout);
+        print_json_number(probability);
+    } else if (p->probabilities) {
+        print_probabilities(p, shares, share_count);
+    } else {
+        print_class_name(p, class);
+        printf(" %.4f\n", probability);
+    }
+    if (p->json && p->probabilities)
+        print_json_probabilities(p, shares, share_count);
+}
+
+/* What separates entry i from the one before. */
+static const char *between(const prediction *p, int64_t i)
+{
+    return i == 0 ? "" : p->json ? ", " : " ";
+}
+
+/* The class of each step of a sequence, up to its length. */
+static void print_steps(const prediction *p, const output_row *a)
+{
+    fputs(p->json ? ", \"classes\": [" : "", stdout);
+    for (int64_t i = 0; i < a->steps; i++)
+        printf("%s%lld", between(p, i), (long long)largest_of(a->outputs + i * p->classes, p->classes));
+    fputs(p->json ? "]" : "\n", stdout);
+}
+
+/* At most as many labels as the output has steps. */
+static void print_labels(const prediction *p, const output_row *a)
+{
+    fputs(p->json ? ", \"labels\": [" : "", stdout);
+    for (int64_t i = 0; i < a->count / p->classes && a->labels[i] >= 0; i++)
+        printf("%s%lld", between(p, i), (long long)a->labels[i]);
+    fputs(p->json ? "]" : "\n", stdout);
+}
+
+bool predict_has_steps(const prediction *p, const output_row *a)
+{
+    return p->classes < a->count && p->classes > 1;
+}
+
+/* The form that suits a network which tells classes apart. */
+static void print_row(const prediction *p, const output_row *a)
+{
+    if (a->labels != NULL)
+        print_labels(p, a);
+    else if (predict_has_steps(p, a))
+        print_steps(p, a);
+    else
+        print_class(p, a->outputs, a->count);
+}
+
+double predict_in_units(const prediction *p, int64_t output, double value)
+{
+    if (isnan(value))
+        return NAN;
+    return p->pipeline != NULL ? sgm_pipeline_restore(p->pipeline, (size_t)output, value) : value;
+}
+
+void predict_print(const prediction *p, const output_row *a)
+{
+    bool tells = p->signature.classifies || a->labels != NULL;
+    if (p->json) {
+        printf("{\"example\": %lld", (long long)p->done);
+        if (tells)
+            print_row(p, a);
+        printf(", \"outputs\": [");
+        for (int64_t i = 0; i < a->count; i++) {
+            fputs(i > 0 ? ", " : "", stdout);
+            print_json_element(predict_in_units(p, i, a->outputs[i]), p->wide);
+        }
+        printf("]}\n");
+    } else if (tells) {
+        print_row(p, a);
+    } else {
+        for (int64_t i = 0; i < a->count; i++)
+            printf("%s%.7g", i > 0 ? " " : "", predict_in_units(p, i, a->outputs[i]));
+        putchar('\n');
+    }
+}

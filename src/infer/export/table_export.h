@@ -1,0 +1,48 @@
+/* What an exported network that was trained on a table takes with it: its pipeline (sigma/table.h), as C and
+ * as operations of a graph. Internal to src/infer/export.
+ *
+ * table_source.c writes the C, with the fixed functions of table_functions.c; table_graph.c records the
+ * operations. Both do what data/table/pipeline_apply.c does with a row. */
+#ifndef SGM_INFER_EXPORT_TABLE_EXPORT_H
+#define SGM_INFER_EXPORT_TABLE_EXPORT_H
+
+#include "data/table/pipeline.h"
+#include "handlers/source/source.h"
+
+/* --- as C --- */
+
+/* The function that the rows are for. */
+typedef struct sgm__table_program {
+    const sgm_pipeline *pipeline;
+    const sgm__plan *plan;           /* of the prediction */
+    const sgm__source_input *inputs; /* of the plan: the parameters of the function, one for each field */
+    int64_t rows;                    /* that one call takes */
+} sgm__table_program;
+
+/* Whether a function for rows can be written: the network has one output, and takes fields of the pipeline
+ * alone. */
+bool sgm__table_fits(const sgm__table_program *program);
+/* Appends what users see of the file (a struct of a row, NAME_predict_rows, NAME_class), and what they do
+ * not. */
+sgm_status sgm__table_write_source(const sgm__table_program *program, const sgm__source_request *request,
+                                   sgm__text *interface, sgm__text *code);
+
+/* Fixed functions that the code may call: bits. */
+enum {
+    SGM__TABLE_TEXTS = 1,   /* comparing texts, and looking for one in a list */
+    SGM__TABLE_NUMBERS = 2, /* numbers in texts, for categories that are numbers */
+    SGM__TABLE_DATES = 4
+};
+/* Appends the functions, in which cells are written as in the table. */
+void sgm__table_write_functions(const sgm__source_request *request, const sgm__cell_format *format,
+                                unsigned needed, sgm__text *text);
+/* Appends a string of C, with its quotes. */
+void sgm__table_quote(const char *string, sgm__text *text);
+
+/* --- as operations --- */
+
+/* The graph of a prediction with the pipeline in front and behind: its inputs are columns, and predictions of
+ * numbers have the units of the table. A new graph; NULL on failure. */
+sgm_graph *sgm__table_graph(const sgm_graph *prediction, const sgm_pipeline *pipeline);
+
+#endif

@@ -1,0 +1,515 @@
+/* The pipeline of a table as C: a struct for a row, and a function that predicts for rows.
+ *
+ * A row goes the way of data/table/pipeline_apply.c: NAME_read_row writes the numbers of each field, column
+ * by column, or says what is wrong with a cell; NAME_predict_rows then calls NAME_predict, and brings
+ * predictions back into the units of the table. See table_export.h. */
+#include "infer/export/table_export.h"
+
+#include <math.h>
+#include <stdio.h>
+
+typedef struct writer {
+    const sgm__table_program *program;
+    const sgm__source_request *request;
+    const sgm_pipeline *pipeline;
+    char (*members)[SGM__SOURCE_NAME];  /* of parts: what their column is called in the struct */
+    const char *fields[SGM_MAX_FIELDS]; /* of the pipeline: the parameter of NAME_predict; NULL: none */
+    int32_t order[SGM_MAX_FIELDS];      /* fields in the order of these parameters */
+    int32_t order_count;
+    unsigned needed; /* functions that the code calls */
+    sgm__text *text;
+} writer;
+
+/* --- names --- */
+
+/* Words of C and C++: the struct is for both. */
+static bool is_keyword(const char *name)
+{
+    static const char *const words[] = {
+        "alignas",   "alignof",   "and",      "asm",       "auto",     "bool",     "break",    "case",
+        "catch",     "char",      "class",    "const",     "continue", "decltype", "default",  "delete",
+        "do",        "double",    "else",     "enum",      "explicit", "export",   "extern",   "false",
+        "float",     "for",       "friend",   "goto",      "if",       "inline",   "int",      "long",
+        "mutable",   "namespace", "new",      "noexcept",  "not",      "nullptr",  "operator", "or",
+        "private",   "protected", "public",   "register",  "restrict", "return",   "short",    "signed",
+        "sizeof",    "static",    "struct",   "switch",    "template", "this",     "throw",    "true",
+        "try",       "typedef",   "typename", "union",     "unsigned", "using",    "virtual",  "void",
+        "volatile",  "wchar_t",   "while",    "xor",       "typeid",   "compl",    "concept",  "requires",
+        "constexpr", "consteval", "bitand",   "constinit", "co_await", "bitor",    "co_yield", "and_eq"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcmp(words[i], name) == 0)
+            return true;
+    return false;
+}
+
+static bool is_used(const writer *w, const sgm__pipeline_part *part)
+{
+    return !part->is_target && w->fields[part->field] != NULL;
+}
+
+/* The number of the part whose member has this name, among the first `count`; -1: there is none. */
+static int64_t find_member(const writer *w, const char *name, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(w->members[i], name) == 0)
+            return (int64_t)i;
+    return -1;
+}
+
+/* Names of columns become identifiers that differ from each other; those of targets are not needed. */
+static void name_members(writer *w)
+{
+    for (size_t i = 0; i < w->pipeline->part_count; i++) {
+        char name[SGM__SOURCE_NAME - 32];
+        sgm__source_identifier(w->pipeline->parts[i].name, name, sizeof name);
+        bool good = *name != '\0' && *name != '_' && !sgm__is_digit(*name) && !is_keyword(name);
+        char chosen[SGM__SOURCE_NAME];
+        snprintf(chosen, sizeof chosen, "%s%s", good ? "" : "column_", name);
+        for (int number = 2; find_member(w, chosen, i) >= 0; number++)
+            snprintf(chosen, sizeof chosen, "%s%s_%d", good ? "" : "column_", name, number);
+        memcpy(w->members[i], chosen, sizeof chosen);
+    }
+}
+
+/* A text in a comment, which nothing in it may end. */
+static void write_remark(sgm__text *text, const char *words)
+{
+    for (const char *c = words; *c != '\0'; c++)
+        sgm__text_append_bytes(text, (unsigned char)*c < ' ' || *c == '*' || *c == '\\' ? "_" : c, 1);
+}
+
+/* "long, none, ...": the first categories of a part, as bytes. */
+static void list_categories(const sgm__pipeline_part *part, size_t most, sgm__text *text)
+{
+    for (size_t i = 0; i < part->category_count && i < most; i++)
+        sgm__text_append(text, "%s%.40s", i > 0 ? ", " : "", part->categories[i]);
+    sgm__text_append(text, "%s", part->category_count > most ? ", ..." : "");
+}
+
+/* --- what users see --- */
+
+static void write_member(const writer *w, const sgm__pipeline_part *part, const char *member)
+{
+    bool is_number = part->kind == SGM_COLUMN_NUMBER;
+    sgm__text remark = {0};
+    sgm__text_append(&remark, "%s%s", part->name, part->kind == SGM_COLUMN_CATEGORY ? ": " : "");
+    if (part->kind == SGM_COLUMN_CATEGORY)
+        list_categories(part, 6, &remark);
+    sgm__text_append(&remark, "%s%s", part->kind == SGM_COLUMN_DATE ? ", a date" : "",
+                     part->is_required ? "; a value is needed" : "");
+    sgm__text_append(w->text, "    %s%s; /* ", is_number ? "double " : "const char *", member);
+    write_remark(w->text, remark.data != NULL ? remark.data : "");
+    sgm__text_append(w->text, " */\n");
+    w->text->failed = w->text->failed || remark.failed;
+    sgm__text_free(&remark);
+}
+
+static void write_struct(const writer *w)
+{
+    sgm__source_write_template(
+        w->request,
+        "/* A row of the table that the network was trained on. A number without a value "
+        "is NaN; a text without one\n"
+        " * is NULL, empty, or one of the table's marks, such as NA. Dates are texts like "
+        "2026-11-23, 2026/11/23 or\n"
+        " * 23.11.2026, with a time behind them or without one. */\n"
+        "typedef struct $_row {\n",
+        w->text);
+    for (size_t i = 0; i < w->pipeline->part_count; i++)
+        if (is_used(w, &w->pipeline->parts[i]))
+            write_member(w, &w->pipeline->parts[i], w->members[i]);
+    sgm__source_write_template(w->request, "} $_row;\n", w->text);
+}
+
+/* "the probability of each class of species", or "price, rent: ...". */
+static void write_outputs_remark(const writer *w)
+{
+    bool has_classes = sgm_pipeline_classes(w->pipeline) != NULL;
+    sgm__text_append(w->text, has_classes ? "for each class of " : "");
+    for (size_t i = 0, targets = 0; i < w->pipeline->part_count; i++)
+        if (w->pipeline->parts[i].is_target) {
+            sgm__text_append(w->text, targets++ > 0 ? ", " : "");
+            write_remark(w->text, w->pipeline->parts[i].name);
+        }
+    sgm__text_append(w->text, has_classes ? "" : " in the units of the table");
+}
+
+static void write_interface(const writer *w)
+{
+    char line[64];
+    write_struct(w);
+    snprintf(line, sizeof line, "#define ~_ROWS %lld\n", (long long)w->program->rows);
+    sgm__source_write_template(w->request, line, w->text);
+    sgm__source_write_template(w->request, "/* What the network predicts for ~_ROWS rows: ", w->text);
+    write_outputs_remark(w);
+    sgm__source_write_template(
+        w->request,
+        ".\n"
+        " * Returns 0, or the number, from 1 on, of the first row that is refused: then nothing is given, "
+        "and\n"
+        " * *problem, unless problem is NULL, says what is wrong with it: a text that stays. */\n"
+        "int $_predict_rows(const $_row *rows, double *outputs, const char **problem);\n",
+        w->text);
+    if (sgm_pipeline_classes(w->pipeline) != NULL)
+        sgm__source_write_template(
+            w->request,
+            "/* What output number `index` of a row, from 0 on, is the class of; NULL: "
+            "there are no more. */\n"
+            "const char *$_class(int index);\n",
+            w->text);
+    sgm__text_append(w->text, "\n");
+}
+
+/* --- lists --- */
+
+/* The number of a category, if it is the text that numbers of this value become. */
+static bool category_number(const writer *w, const char *category, double *number)
+{
+    char text[32];
+    return sgm__cell_read(&w->pipeline->format, category, number) == SGM__CELL_NUMBER &&
+           strcmp(sgm__pipeline_number_category(*number, text, sizeof text), category) == 0;
+}
+
+static bool has_numbers(const writer *w, const sgm__pipeline_part *part)
+{
+    double number;
+    for (size_t i = 0; i < part->category_count; i++)
+        if (category_number(w, part->categories[i], &number))
+            return true;
+    return false;
+}
+
+/* A constant of double, which may be NaN. */
+static void write_double(sgm__text *text, double value)
+{
+    char digits[40];
+    if (value != value) {
+        sgm__text_append(text, "0.0 / 0.0");
+        return;
+    }
+    sgm__number_text(value, digits, sizeof digits);
+    sgm__text_append(text, "%s%s", digits, strpbrk(digits, ".e") != NULL ? "" : ".0");
+}
+
+static void write_texts(const writer *w, const char *name, const sgm__pipeline_part *part)
+{
+    sgm__text_append(w->text, "static const char *const %s_%s[] = {\n", w->request->name, name);
+    for (size_t i = 0; i < part->category_count; i++) {
+        sgm__text_append(w->text, "    ");
+        sgm__table_quote(part->categories[i], w->text);
+        sgm__text_append(w->text, ",\n");
+    }
+    sgm__text_append(w->text, "};\n\n");
+}
+
+/* Beside each category its number: 5.0 and 5 are the same one. NaN is equal to no number. */
+static void write_numbers(const writer *w, const char *name, const sgm__pipeline_part *part)
+{
+    sgm__text_append(w->text, "static const double %s_%s_numbers[] = {", w->request->name, name);
+    for (size_t i = 0; i < part->category_count; i++) {
+        double number;
+        sgm__text_append(w->text, i > 0 ? ", " : "");
+        write_double(w->text, category_number(w, part->categories[i], &number) ? number : NAN);
+    }
+    sgm__text_append(w->text, "};\n\n");
+}
+
+static void write_lists(writer *w)
+{
+    for (size_t i = 0; i < w->pipeline->part_count; i++) {
+        const sgm__pipeline_part *part = &w->pipeline->parts[i];
+        char name[SGM__SOURCE_NAME + 8];
+        w->needed |= is_used(w, part) && part->kind == SGM_COLUMN_DATE ? SGM__TABLE_DATES : 0U;
+        if (part->kind != SGM_COLUMN_CATEGORY || !is_used(w, part))
+            continue;
+        snprintf(name, sizeof name, "texts_%s", w->members[i]);
+        write_texts(w, name, part);
+        w->needed |= SGM__TABLE_TEXTS;
+        if (!has_numbers(w, part))
+            continue;
+        write_numbers(w, name, part);
+        w->needed |= SGM__TABLE_NUMBERS;
+    }
+}
+
+/* --- a row --- */
+
+/* A line that returns the reason why a column is refused. */
+static void write_refusal(const writer *w, const char *condition, const sgm__pipeline_part *part,
+                          const char *reason)
+{
+    sgm__text message = {0};
+    sgm__text_append(&message, "column '%s': %s", part->name, reason);
+    sgm__text_append(w->text, "    if (%s)\n        return ", condition);
+    sgm__table_quote(message.data != NULL ? message.data : "", w->text);
+    sgm__text_append(w->text, ";\n");
+    w->text->failed = w->text->failed || message.failed;
+    sgm__text_free(&message);
+}
+
+/* Sets `missing`. */
+static void write_missing(const writer *w, const sgm__pipeline_part *part, const char *member)
+{
+    if (part->kind == SGM_COLUMN_NUMBER)
+        sgm__text_append(w->text, "    missing = row->%s != row->%s;\n", member, member);
+    else
+        sgm__text_append(w->text, "    missing = %s_is_missing(row->%s);\n", w->request->name, member);
+    if (part->is_required)
+        write_refusal(w, "missing", part, "the value is missing, which 'impute' refuses");
+}
+
+static void write_number(const writer *w, const sgm__pipeline_part *part, const char *member)
+{
+    sgm__text_append(w->text, "    value = ");
+    write_double(w->text, part->fill);
+    sgm__text_append(w->text, ";\n");
+    if (part->kind == SGM_COLUMN_DATE) {
+        char condition[2 * SGM__SOURCE_NAME];
+        snprintf(condition, sizeof condition, "!missing && !%s_read_date(row->%s, &value)", w->request->name,
+                 member);
+        write_refusal(w, condition, part, "the text is no date; correct it, or leave it empty");
+    } else {
+        sgm__text_append(w->text, "    if (!missing)\n        value = row->%s;\n", member);
+    }
+    sgm__text_append(w->text, "    value = (value %s ", part->offset < 0 ? "+" : "-");
+    write_double(w->text, fabs(part->offset));
+    sgm__text_append(w->text, ") / ");
+    write_double(w->text, part->factor);
+    sgm__text_append(w->text, ";\n");
+    write_refusal(w, "!(value >= -3.4028234663852886e+38 && value <= 3.4028234663852886e+38)", part,
+                  "the number is too large");
+    sgm__source_write_template(w->request, "    field_", w->text);
+    sgm__text_append(w->text, "%s[%d] = ", w->fields[part->field], (int)part->first);
+    sgm__source_write_template(w->request, "(@)(float)value;\n", w->text);
+}
+
+/* The lines that set `place` to that of the category, -1 for a missing one. */
+static void write_search(const writer *w, const sgm__pipeline_part *part, const char *member)
+{
+    const char *name = w->request->name;
+    sgm__text reason = {0};
+    sgm__text_append(w->text, "    place = missing ? %d : %s_find(row->%s, %s_texts_%s, %zu);\n",
+                     (int)part->fill, name, member, name, member, part->category_count);
+    if (has_numbers(w, part))
+        sgm__text_append(w->text,
+                         "    if (!missing && place < 0)\n"
+                         "        place = %s_find_number(row->%s, %s_texts_%s_numbers, %zu);\n",
+                         name, member, name, member, part->category_count);
+    sgm__text_append(&reason, "the text is none of the %zu categories that the network knows (",
+                     part->category_count);
+    list_categories(part, 2, &reason);
+    sgm__text_append(&reason, "); correct it, or leave it empty");
+    write_refusal(w, "!missing && place < 0", part, reason.data != NULL ? reason.data : "");
+    w->text->failed = w->text->failed || reason.failed;
+    sgm__text_free(&reason);
+}
+
+static void write_category(const writer *w, const sgm__pipeline_part *part, const char *member)
+{
+    const char *field = w->fields[part->field];
+    write_search(w, part, member);
+    if (w->pipeline->fields[part->field].is_index)
+        sgm__text_append(w->text, "    field_%s[%d] = (float)(place >= 0 ? place : %zu);\n", field,
+                         (int)part->first, part->category_count);
+    else
+        sgm__text_append(w->text, "    if (place >= 0)\n        field_%s[%d + place] = 1;\n", field,
+                         (int)part->first);
+}
+
+static void write_part(const writer *w, const sgm__pipeline_part *part, const char *member)
+{
+    sgm__text_append(w->text, "    /* ");
+    write_remark(w->text, part->name);
+    sgm__text_append(w->text, " */\n");
+    write_missing(w, part, member);
+    if (part->kind == SGM_COLUMN_CATEGORY)
+        write_category(w, part, member);
+    else
+        write_number(w, part, member);
+    if (part->has_flag)
+        sgm__text_append(w->text, "    field_%s[%d] = missing;\n", w->fields[part->field],
+                         (int)(part->first + part->width - 1));
+}
+
+static bool has_kind(const writer *w, bool is_category)
+{
+    for (size_t i = 0; i < w->pipeline->part_count; i++)
+        if (is_used(w, &w->pipeline->parts[i]) &&
+            (w->pipeline->parts[i].kind == SGM_COLUMN_CATEGORY) == is_category)
+            return true;
+    return false;
+}
+
+static void write_read_row(const writer *w)
+{
+    sgm__source_write_template(
+        w->request,
+        "/* Writes the numbers of a row; what is wrong with it is returned, 0: nothing. */\n"
+        "static const char *$_read_row(const $_row *row",
+        w->text);
+    for (int32_t i = 0; i < w->order_count; i++) {
+        sgm__source_write_template(w->request, ", @ *field_", w->text);
+        sgm__text_append(w->text, "%s", w->fields[w->order[i]]);
+    }
+    sgm__text_append(w->text, ")\n{\n    int missing;\n");
+    sgm__text_append(w->text, "%s%s", has_kind(w, false) ? "    double value;\n" : "",
+                     has_kind(w, true) ? "    long place;\n" : "");
+    for (int32_t i = 0; i < w->order_count; i++)
+        sgm__text_append(w->text, "    for (int i = 0; i < %d; i++)\n        field_%s[i] = 0;\n",
+                         (int)w->pipeline->fields[w->order[i]].width, w->fields[w->order[i]]);
+    for (size_t i = 0; i < w->pipeline->part_count; i++)
+        if (is_used(w, &w->pipeline->parts[i]))
+            write_part(w, &w->pipeline->parts[i], w->members[i]);
+    sgm__text_append(w->text, "    return 0;\n}\n\n");
+}
+
+/* --- rows --- */
+
+/* The numbers of all fields for all rows lie in arrays of the function. */
+static void write_arrays(const writer *w)
+{
+    for (int32_t i = 0; i < w->order_count; i++) {
+        sgm__source_write_template(w->request, "    static @ field_", w->text);
+        sgm__text_append(w->text, "%s[%lld];\n", w->fields[w->order[i]],
+                         (long long)(w->pipeline->fields[w->order[i]].width * w->program->rows));
+    }
+    sgm__source_write_template(w->request, "    static @ predictions[~_PREDICT_OUTPUTS];\n", w->text);
+}
+
+static void write_reading(const writer *w)
+{
+    sgm__source_write_template(w->request,
+                               "    for (int i = 0; i < ~_ROWS; i++) {\n"
+                               "        const char *found = $_read_row(rows + i",
+                               w->text);
+    for (int32_t i = 0; i < w->order_count; i++)
+        sgm__text_append(w->text, ", field_%s + i * %d", w->fields[w->order[i]],
+                         (int)w->pipeline->fields[w->order[i]].width);
+    sgm__text_append(w->text, ");\n"
+                              "        if (found != 0) {\n"
+                              "            if (problem != 0)\n"
+                              "                *problem = found;\n"
+                              "            return i + 1;\n"
+                              "        }\n"
+                              "    }\n");
+}
+
+/* Indices are in range here, but another table of the network may be smaller. */
+static void write_call(const writer *w)
+{
+    sgm__source_write_template(w->request, "    if ($_predict(", w->text);
+    for (int32_t i = 0; i < w->order_count; i++)
+        sgm__text_append(w->text, "field_%s, ", w->fields[w->order[i]]);
+    sgm__text_append(w->text, "predictions) != 0) {\n"
+                              "        if (problem != 0)\n"
+                              "            *problem = \"a category is no index of the network's table\";\n"
+                              "        return 1;\n"
+                              "    }\n");
+}
+
+/* A list of what sgm_pipeline_restore does with each output of a row: times a factor, plus an offset. */
+static void write_units(const writer *w, const char *name, int64_t outputs, bool offsets)
+{
+    sgm__text_append(w->text, "    static const double %s[] = {", name);
+    for (int64_t i = 0; i < outputs; i++) {
+        const sgm__pipeline_part *target = sgm__pipeline_target(w->pipeline, (size_t)i);
+        sgm__text_append(w->text, i > 0 ? ", " : "");
+        write_double(w->text, target == NULL ? !offsets : offsets ? target->offset : target->factor);
+    }
+    sgm__text_append(w->text, "};\n");
+}
+
+static void write_predict_rows(const writer *w)
+{
+    const sgm__plan *plan = w->program->plan;
+    int64_t outputs = sgm_shape_elements(&plan->outputs[0].type.shape) / w->program->rows;
+    bool has_classes = sgm_pipeline_classes(w->pipeline) != NULL;
+    sgm__source_write_template(
+        w->request, "int $_predict_rows(const $_row *rows, double *outputs, const char **problem)\n{\n",
+        w->text);
+    if (!has_classes) {
+        write_units(w, "factors", outputs, false);
+        write_units(w, "offsets", outputs, true);
+    }
+    write_arrays(w);
+    write_reading(w);
+    write_call(w);
+    sgm__source_write_template(w->request, "    for (int i = 0; i < ~_PREDICT_OUTPUTS; i++)\n", w->text);
+    if (has_classes)
+        sgm__text_append(w->text, "        outputs[i] = predictions[i];\n");
+    else
+        sgm__text_append(w->text,
+                         "        outputs[i] = predictions[i] * factors[i %% %lld] + offsets[i %% %lld];\n",
+                         (long long)outputs, (long long)outputs);
+    sgm__text_append(w->text, "    return 0;\n}\n\n");
+}
+
+static void write_class(const writer *w)
+{
+    const char *const *classes = sgm_pipeline_classes(w->pipeline);
+    size_t count = 0;
+    if (classes == NULL)
+        return;
+    sgm__source_write_template(w->request,
+                               "const char *$_class(int index)\n"
+                               "{\n"
+                               "    static const char *const names[] = {\n",
+                               w->text);
+    for (; classes[count] != NULL; count++) {
+        sgm__text_append(w->text, "        ");
+        sgm__table_quote(classes[count], w->text);
+        sgm__text_append(w->text, ",\n");
+    }
+    sgm__text_append(w->text, "    };\n    return index >= 0 && index < %zu ? names[index] : 0;\n}\n\n",
+                     count);
+}
+
+/* --- all of it --- */
+
+/* The field of the pipeline that an input of the plan takes; -1: it is none. */
+static int32_t field_of(const sgm__table_program *program, int32_t input)
+{
+    const sgm_pipeline *pipeline = program->pipeline;
+    const char *name = sgm__plan_string(program->plan, program->plan->inputs[input].name);
+    for (int32_t i = 0; i < pipeline->field_count; i++)
+        if (!pipeline->fields[i].is_target && strcmp(pipeline->fields[i].name, name) == 0)
+            return i;
+    return -1;
+}
+
+bool sgm__table_fits(const sgm__table_program *program)
+{
+    bool fits = program->plan->output_count == 1;
+    for (int32_t i = 0; i < program->plan->input_count && fits; i++)
+        fits = field_of(program, i) >= 0;
+    return fits;
+}
+
+sgm_status sgm__table_write_source(const sgm__table_program *program, const sgm__source_request *request,
+                                   sgm__text *interface, sgm__text *code)
+{
+    writer w = {.program = program, .request = request, .pipeline = program->pipeline, .text = interface};
+    w.members = sgm__calloc(w.pipeline->part_count, sizeof *w.members);
+    if (w.members == NULL)
+        return SGM_ERROR_MEMORY;
+    for (int32_t i = 0; i < program->plan->input_count; i++) {
+        int32_t field = field_of(program, i);
+        w.fields[field] = program->inputs[i].name;
+        w.order[w.order_count++] = field;
+    }
+    name_members(&w);
+    write_interface(&w);
+    sgm__text lists = {0};
+    w.text = &lists;
+    write_lists(&w);
+    w.text = code;
+    sgm__table_write_functions(request, &w.pipeline->format, w.needed, code);
+    sgm__text_append(code, "%s", lists.data != NULL ? lists.data : "");
+    write_read_row(&w);
+    write_predict_rows(&w);
+    write_class(&w);
+    bool failed = lists.failed || interface->failed || code->failed;
+    sgm__text_free(&lists);
+    sgm__free(w.members);
+    return failed ? SGM_ERROR_MEMORY : SGM_OK;
+}
