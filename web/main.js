@@ -19,6 +19,15 @@ function fixedTexts() {
     keys.textContent = t('panel.keys');
 }
 
+/* Kinds of panels that the program brings. One that cannot be loaded is told of, and the page goes on without it. */
+async function addKinds() {
+    for (const name of state.session.panels)
+        await import(`./panels/added/${name}.js`).catch((error) => {
+            console.error(error);
+            toast(t('panel.broken', { kind: name, error: error.message }), 'error');
+        });
+}
+
 async function boot() {
     initTheme();
     const session = refresh().then(() => null, (error) => error);
@@ -36,6 +45,7 @@ async function boot() {
         if (failure.code === 0) setTimeout(() => location.reload(), 3000);
         return;
     }
+    await addKinds();
     emit('session', state.session);
     initGrid(document.getElementById('panels'));
     initTabs(document.getElementById('tabs'));

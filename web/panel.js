@@ -1,7 +1,8 @@
 /* A panel of the grid: title, menu, states of loading and error; and the list of kinds.
  *
  * How to add a kind of panel: one file web/panels/NAME.js (the build imports all of them), and its texts,
- * at least "panel.NAME", in languages/*.json (all languages have the same keys; a test looks).
+ * at least "panel.NAME", in languages/*.json (all languages have the same keys; a test looks). A program adds kinds by
+ * sgm_register_panel; these import from '../../panel.js' and have `title: 'Boundary'` in place of texts.
  *
  *     import { h } from '../elements.js';
  *     import { get } from '../api.js';
@@ -61,6 +62,12 @@ export function definePanel(kind, definition) {
 
 export function panelKind(kind) {
     return kinds.get(kind);
+}
+
+/* What a kind is called: a text of the page's, or of those that a program adds, their own. */
+export function kindTitle(kind) {
+    const key = `panel.${kind}`;
+    return has(key) ? t(key) : kinds.get(kind)?.title ?? kind;
 }
 
 export function panelKinds() {
@@ -153,8 +160,7 @@ export class Panel {
     }
 
     retitle() {
-        const key = `panel.${this.place.kind}`;
-        const title = this.place.title ?? this.ownTitle ?? (has(key) ? t(key) : this.place.kind);
+        const title = this.place.title ?? this.ownTitle ?? kindTitle(this.place.kind);
         setText(this.titleText, title);
         this.grip.title = title;
         this.element.setAttribute('aria-label', title);

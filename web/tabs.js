@@ -5,7 +5,7 @@ import { t } from './language.js';
 import { activeTab, addPanel, addressedTab, addTab, layout, moveTab, removeTab, renameTab, resetLayout, showTab,
     tabTitle } from './layout.js';
 import { confirm, dialogue, menu, toast } from './overlays.js';
-import { panelKinds } from './panel.js';
+import { kindTitle, panelKinds } from './panel.js';
 import { on } from './store.js';
 
 export function initTabs(bar) {
@@ -57,7 +57,7 @@ function remove(tab) {
 }
 
 function kinds() {
-    return panelKinds().map((kind) => ({ label: t(`panel.${kind.kind}`), icon: kind.icon,
+    return panelKinds().map((kind) => ({ label: kindTitle(kind.kind), icon: kind.icon,
         act: () => addPanel(kind.kind) }));
 }
 

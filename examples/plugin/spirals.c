@@ -1,6 +1,6 @@
-/* A plug-in for the command: a dataset, an operation, a layer, an optimiser, a metric and a hook, as small as
- * they can be. Build it with make, then: sigma train spirals.yaml. What each table may say is in the manual,
- * chapter 9, and in the headers. */
+/* A plug-in for the command: a dataset, an operation, a layer, an optimiser, a metric, a hook and a panel of
+ * the monitor's page, as small as they can be. Build it with make, then: sigma train spirals.yaml. What each
+ * table may say is in the manual, chapter 9, and in the headers. */
 #include <math.h>
 #include <sigma/sigma.h>
 #include <stdio.h>
@@ -193,6 +193,41 @@ static const sgm_hook_text_type scaled_loss = {.api = SGM_HOOK_TEXT_API,
                                                .argument_count = 1,
                                                .create = scaled_loss_create};
 
+/* --- a panel of the monitor's page: which spiral the network sees where, while it learns --- */
+
+static const sgm_panel_type boundary = {
+    .api = SGM_PANEL_API,
+    .name = "boundary",
+    .doc = "which class the network sees where, of two inputs from -1 to 1",
+    .module =
+        "import { post } from '../../api.js';\n"
+        "import { h } from '../../elements.js';\n"
+        "import { definePanel } from '../../panel.js';\n"
+        "import { paint } from '../../pixels.js';\n"
+        "\n"
+        "const side = 31, at = (i) => 2 * i / (side - 1) - 1;\n"
+        "const inputs = Array.from({ length: side * side }, /* 1,000 at most in a request */\n"
+        "    (_, i) => [at(i % side), -at(Math.floor(i / side))]);\n"
+        "\n"
+        "definePanel('boundary', {\n"
+        "    title: 'Boundary', icon: 'eye', tab: 'play', order: 0, size: { w: 6, h: 11 },\n"
+        "    create(panel) {\n"
+        "        const canvas = h('canvas', { role: 'img', 'aria-label': 'Share of the second spiral' });\n"
+        "        Object.assign(canvas.style, { width: '100%', height: '100%', objectFit: 'contain' });\n"
+        "        panel.body.append(canvas);\n"
+        "        const show = () => panel.renew(async () => {\n"
+        "            const answer = await post('predict', { trainer: panel.present(), inputs });\n"
+        "            paint(canvas, answer.ranked.map((ranks) => ranks.find((rank) => rank.class === "
+        "1).share),\n"
+        "                { rows: side, columns: side }, 0, 1);\n"
+        "            panel.setNote(`iteration ${answer.iteration}`);\n"
+        "        });\n"
+        "        panel.on('trainer', show);\n"
+        "        panel.every(1000, show);\n"
+        "        show();\n"
+        "    },\n"
+        "});\n"};
+
 /* --- the plug-in --- */
 
 static sgm_status init(void)
@@ -206,7 +241,9 @@ static sgm_status init(void)
         status = sgm_register_optimiser(&signum);
     if (status == SGM_OK)
         status = sgm_register_metric(&brier);
-    return status == SGM_OK ? sgm_register_hook(&scaled_loss) : status;
+    if (status == SGM_OK)
+        status = sgm_register_hook(&scaled_loss);
+    return status == SGM_OK ? sgm_register_panel(&boundary) : status;
 }
 
 SGM_API const sgm_plugin sigma_plugin = {

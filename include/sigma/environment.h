@@ -155,6 +155,21 @@ SGM_API sgm_monitor *sgm_web_monitor_with(const sgm_web_monitor_options *options
 /* "http://127.0.0.1:8080/?token=..."; "" while it does not serve, or of another monitor. */
 SGM_API const char *sgm_web_monitor_url(sgm_monitor *monitor);
 
+/* A kind of panel of your own for the page. The module is text of JavaScript that calls definePanel(NAME,
+ * ...); it imports from '../../panel.js', '../../api.js' and so on. web/panel.js describes what a kind has
+ * and what it finds; its `title` is what it is called. What it asks the program for goes over the routes that
+ * the page's own panels use. */
+#define SGM_PANEL_API 1
+typedef struct sgm_panel_type {
+    uint32_t api;       /* SGM_PANEL_API */
+    const char *name;   /* at most 40 of a-z, 0-9, '_', '-', a letter first; of no other panel */
+    const char *doc;    /* one line, for lists; may be NULL */
+    const char *module; /* UTF-8 */
+} sgm_panel_type;
+/* `type` and its texts must stay. Any thread; pages that are open have it when they are loaded again. The
+ * same table again does nothing. */
+SGM_API sgm_status sgm_register_panel(const sgm_panel_type *type);
+
 /* --- events as lines of JSON, for other programs ---
  *
  * One object a line: {"event": "epoch", "trainer": "digits", "time": 1763749014.12, "iteration": 40, ...}.

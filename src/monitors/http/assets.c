@@ -3,10 +3,11 @@
  * The assembler includes the files (.incbin), so that a megabyte of them costs the compiler nothing.
  * web_assets.h is written by CMake and has one line SGM__ASSET(number, path in the server, path of the
  * file) for each file; it is included twice, with two meanings of that macro. Types and ETags are computed
- * once, at the first use. */
+ * once, at the first use. Files that a program adds stand in a list of their own. */
 #include "monitors/http/assets.h"
 
 #include <nettle/sha2.h>
+#include <pthread.h>
 #include <stdio.h>
 
 /* Bytes of SHA-256 in an ETag: enough that two versions of a file never have the same. */
@@ -42,6 +43,14 @@ static const struct {
 static sgm__asset assets[FILE_COUNT];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
+/* An added file. It is never removed, so it may be used without the lock. */
+typedef struct added_asset {
+    sgm__asset asset;
+    struct added_asset *next;
+} added_asset;
+static added_asset *added; /* the newest first */
+static pthread_mutex_t added_lock = PTHREAD_MUTEX_INITIALIZER;
+
 /* The media type by the file's ending. With "nosniff" (respond.c) browsers rely on it. */
 static const char *type_of(const char *path)
 {
@@ -65,30 +74,40 @@ static const char *type_of(const char *path)
     return "text/plain; charset=utf-8";
 }
 
-/* Fills `assets` from `files`. */
-static void describe(void)
+static sgm__asset describe(const char *path, const char *bytes, size_t length)
 {
-    for (size_t i = 0; i < FILE_COUNT; i++) {
-        sgm__asset *asset = &assets[i];
-        struct sha256_ctx context;
-        uint8_t digest[TAG_BYTES];
-        *asset = (sgm__asset){.path = files[i].path,
-                              .bytes = files[i].bytes,
-                              .length = (size_t)(files[i].end - files[i].bytes),
-                              .type = type_of(files[i].path)};
-        sha256_init(&context);
-        sha256_update(&context, asset->length, (const uint8_t *)asset->bytes);
-        sha256_digest(&context, sizeof digest, digest);
-        asset->tag[0] = '"';
-        for (size_t k = 0; k < sizeof digest; k++)
-            snprintf(asset->tag + 1 + 2 * k, 3, "%02x", (unsigned)digest[k]);
-        memcpy(asset->tag + 1 + 2 * TAG_BYTES, "\"", 2);
-    }
+    sgm__asset asset = {.path = path, .bytes = bytes, .length = length, .type = type_of(path), .tag = "\""};
+    struct sha256_ctx context;
+    uint8_t digest[TAG_BYTES];
+    sha256_init(&context);
+    sha256_update(&context, length, (const uint8_t *)bytes);
+    sha256_digest(&context, sizeof digest, digest);
+    for (size_t i = 0; i < sizeof digest; i++)
+        snprintf(asset.tag + 1 + 2 * i, 3, "%02x", (unsigned)digest[i]);
+    memcpy(asset.tag + 1 + 2 * TAG_BYTES, "\"", 2);
+    return asset;
+}
+
+/* Fills `assets` from `files`. */
+static void describe_all(void)
+{
+    for (size_t i = 0; i < FILE_COUNT; i++)
+        assets[i] = describe(files[i].path, files[i].bytes, (size_t)(files[i].end - files[i].bytes));
+}
+
+static const sgm__asset *find_added(const char *path)
+{
+    pthread_mutex_lock(&added_lock);
+    const added_asset *at = added;
+    while (at != NULL && strcmp(at->asset.path, path) != 0)
+        at = at->next;
+    pthread_mutex_unlock(&added_lock);
+    return at != NULL ? &at->asset : NULL;
 }
 
 const sgm__asset *sgm__assets(size_t *count)
 {
-    pthread_once(&once, describe);
+    pthread_once(&once, describe_all);
     *count = FILE_COUNT;
     return assets;
 }
@@ -100,5 +119,18 @@ const sgm__asset *sgm__asset_find(const char *path)
     for (size_t i = 0; i < count; i++)
         if (strcmp(all[i].path, path) == 0)
             return &all[i];
-    return NULL;
+    return find_added(path);
+}
+
+sgm_status sgm__asset_add(const char *path, const char *bytes, size_t length)
+{
+    added_asset *new = sgm__calloc(1, sizeof *new);
+    if (new == NULL)
+        return SGM_ERROR_MEMORY;
+    new->asset = describe(path, bytes, length);
+    pthread_mutex_lock(&added_lock);
+    new->next = added;
+    added = new;
+    pthread_mutex_unlock(&added_lock);
+    return SGM_OK;
 }

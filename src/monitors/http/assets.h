@@ -1,5 +1,5 @@
 /* The files of web/ and of dygraphs, which the build puts into the library, so that an installed program
- * needs no files beside it. Internal. */
+ * needs no files beside it; and those that the program adds. Internal. */
 #ifndef SGM_MONITORS_HTTP_ASSETS_H
 #define SGM_MONITORS_HTTP_ASSETS_H
 
@@ -15,6 +15,10 @@ typedef struct sgm__asset {
 } sgm__asset;
 /* NULL: there is no such file. */
 const sgm__asset *sgm__asset_find(const char *path);
+/* Those that the build put into the library. */
 const sgm__asset *sgm__assets(size_t *count);
+/* Adds a file; path and bytes must stay. Any thread. Whoever has the page may read it without the page token
+ * (guard.c): it must hold nothing but what is the same for everybody. */
+sgm_status sgm__asset_add(const char *path, const char *bytes, size_t length);
 
 #endif

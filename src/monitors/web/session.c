@@ -103,9 +103,11 @@ sgm_status sgm__web_get_session(void *user, const sgm__http_request *request, sg
     sgm__web_append_named(&text, "precision", sgm_dtype_name(web->host.precision));
     sgm__web_append_member(&text, "threads", web->host.threads > 0 ? web->host.threads : sgm__processors());
     sgm__web_append_named(&text, "title", web->options.title != NULL ? web->options.title : web->host.name);
-    sgm__text_append(&text, ",\"tabs\":%s,\"language\":null,\"waiting\":%s,\"trainers\":[",
+    sgm__text_append(&text, ",\"tabs\":%s,\"language\":null,\"waiting\":%s,\"panels\":",
                      tabs != NULL ? tabs : "null", sgm__web_waits(web) ? "true" : "false");
     sgm__free(tabs);
+    sgm__web_append_panels(&text);
+    sgm__text_append(&text, ",\"trainers\":[");
     if (!text.failed)
         sgm__web_each(web, append_listed, &text);
     sgm__text_append(&text, "]}");

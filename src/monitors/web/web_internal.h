@@ -52,6 +52,11 @@ sgm_status sgm__web_start(sgm__web *web);
 void sgm__web_finish(sgm__web *web);
 bool sgm__web_waits(sgm__web *web);
 
+/* --- panels.c --- */
+
+/* The names of the panels that the program has added, as a list in JSON. */
+void sgm__web_append_panels(sgm__text *text);
+
 /* --- recording.c: what a trainer's values were --- */
 
 /* A value that is recorded. Items exist as long as the recording, so pointers to them stay valid; `active`
