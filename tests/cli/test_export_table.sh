@@ -150,6 +150,25 @@ has err "^column 'town': the text is none of the 3 categories that the network k
 cc -x c++ -std=c++17 -Wall -Wextra -Werror -fsyntax-only -DSIZE_DECLARATIONS size.c 2>err
 code 0 $? 'C++ reads the declarations, though a column is called class'
 
+# Names of columns that are taken in C, in C++ or by gcc's own macros, or that meet each other, and categories that quote.
+cat >odd.csv <<'END'
+linux,not_eq,typeof,NULL,zip,zip_numbers,"a ""b""",a_b,"new
+line",*/ evil,price
+END
+for i in $(seq 40); do
+    printf '%d,%d,%d,%d,%d,%d%s,%d,%d,%d,%s,%d\n' "$i" $((i % 7)) $((i % 5)) $((i % 3)) $((10000 + i % 4)) $((i % 3)) \
+        "$([ $((i % 2)) = 0 ] && echo a)" $((i % 9)) $((i % 8)) $((i % 6)) "\"$([ $((i % 2)) = 0 ] && echo '*/ ""q""' || echo '\??/')\"" $((i * 3))
+done >>odd.csv
+echo 'data: {training: {csv: odd.csv, target: price, categorical: [zip]}}' >odd.yaml
+run 0 train odd.yaml --folder odd --quiet epochs=1
+run 0 export --c odd.c odd
+for standard in c99 gnu17; do
+    cc -std=$standard -Wall -Wextra -Werror -c odd.c -o odd.o 2>err
+    code 0 $? "odd names compile as $standard"
+done
+cc -x c++ -std=gnu++20 -Wall -Wextra -Werror -fsyntax-only -DODD_DECLARATIONS odd.c 2>err
+code 0 $? 'odd names are names in C++, too'
+
 # --- a program that loads the run ---
 cat >load.c <<'END'
 #include <math.h>

@@ -110,6 +110,8 @@ run 2 train folds.yaml data.split.fold=4 --folder refused
 has err "data\.split\.fold: is one of .folds., which count from 0"
 run 1 train pets.yaml data.split.group=hous --folder refused
 has err "pets\.csv has no column 'hous'; did you mean 'house'\?"
+run 1 train pets.yaml 'data.split={share: 0.8, time: house}' data.training.drop=sold --folder refused
+has err 'pets\.csv, line 2: column .house. has "h0"; a split by time expects numbers alone, or dates alone'
 run 2 train numbers.yaml data.split.group=house --folder refused
 has err 'group and time are columns of a csv by their names'
 head -2 pets.csv >two.csv

@@ -254,8 +254,38 @@ TEST(wrong_objects_are_refused)
                 "line 2: 'b' is no member of the first");
     CHECK_ERROR(sgm_table_open(file("b.jsonl", "{\"a\": 1}\n{\"a\": [2]}\n")),
                 "line 2: the member 'a' is a list");
-    CHECK_ERROR(sgm_table_open(file("c.jsonl", "{\"a\": 1}\n[1]\n")), "line 2: an object was expected");
+    CHECK_ERROR(sgm_table_open(file("c.jsonl", "{\"a\": 1}\n[1]\n")),
+                "line 2: an object in one line was expected");
     CHECK_ERROR(sgm_table_open(file("d.jsonl", "{\"a\": 1}\n\n{\"a\": }\n")), "d.jsonl: line 3, byte 7");
     CHECK_ERROR(sgm_table_open(file("e.jsonl", "{}\n")), "names no column");
     CHECK_ERROR(sgm_table_open(file("f.jsonl", "")), "the table is empty");
+    CHECK_ERROR(sgm_table_open(file("g.jsonl", "[\n{\"a\": 1},\n{\"a\": 2}\n]\n")),
+                "g.jsonl: line 1, byte 1: ']' expected near end of file; an object in one line was expected");
+}
+
+TEST(a_member_without_a_name_is_a_column_by_its_number)
+{
+    const char *nameless = file("nameless.jsonl", "{\"a\": 1, \"\": 2}\n{\"a\": 2, \"\": 3}\n");
+    sgm_table *table = sgm_table_open(nameless);
+    sgm_pipeline *pipeline = sgm_pipeline_fit(table, .targets = {"a"}, .scale = SGM_SCALE_NONE);
+    sgm_extractor *extractor = sgm_pipeline_extractor(pipeline, nameless);
+    sgm_block *block = NULL;
+    CHECK_OK(table);
+    CHECK_STR(sgm_table_column_at(table, 1)->name, "1");
+    CHECK_OK(sgm_extractor_extract(extractor, 10, &block));
+    CHECK_NEAR(sgm_tensor_get(sgm_block_field(block, "inputs"), (int64_t[]){1, 0}), 3, 0);
+    sgm_block_free(block);
+    sgm_extractor_free(extractor);
+    sgm_pipeline_free(pipeline);
+    sgm_table_free(table);
+}
+
+TEST(a_byte_order_mark_is_no_part_of_the_first_object)
+{
+    sgm_table *table = sgm_table_open(file("mark.jsonl", "\xEF\xBB\xBF{\"a\": 1}\n{\"a\": 2}\n"));
+    CHECK(table != NULL && sgm_table_rows(table) == 2);
+    CHECK_STR(sgm_table_column_at(table, 0)->name, "a");
+    sgm_table_free(table);
+    CHECK_ERROR(sgm_table_open(file("late.jsonl", "{\"a\": 1}\n\xEF\xBB\xBF{\"a\": 2}\n")),
+                "late.jsonl: line 2, byte");
 }

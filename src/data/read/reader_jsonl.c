@@ -11,6 +11,7 @@
 #include "text/json_text.h"
 
 #define LONGEST_LINE ((size_t)16 << 20)
+#define EXPECTED "an object in one line was expected, such as {\"age\": 4, \"kind\": \"cat\"}"
 #define NO_TEXT SIZE_MAX /* start of a missing cell */
 
 /* Cells are noted as offsets, since `text` moves when it grows; pointers are made when a run is complete. */
@@ -82,16 +83,16 @@ static sgm_status read_object(jsonl_reader *self, json_t **object)
     while (has_line && is_blank(&self->read));
     if (!has_line)
         return SGM_OK;
-    *object = json_loadb(self->read.data, self->read.length, JSON_REJECT_DUPLICATES, &error);
+    /* A byte order mark, which some editors put before UTF-8. */
+    size_t mark = self->line == 1 && strncmp(self->read.data, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
+    *object = json_loadb(self->read.data + mark, self->read.length - mark, JSON_REJECT_DUPLICATES, &error);
     if (json_is_object(*object))
         return SGM_OK;
-    sgm_status status =
-        *object == NULL
-            ? sgm_fail(SGM_ERROR_FORMAT, "%s: line %lld, byte %d: %s", self->input.stream->name,
-                       (long long)self->line, error.position, sgm__json_mistake(&error))
-            : sgm_fail(SGM_ERROR_FORMAT,
-                       "%s: line %lld: an object was expected, such as {\"age\": 4, \"kind\": \"cat\"}",
-                       self->input.stream->name, (long long)self->line);
+    sgm_status status = *object == NULL ? sgm_fail(SGM_ERROR_FORMAT, "%s: line %lld, byte %d: %s; " EXPECTED,
+                                                   self->input.stream->name, (long long)self->line,
+                                                   error.position, sgm__json_mistake(&error))
+                                        : sgm_fail(SGM_ERROR_FORMAT, "%s: line %lld: " EXPECTED,
+                                                   self->input.stream->name, (long long)self->line);
     json_decref(*object);
     *object = NULL;
     return status;
@@ -173,7 +174,8 @@ static sgm_status put_names(jsonl_reader *self, int64_t row)
     size_t first;
     SGM_TRY(add_row(self, row, &first));
     for (size_t i = 0; i < self->name_count; i++)
-        SGM_TRY(put_cell(self, first + i, self->names[i], strlen(self->names[i])));
+        if (self->names[i][0] != '\0') /* a column without a name is called by its number */
+            SGM_TRY(put_cell(self, first + i, self->names[i], strlen(self->names[i])));
     return SGM_OK;
 }
 

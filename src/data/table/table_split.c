@@ -103,6 +103,24 @@ static void free_keys(keys *k)
     sgm__free(k->keys);
 }
 
+/* Texts have no order: the rows would go by where each text appears first. A column without a value fails at
+ * its first row. */
+static sgm_status check_column(const sgm_table *table, int64_t at, sgm_split_kind kind)
+{
+    if (at < 0)
+        return sgm__last_failure();
+    const sgm__column *column = &table->columns[at];
+    bool has_order = column->summary.kind == SGM_COLUMN_EMPTY || sgm__column_moments(column) != NULL;
+    if (kind != SGM_SPLIT_TIME || has_order)
+        return SGM_OK;
+    sgm__cell_kind other = column->counts[SGM__CELL_TEXT] > 0 ? SGM__CELL_TEXT : SGM__CELL_DATE;
+    return sgm_fail(
+        SGM_ERROR_FORMAT,
+        "%s, line %lld: column '%s' has \"%.40s\"; a split by time expects numbers alone, or dates "
+        "alone, such as 2026-11-23",
+        table->path, (long long)column->first_line[other], column->name, column->first[other]);
+}
+
 sgm_split *sgm_table_split_with(const sgm_table *table, const char *column, const sgm_split_options *given)
 {
     sgm_split_options options;
@@ -121,7 +139,7 @@ sgm_split *sgm_table_split_with(const sgm_table *table, const char *column, cons
         return sgm_split_create_with(table->rows, NULL, &options);
     int64_t at = sgm_table_find_column(table, column);
     keys k = {.table = table, .column = (size_t)at, .takes_missing = options.kind == SGM_SPLIT_STRATIFIED};
-    bool good = at >= 0 && read_keys(&k) == SGM_OK;
+    bool good = check_column(table, at, options.kind) == SGM_OK && read_keys(&k) == SGM_OK;
     sgm_split *split = good ? sgm_split_create_with(table->rows, k.keys, &options) : NULL;
     if (good && split == NULL)
         sgm__fail_within("%s", table->path);

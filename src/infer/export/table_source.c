@@ -8,6 +8,8 @@
 #include <math.h>
 #include <stdio.h>
 
+#define LISTED_CHARACTERS 40 /* of a category, where some are named */
+
 typedef struct writer {
     const sgm__table_program *program;
     const sgm__source_request *request;
@@ -22,20 +24,114 @@ typedef struct writer {
 
 /* --- names --- */
 
-/* Words of C and C++: the struct is for both. */
-static bool is_keyword(const char *name)
+/* Words of C and C++, since the struct is for both, and macros of compilers and of headers that a program may
+ * include before. */
+static bool is_taken(const char *name)
 {
-    static const char *const words[] = {
-        "alignas",   "alignof",   "and",      "asm",       "auto",     "bool",     "break",    "case",
-        "catch",     "char",      "class",    "const",     "continue", "decltype", "default",  "delete",
-        "do",        "double",    "else",     "enum",      "explicit", "export",   "extern",   "false",
-        "float",     "for",       "friend",   "goto",      "if",       "inline",   "int",      "long",
-        "mutable",   "namespace", "new",      "noexcept",  "not",      "nullptr",  "operator", "or",
-        "private",   "protected", "public",   "register",  "restrict", "return",   "short",    "signed",
-        "sizeof",    "static",    "struct",   "switch",    "template", "this",     "throw",    "true",
-        "try",       "typedef",   "typename", "union",     "unsigned", "using",    "virtual",  "void",
-        "volatile",  "wchar_t",   "while",    "xor",       "typeid",   "compl",    "concept",  "requires",
-        "constexpr", "consteval", "bitand",   "constinit", "co_await", "bitor",    "co_yield", "and_eq"};
+    static const char *const words[] = {"alignas",
+                                        "alignof",
+                                        "and",
+                                        "and_eq",
+                                        "asm",
+                                        "auto",
+                                        "bitand",
+                                        "bitor",
+                                        "bool",
+                                        "break",
+                                        "case",
+                                        "catch",
+                                        "char",
+                                        "char16_t",
+                                        "char32_t",
+                                        "char8_t",
+                                        "class",
+                                        "co_await",
+                                        "co_return",
+                                        "co_yield",
+                                        "compl",
+                                        "concept",
+                                        "const",
+                                        "const_cast",
+                                        "consteval",
+                                        "constexpr",
+                                        "constinit",
+                                        "continue",
+                                        "decltype",
+                                        "default",
+                                        "delete",
+                                        "do",
+                                        "double",
+                                        "dynamic_cast",
+                                        "else",
+                                        "enum",
+                                        "explicit",
+                                        "export",
+                                        "extern",
+                                        "false",
+                                        "float",
+                                        "for",
+                                        "friend",
+                                        "goto",
+                                        "if",
+                                        "inline",
+                                        "int",
+                                        "long",
+                                        "mutable",
+                                        "namespace",
+                                        "new",
+                                        "noexcept",
+                                        "not",
+                                        "not_eq",
+                                        "nullptr",
+                                        "operator",
+                                        "or",
+                                        "or_eq",
+                                        "private",
+                                        "protected",
+                                        "public",
+                                        "register",
+                                        "reinterpret_cast",
+                                        "requires",
+                                        "restrict",
+                                        "return",
+                                        "short",
+                                        "signed",
+                                        "sizeof",
+                                        "static",
+                                        "static_assert",
+                                        "static_cast",
+                                        "struct",
+                                        "switch",
+                                        "template",
+                                        "this",
+                                        "thread_local",
+                                        "throw",
+                                        "true",
+                                        "try",
+                                        "typedef",
+                                        "typeid",
+                                        "typename",
+                                        "typeof",
+                                        "typeof_unqual",
+                                        "union",
+                                        "unsigned",
+                                        "using",
+                                        "virtual",
+                                        "void",
+                                        "volatile",
+                                        "wchar_t",
+                                        "while",
+                                        "xor",
+                                        "xor_eq",
+                                        "EOF",
+                                        "I",
+                                        "INFINITY",
+                                        "NAN",
+                                        "NULL",
+                                        "complex",
+                                        "errno",
+                                        "linux",
+                                        "unix"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strcmp(words[i], name) == 0)
             return true;
@@ -62,7 +158,7 @@ static void name_members(writer *w)
     for (size_t i = 0; i < w->pipeline->part_count; i++) {
         char name[SGM__SOURCE_NAME - 32];
         sgm__source_identifier(w->pipeline->parts[i].name, name, sizeof name);
-        bool good = *name != '\0' && *name != '_' && !sgm__is_digit(*name) && !is_keyword(name);
+        bool good = *name != '\0' && *name != '_' && !sgm__is_digit(*name) && !is_taken(name);
         char chosen[SGM__SOURCE_NAME];
         snprintf(chosen, sizeof chosen, "%s%s", good ? "" : "column_", name);
         for (int number = 2; find_member(w, chosen, i) >= 0; number++)
@@ -78,11 +174,12 @@ static void write_remark(sgm__text *text, const char *words)
         sgm__text_append_bytes(text, (unsigned char)*c < ' ' || *c == '*' || *c == '\\' ? "_" : c, 1);
 }
 
-/* "long, none, ...": the first categories of a part, as bytes. */
+/* "long, none, ...": the first categories of a part, and of each its beginning. */
 static void list_categories(const sgm__pipeline_part *part, size_t most, sgm__text *text)
 {
     for (size_t i = 0; i < part->category_count && i < most; i++)
-        sgm__text_append(text, "%s%.40s", i > 0 ? ", " : "", part->categories[i]);
+        sgm__text_append(text, "%s%.*s", i > 0 ? ", " : "",
+                         (int)sgm__utf8_prefix(part->categories[i], LISTED_CHARACTERS), part->categories[i]);
     sgm__text_append(text, "%s", part->category_count > most ? ", ..." : "");
 }
 
@@ -191,9 +288,9 @@ static void write_double(sgm__text *text, double value)
     sgm__text_append(text, "%s%s", digits, strpbrk(digits, ".e") != NULL ? "" : ".0");
 }
 
-static void write_texts(const writer *w, const char *name, const sgm__pipeline_part *part)
+static void write_texts(const writer *w, const char *member, const sgm__pipeline_part *part)
 {
-    sgm__text_append(w->text, "static const char *const %s_%s[] = {\n", w->request->name, name);
+    sgm__text_append(w->text, "static const char *const %s_%s_texts[] = {\n", w->request->name, member);
     for (size_t i = 0; i < part->category_count; i++) {
         sgm__text_append(w->text, "    ");
         sgm__table_quote(part->categories[i], w->text);
@@ -203,9 +300,9 @@ static void write_texts(const writer *w, const char *name, const sgm__pipeline_p
 }
 
 /* Beside each category its number: 5.0 and 5 are the same one. NaN is equal to no number. */
-static void write_numbers(const writer *w, const char *name, const sgm__pipeline_part *part)
+static void write_numbers(const writer *w, const char *member, const sgm__pipeline_part *part)
 {
-    sgm__text_append(w->text, "static const double %s_%s_numbers[] = {", w->request->name, name);
+    sgm__text_append(w->text, "static const double %s_%s_numbers[] = {", w->request->name, member);
     for (size_t i = 0; i < part->category_count; i++) {
         double number;
         sgm__text_append(w->text, i > 0 ? ", " : "");
@@ -218,16 +315,14 @@ static void write_lists(writer *w)
 {
     for (size_t i = 0; i < w->pipeline->part_count; i++) {
         const sgm__pipeline_part *part = &w->pipeline->parts[i];
-        char name[SGM__SOURCE_NAME + 8];
         w->needed |= is_used(w, part) && part->kind == SGM_COLUMN_DATE ? SGM__TABLE_DATES : 0U;
         if (part->kind != SGM_COLUMN_CATEGORY || !is_used(w, part))
             continue;
-        snprintf(name, sizeof name, "texts_%s", w->members[i]);
-        write_texts(w, name, part);
+        write_texts(w, w->members[i], part);
         w->needed |= SGM__TABLE_TEXTS;
         if (!has_numbers(w, part))
             continue;
-        write_numbers(w, name, part);
+        write_numbers(w, w->members[i], part);
         w->needed |= SGM__TABLE_NUMBERS;
     }
 }
@@ -288,12 +383,12 @@ static void write_search(const writer *w, const sgm__pipeline_part *part, const 
 {
     const char *name = w->request->name;
     sgm__text reason = {0};
-    sgm__text_append(w->text, "    place = missing ? %d : %s_find(row->%s, %s_texts_%s, %zu);\n",
+    sgm__text_append(w->text, "    place = missing ? %d : %s_find(row->%s, %s_%s_texts, %zu);\n",
                      (int)part->fill, name, member, name, member, part->category_count);
     if (has_numbers(w, part))
         sgm__text_append(w->text,
                          "    if (!missing && place < 0)\n"
-                         "        place = %s_find_number(row->%s, %s_texts_%s_numbers, %zu);\n",
+                         "        place = %s_find_number(row->%s, %s_%s_numbers, %zu);\n",
                          name, member, name, member, part->category_count);
     sgm__text_append(&reason, "the text is none of the %zu categories that the network knows (",
                      part->category_count);
