@@ -53,11 +53,27 @@ sgm_status train_save_config(config *c);
  * test, for messages. The caller frees *dataset; on failure it may be set as well. */
 sgm_status train_open_data(const config *c, const data_config *data, const char *name, sgm_dataset **dataset);
 
+/* --- train_description.c --- */
+/* What a training is read from: a file, or with `text` what a file of that name would hold. Both are owned.
+ */
+typedef struct train_description {
+    char *file, *text;
+} train_description;
+/* Whether a path is that of a table (.csv, .tsv, .jsonl, also packed) and not of a description. */
+bool description_is_table(const char *path);
+/* Describes the training on a table. `target`: columns with commas between them; NULL is an error. The caller
+ * frees it in any case. */
+sgm_status description_of_table(train_description *description, const char *table, const char *target);
+void description_free(train_description *description);
+/* As config_load. */
+sgm_status description_load(config *c, const train_description *description, const char *const *overrides,
+                            size_t count);
+
 /* --- train_folds.c: k-fold cross-validation --- */
-/* What all folds are made from: a file with overrides, and the training of one of them, which returns an exit
- * code and what it was measured with on its validation data. */
+/* What all folds are made from: a description with overrides, and the training of one of them, which returns
+ * an exit code and what it was measured with on its validation data. */
 typedef struct fold_source {
-    const char *file;
+    const train_description *description;
     const char *const *overrides;
     size_t count;
     bool resume;

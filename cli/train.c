@@ -1,7 +1,7 @@
 /* `sigma train`: a training from a configuration file to a checkpoint.
  *
- * train_run reads the arguments; train_words turns options into KEY=VALUE overrides; train_file loads the
- * configuration (config/config.c); `train` opens data, environment and trainer (config/experiment.c),
+ * train_run reads the arguments; train_words turns options into KEY=VALUE overrides; train_described loads
+ * the configuration (config/config.c); `train` opens data, environment and trainer (config/experiment.c),
  * checks, runs (sgm_env_run) and prints the end. search.c and find_rate.c use the functions that cli.h
  * declares.
  *
@@ -22,11 +22,15 @@
 
 static const char usage_text[] =
     "Usage: sigma train FILE.yaml|FOLDER [KEY=VALUE ...] [--folder DIR] [--resume] [--from RUN]\n"
+    "       sigma train FILE.csv --target COLUMN[,COLUMN ...] [KEY=VALUE ...] ...\n"
     "             [--quiet] [--paused] [--monitor[=PORT]] [--monitor-wait]\n"
     "             [--json-lines FILE] [--tensorboard[=DIR]] [--no-keys]\n\n"
     "Trains what the file describes. FOLDER is the folder of a run; its config.yaml is used. KEY=VALUE\n"
     "overrides the file: optimiser.learning_rate=0.01. Lists and maps are written as in YAML:\n"
     "'freeze=[0-dense.*]'. A list replaces that of the file, a map is merged with it.\n\n"
+    "FILE.csv (.tsv, .jsonl, also packed) stands for a file with 'data: {training: {csv: FILE.csv, target:\n"
+    "COLUMN}, split: 0.8}', 100 epochs, and the hook early_stopper(validation.loss, patience=10).\n\n"
+    "  --target COLUMN  of a table: the column to predict, or several with commas between them\n"
     "  --folder DIR   where the run is kept (default runs/NAME-TIME): config.yaml, checkpoint.safetensors,\n"
     "                 metrics.jsonl\n"
     "  --resume       go on from the folder's checkpoint; epochs count from the first run's beginning. "
@@ -130,7 +134,7 @@ static int prepare_folder(config *c, bool resume)
 
 /* The options of the command line. Texts are argv's. */
 typedef struct train_arguments {
-    const char *folder, *from;
+    const char *folder, *from, *target;
     /* Port of the web monitor; "": any free one; NULL: no monitor. */
     const char *monitor;
     const char *json_lines;
@@ -447,10 +451,11 @@ static int train_loaded(config *c, const fold_source *source, const train_argume
     return are_folds ? train_folds(c, source) : train(c, given, &validation);
 }
 
-/* Loads the file with its overrides and trains. A key that is given twice on the command line is refused:
- * which one counts would be a guess. A folder that is given wins over the one that the file lies in. */
-static int train_file(const char *file, const char *const *overrides, size_t count,
-                      const train_arguments *given)
+/* Loads the description with its overrides and trains. A key that is given twice on the command line is
+ * refused: which one counts would be a guess. A folder that is given wins over the one that the file lies in.
+ */
+static int train_described(const train_description *description, const char *const *overrides, size_t count,
+                           const train_arguments *given)
 {
     config c;
     bool folder_given = false;
@@ -462,24 +467,70 @@ static int train_file(const char *file, const char *const *overrides, size_t cou
                 return usage_error("train", "%.*s is given twice: '%.100s' and '%.100s'", (int)length,
                                    overrides[i], overrides[k], overrides[i]);
     }
-    if (config_load(&c, file, overrides, count) != SGM_OK)
+    if (description_load(&c, description, overrides, count) != SGM_OK)
         return report_error("train", CLI_USAGE);
-    const fold_source source = {.file = file,
+    const fold_source source = {.description = description,
                                 .overrides = overrides,
                                 .count = count,
                                 .resume = given->resume,
                                 .train = train_one_fold,
                                 .user = given};
-    int code = folder_given || folder_of_run(&c, file, given->resume) == SGM_OK
+    int code = folder_given || folder_of_run(&c, description->file, given->resume) == SGM_OK
                    ? train_loaded(&c, &source, given)
                    : report_error("train", CLI_FAILED);
     config_free(&c);
     return code;
 }
 
-/* Interprets the words: the first is the file or the folder of a run, all others are KEY=VALUE. Mistakes
- * that are easily made get messages of their own. --folder and --from become the overrides folder=DIR and
- * start_from.run=RUN, so they share the checks of those keys. */
+/* What the first word describes. False: the command ends with *code. */
+static bool describe(const char *word, const char *target, train_description *description, int *code)
+{
+    *code = CLI_FAILED;
+    if (description_is_table(word)) {
+        if (description_of_table(description, word, target) == SGM_OK)
+            return true;
+        *code = report_error("train", CLI_USAGE);
+    } else if (target != NULL) {
+        *code = usage_error("train", "--target is for a table, FILE.csv; in '%s' it is data.training.target",
+                            word);
+    } else {
+        description->file = file_of(word, "config.yaml");
+        if (description->file != NULL)
+            return true;
+        report_error("train", *code);
+    }
+    return false;
+}
+
+/* --folder and --from become the overrides folder=DIR and start_from.run=RUN, so they share the checks of
+ * those keys. */
+static int train_overridden(const arguments *a, const train_description *description,
+                            const train_arguments *given)
+{
+    char *folder = sgm__format("folder=%s", given->folder != NULL ? given->folder : "");
+    char *from = sgm__format("start_from.run=%s", given->from != NULL ? given->from : "");
+    const char **overrides = sgm__calloc(a->word_count + 1, sizeof *overrides);
+    size_t count = 0;
+    int code = CLI_FAILED;
+    if (overrides == NULL || folder == NULL || from == NULL) {
+        report_error("train", code);
+    } else {
+        for (size_t i = 1; i < a->word_count; i++)
+            overrides[count++] = a->words[i];
+        if (given->folder != NULL)
+            overrides[count++] = folder;
+        if (given->from != NULL)
+            overrides[count++] = from;
+        code = train_described(description, overrides, count, given);
+    }
+    sgm__free(overrides);
+    sgm__free(from);
+    sgm__free(folder);
+    return code;
+}
+
+/* Interprets the words: the first is what to train, all others are KEY=VALUE. Mistakes
+ * that are easily made get messages of their own. */
 static int train_words(const arguments *a, const train_arguments *given)
 {
     if (a->word_count == 0)
@@ -505,27 +556,11 @@ static int train_words(const arguments *a, const train_arguments *given)
             a->words[0], a->words[0]);
     if (given->from != NULL && given->resume)
         return usage_error("train", "--resume goes on from the run's own checkpoint; leave --from out");
-    char *folder = sgm__format("folder=%s", given->folder != NULL ? given->folder : "");
-    char *from = sgm__format("start_from.run=%s", given->from != NULL ? given->from : "");
-    char *file = file_of(a->words[0], "config.yaml");
-    const char **overrides = sgm__calloc(a->word_count + 1, sizeof *overrides);
-    size_t count = 0;
-    int code = CLI_FAILED;
-    if (overrides == NULL || file == NULL || folder == NULL || from == NULL) {
-        report_error("train", code);
-    } else {
-        for (size_t i = 1; i < a->word_count; i++)
-            overrides[count++] = a->words[i];
-        if (given->folder != NULL)
-            overrides[count++] = folder;
-        if (given->from != NULL)
-            overrides[count++] = from;
-        code = train_file(file, overrides, count, given);
-    }
-    sgm__free(overrides);
-    sgm__free(file);
-    sgm__free(from);
-    sgm__free(folder);
+    train_description description = {0};
+    int code;
+    if (describe(a->words[0], given->target, &description, &code))
+        code = train_overridden(a, &description, given);
+    description_free(&description);
     return code;
 }
 
@@ -537,6 +572,7 @@ int train_run(int argc, char **argv)
     const argument_rule rules[] = {
         {"--folder", ARGUMENT_TEXT, &given.folder},
         {"--from", ARGUMENT_TEXT, &given.from},
+        {"--target", ARGUMENT_TEXT, &given.target},
         {"--resume", ARGUMENT_FLAG, &given.resume},
         {"--quiet", ARGUMENT_FLAG, &given.quiet},
         {"--paused", ARGUMENT_FLAG, &given.paused},

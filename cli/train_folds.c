@@ -53,7 +53,7 @@ static sgm_status save_results(const results *r, const char *folder)
     return save_text(folder, "folds.jsonl", sgm__text_take(&text));
 }
 
-/* Loads the file once more, as the training of one fold in a folder of its own. */
+/* Loads the description once more, as the training of one fold in a folder of its own. */
 static sgm_status load_fold(config *c, const fold_source *source, const char *folder, int64_t fold)
 {
     const char **overrides = sgm__calloc(source->count + 2, sizeof *overrides);
@@ -65,7 +65,7 @@ static sgm_status load_fold(config *c, const fold_source *source, const char *fo
             overrides[i] = source->overrides[i];
         overrides[source->count] = own_folder;
         overrides[source->count + 1] = own_fold;
-        status = config_load(c, source->file, overrides, source->count + 2);
+        status = description_load(c, source->description, overrides, source->count + 2);
     }
     sgm__free(overrides);
     sgm__free(own_folder);

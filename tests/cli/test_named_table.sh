@@ -180,4 +180,21 @@ refuse 'network: is missing' 'data: {training: iris}'
 printf 'data: {training: {csv: pets.csv, target: specie}}\n' >bad.yaml
 run 1 train bad.yaml --folder never
 has err "data\.training: targets: .*pets\.csv has no column 'specie'; did you mean 'species'\?$"
+
+# --- a table itself, in place of a file that describes it ---
+mkdir packed
+gzip -c pets.csv >packed/pets.csv.gz
+run 0 train packed/pets.csv.gz --target species --folder direct --quiet epochs=2 'data.training.drop=[id]'
+has out '^validation: loss [0-9.]+, accuracy '
+has direct/config.yaml "^name: pets$"
+has direct/config.yaml "csv: .*/packed/pets\.csv\.gz$"
+has direct/config.yaml 'target: \[species\]$'
+has direct/config.yaml 'hooks: \["early_stopper\(validation\.loss, patience=10\)"\]$'
+run 0 predict direct pets.csv
+run 2 train pets.csv
+has err "'pets\.csv' is a table: say what to predict, --target COLUMN; 'sigma data pets\.csv' shows the columns"
+run 1 train pets.csv --target kind
+has err "has no column 'kind'"
+run 2 train bad.yaml --target species
+has err "--target is for a table, FILE\.csv; in 'bad\.yaml' it is data\.training\.target"
 finish

@@ -1,0 +1,84 @@
+/* What `sigma train` is told to train: a file, the folder of a run, or a table itself.
+ *
+ * A table stands for a file that says what most would write of it: the target, a part for validation, a stop
+ * when that gets no better. The run keeps it as config.yaml, where it can be read and changed. */
+#include "cli.h"
+#include "text/json_text.h"
+
+/* Endings of tables, without those of packed ones. */
+static const char *const table_endings[] = {".csv", ".tsv", ".jsonl"};
+
+/* Where the ending of a table begins, behind which that of a packed file may be; NULL: it is no table. */
+static const char *table_ending(const char *path)
+{
+    const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
+    for (size_t i = 0; i < sizeof table_endings / sizeof *table_endings; i++)
+        for (const char *at = name; (at = strstr(at, table_endings[i])) != NULL; at++) {
+            const char *behind = at + strlen(table_endings[i]);
+            if (*behind == '\0' || (*behind == '.' && strchr(behind + 1, '.') == NULL))
+                return at;
+        }
+    return NULL;
+}
+
+bool description_is_table(const char *path)
+{
+    return table_ending(path) != NULL;
+}
+
+/* The columns of "a,b" as a list. */
+static json_t *targets_of(const char *text)
+{
+    json_t *list = json_array();
+    for (const char *at = text;; at++) {
+        size_t length = strcspn(at, ",");
+        json_array_append_new(list, json_stringn(at, length));
+        at += length;
+        if (*at == '\0')
+            return list;
+    }
+}
+
+/* JSON is YAML, and quotes every name as it is. NULL: out of memory, or a name that is not UTF-8. */
+static char *text_of(const char *table, const char *target)
+{
+    const char *slash = strrchr(table, '/');
+    json_t *root = json_pack("{s:{s:{s:s, s:o}, s:f}, s:i, s:[s]}", "data", "training", "csv",
+                             slash != NULL ? slash + 1 : table, "target", targets_of(target), "split", 0.8,
+                             "epochs", 100, "hooks", "early_stopper(validation.loss, patience=10)");
+    char *text = sgm__json_text(root);
+    json_decref(root);
+    return text;
+}
+
+sgm_status description_of_table(train_description *description, const char *table, const char *target)
+{
+    const char *ending = table_ending(table);
+    if (target == NULL)
+        return sgm_fail(
+            SGM_ERROR_ARGUMENT,
+            "'%s' is a table: say what to predict, --target COLUMN; 'sigma data %s' shows the columns", table,
+            table);
+    description->file = sgm__format("%.*s.yaml", (int)(ending - table), table);
+    description->text = text_of(table, target);
+    if (description->file != NULL && description->text != NULL)
+        return SGM_OK;
+    return description->file == NULL
+               ? SGM_ERROR_MEMORY
+               : sgm_fail(SGM_ERROR_ARGUMENT, "'%s', --target '%s': expected UTF-8", table, target);
+}
+
+void description_free(train_description *description)
+{
+    sgm__free(description->file);
+    sgm__free(description->text);
+    *description = (train_description){0};
+}
+
+sgm_status description_load(config *c, const train_description *description, const char *const *overrides,
+                            size_t count)
+{
+    const char *text = description->text;
+    return text != NULL ? config_parse(c, description->file, text, strlen(text), overrides, count)
+                        : config_load(c, description->file, overrides, count);
+}
