@@ -1,6 +1,7 @@
 #!/bin/bash
 # Installs what Sigma needs to be built, on Debian and its relatives: scripts/setup.sh [--test] [--dev]
-# --test adds the browser that some tests use, --dev clang with its sanitizers and what the format and lint checks use.
+# --test adds the browser that some tests use, --dev clang with its sanitizers, what the format and
+# lint checks use, and Doxygen.
 # Does nothing, quickly, when all is there.
 set -u
 
@@ -25,7 +26,7 @@ for argument in "$@"; do
         why="Sigma is faster, can do more, or more of it is tested, with these packages"
         ;;
     --dev)
-        required+=(clang "clang-format-14 clang-format" clang-tidy cppcheck valgrind python3)
+        required+=(clang "clang-format-14 clang-format" clang-tidy cppcheck valgrind python3 doxygen)
         optional+=("libclang-rt-dev libclang-rt-14-dev") # elsewhere clang brings its sanitizers
         tried+=-dev
         ;;

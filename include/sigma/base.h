@@ -16,7 +16,10 @@ extern "C" {
 #endif
 
 #if defined(__GNUC__)
+/* Before a declaration: the shared library exports the name. */
 #define SGM_API __attribute__((visibility("default")))
+/* Behind a declaration: the compiler checks the arguments from number `first` on against the format, which
+ * is argument number `text`. */
 #define SGM_PRINTF(text, first) __attribute__((format(printf, text, first)))
 #else
 #define SGM_API
@@ -36,9 +39,11 @@ extern "C" {
 /* For functions with two, three or four arguments before the options. */
 #define SGM_WITH_OPTIONS_2(function, type, ...) SGM_WITH_OPTIONS_BEHIND_2(function, type, __VA_ARGS__, )
 #define SGM_WITH_OPTIONS_BEHIND_2(function, type, a, b, ...) function(a, b, SGM_OPTIONS(type, __VA_ARGS__))
+/* As SGM_WITH_OPTIONS, behind three arguments. */
 #define SGM_WITH_OPTIONS_3(function, type, ...) SGM_WITH_OPTIONS_BEHIND_3(function, type, __VA_ARGS__, )
 #define SGM_WITH_OPTIONS_BEHIND_3(function, type, a, b, c, ...)                                              \
     function(a, b, c, SGM_OPTIONS(type, __VA_ARGS__))
+/* As SGM_WITH_OPTIONS, behind four arguments. */
 #define SGM_WITH_OPTIONS_4(function, type, ...) SGM_WITH_OPTIONS_BEHIND_4(function, type, __VA_ARGS__, )
 #define SGM_WITH_OPTIONS_BEHIND_4(function, type, a, b, c, d, ...)                                           \
     function(a, b, c, d, SGM_OPTIONS(type, __VA_ARGS__))
@@ -48,6 +53,8 @@ extern "C" {
 #define SGM_OPTIONS(type, ...)                                                                               \
     (&(const type){.struct_size = SGM_OPTIONS_SIZE(type, #__VA_ARGS__ "."), __VA_ARGS__})
 #if defined(__GNUC__) && !defined(__cplusplus)
+/* What SGM_OPTIONS writes into struct_size: the sizeof of `type`, if `text`, the options as they were
+ * written, begins with a name. */
 #define SGM_OPTIONS_SIZE(type, text)                                                                         \
     (sizeof(type) +                                                                                          \
      0 * __extension__ sizeof(struct {                                                                       \
@@ -61,13 +68,17 @@ extern "C" {
 #endif
 
 #if defined(__GNUC__) && !defined(__clang__) && !defined(__cplusplus)
+/* Behind a struct: gcc warns where its members are initialised without their names. */
 #define SGM_BY_NAME __attribute__((designated_init))
 #else
 #define SGM_BY_NAME
 #endif
 
+/* Of the header: the first number of 0.1.0; sgm_version() is that of the library. */
 #define SGM_VERSION_MAJOR 0
+/* The second number of the header's version. */
 #define SGM_VERSION_MINOR 1
+/* The third number of the header's version. */
 #define SGM_VERSION_PATCH 0
 
 /* code, value, text */
@@ -86,6 +97,7 @@ extern "C" {
     X(ERROR_STATE, -11, "not possible in the current state")                                                 \
     X(ERROR_INTERRUPTED, -12, "interrupted")
 
+/* How a call went: SGM_OK, or what kind of failure; sgm_last_error() has the words. */
 typedef enum sgm_status {
 #define SGM_STATUS_ENUM(code, value, text) SGM_##code = (value),
     SGM_STATUS_LIST(SGM_STATUS_ENUM)
@@ -94,9 +106,12 @@ typedef enum sgm_status {
 
 /* A short text for a code; any thread. */
 SGM_API const char *sgm_status_text(sgm_status status);
-/* Message of the newest failure on this thread, "" if there was none; valid until the next failure here. */
+/* The message of the newest failure on this thread, "" if there was none; valid until the next failure here.
+ */
 SGM_API const char *sgm_last_error(void);
+/* Its code, SGM_OK if there was none on this thread. */
 SGM_API sgm_status sgm_last_status(void);
+/* Forgets the newest failure of this thread. */
 SGM_API void sgm_clear_error(void);
 /* Reports a failure from an extension (operation, reader, callback); returns `status`. */
 SGM_API sgm_status sgm_fail(sgm_status status, const char *format, ...) SGM_PRINTF(2, 3);
@@ -107,9 +122,10 @@ SGM_API const char *sgm_version(void);
 /* Memory: set once before the first other call. Functions follow realloc and free; `user` is passed through.
  */
 typedef struct sgm_allocator {
+    /* As realloc: `memory` NULL takes new memory; NULL: there is none. */
     void *(*reallocate)(void *user, void *memory, size_t size);
-    void (*release)(void *user, void *memory);
-    void *user;
+    void (*release)(void *user, void *memory); /* as free; `memory` may be NULL */
+    void *user;                                /* is passed to both */
 } sgm_allocator;
 SGM_API void sgm_set_allocator(const sgm_allocator *allocator); /* NULL: the C library's */
 
@@ -127,12 +143,13 @@ SGM_API void sgm_set_allocator(const sgm_allocator *allocator); /* NULL: the C l
  * Any thread may log, and no two messages mix. A message that no sink wants costs a comparison; none needs
  * memory. What a sink's own function makes the library log is dropped. */
 
+/* How important a message is; a sink has a lowest level. */
 typedef enum sgm_log_level {
-    SGM_LOG_DEBUG,
-    SGM_LOG_INFO,
-    SGM_LOG_WARNING,
-    SGM_LOG_ERROR,
-    SGM_LOG_NONE /* for a sink: nothing at all */
+    SGM_LOG_DEBUG,   /* what helps to find a mistake */
+    SGM_LOG_INFO,    /* what happens */
+    SGM_LOG_WARNING, /* what may be wrong; the work goes on */
+    SGM_LOG_ERROR,   /* what failed */
+    SGM_LOG_NONE     /* for a sink: nothing at all */
 } sgm_log_level;
 SGM_API const char *sgm_log_level_name(sgm_log_level level);                    /* "off" for NONE */
 SGM_API sgm_status sgm_log_level_parse(const char *name, sgm_log_level *level); /* a name as above */
@@ -148,6 +165,7 @@ typedef void (*sgm_log_function)(void *user, sgm_log_level level, const char *so
  * warning data: ...", in colour on a terminal unless NO_COLOR is set. */
 SGM_API void sgm_set_logger(sgm_log_function log, void *user, sgm_log_level minimum);
 
+/* Where messages go: a function or a file. */
 typedef struct sgm_log_sink sgm_log_sink;
 /* One more sink; until sgm_log_remove_sink. NULL: out of memory, or no function. */
 SGM_API sgm_log_sink *sgm_log_add_sink(sgm_log_function log, void *user, sgm_log_level minimum);
@@ -193,34 +211,37 @@ SGM_API void sgm_log_remove_sink(sgm_log_sink *sink);
     X(SEARCH, "search", "searching")                                                                         \
     X(LOAD, "load", "loading")                                                                               \
     X(SAVE, "save", "saving")
+/* What a task does: SGM_TASK_LOAD and so on. */
 typedef enum sgm_task_kind {
 #define SGM_TASK_ENUM(name, noun, going) SGM_TASK_##name,
     SGM_TASK_LIST(SGM_TASK_ENUM)
 #undef SGM_TASK_ENUM
-        SGM_TASK_KIND_COUNT
+        SGM_TASK_KIND_COUNT /* how many kinds there are */
 } sgm_task_kind;
 SGM_API const char *sgm_task_kind_name(sgm_task_kind kind);  /* "download" */
 SGM_API const char *sgm_task_kind_going(sgm_task_kind kind); /* "downloading" */
 
+/* Where a task stands. */
 typedef enum sgm_task_status {
-    SGM_TASK_RUNNING,
-    SGM_TASK_ENDED,
-    SGM_TASK_FAILED,
-    SGM_TASK_CANCELLED
+    SGM_TASK_RUNNING,  /* it goes on */
+    SGM_TASK_ENDED,    /* to its end */
+    SGM_TASK_FAILED,   /* with an error */
+    SGM_TASK_CANCELLED /* somebody wanted it to end */
 } sgm_task_status;
 typedef int64_t sgm_task; /* never twice the same in a process; 0: none */
+/* A task as it stands, for those who watch. */
 typedef struct sgm_task_info {
-    sgm_task task;
-    sgm_task_kind kind;
-    sgm_task_status status;
-    char description[160]; /* "train-images-idx3-ubyte.gz" */
-    char unit[16];         /* of done and total: "bytes", "iterations"; "": nothing is counted */
-    uint64_t done, total;  /* total 0: unknown */
-    double progress;       /* 0 to 1; negative: unknown */
-    double rate;           /* units per second since it began; 0: unknown */
-    double began;          /* seconds since 1970 */
-    double seconds;        /* since then */
-    bool can_cancel;
+    sgm_task task;          /* its number */
+    sgm_task_kind kind;     /* what it does */
+    sgm_task_status status; /* where it stands */
+    char description[160];  /* "train-images-idx3-ubyte.gz" */
+    char unit[16];          /* of done and total: "bytes", "iterations"; "": nothing is counted */
+    uint64_t done, total;   /* total 0: unknown */
+    double progress;        /* 0 to 1; negative: unknown */
+    double rate;            /* units per second since it began; 0: unknown */
+    double began;           /* seconds since 1970 */
+    double seconds;         /* since then */
+    bool can_cancel;        /* sgm_task_cancel would be heard */
 } sgm_task_info;
 
 /* Texts are copied; `unit` may be NULL. */
@@ -250,6 +271,7 @@ SGM_API void sgm_task_unwatch(sgm_task_function function, void *user);
  * Where things of the user lie, as the XDG base directory specification says (relative values are ignored).
  */
 
+/* A folder of the user's. */
 typedef enum sgm_folder {
     SGM_FOLDER_DATA, /* data sets of the user: SIGMA_DATA_DIR, $XDG_DATA_HOME/sigma or ~/.local/share/sigma */
     SGM_FOLDER_CACHE, /* what was fetched: SIGMA_CACHE_DIR, $XDG_CACHE_HOME/sigma or ~/.cache/sigma */

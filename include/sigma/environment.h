@@ -20,7 +20,9 @@
 extern "C" {
 #endif
 
+/* The environment: trainers, monitors, and what they share. */
 typedef struct sgm_env sgm_env;
+/* Something that shows trainings, or tells other programs of them. */
 typedef struct sgm_monitor sgm_monitor;
 typedef struct sgm_env_options {
     size_t struct_size;
@@ -31,11 +33,14 @@ typedef struct sgm_env_options {
     sgm_dtype precision; /* SGM_FLOAT32 (default) or SGM_FLOAT64; SGM_BFLOAT16: layers compute in bfloat16,
                           * while parameters, optimisers and costs stay float32 (mixed precision) */
 } SGM_BY_NAME sgm_env_options;
+/* An environment without trainers; the name stands before messages and in identifiers. NULL on failure.
+ * Freeing it frees all that was created from it. */
 #define sgm_env_create(...) SGM_WITH_OPTIONS(sgm_env_create_with, sgm_env_options, __VA_ARGS__)
 SGM_API const sgm_setting *sgm_env_settings(size_t *count); /* members of sgm_env_options */
 SGM_API sgm_env *sgm_env_create_with(const char *name, const sgm_env_options *options);
 /* Frees all that was created from it, newest first; stops and awaits what runs in the background. */
 SGM_API void sgm_env_free(sgm_env *env);
+/* The name that it was created with. */
 SGM_API const char *sgm_env_name(const sgm_env *env);
 /* The newest environment of this name in the process, from any thread; NULL (and no error) if there is none.
  * Several may have one name, as parts of a program know nothing of each other. Whoever asks must know that it
@@ -44,13 +49,16 @@ SGM_API sgm_env *sgm_env_find(const char *name);
 /* Called once when the environment is freed, after all that runs has ended and before anything is freed;
  * newest first. Not called if this fails. */
 typedef void (*sgm_shutdown_function)(void *user);
+/* Registers such a function. */
 SGM_API sgm_status sgm_env_on_shutdown(sgm_env *env, sgm_shutdown_function function, void *user);
 /* The first failure that stays in the environment, which later calls repeat, sgm_env_run first of all:
  * "digits: trainer 'a': column 14: unknown layer ..."; "" if there was none. What fails and changes nothing
  * does not stay (evaluating, predicting, saving, loading), so behind a call print sgm_last_error(), which has
  * both. */
 SGM_API const char *sgm_env_error(const sgm_env *env);
+/* The code of that failure; SGM_OK if there was none. */
 SGM_API sgm_status sgm_env_status(const sgm_env *env);
+/* The handler that all trainers share, created now if it was not; NULL on failure. The environment's. */
 SGM_API sgm_handler *sgm_env_handler(sgm_env *env);
 /* The trainers' registries under the trainers' names: "digits.optimiser.learning_rate". What
  * a part of an identifier cannot hold (dots, spaces, ...) is an underscore there. "env.seed" is the seed,
@@ -155,11 +163,12 @@ SGM_API sgm_monitor *sgm_web_monitor_with(const sgm_web_monitor_options *options
 /* "http://127.0.0.1:8080/?token=..."; "" while it does not serve, or of another monitor. */
 SGM_API const char *sgm_web_monitor_url(sgm_monitor *monitor);
 
+/* The version of sgm_panel_type. */
+#define SGM_PANEL_API 1
 /* A kind of panel of your own for the page. The module is text of JavaScript that calls definePanel(NAME,
  * ...); it imports from '../../panel.js', '../../api.js' and so on. web/panel.js describes what a kind has
  * and what it finds; its `title` is what it is called. What it asks the program for goes over the routes that
  * the page's own panels use. */
-#define SGM_PANEL_API 1
 typedef struct sgm_panel_type {
     uint32_t api;       /* SGM_PANEL_API */
     const char *name;   /* at most 40 of a-z, 0-9, '_', '-', a letter first; of no other panel */
@@ -201,7 +210,7 @@ typedef struct sgm_tensorboard_monitor_options {
     const char *folder;       /* made if it is not there */
     int64_t every_iterations; /* scalars of each that is a multiple of this; 0: none */
     double every_seconds;     /* of the first iteration after so long; default, if both are 0: 1 */
-    bool no_histograms;
+    bool no_histograms;       /* scalars alone */
 } SGM_BY_NAME sgm_tensorboard_monitor_options;
 #define sgm_tensorboard_monitor(...)                                                                         \
     sgm_tensorboard_monitor_with(SGM_OPTIONS(sgm_tensorboard_monitor_options, __VA_ARGS__))
@@ -218,11 +227,13 @@ SGM_API sgm_monitor *sgm_tensorboard_monitor_with(const sgm_tensorboard_monitor_
  *     sgm_tensor *prediction = sgm_model_predict(model, samples);
  */
 
+/* A trainer with a network, for the short way. */
 typedef struct sgm_model sgm_model;
 
 /* Takes the layers; an input layer is put in front if there is none, mean_squared at the end if there is no
  * cost. The model belongs to the environment. */
 SGM_API sgm_model *sgm_sequential_with(sgm_env *env, sgm_layer *const *layers, size_t count);
+/* The same of layers that are listed. */
 #define sgm_sequential(env, ...) sgm_sequential_with(env, SGM_LAYERS(__VA_ARGS__))
 
 typedef struct sgm_model_options {
@@ -237,6 +248,7 @@ SGM_API sgm_status sgm_model_train_with(sgm_model *model, sgm_tensor *features, 
                                         const sgm_model_options *options);
 /* (examples, ...): a new tensor. */
 SGM_API sgm_tensor *sgm_model_predict(sgm_model *model, sgm_tensor *samples);
+/* Loss and accuracy of the predictions for `features`, against `labels`. */
 SGM_API sgm_status sgm_model_evaluate(sgm_model *model, sgm_tensor *features, sgm_tensor *labels,
                                       sgm_metrics *metrics);
 SGM_API sgm_trainer *
@@ -251,9 +263,11 @@ SGM_API sgm_model *sgm_model_load(sgm_env *env, const char *path);
 typedef struct sgm_cell {
     const char *text; /* also of dates; NULL: there is no value */
     double number;    /* with is_number; NaN: there is no value */
-    bool is_number;
+    bool is_number;   /* `number` counts, not `text` */
 } sgm_cell;
+/* A cell with a text, which is not copied; NULL: no value. */
 SGM_API sgm_cell sgm_cell_of_text(const char *text);
+/* A cell with a number; NaN: no value. */
 SGM_API sgm_cell sgm_cell_of_number(double number);
 
 /* Predictions for rows of a table, as it was before the training: `count` names of columns, in any order, and
@@ -297,9 +311,12 @@ SGM_API const char *sgm_model_class(const sgm_model *model, const sgm_tensor *pr
  * search's: FOLDER/trial-007. FOLDER/search.jsonl has a line for each piece of training that has ended, so
  * that a search that was interrupted or killed goes on where it was; FOLDER/results.csv is the table. */
 
+/* The most values that a search can vary. */
 #define SGM_SEARCH_VALUES 32
+/* The most trials of a search. */
 #define SGM_SEARCH_MAXIMUM_TRIALS 10000
 
+/* How the values of trials are chosen. */
 typedef enum sgm_search_method {
     SGM_SEARCH_GRID,   /* every combination; the last value changes fastest */
     SGM_SEARCH_RANDOM, /* drawn independently (Bergstra and Bengio, 2012); no combination twice */
@@ -310,17 +327,19 @@ typedef enum sgm_search_method {
      * later one where the best trials so far lie closer together than the others. */
     SGM_SEARCH_TPE
 } sgm_search_method;
+/* Whether a trial that looks bad ends early. */
 typedef enum sgm_search_pruning {
-    SGM_PRUNING_NONE,
+    SGM_PRUNING_NONE, /* all trials go to their end */
     /* A trial ends early if, at the end of an epoch, its best objective so far is worse than the median of
      * what the trials that have ended had after the same epoch (the rule of Golovin et al., 2017, for single
      * objectives; not for halving, which stops trials itself). */
     SGM_PRUNING_MEDIAN
 } sgm_search_pruning;
+/* Whether a large or a small objective is good. */
 typedef enum sgm_search_goal {
     SGM_SEARCH_BY_NAME, /* as sgm_criteria_parse finds whether a value should fall */
-    SGM_SEARCH_MAXIMUM,
-    SGM_SEARCH_MINIMUM
+    SGM_SEARCH_MAXIMUM, /* the largest is the best */
+    SGM_SEARCH_MINIMUM  /* the smallest is the best */
 } sgm_search_goal;
 
 /* What one value may be: choices, or a number in a range. */
@@ -332,42 +351,48 @@ typedef struct sgm_search_values {
     bool whole;                 /* whole numbers only */
     int64_t steps;              /* at least 2: so many choices, evenly spread; 0: any number of the range */
 } sgm_search_values;
+/* Texts as a list for `choices`: SGM_CHOICES("8", "16"). */
 #define SGM_CHOICES(...)                                                                                     \
     (const char *const[])                                                                                    \
     {                                                                                                        \
         __VA_ARGS__, NULL                                                                                    \
     }
 
+/* Where a trial stands. */
 typedef enum sgm_trial_state {
     SGM_TRIAL_WAITING, /* has not begun, or was interrupted */
-    SGM_TRIAL_RUNNING,
+    SGM_TRIAL_RUNNING, /* now */
     SGM_TRIAL_DONE,    /* to the last epoch, or to where a rule or a command has stopped it */
     SGM_TRIAL_DROPPED, /* halving, pruning: others were better */
     SGM_TRIAL_FAILED   /* `error` says why; the search goes on without it */
 } sgm_trial_state;
+/* "waiting" and so on. */
 SGM_API const char *sgm_trial_state_name(sgm_trial_state state);
 
+/* A value of a trial. */
 typedef struct sgm_trial_value {
-    const char *name, *text;
-    const char *brief; /* the text without what all choices of it have in common, if it is long */
-    double number;     /* NaN if the text is none */
+    const char *name, *text; /* which value, and what it is in this trial */
+    const char *brief;       /* the text without what all choices of it have in common, if it is long */
+    double number;           /* NaN if the text is none */
 } sgm_trial_value;
+/* A training of a search; the search's, as all in it. */
 typedef struct sgm_trial {
-    int64_t number;     /* from 1 */
-    const char *name;   /* "trial-007": the trainer's */
-    const char *folder; /* of its run */
-    const sgm_trial_value *values;
-    size_t value_count; /* 0: TPE chooses the values when the trial begins */
-    sgm_trial_state state;
-    int64_t rung;     /* rungs that it has climbed: 0 or 1 but for halving */
-    int64_t epochs;   /* trained so far */
-    double objective; /* of 9 digits, at the end of the newest rung that it has climbed, or where it was
-                       * pruned; NaN: of none */
-    double seconds;   /* of training, without what a crash has lost */
-    const char *error;
+    int64_t number;                /* from 1 */
+    const char *name;              /* "trial-007": the trainer's */
+    const char *folder;            /* of its run */
+    const sgm_trial_value *values; /* in the order of the options */
+    size_t value_count;            /* 0: TPE chooses the values when the trial begins */
+    sgm_trial_state state;         /* where it stands */
+    int64_t rung;                  /* rungs that it has climbed: 0 or 1 but for halving */
+    int64_t epochs;                /* trained so far */
+    double objective;  /* of 9 digits, at the end of the newest rung that it has climbed, or where it was
+                        * pruned; NaN: of none */
+    double seconds;    /* of training, without what a crash has lost */
+    const char *error; /* why it failed; NULL: it did not */
 } sgm_trial;
 /* A value by name, for set_up; one that the search does not have is NULL or NaN, with an error. */
 SGM_API const char *sgm_trial_text(const sgm_trial *trial, const char *name);
+/* The same as a number. */
 SGM_API double sgm_trial_number(const sgm_trial *trial, const char *name);
 
 /* Gives the trainer network, data, optimiser, ... One trial at a time, but on any thread. Values that it asks
@@ -375,20 +400,22 @@ SGM_API double sgm_trial_number(const sgm_trial *trial, const char *name);
  * named "seed" is the trainer's seed. */
 typedef sgm_status (*sgm_search_set_up)(void *user, const sgm_trial *trial, sgm_trainer *trainer);
 
+/* What a search tells of. */
 typedef enum sgm_search_event {
-    SGM_SEARCH_TRIAL_BEGINS,
-    SGM_SEARCH_EPOCH,
-    SGM_SEARCH_TRIAL_ENDS, /* this piece of it: halving may go on with it */
-    SGM_SEARCH_RUNG_ENDS   /* `trial` is the best so far, NULL: none */
+    SGM_SEARCH_TRIAL_BEGINS, /* or goes on */
+    SGM_SEARCH_EPOCH,        /* of a trial has ended */
+    SGM_SEARCH_TRIAL_ENDS,   /* this piece of it: halving may go on with it */
+    SGM_SEARCH_RUNG_ENDS     /* `trial` is the best so far, NULL: none */
 } sgm_search_event;
+/* How a search stands, for those who watch. */
 typedef struct sgm_search_progress {
-    sgm_search_event event;
-    const sgm_trial *trial;
-    size_t rung, rungs;    /* from 0 */
-    size_t ended, trials;  /* of this rung */
-    const sgm_trial *best; /* NULL: none yet */
-    double objective;      /* EPOCH: just now; NaN: it is not there yet */
-    double seconds_left;   /* negative: unknown */
+    sgm_search_event event; /* what has just happened */
+    const sgm_trial *trial; /* to which trial */
+    size_t rung, rungs;     /* from 0 */
+    size_t ended, trials;   /* of this rung */
+    const sgm_trial *best;  /* NULL: none yet */
+    double objective;       /* EPOCH: just now; NaN: it is not there yet */
+    double seconds_left;    /* negative: unknown */
 } sgm_search_progress;
 /* One call at a time, on the trials' threads; false ends the search, with checkpoints. It must not read what
  * is another running trial's trainer's, which may be waiting for it. */
@@ -396,31 +423,32 @@ typedef bool (*sgm_search_function)(void *user, const sgm_search_progress *progr
 
 typedef struct sgm_search_options {
     size_t struct_size;
-    sgm_search_method method;
+    sgm_search_method method;                    /* default: a grid */
     sgm_search_values values[SGM_SEARCH_VALUES]; /* the first one without a name ends them */
-    const char *objective; /* number in the trainer's registry after its last epoch; default
-                            * "validation.loss" */
-    sgm_search_goal goal;
+    const char *objective;  /* number in the trainer's registry after its last epoch; default
+                             * "validation.loss" */
+    sgm_search_goal goal;   /* default: by the objective's name */
     int64_t trials;         /* not for a grid: default 20, but halving over choices only: all combinations */
     int64_t startup_trials; /* TPE: that are drawn at random first; default 10 */
     uint64_t seed;          /* of what is drawn; trial n is a function of it and n (TPE: and of the results
                              * that are there when the trial begins) */
     double factor;          /* halving: from 2; default 3 */
     int64_t minimum_epochs; /* halving: of the first rung at least; default 1 */
-    sgm_search_pruning pruning;
+    sgm_search_pruning pruning; /* default: none */
     int64_t prune_after_trials; /* pruning: none before so many trials have ended; default 5 */
     int64_t prune_after_epochs; /* pruning: none before so many epochs of a trial; default 1 */
     int64_t at_once;            /* trials side by side; default 1 */
     int64_t epochs;             /* of a whole training, which schedules refer to also in earlier rungs */
     int64_t iterations;         /* not for halving */
-    int64_t checkpoint_every;
-    const char *folder; /* of the search; must be given */
-    bool resume;        /* go on with what the folder has, if anything; what was searched must be the same */
-    bool catch_interrupt; /* as in sgm_run_options */
-    sgm_search_set_up set_up;
-    sgm_search_function progress;
-    void *user; /* of both */
+    int64_t checkpoint_every;   /* epochs, as in sgm_run_options */
+    const char *folder;         /* of the search; must be given */
+    bool resume; /* go on with what the folder has, if anything; what was searched must be the same */
+    bool catch_interrupt;         /* as in sgm_run_options */
+    sgm_search_set_up set_up;     /* required */
+    sgm_search_function progress; /* NULL: nobody is told */
+    void *user;                   /* of both */
 } SGM_BY_NAME sgm_search_options;
+/* A search: its trials and what they found. */
 typedef struct sgm_search sgm_search;
 /* Plans: every trial has its values then, but those that TPE chooses later. NULL on failure. Free it before
  * the environment. */
@@ -428,6 +456,7 @@ typedef struct sgm_search sgm_search;
 SGM_API sgm_search *sgm_search_create_with(sgm_env *env, const sgm_search_options *options);
 SGM_API void sgm_search_free(sgm_search *search);
 
+/* How many trials there are. */
 SGM_API size_t sgm_search_count(const sgm_search *search);
 /* In order of their numbers, from 0. Stays; while the search runs only its own functions may look. */
 SGM_API const sgm_trial *sgm_search_trial_at(const sgm_search *search, size_t index);
@@ -444,13 +473,15 @@ SGM_API const sgm_trial *sgm_search_best(const sgm_search *search);
 /* The trials, best first, failed ones last: for people, those that have begun; as in results.csv, all. Free
  * with sgm_string_free. */
 SGM_API char *sgm_search_text(const sgm_search *search);
+/* Trials that must have ended before sgm_search_importance says anything. */
+#define SGM_SEARCH_IMPORTANCE_TRIALS 10
 /* How much each value matters: the share of the variance of the trials' ranks that the value explains alone,
  * 0 to 1; what is missing to 1 is of several values together, or chance. By fANOVA (Hutter, Hoos and
  * Leyton-Brown, 2014) over a random forest (Breiman, 2001) of 64 trees; ranks are those of the tables, so
  * that a loss that explodes counts no more than the last place. `shares` has room for the values, in their
  * order. SGM_ERROR_STATE: fewer than SGM_SEARCH_IMPORTANCE_TRIALS trials have ended. */
-#define SGM_SEARCH_IMPORTANCE_TRIALS 10
 SGM_API sgm_status sgm_search_importance(const sgm_search *search, double *shares, size_t count);
+/* All trials as results.csv has them; free with sgm_string_free. */
 SGM_API char *sgm_search_csv(const sgm_search *search);
 
 #ifdef __cplusplus

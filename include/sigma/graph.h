@@ -24,27 +24,33 @@
 extern "C" {
 #endif
 
+/* Instructions that were recorded; nothing is computed yet. */
 typedef struct sgm_graph sgm_graph;
+/* The result of an instruction, which is known in its graph alone. */
 typedef struct sgm_value {
-    int32_t index;
+    int32_t index; /* of the instruction; -1: nothing */
 } sgm_value;
 
+/* What a value is made of. */
 typedef struct sgm_type {
-    sgm_dtype dtype;
-    sgm_shape shape;
+    sgm_dtype dtype; /* of its elements */
+    sgm_shape shape; /* its dimensions */
 } sgm_type;
 
+/* The most integers among the attributes of an instruction. */
 #define SGM_MAX_INTEGERS 24
+/* The most numbers among the attributes of an instruction. */
 #define SGM_MAX_NUMBERS 4
 /* What an operation needs to know beside its inputs; unused entries are 0. */
 typedef struct sgm_attributes {
-    int32_t integer_count, number_count;
-    int64_t integers[SGM_MAX_INTEGERS];
-    double numbers[SGM_MAX_NUMBERS];
+    int32_t integer_count, number_count; /* how many there are of each */
+    int64_t integers[SGM_MAX_INTEGERS];  /* axes, sizes and the like, as the operation has them */
+    double numbers[SGM_MAX_NUMBERS];     /* factors, bounds and the like */
 } sgm_attributes;
 
-typedef struct sgm_op sgm_op; /* see sigma/graph.h */
+typedef struct sgm_op sgm_op; /* an operation; the struct is below */
 
+/* An empty graph, which the caller frees; NULL: out of memory. */
 SGM_API sgm_graph *sgm_graph_create(void);
 SGM_API void sgm_graph_free(sgm_graph *graph);
 /* Forgets all instructions and the failure, keeps the memory. */
@@ -58,6 +64,7 @@ SGM_API sgm_value sgm_graph_fail(sgm_graph *graph, sgm_status status, const char
 /* Instructions recorded until the matching pop belong to `label` (a layer); it nests as "outer.inner" and
  * names the place in errors. */
 SGM_API void sgm_graph_push_label(sgm_graph *graph, const char *label);
+/* Ends what the newest push began. */
 SGM_API void sgm_graph_pop_label(sgm_graph *graph);
 
 /* --- where values come from --- */
@@ -78,6 +85,7 @@ SGM_API sgm_value sgm_live_number(sgm_graph *graph, double number);
 SGM_API sgm_value sgm_filled_like(sgm_graph *graph, sgm_value like, double number);
 
 /* --- what a run does with them --- */
+/* The value can be read under this name after a run. */
 SGM_API void sgm_graph_add_output(sgm_graph *graph, const char *name, sgm_value value);
 /* After the run `state` has this value; all reads in the run see the old one. Types must be equal; one
  * assignment each. */
@@ -94,15 +102,19 @@ SGM_API sgm_value sgm_stop_gradient(sgm_graph *graph, sgm_value value);
 
 /* --- looking --- */
 SGM_API bool sgm_value_exists(sgm_value value); /* false: nothing */
+/* How many instructions there are. */
 SGM_API int32_t sgm_graph_count(const sgm_graph *graph);
 /* The type of nothing is float32 of rank 0. */
 SGM_API sgm_type sgm_value_type(const sgm_graph *graph, sgm_value value);
+/* The operation that gives it; NULL for nothing. */
 SGM_API const sgm_op *sgm_value_op(const sgm_graph *graph, sgm_value value);
+/* What the operation knows beside its inputs; NULL for nothing. The graph's. */
 SGM_API const sgm_attributes *sgm_value_attributes(const sgm_graph *graph, sgm_value value);
 /* How many; `inputs` lie in the graph, and move when more is recorded; NULL if there are none. */
 SGM_API int32_t sgm_value_inputs(const sgm_graph *graph, sgm_value value, const sgm_value **inputs);
-/* Name of an input or state, label of the layer that recorded it ("" if none). */
+/* The name of an input or a state, "" of other values. */
 SGM_API const char *sgm_value_name(const sgm_graph *graph, sgm_value value);
+/* The label of the layer that recorded it, "" if there is none. */
 SGM_API const char *sgm_value_label(const sgm_graph *graph, sgm_value value);
 /* One line per instruction: "%4 = add %2 %3 : float32 (100, 10)  # 2-dense"; free with sgm_string_free. */
 SGM_API char *sgm_graph_text(const sgm_graph *graph);
@@ -129,8 +141,10 @@ SGM_API sgm_status sgm_graph_verify(const sgm_graph *graph);
  *                              .min_inputs = 1, .max_inputs = 1, .compose = swish};
  */
 
+/* The version of sgm_op. */
 #define SGM_OP_API 2
 
+/* What kind of operation it is; several may be set. */
 typedef enum sgm_op_flags {
     SGM_OP_ELEMENTWISE = 1, /* inputs are broadcast to one shape, which is the result's */
     SGM_OP_VIEW = 2,        /* the result is its first input's memory, seen by other strides */
@@ -141,34 +155,37 @@ typedef enum sgm_op_flags {
 
 /* An operand as a kernel sees it: `data` is the first element, strides count elements. */
 typedef struct sgm_array {
-    sgm_dtype dtype;
-    sgm_shape shape;
-    int64_t strides[SGM_MAX_RANK];
-    void *data;
+    sgm_dtype dtype;               /* of its elements */
+    sgm_shape shape;               /* its dimensions */
+    int64_t strides[SGM_MAX_RANK]; /* elements from one index of a dimension to the next */
+    void *data;                    /* its first element */
 } sgm_array;
 
+/* What `forward` gets. */
 typedef struct sgm_kernel_call {
-    const sgm_array *inputs;
-    int32_t input_count;
-    sgm_array output; /* contiguous */
-    const sgm_attributes *attributes;
+    const sgm_array *inputs;          /* the operands */
+    int32_t input_count;              /* how many */
+    sgm_array output;                 /* contiguous */
+    const sgm_attributes *attributes; /* of the instruction */
 } sgm_kernel_call;
 
+/* What `gradient` gets. */
 typedef struct sgm_gradient_call {
-    const sgm_value *inputs;
-    int32_t input_count;
-    sgm_value output;   /* this instruction's value */
-    sgm_value gradient; /* of the cost with respect to `output`: same type */
-    const sgm_attributes *attributes;
-    const bool *wanted; /* which inputs need a gradient */
+    const sgm_value *inputs;          /* of the instruction */
+    int32_t input_count;              /* how many */
+    sgm_value output;                 /* this instruction's value */
+    sgm_value gradient;               /* of the cost with respect to `output`: same type */
+    const sgm_attributes *attributes; /* of the instruction */
+    const bool *wanted;               /* which inputs need a gradient */
 } sgm_gradient_call;
 
+/* An operation: a constant table. */
 struct sgm_op {
-    uint32_t api; /* SGM_OP_API */
-    uint32_t flags;
-    const char *name; /* lower case, underscores */
-    const char *doc;  /* one line */
-    int32_t min_inputs, max_inputs;
+    uint32_t api;                   /* SGM_OP_API */
+    uint32_t flags;                 /* several sgm_op_flags */
+    const char *name;               /* lower case, underscores */
+    const char *doc;                /* one line */
+    int32_t min_inputs, max_inputs; /* how many inputs it takes */
     /* Built from other operations. With `infer` given too, it stays one instruction, and is expanded for
      * handlers that have no kernel of their own for it; `gradient` is then optional (else that of the parts).
      */
@@ -190,8 +207,7 @@ struct sgm_op {
     sgm_status (*forward)(const sgm_kernel_call *call);
 };
 
-/* Records one instruction (or what it is composed of). The sgm_add() and so on of sigma/graph.h are
- * this. */
+/* Records one instruction (or what it is composed of). sgm_add() and so on are this. */
 SGM_API sgm_value sgm_record(sgm_graph *graph, const sgm_op *op, const sgm_value *inputs, int32_t count,
                              const sgm_attributes *attributes);
 /* Makes an operation known by its name (networks, inspection). `op` must stay. The same name with another
@@ -204,6 +220,7 @@ SGM_API const sgm_op *sgm_op_at(size_t index);
 
 /* For `forward`: an element as double, `offset` counted in elements from `data`. */
 SGM_API double sgm_array_load(const sgm_array *array, int64_t offset);
+/* Writes an element, converted to the array's type. */
 SGM_API void sgm_array_store(const sgm_array *array, int64_t offset, double value);
 /* Offset of the element with this row-major number. */
 SGM_API int64_t sgm_array_offset(const sgm_array *array, int64_t number);
@@ -216,7 +233,8 @@ SGM_API int64_t sgm_array_offset(const sgm_array *array, int64_t number);
  * (-1: the last). Comparisons and logic give bool. Indices are int64 or int32.
  */
 
-/* name of the operation and of its function (sgm_NAME), what it does; elementwise, one input */
+/* Elementwise operations of one input: the name of the operation, and of its function with sgm_ in front,
+ * and what it does. */
 #define SGM_UNARY_LIST(X)                                                                                    \
     X(negate, "-x")                                                                                          \
     X(absolute, "|x|")                                                                                       \
@@ -242,6 +260,7 @@ SGM_API int64_t sgm_array_offset(const sgm_array *array, int64_t number);
     X(logical_not, "true where x is false")                                                                  \
     X(is_nan, "true where x is not a number")                                                                \
     X(is_finite, "true where x is neither infinite nor not a number")
+/* The same for elementwise operations of two inputs. */
 #define SGM_BINARY_LIST(X)                                                                                   \
     X(add, "a + b")                                                                                          \
     X(subtract, "a - b")                                                                                     \
@@ -258,7 +277,7 @@ SGM_API int64_t sgm_array_offset(const sgm_array *array, int64_t number);
     X(greater_equal, "a >= b")                                                                               \
     X(logical_and, "a and b")                                                                                \
     X(logical_or, "a or b")
-/* composed, one input, elementwise */
+/* The same for those that are composed of others. */
 #define SGM_COMPOSED_UNARY_LIST(X)                                                                           \
     X(square, "x * x")                                                                                       \
     X(reciprocal, "1 / x")                                                                                   \
@@ -288,49 +307,63 @@ SGM_BINARY_LIST(SGM_BINARY_FUNCTION)
 
 /* a where `condition` (bool), else b. */
 SGM_API sgm_value sgm_select(sgm_graph *graph, sgm_value condition, sgm_value a, sgm_value b);
+/* The same numbers in another type, to nearest; floats become integers towards 0, within the limits of the
+ * type. */
 SGM_API sgm_value sgm_cast(sgm_graph *graph, sgm_value x, sgm_dtype dtype);
+/* x where it lies between the bounds, else the nearer one. */
 SGM_API sgm_value sgm_clip(sgm_graph *graph, sgm_value x, double minimum, double maximum);
 
 /* --- reductions over `count` axes (0 axes: all); `keep` leaves them as dimensions of 1 --- */
+/* The sum. */
 SGM_API sgm_value sgm_reduce_sum(sgm_graph *graph, sgm_value x, const int32_t *axes, int32_t count,
                                  bool keep);
 /* Equal largest (or smallest) elements share the gradient equally; the largest with a NaN is NaN. */
 SGM_API sgm_value sgm_reduce_max(sgm_graph *graph, sgm_value x, const int32_t *axes, int32_t count,
                                  bool keep);
+/* The smallest element; as sgm_reduce_max otherwise. */
 SGM_API sgm_value sgm_reduce_min(sgm_graph *graph, sgm_value x, const int32_t *axes, int32_t count,
                                  bool keep);
+/* The mean. */
 SGM_API sgm_value sgm_reduce_mean(sgm_graph *graph, sgm_value x, const int32_t *axes, int32_t count,
                                   bool keep);
 /* Of the population: divided by n. */
 SGM_API sgm_value sgm_reduce_variance(sgm_graph *graph, sgm_value x, const int32_t *axes, int32_t count,
                                       bool keep);
+/* The square root of the variance. */
 SGM_API sgm_value sgm_reduce_standard_deviation(sgm_graph *graph, sgm_value x, const int32_t *axes,
                                                 int32_t count, bool keep);
 SGM_API sgm_value sgm_sum(sgm_graph *graph, sgm_value x); /* of all elements */
+/* Of all elements. */
 SGM_API sgm_value sgm_mean(sgm_graph *graph, sgm_value x);
 /* Position (int64) of the first largest or smallest element along an axis, which goes away. */
 SGM_API sgm_value sgm_arg_max(sgm_graph *graph, sgm_value x, int32_t axis);
+/* The same of the smallest. */
 SGM_API sgm_value sgm_arg_min(sgm_graph *graph, sgm_value x, int32_t axis);
 /* The share (float64, rank 0) of x's rows (..., classes) whose first largest element is where that of the
  * targets is; or whose number, without fraction, the target is, if there is one for each row. A NaN counts as
  * largest. */
 SGM_API sgm_value sgm_accuracy(sgm_graph *graph, sgm_value x, sgm_value targets);
+/* Each element and those before it along an axis, added up; with `reverse` it and those behind it. */
 SGM_API sgm_value sgm_cumulative_sum(sgm_graph *graph, sgm_value x, int32_t axis, bool reverse);
 
 /* --- movement --- */
 SGM_API sgm_value sgm_reshape(sgm_graph *graph, sgm_value x,
                               const sgm_shape *shape); /* one dimension may be -1 */
+/* Dimension i of the result is dimension axes[i] of x. */
 SGM_API sgm_value sgm_permute(sgm_graph *graph, sgm_value x, const int32_t *axes);
 SGM_API sgm_value sgm_transpose(sgm_graph *graph, sgm_value x); /* swaps the last two axes */
+/* x repeated to this shape, by the rules of NumPy. */
 SGM_API sgm_value sgm_broadcast(sgm_graph *graph, sgm_value x, const sgm_shape *shape);
 /* start to stop (exclusive) by step > 0 along one axis; negative start or stop count from the end, a stop of
  * INT64_MAX is the end. */
 SGM_API sgm_value sgm_slice(sgm_graph *graph, sgm_value x, int32_t axis, int64_t start, int64_t stop,
                             int64_t step);
+/* The elements along an axis in the opposite order. */
 SGM_API sgm_value sgm_flip(sgm_graph *graph, sgm_value x, int32_t axis);
 /* Zeros before, after, and `between` between neighbours along one axis. */
 SGM_API sgm_value sgm_pad(sgm_graph *graph, sgm_value x, int32_t axis, int64_t before, int64_t after,
                           int64_t between);
+/* The values one behind the other along an axis; all other dimensions are equal. */
 SGM_API sgm_value sgm_concatenate(sgm_graph *graph, const sgm_value *values, int32_t count, int32_t axis);
 /* (d0, d1, ...) to (d0 * ... up to and with axis, the rest): sgm_flatten(x, 0) keeps the batch, flattens the
  * others. */
@@ -345,9 +378,11 @@ SGM_API sgm_value sgm_scatter_add(sgm_graph *graph, sgm_value updates, sgm_value
 SGM_API sgm_value sgm_gather_along(sgm_graph *graph, sgm_value x, sgm_value indices, int32_t axis);
 /* Stable order (int64 positions) along an axis. */
 SGM_API sgm_value sgm_argsort(sgm_graph *graph, sgm_value x, int32_t axis, bool descending);
+/* The elements along an axis in order; equal ones stay as they stand. */
 SGM_API sgm_value sgm_sort(sgm_graph *graph, sgm_value x, int32_t axis, bool descending);
 /* The k largest along an axis, largest first; their positions are sgm_top_k_indices. */
 SGM_API sgm_value sgm_top_k(sgm_graph *graph, sgm_value x, int32_t axis, int64_t k);
+/* Positions (int64) of the k largest along an axis, largest first. */
 SGM_API sgm_value sgm_top_k_indices(sgm_graph *graph, sgm_value x, int32_t axis, int64_t k);
 /* 0, 1, 2, ... along `axis`, equal along the others. */
 SGM_API sgm_value sgm_iota(sgm_graph *graph, sgm_dtype dtype, const sgm_shape *shape, int32_t axis);
@@ -380,6 +415,7 @@ typedef struct sgm_window_options {
     int64_t groups;              /* convolutions: of channels that do not see each other; default 1 */
     bool exclude_padding;        /* averages: of the data alone, not of the padding's zeros */
 } SGM_BY_NAME sgm_window_options;
+/* Options for the operations below: SGM_WINDOW(.size = {2, 2}). */
 #define SGM_WINDOW(...) SGM_OPTIONS(sgm_window_options, __VA_ARGS__)
 /* weights: (filters, channels / groups, [height,] width); biases: (filters,), or nothing. The kernel is not
  * flipped. Its gradients are operations of their own, "convolution_input_gradient" (gradient, weights)
@@ -402,11 +438,14 @@ SGM_API sgm_value sgm_average_pooling(sgm_graph *graph, sgm_value x, const sgm_w
 /* [0, 1), multiples of 2^-24. `seed` and `step`: int64 of rank 0; `stream` tells draws of one step apart. */
 SGM_API sgm_value sgm_random_uniform(sgm_graph *graph, sgm_value seed, sgm_value step, int64_t stream,
                                      sgm_dtype dtype, const sgm_shape *shape);
+/* Of mean 0 and standard deviation 1, none beyond 5.8 (Box and Muller, 1958). */
 SGM_API sgm_value sgm_random_normal(sgm_graph *graph, sgm_value seed, sgm_value step, int64_t stream,
                                     sgm_dtype dtype, const sgm_shape *shape);
 
 /* --- composed for networks; the last axis holds the classes --- */
+/* exp(x) / sum(exp(x)) over the last axis, without overflow. */
 SGM_API sgm_value sgm_softmax(sgm_graph *graph, sgm_value x);
+/* The logarithm of softmax, exact also where softmax is nearly 0. */
 SGM_API sgm_value sgm_log_softmax(sgm_graph *graph, sgm_value x);
 /* -sum(targets * log_softmax(x)) over the last axis, which goes away. */
 SGM_API sgm_value sgm_softmax_cross_entropy_values(sgm_graph *graph, sgm_value x, sgm_value targets);

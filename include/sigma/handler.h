@@ -20,6 +20,7 @@
 extern "C" {
 #endif
 
+/* What computes: a processor or a device. */
 typedef struct sgm_handler sgm_handler;
 typedef struct sgm_handler_options {
     size_t struct_size;
@@ -49,6 +50,7 @@ typedef struct sgm_handler_options {
  * given here. */
 SGM_API sgm_handler *sgm_handler_create_with(const char *name, const sgm_handler_options *options);
 SGM_API void sgm_handler_free(sgm_handler *handler); /* after its sessions */
+/* The name that it was created with. */
 SGM_API const char *sgm_handler_name(const sgm_handler *handler);
 /* Processor, threads, libraries chosen, as lines of text; free with sgm_string_free. */
 SGM_API char *sgm_handler_describe(const sgm_handler *handler);
@@ -61,9 +63,11 @@ SGM_API const char *sgm_handler_name_at(size_t index);
  * "reference loop" or "none". */
 SGM_API const char *sgm_handler_support(const sgm_handler *handler, const char *operation, sgm_dtype dtype);
 
+/* Graphs that run on a handler, with the state that they share. */
 typedef struct sgm_session sgm_session;
 typedef struct sgm_program sgm_program; /* belongs to its session */
 
+/* A session without states, which the caller frees before the handler; NULL: out of memory. */
 SGM_API sgm_session *sgm_session_create(sgm_handler *handler);
 SGM_API void sgm_session_free(sgm_session *session);
 
@@ -71,9 +75,11 @@ SGM_API void sgm_session_free(sgm_session *session);
 SGM_API sgm_status sgm_session_set(sgm_session *session, const char *state, const sgm_tensor *value);
 /* A new tensor with a copy. */
 SGM_API sgm_tensor *sgm_session_get(sgm_session *session, const char *state);
+/* Whether there is such a state. */
 SGM_API bool sgm_session_has(const sgm_session *session, const char *state);
 SGM_API const char *sgm_session_state_at(const sgm_session *session,
                                          size_t index); /* in order of definition; NULL: past the last */
+/* Type and shape of a state. */
 SGM_API sgm_status sgm_session_state_type(const sgm_session *session, const char *state, sgm_type *type);
 
 /* The program for a graph: compiled now, or found by the graph's structure if one was before. All states must
@@ -92,26 +98,32 @@ SGM_API sgm_status sgm_session_run(sgm_session *session, sgm_program *program);
 /* Copies (and converts) an output of the newest run. */
 SGM_API sgm_status sgm_session_read(sgm_session *session, sgm_program *program, const char *output,
                                     sgm_tensor *value);
+/* The same of an output of rank 0. */
 SGM_API sgm_status sgm_session_read_number(sgm_session *session, sgm_program *program, const char *output,
                                            double *value);
+/* Whether the program wants such an input. */
 SGM_API bool sgm_program_has_input(const sgm_program *program, const char *input);
+/* Whether the program gives such an output. */
 SGM_API bool sgm_program_has_output(const sgm_program *program, const char *output);
 /* Names of what has to be fed; `index` from 0, NULL past the last. */
 SGM_API const char *sgm_program_input_at(const sgm_program *program, size_t index);
+/* Type and shape of an output; of none float32 of rank 0. */
 SGM_API sgm_type sgm_program_output_type(const sgm_program *program, const char *output);
 
 /* What a program takes, in bytes and numbers. */
 typedef struct sgm_program_memory {
-    int64_t state; /* bytes of state that it reads or writes */
-    int64_t constants;
-    int64_t inputs;
+    int64_t state;       /* bytes of state that it reads or writes */
+    int64_t constants;   /* bytes of values that never change */
+    int64_t inputs;      /* bytes of what is fed */
     int64_t activations; /* bytes of all intermediate values, if each had its own place */
     int64_t arena;       /* bytes they get after planning: the peak */
+    /* Of the graph; steps that they became; instructions in steps of several. */
     int32_t instructions, steps, fused;
     int32_t threads;           /* that run it: 1 where one is faster; 0: the handler does not say */
     double seconds_of_one;     /* estimates by shapes, by which the number of threads was chosen: with one */
     double seconds_of_threads; /* thread, and with all that the handler has where sharing pays */
 } sgm_program_memory;
+/* What this program takes. */
 SGM_API sgm_program_memory sgm_program_get_memory(const sgm_program *program);
 /* The program as text: steps, places, sizes; free with sgm_string_free. */
 SGM_API char *sgm_program_text(const sgm_program *program);

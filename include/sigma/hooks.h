@@ -31,23 +31,25 @@
 extern "C" {
 #endif
 
+/* The version of sgm_hook_type. */
 #define SGM_HOOK_API 1
 
 /* What a hook sees of the training while it runs; valid until it returns. */
 typedef struct sgm_hook_call {
-    sgm_registry *registry; /* of the trainer; for a background hook a copy of what it reads */
-    const char *trainer;
-    sgm_time_scale scale; /* of the event */
-    int64_t epoch, iteration;
-    bool background;
-    void *control; /* for the sgm_hook_request functions */
+    sgm_registry *registry;   /* of the trainer; for a background hook a copy of what it reads */
+    const char *trainer;      /* its name */
+    sgm_time_scale scale;     /* of the event */
+    int64_t epoch, iteration; /* epochs that have ended, iterations so far */
+    bool background;          /* on a thread of its own, with copies */
+    void *control;            /* for sgm_hook_request_stop and the like */
 } sgm_hook_call;
 
 /* A static table: it outlives its hooks. invoke(), copy() and the state functions of one hook are called by
  * one thread at a time. */
 typedef struct sgm_hook_type {
-    uint32_t api; /* SGM_HOOK_API */
-    const char *name, *doc;
+    uint32_t api;           /* SGM_HOOK_API */
+    const char *name, *doc; /* as messages have it; what it does, in a line */
+    /* Does its work. A failure is treated as the option `failure` says. */
     sgm_status (*invoke)(void *self, sgm_hook_call *call);
     /* Whether two hooks of this type do the same: of equal hooks only one is attached. NULL: the same self.
      * Must not call the trainer. */
@@ -55,8 +57,8 @@ typedef struct sgm_hook_type {
     /* What must survive a resume, as numbers. `numbers` NULL: only *count; else there is room for *count.
      * NULL functions: nothing. */
     sgm_status (*get_state)(void *self, double *numbers, size_t *count);
-    sgm_status (*set_state)(void *self, const double *numbers, size_t count);
-    void (*free)(void *self);
+    sgm_status (*set_state)(void *self, const double *numbers, size_t count); /* gets those numbers back */
+    void (*free)(void *self); /* frees `self`, once; NULL: nothing to free */
     /* A self of its own for each worker that a local hook runs for; returns NULL on failure. NULL function:
      * all workers share one self, and their calls take turns. */
     void *(*copy)(const void *self);
@@ -68,12 +70,14 @@ typedef struct sgm_hook_type {
     sgm_status (*check)(void *self, sgm_hook_call *call);
 } sgm_hook_type;
 
+/* What becomes of a hook whose invoke() fails. */
 typedef enum sgm_hook_failure {
     SGM_HOOK_DETACH, /* log what failed, and take the hook off (default) */
     SGM_HOOK_STOP,   /* stop the run with the hook's error */
     SGM_HOOK_GO_ON   /* log it, call again next time */
 } sgm_hook_failure;
 
+/* The most hooks that one can require in its options. */
 #define SGM_MAX_REQUIRED_HOOKS 8
 typedef struct sgm_hook_options {
     size_t struct_size;
@@ -87,11 +91,11 @@ typedef struct sgm_hook_options {
     /* They run before it and are attached with it; taken over. */
     sgm_hook *requires_hooks[SGM_MAX_REQUIRED_HOOKS];
     int32_t priority; /* smaller first; default 0 */
-    bool background;
+    bool background;  /* on a thread of its own */
     /* Seconds: a foreground hook that takes longer is moved to the background, with those that require it; so
      * it has to name all that it reads. 0: none. */
     double time_limit;
-    sgm_hook_failure failure;
+    sgm_hook_failure failure; /* what becomes of it when it fails */
     /* Runs once for each worker of an operator (operator.h), with what that worker has: its registry, its
      * `shared`, counts and criteria of its own. Without an operator there is one worker, the trainer. */
     bool local;
@@ -108,7 +112,9 @@ SGM_API sgm_status sgm_hook_require(sgm_hook *hook, sgm_hook *required);
 SGM_API sgm_hook *sgm_hook_make_local(sgm_hook *hook);
 SGM_API sgm_hook *sgm_hook_retain(sgm_hook *hook);
 SGM_API void sgm_hook_free(sgm_hook *hook); /* drops one reference */
+/* Its type's name. */
 SGM_API const char *sgm_hook_name(const sgm_hook *hook);
+/* What it was created with; the hook's. */
 SGM_API void *sgm_hook_self(sgm_hook *hook);
 /* Its only_if, for sgm_criteria_toggle and sgm_criteria_hold; NULL: none. It belongs to the hook. */
 SGM_API sgm_criteria *sgm_hook_criteria(sgm_hook *hook);
@@ -116,16 +122,22 @@ SGM_API sgm_criteria *sgm_hook_criteria(sgm_hook *hook);
 /* For invoke(): values by identifier ("optimiser.loss"); one that is not there is SGM_ERROR_NOT_FOUND.
  */
 SGM_API sgm_status sgm_hook_number(sgm_hook_call *call, const char *identifier, double *value);
+/* The same with a content of any kind, which the caller clears. */
 SGM_API sgm_status sgm_hook_get(sgm_hook_call *call, const char *identifier, sgm_content *content);
 /* The trainer, to evaluate, predict, or read its states in between two iterations; NULL in the background. */
 SGM_API sgm_trainer *sgm_hook_trainer(const sgm_hook_call *call);
 /* Where hooks leave results for one another and for whoever watches: "shared.NAME". */
 SGM_API sgm_status sgm_hook_share(sgm_hook_call *call, const char *name, sgm_content content);
-/* What a hook may ask for; done by the training's thread after the current iteration. Texts are copied. */
+/* Stops the run. What a hook asks for by this and the next functions is done by the training's thread after
+ * the current iteration; texts are copied. */
 SGM_API sgm_status sgm_hook_request_stop(sgm_hook_call *call, const char *reason);
+/* Pauses the run, as sgm_trainer_pause does. */
 SGM_API sgm_status sgm_hook_request_pause(sgm_hook_call *call);
+/* Goes back to before the first iteration, as sgm_trainer_reset does. */
 SGM_API sgm_status sgm_hook_request_reset(sgm_hook_call *call);
+/* Saves a checkpoint of this name in the run's folder. */
 SGM_API sgm_status sgm_hook_request_save(sgm_hook_call *call, const char *name);
+/* Sets what matches the identifier, as sgm_registry_resolve_set does. */
 SGM_API sgm_status sgm_hook_request_set(sgm_hook_call *call, const char *identifier, sgm_content content);
 
 /* ======== ready-made hooks ========
@@ -143,15 +155,16 @@ SGM_API sgm_status sgm_hook_request_set(sgm_hook_call *call, const char *identif
  */
 
 /* --- reporting --- */
+/* Gets a line without its end. */
 typedef void (*sgm_report_function)(void *user, const char *line);
 typedef struct sgm_value_reporter_options {
     size_t struct_size;
-    sgm_report_function report; /* default: the log */
-    void *user;
+    sgm_report_function report;  /* default: the log */
+    void *user;                  /* passed to `report` */
     void (*release)(void *user); /* once, also when the constructor fails */
     bool with_time;              /* lines begin with "epoch 2, iteration 350: " */
-    bool background;
-    sgm_criteria *only_if; /* taken over */
+    bool background;             /* on a thread of its own */
+    sgm_criteria *only_if;       /* taken over */
 } SGM_BY_NAME sgm_value_reporter_options;
 /* Reports "optimiser.learning_rate = 0.01, training.loss = 0.25": all that match the identifiers (separated
  * by spaces). */
@@ -188,6 +201,7 @@ typedef struct sgm_stop_options {
     const char *reason;    /* default: the time step */
     sgm_criteria *only_if; /* taken over */
 } SGM_BY_NAME sgm_stop_options;
+/* Stops the run at its step. */
 #define sgm_stop_hook(...) SGM_WITH_OPTIONS(sgm_stop_hook_with, sgm_stop_options, __VA_ARGS__)
 SGM_API sgm_hook *sgm_stop_hook_with(sgm_time_step when, const sgm_stop_options *options);
 typedef struct sgm_early_stopper_options {
@@ -233,6 +247,7 @@ SGM_API sgm_hook *sgm_hook_parse(const char *text);
 SGM_API const char *sgm_hook_name_at(size_t index); /* of what can be parsed; NULL: past the last */
 
 /* --- hooks of your own as text --- */
+/* The version of sgm_hook_text_type. */
 #define SGM_HOOK_TEXT_API 1
 /* What a text gave: the values of the arguments, or their defaults. Valid during create(). */
 typedef struct sgm_hook_arguments sgm_hook_arguments;
@@ -243,12 +258,12 @@ SGM_API const char *sgm_hook_arguments_text(const sgm_hook_arguments *arguments,
 /* How a hook is written: a static table. create() makes it, by sgm_hook_create, from arguments that are
  * checked; on failure it returns NULL after sgm_fail. Its sgm_hook_type has the same name. */
 typedef struct sgm_hook_text_type {
-    uint32_t api; /* SGM_HOOK_TEXT_API */
-    const char *name, *doc;
+    uint32_t api;                /* SGM_HOOK_TEXT_API */
+    const char *name, *doc;      /* as it is written; what it does, in a line */
     sgm_time_step when;          /* if the text has none; default: every epoch */
     const sgm_option *arguments; /* in the order in which they may come without names; at most 12 */
-    size_t argument_count;
-    sgm_hook *(*create)(const sgm_hook_arguments *arguments, sgm_time_step when);
+    size_t argument_count;       /* rows of `arguments` */
+    sgm_hook *(*create)(const sgm_hook_arguments *arguments, sgm_time_step when); /* makes the hook */
 } sgm_hook_text_type;
 SGM_API sgm_status sgm_register_hook(const sgm_hook_text_type *type); /* `type` must stay; any thread */
 /* How it is written, what it does, its arguments: lines; free with sgm_string_free. */
@@ -277,7 +292,9 @@ SGM_API char *sgm_hook_help(const char *name);
  * classes are 0 and 1, 1 above a threshold.
  */
 
+/* The priority of hooks that measure: before all others, unless those have a smaller one. */
 #define SGM_METRIC_PRIORITY (-2000)
+/* The most numbers in `tops`. */
 #define SGM_MAX_TOPS 8
 
 typedef struct sgm_metric_options {
@@ -288,10 +305,10 @@ typedef struct sgm_metric_options {
     /* binary_accuracy: below `lower` the prediction is 0, above `upper` it is 1, in between it is wrong. Both
      * 0: there is only the threshold. */
     double lower, upper;
-    const char *output;  /* default: the network's first */
-    const char *targets; /* field of the data; default: that of the first cost */
-    const char *name;    /* goes before results, "NAME_f1": for a second output */
-    sgm_hook_failure failure;
+    const char *output;       /* default: the network's first */
+    const char *targets;      /* field of the data; default: that of the first cost */
+    const char *name;         /* goes before results, "NAME_f1": for a second output */
+    sgm_hook_failure failure; /* as in sgm_hook_options */
 } SGM_BY_NAME sgm_metric_options;
 
 /* A metric by its name, one of sgm_metric_names: "cost", "top_k", "binary_accuracy", "confusion", "f1",
@@ -299,14 +316,16 @@ typedef struct sgm_metric_options {
  * metrics has what each leaves, its formula and its source. Without examples all are NaN. */
 SGM_API sgm_hook *sgm_metric_with(const char *metric, const char *data, const sgm_metric_options *options);
 #define sgm_metric(metric, ...) SGM_WITH_OPTIONS_2(sgm_metric_with, sgm_metric_options, metric, __VA_ARGS__)
+/* The names of all metrics, registered ones too, *count of them; they stay. */
 SGM_API const char *const *sgm_metric_names(size_t *count);
 
-/* A metric of your own: one number of all predictions of a pass, left as DATA.NAME. */
+/* The version of sgm_metric_type. */
 #define SGM_METRIC_API 1
+/* A metric of your own: one number of all predictions of a pass, left as DATA.NAME. A static table. */
 typedef struct sgm_metric_type {
-    uint32_t api; /* SGM_METRIC_API */
-    const char *name, *doc;
-    sgm_extremum better; /* whether the largest or the smallest value is the best */
+    uint32_t api;           /* SGM_METRIC_API */
+    const char *name, *doc; /* of the metric; what it measures, in a line */
+    sgm_extremum better;    /* whether the largest or the smallest value is the best */
     /* `outputs` are (examples, ...), float32 or float64; `targets` have the same shape, or, as numbers of
      * classes, one element where the outputs have a row. There is at least one example. Both are borrowed. */
     sgm_status (*compute)(const sgm_tensor *outputs, const sgm_tensor *targets, double *value);
@@ -345,8 +364,8 @@ typedef struct sgm_score_report_options {
     double threshold, lower, upper; /* binary accuracy, as in sgm_metric_options */
     const char *const *classes;     /* confusion: names, NULL at the end; copied */
     sgm_report_function report;     /* default: the log */
-    void *user;
-    void (*release)(void *user); /* once, also when the constructor fails */
+    void *user;                     /* passed to `report` */
+    void (*release)(void *user);    /* once, also when the constructor fails */
 } SGM_BY_NAME sgm_score_report_options;
 /* "top1 = 0.947, top3 = 0.99" */
 #define sgm_accuracy_reporter(...)                                                                           \
@@ -369,10 +388,10 @@ SGM_API sgm_hook *sgm_confusion_reporter_with(const char *data, sgm_time_step wh
 typedef double (*sgm_metric_function)(void *user, const sgm_content *content);
 typedef struct sgm_metric_processor_options {
     size_t struct_size;
-    sgm_time_step when; /* default: every iteration */
-    void *user;
+    sgm_time_step when;          /* default: every iteration */
+    void *user;                  /* passed to the function */
     void (*release)(void *user); /* once, also when the constructor fails */
-    bool background;
+    bool background;             /* on a thread of its own */
 } SGM_BY_NAME sgm_metric_processor_options;
 /* The mean of the function over all that matches identifiers (separated by spaces), with what is below a
  * registry that matches, as "shared.NAME"; without any nothing is left. Runs at priority -1000. */
@@ -382,6 +401,7 @@ SGM_API sgm_hook *sgm_metric_processor_with(const char *identifiers, sgm_metric_
                                             const char *name, const sgm_metric_processor_options *options);
 /* Functions for it: of a tensor's elements, or of a number as one. */
 SGM_API double sgm_metric_mean(void *user, const sgm_content *content);
+/* Of the population; 0 of a number. */
 SGM_API double sgm_metric_standard_deviation(void *user, const sgm_content *content);
 
 /* ======== checkpoints and diagnostics ========
@@ -428,7 +448,7 @@ SGM_API sgm_hook *sgm_best_checkpoints_with(int64_t count, const char *identifie
 typedef struct sgm_nan_watch_options {
     size_t struct_size;
     int64_t every; /* iterations, at most 250; default 100 */
-    bool pause;
+    bool pause;    /* pauses instead of failing */
 } SGM_BY_NAME sgm_nan_watch_options;
 /* sgm_nan_watch(), sgm_nan_watch(.pause = true) */
 #define sgm_nan_watch(...) sgm_nan_watch_with(SGM_OPTIONS(sgm_nan_watch_options, __VA_ARGS__))
@@ -448,9 +468,10 @@ typedef struct sgm_statistics_options {
     /* Values beyond count in the outer bins. Equal: the smallest and the largest value of the tensor, or 0.5
      * around it when all are equal. */
     double minimum, maximum;
-    bool no_file;
+    bool no_file;          /* no histograms.jsonl */
     sgm_criteria *only_if; /* taken over */
 } SGM_BY_NAME sgm_statistics_options;
+/* Numbers of tensors, as above. */
 #define sgm_statistics(...) SGM_WITH_OPTIONS_2(sgm_statistics_with, sgm_statistics_options, __VA_ARGS__)
 SGM_API sgm_hook *sgm_statistics_with(const char *identifiers, sgm_time_step when,
                                       const sgm_statistics_options *options);
@@ -477,6 +498,7 @@ typedef struct sgm_time_series_options {
     int64_t capacity; /* default 1000, at most 1000000 */
     const char *file; /* FILE.csv in the run's folder gets all values, too; NULL: none */
 } SGM_BY_NAME sgm_time_series_options;
+/* The newest values, as above. */
 #define sgm_time_series(...) SGM_WITH_OPTIONS_2(sgm_time_series_with, sgm_time_series_options, __VA_ARGS__)
 SGM_API sgm_hook *sgm_time_series_with(const char *identifiers, sgm_time_step when,
                                        const sgm_time_series_options *options);
@@ -521,6 +543,7 @@ typedef struct sgm_target_options {
     int64_t steps;             /* of an attempt; default 1024 */
     int64_t attempts;          /* default 2; the best one counts if none succeeds */
 } SGM_BY_NAME sgm_target_options;
+/* Looks for an input of this class, as above. */
 #define sgm_target_maximiser(...)                                                                            \
     SGM_WITH_OPTIONS_2(sgm_target_maximiser_with, sgm_target_options, __VA_ARGS__)
 SGM_API sgm_hook *sgm_target_maximiser_with(int64_t wanted_class, sgm_time_step when,
@@ -536,6 +559,7 @@ SGM_API sgm_hook *sgm_art_reporter_with(const char *identifier, sgm_time_step wh
 /* In the background, with copies of the parameters: the first output of the network (in the notation of the
  * trainer's) for the fields of `block` (copied), handed to `receive`, whose tensor stays the trainer's. */
 typedef void (*sgm_pass_function)(void *user, int64_t iteration, sgm_tensor *output);
+/* Runs that network at its step. */
 SGM_API sgm_hook *sgm_network_pass_hook(const char *network, const sgm_block *block,
                                         sgm_pass_function receive, void *user, sgm_time_step when);
 
@@ -545,6 +569,7 @@ SGM_API sgm_hook *sgm_network_pass_hook(const char *network, const sgm_block *bl
  * say so), and training is refused. For good: swap, then sgm_trainer_copy_parts of the parameters to another
  * trainer. Not while several workers train. */
 SGM_API sgm_status sgm_trainer_swap_averages(sgm_trainer *trainer);
+/* Whether the averages are in. */
 SGM_API bool sgm_trainer_has_swapped_averages(const sgm_trainer *trainer);
 /* Saves NAME.safetensors in the run's folder at its step, with the averages in; training goes on without. */
 SGM_API sgm_hook *sgm_averages_saver(const char *name, sgm_time_step when);
@@ -561,13 +586,15 @@ typedef struct sgm_rate_finder_options {
     double smoothing;  /* of the mean that fades: weight of the past; default 0.9, below 1; negative: none */
     double divergence; /* default 4 */
 } SGM_BY_NAME sgm_rate_finder_options;
+/* An iteration of the search for a learning rate. */
 typedef struct sgm_rate_point {
-    double rate, loss, smoothed;
+    double rate, loss, smoothed; /* the learning rate, the loss of the minibatch, and its mean that fades */
 } sgm_rate_point;
+/* What the search has found. */
 typedef struct sgm_rate_curve {
-    sgm_rate_point *points;
-    size_t count;
-    bool diverged; /* it ended early */
+    sgm_rate_point *points; /* in the order of the iterations */
+    size_t count;           /* how many */
+    bool diverged;          /* it ended early */
     /* Where the smoothed loss falls fastest over the logarithm of the rate (the slope of a line through the
      * point and up to three on both sides), before its lowest point; NaN: it fell nowhere, or not clearly, by
      * less than a hundredth or than 1.5 times the noise. */

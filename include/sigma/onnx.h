@@ -23,6 +23,7 @@
 extern "C" {
 #endif
 
+/* A model, ready to be run. */
 typedef struct sgm_onnx sgm_onnx;
 
 typedef struct sgm_onnx_options {
@@ -38,10 +39,12 @@ SGM_API sgm_onnx *sgm_onnx_load_with(const char *path, const sgm_onnx_options *o
 SGM_API sgm_onnx *sgm_onnx_parse(const void *bytes, size_t length, const sgm_onnx_options *options);
 SGM_API void sgm_onnx_free(sgm_onnx *model);
 
-/* What a model wants and gives: names, by `index` from 0, NULL past the last. Where `type` is given it gets
- * the type as the model declares it: dimensions that it leaves open are -1; a rank that it leaves open is -1.
+/* What a model wants: the name of an input, by `index` from 0, NULL past the last. Where `type` is given it
+ * gets the type as the model declares it: dimensions that it leaves open are -1; a rank that it leaves open
+ * is -1.
  */
 SGM_API const char *sgm_onnx_input_at(const sgm_onnx *model, size_t index, sgm_type *type);
+/* The same of outputs. */
 SGM_API const char *sgm_onnx_output_at(const sgm_onnx *model, size_t index);
 
 /* Copies a tensor for an input. Its type must be the declared one, its dimensions where they are declared. */
@@ -61,9 +64,11 @@ SGM_API sgm_status sgm_onnx_import(sgm_onnx *model, sgm_graph *graph, int64_t ba
 /* What a model says about itself: the text that it keeps under a key; NULL: none. The model's. */
 SGM_API const char *sgm_onnx_metadata(const sgm_onnx *model, const char *key);
 
+/* The most entries of metadata in an export. */
 #define SGM_ONNX_MAX_METADATA 4
+/* What a model says about itself under a key. */
 typedef struct sgm_onnx_entry {
-    const char *key, *text;
+    const char *key, *text; /* both are copied; a key NULL: no entry */
 } sgm_onnx_entry;
 
 typedef struct sgm_onnx_export_options {

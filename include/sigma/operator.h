@@ -19,10 +19,11 @@ extern "C" {
 #endif
 
 /* --- reducers: one state made of the workers' --- */
+/* How states of several workers become one. */
 typedef struct sgm_reducer sgm_reducer;
-/* Constructors return NULL when they fail (sgm_last_error()). */
+/* The mean, element by element. This and the other constructors return NULL when they fail. */
 SGM_API sgm_reducer *sgm_average_reducer(void);
-SGM_API sgm_reducer *sgm_maximum_reducer(void); /* element by element */
+SGM_API sgm_reducer *sgm_maximum_reducer(void); /* the largest, element by element */
 /* One weight for each worker, not negative; they are divided by their sum. */
 SGM_API sgm_reducer *sgm_weighted_reducer(const double *weights, size_t count);
 /* "average", "maximum", "weighted(3, 8)". */
@@ -36,6 +37,7 @@ SGM_API sgm_status sgm_reducer_apply(const sgm_reducer *reducer, const char *sta
                                      const sgm_tensor *const *values, size_t count, sgm_tensor *result);
 
 /* --- operators --- */
+/* How several workers train one network. */
 typedef struct sgm_operator sgm_operator;
 typedef struct sgm_operator_options {
     size_t struct_size;
@@ -80,8 +82,9 @@ SGM_API sgm_operator *sgm_parameter_operator_with(const sgm_operator_options *op
  * SGM_ERROR_UNSUPPORTED: there is a launcher, but not the plug-in libsigma-mpi.so. */
 #define sgm_mpi_operator(...) sgm_mpi_operator_with(SGM_OPTIONS(sgm_operator_options, __VA_ARGS__))
 SGM_API sgm_operator *sgm_mpi_operator_with(const sgm_operator_options *options);
-/* Number of this rank, from 0, and of all ranks; 0 and 1 for other operators. */
+/* The number of this rank, from 0; 0 for other operators. */
 SGM_API int32_t sgm_operator_rank(const sgm_operator *parallel);
+/* How many ranks there are; 1 for other operators. */
 SGM_API int32_t sgm_operator_ranks(const sgm_operator *parallel);
 /* Members of sgm_operator_options: workers, handlers, threads, every, and those of ranks. */
 SGM_API const sgm_setting *sgm_operator_settings(size_t *count);

@@ -28,11 +28,13 @@ typedef struct sgm_picture_folder sgm_picture_folder;
  * class, a class without a picture. */
 SGM_API sgm_picture_folder *sgm_picture_folder_open(const char *path);
 SGM_API void sgm_picture_folder_free(sgm_picture_folder *folder);
+/* How many pictures there are. */
 SGM_API int64_t sgm_picture_folder_count(const sgm_picture_folder *folder);
 /* Names of the classes, NULL at the end; they live as long as the folder. */
 SGM_API const char *const *sgm_picture_folder_classes(const sgm_picture_folder *folder);
-/* Path and class of a picture; NULL and -1 past the last one. */
+/* The path of a picture; NULL past the last one. */
 SGM_API const char *sgm_picture_folder_path(const sgm_picture_folder *folder, int64_t picture);
+/* The class of a picture, from 0; -1 past the last one. */
 SGM_API int32_t sgm_picture_folder_class(const sgm_picture_folder *folder, int64_t picture);
 /* Splits the pictures; the key of each is its class. */
 #define sgm_picture_folder_split(...)                                                                        \
@@ -49,8 +51,8 @@ typedef struct sgm_picture_options {
     /* Mean and deviation are of one part of the pictures, or with `other_parts` of all others, so that a
      * network that is measured on the rest has learnt nothing of it. NULL: of all. */
     const sgm_split *split;
-    int32_t part;
-    bool other_parts;
+    int32_t part;     /* of the split, from 0 */
+    bool other_parts; /* all but that part */
 } SGM_BY_NAME sgm_picture_options;
 /* Fits a pipeline, for which all pictures of the part are decoded once. The caller frees it; it does not need
  * the folder any more. At least two classes are expected. */
@@ -64,8 +66,8 @@ SGM_API bool sgm_pipeline_picture_shape(const sgm_pipeline *pipeline, sgm_shape 
 typedef struct sgm_picture_extractor_options {
     size_t struct_size;
     sgm_split *split; /* only its part, or all others; only their files are decoded. NULL: all pictures */
-    int32_t part;
-    bool other_parts;
+    int32_t part;     /* of the split, from 0 */
+    bool other_parts; /* all but that part */
 } SGM_BY_NAME sgm_picture_extractor_options;
 /* The pictures of a folder of classes, which are found by their names: each must be one of the pipeline's. */
 #define sgm_picture_extractor(...)                                                                           \
@@ -75,9 +77,9 @@ SGM_API sgm_extractor *sgm_picture_extractor_with(sgm_pipeline *pipeline, const 
 
 /* A file, or with `bytes` one that is in memory, of which `name` tells in messages. */
 typedef struct sgm_picture {
-    const char *name;
-    const void *bytes;
-    size_t length;
+    const char *name;  /* of the file; with `bytes` for messages */
+    const void *bytes; /* what a file would have; NULL: the file is read */
+    size_t length;     /* of the bytes */
 } sgm_picture;
 /* The inputs of `count` pictures. The caller frees the block; NULL and an error that names the picture. */
 SGM_API sgm_block *sgm_pipeline_pictures(const sgm_pipeline *pipeline, const sgm_picture *pictures,

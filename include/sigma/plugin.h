@@ -26,6 +26,7 @@ extern "C" {
  * so on. */
 #define SGM_PLUGIN_API 1
 
+/* What a plug-in's constant `sigma_plugin` is. */
 typedef struct sgm_plugin {
     uint32_t api;     /* SGM_PLUGIN_API */
     const char *name; /* no other plug-in of the process has it */

@@ -22,41 +22,52 @@
 extern "C" {
 #endif
 
+/* Names and what they stand for; reference-counted. */
 typedef struct sgm_registry sgm_registry;
 
+/* What kind of content an entry has. */
 typedef enum sgm_kind {
-    SGM_KIND_NOTHING,
-    SGM_KIND_BOOLEAN,
-    SGM_KIND_INTEGER,
-    SGM_KIND_NUMBER,
-    SGM_KIND_TEXT,
-    SGM_KIND_TENSOR,
-    SGM_KIND_REGISTRY
+    SGM_KIND_NOTHING, /* no content yet */
+    SGM_KIND_BOOLEAN, /* true or false */
+    SGM_KIND_INTEGER, /* 64 bits */
+    SGM_KIND_NUMBER,  /* a double */
+    SGM_KIND_TEXT,    /* UTF-8 */
+    SGM_KIND_TENSOR,  /* of any type and shape */
+    SGM_KIND_REGISTRY /* a tree below */
 } sgm_kind;
+/* "number" and so on. */
 SGM_API const char *sgm_kind_name(sgm_kind kind);
 
 /* What an entry holds. */
 typedef struct sgm_content {
-    sgm_kind kind;
+    sgm_kind kind; /* which member of `as` counts */
     union {
-        bool boolean;
-        int64_t integer;
-        double number;
-        const char *text;
-        sgm_tensor *tensor;
-        sgm_registry *registry;
-    } as;
+        bool boolean;           /* SGM_KIND_BOOLEAN */
+        int64_t integer;        /* SGM_KIND_INTEGER */
+        double number;          /* SGM_KIND_NUMBER */
+        const char *text;       /* SGM_KIND_TEXT */
+        sgm_tensor *tensor;     /* SGM_KIND_TENSOR */
+        sgm_registry *registry; /* SGM_KIND_REGISTRY */
+    } as;                       /* the content itself */
 } sgm_content;
 
-/* These borrow what they are given; the registry copies text and retains tensors and registries. */
+/* True or false as a content. This and the next ones borrow what they are given; the registry copies texts
+ * and retains tensors and registries. */
 SGM_API sgm_content sgm_boolean_content(bool value);
+/* An integer as a content. */
 SGM_API sgm_content sgm_integer_content(int64_t value);
+/* A number as a content. */
 SGM_API sgm_content sgm_number_content(double value);
+/* A text as a content. */
 SGM_API sgm_content sgm_text_content(const char *value);
+/* A tensor as a content. */
 SGM_API sgm_content sgm_tensor_content(sgm_tensor *value);
+/* A registry as a content. */
 SGM_API sgm_content sgm_registry_content(sgm_registry *value);
-/* Contents that a get gave belong to the caller: text is a copy, tensors and registries are retained. */
+/* Lets go of a content that a get gave, which belongs to the caller: a text is a copy, tensors and registries
+ * are retained. */
 SGM_API void sgm_content_clear(sgm_content *content);
+/* Whether two contents have one kind and one value; NaN equals NaN. */
 SGM_API bool sgm_content_equal(const sgm_content *a, const sgm_content *b);
 /* "0.01", "true", "'text'", "float32 (784, 100)", "registry of 3"; free with sgm_string_free. */
 SGM_API char *sgm_content_describe(const sgm_content *content);
@@ -67,16 +78,16 @@ SGM_API sgm_status sgm_content_parse(const char *text, sgm_kind kind, sgm_conten
  * "dense(100, relu)": registry, configuration files, layers, hooks, --help and monitors read it. The row must
  * outlive the registry (a static table). */
 typedef struct sgm_option {
-    const char *name; /* snake_case */
-    sgm_kind kind;
-    const char *unit;        /* "seconds", "examples"; NULL: none */
-    double minimum, maximum; /* integers and numbers; equal: no bounds */
-    double default_value;    /* default of booleans, integers, numbers */
-    const char *default_text;
+    const char *name;           /* snake_case */
+    sgm_kind kind;              /* of its contents */
+    const char *unit;           /* "seconds", "examples"; NULL: none */
+    double minimum, maximum;    /* integers and numbers; equal: no bounds */
+    double default_value;       /* default of booleans, integers, numbers */
+    const char *default_text;   /* default of texts; NULL: "" */
     const char *const *choices; /* of a text, NULL at the end; NULL: any text */
     bool read_only;             /* for everyone but its owner (sgm_registry_set_own) */
     bool live;                  /* may be changed while training runs, from the next iteration on */
-    const char *doc;
+    const char *doc;            /* what it is, in a line */
     const char *effect; /* when it is later that a change counts: "from the next epoch on"; NULL: it is not */
     /* Of arguments in texts. An optional number has no default if default_value is NAN or out of bounds. */
     bool required;
@@ -88,12 +99,13 @@ typedef struct sgm_option {
  * structs (sgm_optimiser_settings and so on): bounds, defaults and words stand there and nowhere else. The
  * row is about values that are given; in the structs 0 means that none is. */
 typedef struct sgm_setting {
-    sgm_option option;
+    sgm_option option;   /* name, kind, bounds, default, words */
     size_t offset, size; /* of the member: bool, int64_t, int, double, const char *; an int for a text with
                           * choices is the number of the choice */
     bool inverted;       /* the member says the opposite: "shuffle" is no_shuffle */
     const int *numbers;  /* of the choices, if they are not 0, 1, 2 and so on */
 } sgm_setting;
+/* Place and size of a member, in the row of a sgm_setting. */
 #define SGM_MEMBER(type, member) .offset = offsetof(type, member), .size = sizeof(((type *)0)->member)
 /* NULL: the table has no such row. */
 SGM_API const sgm_setting *sgm_setting_find(const sgm_setting *settings, size_t count, const char *name);
@@ -116,7 +128,9 @@ SGM_API sgm_registry *sgm_registry_create_read_only(sgm_registry *registry);
  * stay behind. */
 SGM_API sgm_registry *sgm_registry_copy(sgm_registry *registry);
 
+/* Gives a registry a tag; one that it has already changes nothing. */
 SGM_API sgm_status sgm_registry_add_tag(sgm_registry *registry, const char *tag);
+/* Whether it has this tag. */
 SGM_API bool sgm_registry_has_tag(sgm_registry *registry, const char *tag);
 /* All of them, copied: free with sgm_names_free. */
 SGM_API sgm_status sgm_registry_tags(sgm_registry *registry, char ***tags, size_t *count);
@@ -130,11 +144,12 @@ SGM_API sgm_status sgm_registry_define(sgm_registry *registry, const sgm_option 
  * read-only. Both are called without the tree's lock. `release(user)` once, when the entry goes, also when
  * binding fails; a thread that is just reading the entry may delay it. */
 typedef struct sgm_binding {
-    sgm_status (*get)(void *user, sgm_content *content);
-    sgm_status (*set)(void *user, const sgm_content *content);
-    void (*release)(void *user);
-    void *user;
+    sgm_status (*get)(void *user, sgm_content *content);       /* gives the content of now */
+    sgm_status (*set)(void *user, const sgm_content *content); /* changes it */
+    void (*release)(void *user);                               /* lets go of `user`; NULL: nothing to do */
+    void *user;                                                /* passed to all */
 } sgm_binding;
+/* A new entry with its row, bound to functions. */
 SGM_API sgm_status sgm_registry_bind(sgm_registry *registry, const sgm_option *option,
                                      const sgm_binding *binding);
 
@@ -144,14 +159,19 @@ SGM_API sgm_status sgm_registry_bind(sgm_registry *registry, const sgm_option *o
 SGM_API sgm_status sgm_registry_set(sgm_registry *registry, const char *name, sgm_content content);
 SGM_API sgm_status sgm_registry_set_own(sgm_registry *registry, const char *name,
                                         sgm_content content); /* also read-only */
+/* A copy of an entry's content, which the caller clears. */
 SGM_API sgm_status sgm_registry_get(sgm_registry *registry, const char *name, sgm_content *content);
-/* Typed ones; integers are numbers too. */
+/* The number of an entry; integers are numbers too. */
 SGM_API sgm_status sgm_registry_get_number(sgm_registry *registry, const char *name, double *value);
+/* The integer of an entry. */
 SGM_API sgm_status sgm_registry_get_integer(sgm_registry *registry, const char *name, int64_t *value);
+/* Whether there is such an entry. */
 SGM_API bool sgm_registry_has(sgm_registry *registry, const char *name);
+/* Removes an entry, or a registry with all below; none of this name is an error. */
 SGM_API sgm_status sgm_registry_remove(sgm_registry *registry, const char *name);
 SGM_API const sgm_option *sgm_registry_option(sgm_registry *registry,
                                               const char *name); /* NULL: it has no row */
+/* How many entries there are. */
 SGM_API size_t sgm_registry_count(sgm_registry *registry);
 /* Names in order of definition, copied: free with sgm_names_free. */
 SGM_API sgm_status sgm_registry_names(sgm_registry *registry, char ***names, size_t *count);
@@ -167,9 +187,10 @@ typedef struct sgm_match {
     char *identifier;    /* from the registry that was resolved in */
     sgm_content content; /* a registry where the identifier ends above the values: look at its kind */
 } sgm_match;
+/* What an identifier has found. */
 typedef struct sgm_matches {
-    sgm_match *items;
-    size_t count;
+    sgm_match *items; /* the matches */
+    size_t count;     /* how many */
 } sgm_matches;
 /* All that match, in the order of the tree. None is no error: count 0. Where the identifier has a `*` or
  * tags, bindings that have no value just now (SGM_ERROR_STATE) are left out; if all are, that is the error.
@@ -181,6 +202,7 @@ SGM_API void sgm_matches_free(sgm_matches *matches);
 /* Fills in what is between braces, as in "mnist-{*<trainer>.epoch}": the first match, texts without quotes.
  * "{{" and "}}" stand for braces. Free with sgm_string_free. */
 SGM_API char *sgm_registry_resolve_text(sgm_registry *root, const char *format);
+/* Of sgm_registry_resolve_set. */
 typedef struct sgm_resolve_set_options {
     size_t struct_size;
     bool add_if_missing; /* in the last-level registries that were reached; not with `*` in the last part */
@@ -192,7 +214,9 @@ SGM_API sgm_status sgm_registry_resolve_set(sgm_registry *root, const char *iden
 /* A resolver remembers which registries an identifier led to, and forgets when the tree changes; one thread
  * at a time. */
 typedef struct sgm_resolver sgm_resolver;
+/* A resolver of an identifier from `root` on; NULL on failure. */
 SGM_API sgm_resolver *sgm_resolver_create(sgm_registry *root, const char *identifier);
+/* All that match now, as sgm_registry_resolve has it. */
 SGM_API sgm_status sgm_resolver_get(sgm_resolver *resolver, sgm_matches *matches);
 SGM_API void sgm_resolver_free(sgm_resolver *resolver);
 
@@ -208,6 +232,7 @@ typedef void (*sgm_observer_function)(void *user, const char *identifier, const 
  * trainer's epoch or gradient, is refused: it changes without being set. */
 SGM_API sgm_status sgm_registry_observe(sgm_registry *root, const char *identifier,
                                         sgm_observer_function function, void *user, int64_t *id);
+/* Ends an observer. */
 SGM_API void sgm_registry_unobserve(sgm_registry *root, int64_t id);
 
 #ifdef __cplusplus

@@ -24,24 +24,30 @@ extern "C" {
     X(PAUSE, "pause")                                                                                        \
     X(RESUME, "resume")                                                                                      \
     X(RESET, "reset")
+/* A scale of events. */
 typedef enum sgm_time_scale {
 #define SGM_TIME_SCALE_ENUM(name, text) SGM_##name,
     SGM_TIME_SCALE_LIST(SGM_TIME_SCALE_ENUM)
 #undef SGM_TIME_SCALE_ENUM
-        SGM_TIME_SCALE_COUNT
+        SGM_TIME_SCALE_COUNT /* how many scales there are */
 } sgm_time_scale;
+/* "iteration" and so on. */
 SGM_API const char *sgm_time_scale_name(sgm_time_scale scale);
+/* The scale of such a name; others are an error. */
 SGM_API sgm_status sgm_time_scale_parse(const char *name, sgm_time_scale *scale);
 
 /* When: every `interval` events of a scale, first at the interval-th; `live` times in all (0: for ever). */
 typedef struct sgm_time_step {
-    sgm_time_scale scale;
-    int64_t interval; /* 0 counts as 1 */
-    int64_t live;
+    sgm_time_scale scale; /* whose events are counted */
+    int64_t interval;     /* 0 counts as 1 */
+    int64_t live;         /* times in all; 0: for ever */
 } sgm_time_step;
+/* Every so many events. */
 SGM_API sgm_time_step sgm_every(int64_t interval, sgm_time_scale scale);
 SGM_API sgm_time_step sgm_after(int64_t count, sgm_time_scale scale); /* once, at the count-th event */
+/* The same step, so many times in all. */
 SGM_API sgm_time_step sgm_live(sgm_time_step step, int64_t times);
+/* Whether scale, interval and times are the same. */
 SGM_API bool sgm_time_step_equal(const sgm_time_step *a, const sgm_time_step *b);
 /* Whether everything due at `b` is due at `a` too: `a` may be required by `b`. Same scale: b's interval is a
  * multiple of a's; an iteration step goes with an epoch step; lifecycle scales only with themselves; `a` must
@@ -61,6 +67,7 @@ typedef struct sgm_time_count {
 } sgm_time_count;
 /* Counts one event of `scale`; true: due now. A step that has lived is never due again. */
 SGM_API bool sgm_time_count_event(const sgm_time_step *step, sgm_time_count *count, sgm_time_scale scale);
+/* Whether it was due as often as it lives. */
 SGM_API bool sgm_time_count_is_dead(const sgm_time_step *step, const sgm_time_count *count);
 
 /* ======== criteria ========
@@ -80,8 +87,10 @@ SGM_API bool sgm_time_count_is_dead(const sgm_time_step *step, const sgm_time_co
  * check once. Criteria are used by one thread at a time, but for toggle and hold.
  */
 
+/* Something that holds of values, or not. */
 typedef struct sgm_criteria sgm_criteria;
 
+/* How a value is compared with a number. */
 typedef enum sgm_comparison {
     SGM_ABOVE,    /* > */
     SGM_AT_LEAST, /* >= */
@@ -89,7 +98,11 @@ typedef enum sgm_comparison {
     SGM_AT_MOST,  /* <= */
     SGM_BELOW     /* < */
 } sgm_comparison;
-typedef enum sgm_extremum { SGM_MAXIMUM, SGM_MINIMUM } sgm_extremum;
+/* Which end of the values is meant. */
+typedef enum sgm_extremum {
+    SGM_MAXIMUM, /* the largest */
+    SGM_MINIMUM  /* the smallest */
+} sgm_extremum;
 
 /* `x > 5`; with `edge` only when it becomes true, `x becomes > 5` (also at a first check that finds it true).
  */
@@ -99,6 +112,7 @@ SGM_API sgm_criteria *sgm_threshold_criteria(const char *identifier, sgm_compari
 SGM_API sgm_criteria *sgm_extremum_criteria(const char *identifier, sgm_extremum extremum);
 /* `x increases`, `x decreases`: against the check before; the first check does not fire. */
 SGM_API sgm_criteria *sgm_increasing_criteria(const char *identifier);
+/* `x decreases`, likewise. */
 SGM_API sgm_criteria *sgm_decreasing_criteria(const char *identifier);
 /* `x reaches 0.98 from below`: once, when the value is there or beyond. SGM_MAXIMUM: from below, SGM_MINIMUM:
  * from above. */
@@ -111,13 +125,16 @@ SGM_API sgm_criteria *sgm_repeated_criteria(sgm_criteria *part, int64_t times, b
 /* From left to right, and no further than needed: what is not reached is not checked, and its memory stays.
  */
 SGM_API sgm_criteria *sgm_and_criteria(sgm_criteria *first, sgm_criteria *second);
+/* `a or b`, from left to right and no further than needed. */
 SGM_API sgm_criteria *sgm_or_criteria(sgm_criteria *first, sgm_criteria *second);
+/* `not a`. */
 SGM_API sgm_criteria *sgm_not_criteria(sgm_criteria *part);
 /* `external "button"`: fires when someone outside lets it. At first it does not. */
 SGM_API sgm_criteria *sgm_external_criteria(const char *name);
 /* Any thread. All external parts of this name: toggle turns them on for good, or off for good when they were
  * on; hold lets one more check fire, unless they were toggled. SGM_ERROR_NOT_FOUND: there are none. */
 SGM_API sgm_status sgm_criteria_toggle(sgm_criteria *criteria, const char *name);
+/* Lets one more check of those parts fire, unless they were toggled. */
 SGM_API sgm_status sgm_criteria_hold(sgm_criteria *criteria, const char *name);
 
 SGM_API void sgm_criteria_free(sgm_criteria *criteria);
@@ -136,6 +153,7 @@ SGM_API sgm_status sgm_criteria_check(sgm_criteria *criteria, sgm_lookup_functio
 /* What they remember, as numbers (some may be infinite), so that a resumed training goes on exactly.
  * `numbers` NULL: only *count; else *count is the room, and becomes how many there are. */
 SGM_API sgm_status sgm_criteria_get_state(const sgm_criteria *criteria, double *numbers, size_t *count);
+/* Gets those numbers back; as many as such criteria have. */
 SGM_API sgm_status sgm_criteria_set_state(sgm_criteria *criteria, const double *numbers, size_t count);
 SGM_API void sgm_criteria_reset(sgm_criteria *criteria); /* to what they were before the first check */
 
@@ -168,15 +186,18 @@ SGM_API char *sgm_criteria_text(const sgm_criteria *criteria, const sgm_time_ste
  * A rule only says what is to be done; who holds it does it.
  */
 
+/* A rule that was read. */
 typedef struct sgm_rule sgm_rule;
 
+/* What a rule does. */
 typedef enum sgm_action_kind {
-    SGM_ACTION_STOP, /* text: the reason, NULL: none was given */
-    SGM_ACTION_PAUSE,
-    SGM_ACTION_RESET,
-    SGM_ACTION_SAVE, /* text: the name; not empty, without '/', not beginning with '.' */
-    SGM_ACTION_SET   /* text: the identifier */
+    SGM_ACTION_STOP,  /* text: the reason, NULL: none was given */
+    SGM_ACTION_PAUSE, /* pauses the training */
+    SGM_ACTION_RESET, /* goes back to before the first iteration */
+    SGM_ACTION_SAVE,  /* text: the name; not empty, without '/', not beginning with '.' */
+    SGM_ACTION_SET    /* text: the identifier */
 } sgm_action_kind;
+/* How a rule sets a number. */
 typedef enum sgm_assignment {
     SGM_SET_TO,    /* = */
     SGM_SET_PLUS,  /* += */
@@ -184,23 +205,25 @@ typedef enum sgm_assignment {
     SGM_SET_TIMES, /* *= */
     SGM_SET_OVER   /* /=, by what is not 0 */
 } sgm_assignment;
+/* An action of a rule; the rule's, with its texts. */
 typedef struct sgm_action {
-    sgm_action_kind kind;
-    const char *text;
+    sgm_action_kind kind;      /* what is done */
+    const char *text;          /* STOP, SAVE, SET: see sgm_action_kind */
     sgm_assignment assignment; /* SET only */
-    double number;
+    double number;             /* SET of a number: what stands behind the sign */
     sgm_kind
         value_kind; /* SET: of a number; of a text or a boolean only with `=`, and then not in `number` */
-    const char *value_text;
-    bool value_boolean;
+    const char *value_text; /* SET of a text; else NULL */
+    bool value_boolean;     /* SET of a boolean */
 } sgm_action;
 
 /* Errors name the column and the nearest word; NULL then. */
 SGM_API sgm_rule *sgm_rule_parse(const char *text);
 SGM_API void sgm_rule_free(sgm_rule *rule);
-/* The rule's own: valid as long as it is. */
+/* When it is due; the rule's own, as what the next two give: valid as long as it is. */
 SGM_API const sgm_time_step *sgm_rule_step(const sgm_rule *rule);
 SGM_API sgm_criteria *sgm_rule_criteria(sgm_rule *rule); /* NULL: it fires whenever it is due */
+/* What it does, *count actions in order; the rule's. */
 SGM_API const sgm_action *sgm_rule_actions(const sgm_rule *rule, size_t *count);
 /* The normal form, which reads back as an equal rule; free with sgm_string_free. */
 SGM_API char *sgm_rule_text(const sgm_rule *rule);

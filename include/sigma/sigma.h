@@ -14,7 +14,9 @@
  *
  * Names. The first word after sgm_ is what a function acts on, the next one what it does:
  *
- *     sgm_trainer_create(env, "a")            creates one; sgm_env_free frees one
+ *     sgm_trainer_create(env, "a")            creates one
+ *     sgm_env_free(env)                       frees one, and does nothing to NULL
+ *     sgm_tensor_retain(tensor)               one more reference, which sgm_tensor_free gives back
  *     sgm_trainer_set_data(trainer, data)     sets a part, which belongs to the trainer from then on
  *     sgm_trainer_add_hook(trainer, hook)     adds a part of which there may be several
  *     sgm_trainer_name(trainer)               a noun without a verb returns something and changes nothing

@@ -20,11 +20,12 @@
 extern "C" {
 #endif
 
+/* The most parts of a split. */
 #define SGM_MAX_PARTS 32
 
 /* What decides the part of an example. */
 typedef enum sgm_split_kind {
-    SGM_SPLIT_RANDOM,
+    SGM_SPLIT_RANDOM,     /* each example by itself */
     SGM_SPLIT_STRATIFIED, /* random, but each key (a class) has its share in each part, to within two examples
                            */
     SGM_SPLIT_GROUP,      /* examples of one key (a patient, a household) are all in one part, so that none is
@@ -36,12 +37,13 @@ typedef enum sgm_split_kind {
 
 typedef struct sgm_split_options {
     size_t struct_size;
-    sgm_split_kind kind;
+    sgm_split_kind kind; /* default: random */
     /* Of the parts: above 0, together 1, and 0 behind the last one. A sum below 1 is a further part. */
     double shares[SGM_MAX_PARTS];
-    uint64_t seed;
+    uint64_t seed; /* of what is drawn */
 } SGM_BY_NAME sgm_split_options;
 
+/* Which part each example is in; reference-counted. */
 typedef struct sgm_split sgm_split;
 /* `keys`: a number for each example, which is not NaN; NULL for a random split. The caller keeps them, and
  * frees the split. It is an error if a part has no example: there are too few, or too few groups. */
@@ -51,9 +53,11 @@ SGM_API sgm_split *sgm_split_create_with(int64_t examples, const double *keys,
 /* One more reference, which sgm_split_free gives back; extractors keep references. */
 SGM_API sgm_split *sgm_split_retain(sgm_split *split);
 SGM_API void sgm_split_free(sgm_split *split);
-/* Examples in all, and of one part; 0 past the last part. */
+/* Examples in all. */
 SGM_API int64_t sgm_split_examples(const sgm_split *split);
+/* Examples of one part; 0 past the last part. */
 SGM_API int64_t sgm_split_part_examples(const sgm_split *split, int32_t part);
+/* How many parts there are. */
 SGM_API int32_t sgm_split_parts(const sgm_split *split);
 /* The part of an example; -1 past the last one. */
 SGM_API int32_t sgm_split_part_of(const sgm_split *split, int64_t example);

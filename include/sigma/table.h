@@ -21,6 +21,7 @@ extern "C" {
 /* Different values that are counted in a column; one with more of them has no categories. */
 #define SGM_MAX_CATEGORIES 1000
 
+/* What a column holds. */
 typedef enum sgm_column_kind {
     SGM_COLUMN_EMPTY,  /* no cell has a value */
     SGM_COLUMN_NUMBER, /* all values are finite numbers */
@@ -34,21 +35,22 @@ SGM_API const char *sgm_column_kind_name(sgm_column_kind kind); /* "number" and 
 
 /* A text of a column, and how many cells have it. */
 typedef struct sgm_category {
-    const char *text;
-    int64_t count;
+    const char *text; /* as it stands in the cells */
+    int64_t count;    /* cells that have it */
 } sgm_category;
 
+/* What a table knows of a column; the table's. */
 typedef struct sgm_table_column {
-    const char *name; /* of the header; its number from 0 where there is none */
-    sgm_column_kind kind;
-    int64_t missing; /* cells without a value */
+    const char *name;     /* of the header; its number from 0 where there is none */
+    sgm_column_kind kind; /* what it holds */
+    int64_t missing;      /* cells without a value */
     /* Of the values of a number column, and of a date column as days since 1970-01-01; NaN for other kinds.
      * The standard deviation divides by the number of values, as preprocessing has it. */
     double minimum, maximum, mean, standard_deviation;
     /* The different values, the most frequent first, then by their bytes, of every kind of column. None where
      * there are more than SGM_MAX_CATEGORIES. */
     const sgm_category *categories;
-    size_t category_count;
+    size_t category_count; /* how many */
     /* The first text in a column that otherwise holds numbers, or dates: in at least nine of ten values.
      * NULL: none. */
     const char *exception;
@@ -57,9 +59,9 @@ typedef struct sgm_table_column {
 
 /* Whether the first line names the columns. */
 typedef enum sgm_header {
-    SGM_HEADER_FOUND, /* it does unless one of its cells is a number or a date */
-    SGM_HEADER_NONE,  /* it is a row like the others, and columns are called by their numbers from 0 */
-    SGM_HEADER_FIRST_LINE
+    SGM_HEADER_FOUND,     /* it does unless one of its cells is a number or a date */
+    SGM_HEADER_NONE,      /* it is a row like the others, and columns are called by their numbers from 0 */
+    SGM_HEADER_FIRST_LINE /* it does */
 } sgm_header;
 
 typedef struct sgm_table_options {
@@ -74,10 +76,11 @@ typedef struct sgm_table_options {
      * part of the rows, or with `other_parts` of all others: a network that is measured on the rest has then
      * learnt nothing of it. Kinds, categories and missing values are those of all rows. NULL: of all. */
     const sgm_split *split;
-    int32_t part;
-    bool other_parts;
+    int32_t part;     /* of the split, from 0 */
+    bool other_parts; /* all but that part */
 } SGM_BY_NAME sgm_table_options;
 
+/* What describes a file of rows. */
 typedef struct sgm_table sgm_table;
 /* Reads a file of text: .csv, .tsv and the like, or .jsonl (sgm_jsonl_reader), unpacked if its name says that
  * it is packed (.csv.gz). The path may be an address, https://example.org/pets.csv#sha256=DIGITS, which is
@@ -87,8 +90,10 @@ typedef struct sgm_table sgm_table;
 SGM_API sgm_table *sgm_table_open_with(const char *path, const sgm_table_options *options);
 SGM_API void sgm_table_free(sgm_table *table);
 SGM_API int64_t sgm_table_rows(const sgm_table *table); /* without the header */
+/* Whether the first line names the columns. */
 SGM_API bool sgm_table_has_header(const sgm_table *table);
 SGM_API char sgm_table_separator(const sgm_table *table); /* 0: an object a line */
+/* How many columns there are. */
 SGM_API size_t sgm_table_columns(const sgm_table *table);
 /* Lives as long as the table; NULL past the last column. */
 SGM_API const sgm_table_column *sgm_table_column_at(const sgm_table *table, size_t index);
@@ -125,7 +130,9 @@ SGM_API sgm_split *sgm_table_split_with(const sgm_table *table, const char *colu
  * A single category is a target as one-hot classes; numbers are targets scaled as inputs are, and
  * sgm_pipeline_restore turns predictions back. Pipelines of pictures are made by sigma/picture.h. */
 
+/* The most columns that can be predicted together. */
 #define SGM_MAX_TARGETS 8
+/* The most columns in a list of options. */
 #define SGM_MAX_LISTED 64 /* columns in a list of options */
 
 /* What offset and factor of a column of numbers are. */
@@ -133,7 +140,7 @@ typedef enum sgm_scale {
     SGM_SCALE_STANDARD, /* mean and standard deviation */
     SGM_SCALE_MIN_MAX,  /* minimum and range, which gives 0 to 1 */
     SGM_SCALE_ROBUST,   /* median and distance of the quartiles, which outliers do not move */
-    SGM_SCALE_NONE
+    SGM_SCALE_NONE      /* the numbers as they are */
 } sgm_scale;
 /* What a cell without a value becomes. */
 typedef enum sgm_impute {
@@ -154,10 +161,11 @@ typedef struct sgm_pipeline_options {
      * 0, and one more for missing and unknown ones. What is no ASCII letter, digit, '_' or '-' in the name
      * becomes '_' in that of the field, as input layers are named after fields. */
     const char *embedding[SGM_MAX_FIELDS - 2];
-    sgm_scale scale;
-    sgm_impute impute;
+    sgm_scale scale;   /* default: standard */
+    sgm_impute impute; /* default: the mean */
 } SGM_BY_NAME sgm_pipeline_options;
 
+/* What was learnt of a table's columns, or of pictures; reference-counted. Any thread. */
 typedef struct sgm_pipeline sgm_pipeline;
 /* The caller frees the pipeline, which does not need the table any more. */
 #define sgm_pipeline_fit(...) SGM_WITH_OPTIONS(sgm_pipeline_fit_with, sgm_pipeline_options, __VA_ARGS__)
@@ -189,7 +197,7 @@ typedef struct sgm_pipeline_extractor_options {
     bool ignore_unknown; /* categories that were in no row that was fitted are treated as missing; default: an
                             error */
     char separator;      /* default: found as sgm_table_open does */
-    bool skip_ragged;
+    bool skip_ragged;    /* as in sgm_table_options */
 } SGM_BY_NAME sgm_pipeline_extractor_options;
 /* Reads the rows of a file. Has the table a header, so must the file. */
 #define sgm_pipeline_extractor(...)                                                                          \

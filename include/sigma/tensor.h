@@ -17,6 +17,7 @@
 extern "C" {
 #endif
 
+/* The most dimensions of a tensor. */
 #define SGM_MAX_RANK 8
 
 /* name, bytes of an element, text */
@@ -29,30 +30,40 @@ extern "C" {
     X(BOOL, 1, "bool")                                                                                       \
     X(BFLOAT16, 2, "bfloat16")
 
+/* The type of a tensor's elements. */
 typedef enum sgm_dtype {
 #define SGM_DTYPE_ENUM(name, size, text) SGM_##name,
     SGM_DTYPE_LIST(SGM_DTYPE_ENUM)
 #undef SGM_DTYPE_ENUM
-        SGM_DTYPE_COUNT
+        SGM_DTYPE_COUNT /* how many types there are */
 } sgm_dtype;
 
+/* Bytes of an element. */
 SGM_API size_t sgm_dtype_size(sgm_dtype dtype);
+/* "float32" and so on. */
 SGM_API const char *sgm_dtype_name(sgm_dtype dtype);
+/* Whether it is float32, float64 or bfloat16. */
 SGM_API bool sgm_dtype_is_float(sgm_dtype dtype);
+/* The type of such a name; others are an error with the nearest. */
 SGM_API sgm_status sgm_dtype_parse(const char *name, sgm_dtype *dtype);
 
+/* The dimensions of a tensor. */
 typedef struct sgm_shape {
-    int32_t rank;
+    int32_t rank;               /* how many there are */
     int64_t dims[SGM_MAX_RANK]; /* entries from `rank` on are 0 */
 } sgm_shape;
 
+/* How many numbers are listed. */
 #define SGM_SHAPE_COUNT(...) (sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t))
 /* sgm_shape_of(100, 784); rank 0 is sgm_scalar_shape(). */
 #define sgm_shape_of(...)                                                                                    \
     sgm_shape_create((int32_t)SGM_SHAPE_COUNT(__VA_ARGS__), (const int64_t[]){__VA_ARGS__})
 
+/* A shape of `rank` dimensions, which are copied. */
 SGM_API sgm_shape sgm_shape_create(int32_t rank, const int64_t *dims);
+/* The shape of one number: rank 0. */
 SGM_API sgm_shape sgm_scalar_shape(void);
+/* Whether ranks and dimensions are equal. */
 SGM_API bool sgm_shape_equal(const sgm_shape *a, const sgm_shape *b);
 /* Number of elements: 1 for rank 0, 0 when a dimension is 0; -1 when it overflows or a dimension is negative.
  */
@@ -62,6 +73,7 @@ SGM_API sgm_status sgm_shape_broadcast(const sgm_shape *a, const sgm_shape *b, s
 /* "(100, 784)"; returns `buffer`. 128 bytes are enough for any shape. */
 SGM_API char *sgm_shape_text(const sgm_shape *shape, char *buffer, size_t size);
 
+/* An array of numbers, or a view of one; reference-counted. */
 typedef struct sgm_tensor sgm_tensor;
 
 /* Zeroed. */
@@ -75,33 +87,43 @@ SGM_API sgm_tensor *sgm_tensor_wrap(sgm_dtype dtype, const sgm_shape *shape, voi
 SGM_API sgm_tensor *sgm_tensor_retain(sgm_tensor *tensor);
 SGM_API void sgm_tensor_free(sgm_tensor *tensor); /* drops one reference; NULL is allowed */
 
+/* The type of its elements. */
 SGM_API sgm_dtype sgm_tensor_dtype(const sgm_tensor *tensor);
+/* Its dimensions; the tensor's. */
 SGM_API const sgm_shape *sgm_tensor_shape(const sgm_tensor *tensor);
+/* Elements from one index of each dimension to the next; the tensor's. */
 SGM_API const int64_t *sgm_tensor_strides(const sgm_tensor *tensor);
+/* Whether its elements lie side by side in row-major order. */
 SGM_API bool sgm_tensor_is_contiguous(const sgm_tensor *tensor);
 /* First element of the view; the rest is reached by strides. */
 SGM_API void *sgm_tensor_data(sgm_tensor *tensor);
+/* The same to read only. */
 SGM_API const void *sgm_tensor_const_data(const sgm_tensor *tensor);
 
 /* Views: share the buffer. `stop` is exclusive; `step` may be negative (then start > stop, stop may be -1).
  */
 SGM_API sgm_tensor *sgm_tensor_slice(sgm_tensor *tensor, int32_t axis, int64_t start, int64_t stop,
                                      int64_t step);
+/* A view whose dimension i is dimension axes[i] of the tensor. */
 SGM_API sgm_tensor *sgm_tensor_permute(sgm_tensor *tensor, const int32_t *axes);
+/* A view repeated to this shape by the rules of NumPy, without taking memory. */
 SGM_API sgm_tensor *sgm_tensor_broadcast(sgm_tensor *tensor, const sgm_shape *shape);
 /* A view where strides allow it, else a copy. One dimension may be -1. */
 SGM_API sgm_tensor *sgm_tensor_reshape(sgm_tensor *tensor, const sgm_shape *shape);
 /* Contiguous copy, converted to `dtype` (round to nearest; float to integer truncates as C does, saturating).
  */
 SGM_API sgm_tensor *sgm_tensor_cast(const sgm_tensor *tensor, sgm_dtype dtype);
+/* A contiguous copy in the same type. */
 SGM_API sgm_tensor *sgm_tensor_copy(const sgm_tensor *tensor);
 /* Copies values of equal shape, converting the type. */
 SGM_API sgm_status sgm_tensor_assign(sgm_tensor *target, const sgm_tensor *source);
 /* One element as double, by `rank` indices. */
 SGM_API double sgm_tensor_get(const sgm_tensor *tensor, const int64_t *indices);
+/* Writes one element, converted to the tensor's type. */
 SGM_API void sgm_tensor_set(sgm_tensor *tensor, const int64_t *indices, double value);
 /* All elements in row-major order as double into `out` (one double per element), or from `values`. */
 SGM_API sgm_status sgm_tensor_read(const sgm_tensor *tensor, double *out, size_t count);
+/* Writes all elements in row-major order, converted to the tensor's type. */
 SGM_API sgm_status sgm_tensor_write(sgm_tensor *tensor, const double *values, size_t count);
 /* Text like NumPy's, shortened beyond `max_elements`; free with sgm_string_free. */
 SGM_API char *sgm_tensor_text(const sgm_tensor *tensor, int64_t max_elements);
@@ -117,16 +139,22 @@ SGM_API void sgm_string_free(char *text);
 
 typedef struct sgm_bundle sgm_bundle; /* named tensors and named texts */
 
+/* An empty bundle, which the caller frees. */
 SGM_API sgm_bundle *sgm_bundle_create(void);
 SGM_API void sgm_bundle_free(sgm_bundle *bundle);
 /* Keeps a reference to the tensor; a name twice is an error. */
 SGM_API sgm_status sgm_bundle_add(sgm_bundle *bundle, const char *name, sgm_tensor *tensor);
+/* Sets a text; one that is there already is replaced. */
 SGM_API sgm_status sgm_bundle_set_text(sgm_bundle *bundle, const char *key, const char *text);
 /* Borrowed; NULL and an error with the nearest name if absent. */
 SGM_API sgm_tensor *sgm_bundle_get(const sgm_bundle *bundle, const char *name);
+/* Borrowed; NULL and an error if there is no such text. */
 SGM_API const char *sgm_bundle_get_text(const sgm_bundle *bundle, const char *key);
+/* Whether there is such a tensor. */
 SGM_API bool sgm_bundle_has(const sgm_bundle *bundle, const char *name);
+/* How many tensors there are. */
 SGM_API size_t sgm_bundle_count(const sgm_bundle *bundle);
+/* The name of a tensor, in the order in which they were added; NULL past the last. */
 SGM_API const char *sgm_bundle_name_at(const sgm_bundle *bundle, size_t index);
 
 /* Writes PATH.tmp, syncs, renames, syncs the folder. The file has checksums (CRC-32) of its header and of

@@ -21,6 +21,7 @@ SGM_API sgm_tokenizer *sgm_byte_tokenizer(void);
 SGM_API sgm_tokenizer *sgm_tokenizer_learn(const void *text, size_t size, int64_t vocabulary);
 /* A file of text: "sigma-bpe 1", then a line for each pair from token 256 on. */
 SGM_API sgm_tokenizer *sgm_tokenizer_load(const char *path);
+/* Writes such a file, through a temporary one. */
 SGM_API sgm_status sgm_tokenizer_save(const sgm_tokenizer *tokenizer, const char *path);
 SGM_API void sgm_tokenizer_free(sgm_tokenizer *tokenizer);
 /* How many tokens there are, from 0. */
@@ -33,6 +34,7 @@ SGM_API char *sgm_tokenizer_decode(const sgm_tokenizer *tokenizer, const int64_t
                                    size_t *size);
 
 /* --- drawing --- */
+/* How the next token is drawn. */
 typedef struct sgm_sample_options {
     size_t struct_size;
     double temperature; /* probabilities to the power of 1 / temperature: below 1 sharper, above 1 flatter;
@@ -47,6 +49,7 @@ typedef struct sgm_sample_options {
  * bounds. */
 SGM_API int64_t sgm_probabilities_sample(const double *probabilities, int64_t count, uint64_t seed,
                                          uint64_t draw, const sgm_sample_options *options);
+/* Options for sgm_probabilities_sample: SGM_SAMPLING(.temperature = 0.8). */
 #define SGM_SAMPLING(...) SGM_OPTIONS(sgm_sample_options, __VA_ARGS__)
 
 /* --- CTC --- */

@@ -28,14 +28,16 @@
 extern "C" {
 #endif
 
+/* A network that learns: its data, parameters, optimiser and hooks. */
 typedef struct sgm_trainer sgm_trainer;
 typedef struct sgm_hook sgm_hook; /* hooks.h; reference-counted */
 
 /* --- initialisers: what parameters are before training --- */
+/* What parameters are before training. */
 typedef struct sgm_initialiser sgm_initialiser;
 typedef struct sgm_initialiser_options {
     size_t struct_size;
-    double mean;
+    double mean;               /* gaussian, truncated: default 0 */
     double standard_deviation; /* gaussian: default 0.05; truncated: default 1, within two deviations */
     double minimum, maximum;   /* uniform: default -0.05 to 0.05 */
     double value;              /* constant */
@@ -43,7 +45,7 @@ typedef struct sgm_initialiser_options {
     /* custom: the value of the element at `indices`; `random` is uniform in [0, 1) and another one for each
      * element */
     double (*function)(void *user, const int64_t *indices, const sgm_shape *shape, double random);
-    void *user;
+    void *user; /* custom: passed to the function */
 } SGM_BY_NAME sgm_initialiser_options;
 /* Types: gaussian, uniform, truncated, constant, glorot (uniform; Glorot and Bengio, 2010; also called
  * xavier), glorot_normal, he (normal; He et al., 2015), orthogonal (Saxe et al., 2013), custom. */
@@ -54,28 +56,39 @@ SGM_API void sgm_initialiser_free(sgm_initialiser *initialiser);
 /* Fills a float tensor. The numbers are a function of seed and name only. */
 SGM_API sgm_status sgm_initialiser_fill(const sgm_initialiser *initialiser, sgm_tensor *tensor,
                                         int64_t fan_in, int64_t fan_out, uint64_t seed, const char *name);
+/* Any initialiser by its name: SGM_INITIALISER("glorot_normal", .gain = 2). */
 #define SGM_INITIALISER(type, ...)                                                                           \
     sgm_initialiser_create(type, SGM_OPTIONS(sgm_initialiser_options, __VA_ARGS__))
+/* Normally distributed. `mean`, `standard_deviation`. */
 #define sgm_gaussian(...) SGM_INITIALISER("gaussian", __VA_ARGS__)
+/* Equally likely between `minimum` and `maximum`. */
 #define sgm_uniform(...) SGM_INITIALISER("uniform", __VA_ARGS__)
+/* Normally distributed, drawn again beyond two deviations. `mean`, `standard_deviation`. */
 #define sgm_truncated(...) SGM_INITIALISER("truncated", __VA_ARGS__)
+/* All the same `value`. */
 #define sgm_constant_value(...) SGM_INITIALISER("constant", __VA_ARGS__)
+/* Uniform, by fan in and fan out (Glorot and Bengio, 2010). `gain`. */
 #define sgm_glorot(...) SGM_INITIALISER("glorot", __VA_ARGS__)
+/* Normal, by fan in (He et al., 2015). `gain`. */
 #define sgm_he(...) SGM_INITIALISER("he", __VA_ARGS__)
+/* Rows or columns that are orthogonal (Saxe et al., 2013). `gain`. */
 #define sgm_orthogonal(...) SGM_INITIALISER("orthogonal", __VA_ARGS__)
+/* By a function of your own. `function`, `user`. */
 #define sgm_custom_initialiser(...) SGM_INITIALISER("custom", __VA_ARGS__)
 
 /* --- schedules: factors of the learning rate, over epochs (parts of epochs count) --- */
+/* How the learning rate changes over the epochs. */
 typedef enum sgm_schedule_kind {
-    SGM_CONSTANT,
+    SGM_CONSTANT,    /* it does not */
     SGM_STEP,        /* times `factor` every `period` epochs */
     SGM_EXPONENTIAL, /* factor ^ (epoch / period) */
     SGM_COSINE, /* from 1 to `factor` along half a cosine in `period` epochs (Loshchilov and Hutter, 2016) */
     SGM_ONE_CYCLE, /* up from `factor` to 1 in 0.3 of `period`, then down to `factor` / 10000 (Smith, 2018) */
     SGM_PLATEAU    /* times `factor` when the loss of an epoch was not the lowest for `period` epochs */
 } sgm_schedule_kind;
+/* A schedule, as a member of sgm_optimiser_options. */
 typedef struct sgm_schedule {
-    sgm_schedule_kind kind;
+    sgm_schedule_kind kind; /* default: constant */
     double period;  /* epochs; step and exponential: default 1; plateau: default 5; cosine, one-cycle: the
                        epochs of the run */
     double factor;  /* step, plateau: default 0.1; exponential: 0.95; cosine: 0; one-cycle: 0.04 */
@@ -85,11 +98,14 @@ typedef struct sgm_schedule {
  * run. */
 SGM_API double sgm_schedule_factor(const sgm_schedule *schedule, double epoch, double epochs,
                                    int64_t reductions);
+/* The kind of a name such as "cosine"; others are an error with the nearest. */
 SGM_API sgm_status sgm_schedule_kind_parse(const char *name, sgm_schedule_kind *kind);
+/* "cosine" and so on. */
 SGM_API const char *sgm_schedule_kind_name(sgm_schedule_kind kind);
 SGM_API const sgm_setting *sgm_schedule_settings(size_t *count); /* members of sgm_schedule */
 
 /* --- optimisers: recorded as instructions, like layers --- */
+/* How parameters follow their gradients. */
 typedef struct sgm_optimiser sgm_optimiser;
 /* Defaults by type; an option of 0 means its default. '-': not an option of this type.
  *                   learning_rate momentum decay_rate beta1 beta2 epsilon weight_decay tolerance history
@@ -118,10 +134,12 @@ typedef struct sgm_optimiser_options {
     double weight_decay;  /* adamw, lamb, lion, muon, adafactor: decoupled; others: L2, in the gradient */
     double clip_value;    /* gradients are clipped to [-clip_value, clip_value]; 0: no clipping */
     double clip_norm; /* gradients are scaled so that the norm of all together is at most this; 0: no limit */
-    int64_t accumulate; /* minibatches whose gradients are averaged for one update; default 1 */
-    double average;     /* decay of a moving average of the parameters, used for validation; 0: none */
-    sgm_schedule schedule;
+    int64_t accumulate;    /* minibatches whose gradients are averaged for one update; default 1 */
+    double average;        /* decay of a moving average of the parameters, used for validation; 0: none */
+    sgm_schedule schedule; /* of the learning rate */
 } SGM_BY_NAME sgm_optimiser_options;
+/* An optimiser by its name; it belongs to the trainer that gets it. NULL and an error with the nearest
+ * name. */
 SGM_API sgm_optimiser *sgm_optimiser_create(const char *type, const sgm_optimiser_options *options);
 SGM_API void sgm_optimiser_free(sgm_optimiser *optimiser);
 /* Members of sgm_optimiser_options, but for the schedule, which has a table of its own. */
@@ -129,34 +147,51 @@ SGM_API const sgm_setting *sgm_optimiser_settings(size_t *count);
 /* Sets "beta1" or "schedule.kind" of an optimiser that no trainer has yet. Unlike in the options 0 is a value
  * like any other. */
 SGM_API sgm_status sgm_optimiser_set(sgm_optimiser *optimiser, const char *name, const sgm_content *content);
+/* Any optimiser by its name: SGM_OPTIMISER("adam", .learning_rate = 0.01). */
 #define SGM_OPTIMISER(type, ...) sgm_optimiser_create(type, SGM_OPTIONS(sgm_optimiser_options, __VA_ARGS__))
+/* p - r g: parameter, learning rate, gradient. */
 #define sgm_gradient_descent(...) SGM_OPTIMISER("gradient_descent", __VA_ARGS__)
+/* Gradient descent with a velocity (Polyak, 1964). `momentum`. */
 #define sgm_momentum(...) SGM_OPTIMISER("momentum", __VA_ARGS__)
+/* Momentum that looks ahead (Nesterov, 1983; Sutskever et al., 2013). `momentum`. */
 #define sgm_nesterov(...) SGM_OPTIMISER("nesterov", __VA_ARGS__)
+/* Steps divided by the root of all squared gradients (Duchi, Hazan and Singer, 2011). */
 #define sgm_adagrad(...) SGM_OPTIMISER("adagrad", __VA_ARGS__)
+/* Steps in the parameter's own unit (Zeiler, 2012). `decay_rate`. */
 #define sgm_adadelta(...) SGM_OPTIMISER("adadelta", __VA_ARGS__)
+/* Steps divided by the root of recent squared gradients (Tieleman and Hinton, 2012). `decay_rate`. */
 #define sgm_rmsprop(...) SGM_OPTIMISER("rmsprop", __VA_ARGS__)
+/* Recent gradients over the root of recent squares (Kingma and Ba, 2014). `beta1`, `beta2`. */
 #define sgm_adam(...) SGM_OPTIMISER("adam", __VA_ARGS__)
+/* Adam with decoupled weight decay (Loshchilov and Hutter, 2017). */
 #define sgm_adamw(...) SGM_OPTIMISER("adamw", __VA_ARGS__)
+/* Steps of one size by the sign of the momentum (Chen et al., 2023). `beta1`, `beta2`. */
 #define sgm_lion(...) SGM_OPTIMISER("lion", __VA_ARGS__)
+/* Adam whose steps are in proportion to the parameter, for large minibatches (You et al., 2019). */
 #define sgm_lamb(...) SGM_OPTIMISER("lamb", __VA_ARGS__)
+/* Adam that remembers only rows and columns (Shazeer and Stern, 2018). `decay_rate`. */
 #define sgm_adafactor(...) SGM_OPTIMISER("adafactor", __VA_ARGS__)
+/* Orthogonal steps of matrices, adamw for the rest (Jordan, 2024). `momentum`, `beta1`, `beta2`. */
 #define sgm_muon(...) SGM_OPTIMISER("muon", __VA_ARGS__)
+/* Steps of all parameters together by the last `history` ones, for all data at once (Nocedal, 1980).
+ * `tolerance`. */
 #define sgm_lbfgs(...) SGM_OPTIMISER("lbfgs", __VA_ARGS__)
 
-/* An optimiser from outside the library. */
+/* The version of sgm_optimiser_type. */
 #define SGM_OPTIMISER_API 2
+/* What update() gets. */
 typedef struct sgm_update_call {
-    sgm_graph *graph;
+    sgm_graph *graph;                     /* into which it records */
     const sgm_optimiser_options *options; /* defaults filled in */
-    const char *parameter_name;
-    sgm_value parameter, gradient;
-    sgm_value learning_rate; /* rank 0, of the parameter's type: schedule included */
-    sgm_value step;          /* rank 0: number of this update, from 1 */
+    const char *parameter_name;           /* "2-dense.weights" */
+    sgm_value parameter, gradient;        /* of one type and shape */
+    sgm_value learning_rate;              /* rank 0, of the parameter's type: schedule included */
+    sgm_value step;                       /* rank 0: number of this update, from 1 */
 } sgm_update_call;
+/* An optimiser from outside the library: a static table. */
 typedef struct sgm_optimiser_type {
-    uint32_t api; /* SGM_OPTIMISER_API */
-    const char *name, *doc;
+    uint32_t api;           /* SGM_OPTIMISER_API */
+    const char *name, *doc; /* as SGM_OPTIMISER takes it; what it does, in a line */
     /* Of momentum, decay_rate, beta1, beta2, epsilon, tolerance and history those that are not 0 are its
      * settings; the registry of a trainer has no value for the others, and refuses them. */
     sgm_optimiser_options defaults;
@@ -177,22 +212,27 @@ SGM_API sgm_value sgm_optimiser_slot_shaped(const sgm_update_call *call, const c
                                             const sgm_shape *shape);
 
 /* --- modifiers: what becomes of a parameter after each update; recorded, like the update --- */
+/* What becomes of a parameter after each update. */
 typedef struct sgm_modifier sgm_modifier;
 /* "clip(-1, 1)": to these bounds; "scale(0.999)"; "max_norm(3)": what goes into one output (a column) is made
  * no longer than that. */
 SGM_API sgm_modifier *sgm_modifier_parse(const char *text);
 /* Records the new value, of the same type and shape. */
 typedef sgm_value (*sgm_modifier_function)(void *user, sgm_graph *graph, sgm_value parameter);
+/* A modifier of your own. NULL on failure. */
 SGM_API sgm_modifier *sgm_modifier_create(sgm_modifier_function function, void *user);
 SGM_API void sgm_modifier_free(sgm_modifier *modifier);
 
 /* --- the trainer --- */
+/* The network in its notation; errors have the column. */
 SGM_API sgm_status sgm_trainer_set_network(sgm_trainer *trainer, const char *notation);
 /* The same with a network that is made already, which belongs to the trainer then. */
 SGM_API sgm_status sgm_trainer_adopt_network(sgm_trainer *trainer, sgm_network *network);
-/* The iterator that is trained on, and others to validate on after each epoch. */
+/* The iterator that is trained on; taken over. */
 SGM_API sgm_status sgm_trainer_set_data(sgm_trainer *trainer, sgm_iterator *iterator);
+/* One more iterator, taken over, on which loss and accuracy are measured after each epoch: "validation". */
 SGM_API sgm_status sgm_trainer_add_data(sgm_trainer *trainer, const char *name, sgm_iterator *iterator);
+/* The optimiser, taken over; there is none without this call. */
 SGM_API sgm_status sgm_trainer_set_optimiser(sgm_trainer *trainer, sgm_optimiser *optimiser);
 /* First values of parameters whose name matches the pattern ("*.weights"). Of several rules that match the
  * most specific one counts; the same pattern twice is an error. */
@@ -202,8 +242,9 @@ SGM_API sgm_status sgm_trainer_add_initialiser(sgm_trainer *trainer, const char 
  * which they were added. */
 SGM_API sgm_status sgm_trainer_add_modifier(sgm_trainer *trainer, const char *pattern,
                                             sgm_modifier *modifier);
-/* Parameters whose name matches the pattern are not trained; unfreeze trains them again. */
+/* Parameters whose name matches the pattern are not trained. */
 SGM_API sgm_status sgm_trainer_freeze(sgm_trainer *trainer, const char *pattern);
+/* They are trained again; SGM_ERROR_NOT_FOUND if this very pattern was not frozen. */
 SGM_API sgm_status sgm_trainer_unfreeze(sgm_trainer *trainer, const char *pattern);
 /* Trains with several workers from the next run on; without an operator the trainer itself does the work.
  * `parallel` is taken over, also on failure; NULL, as constructors return on failure, is an error. */
@@ -211,52 +252,56 @@ SGM_API sgm_status sgm_trainer_set_operator(sgm_trainer *trainer, sgm_operator *
 
 /* A mean over examples since the epoch began (training) or over a whole iterator (validation). */
 typedef struct sgm_metrics {
-    double loss;
-    double accuracy; /* share of examples whose largest output is at their largest target; NaN where that
-                        means nothing */
-    int64_t examples;
+    double loss;      /* the sum of importance times cost */
+    double accuracy;  /* share of examples whose largest output is at their largest target; NaN where that
+                         means nothing */
+    int64_t examples; /* over which it is a mean */
 } sgm_metrics;
+/* Metrics of the data with a name. */
 typedef struct sgm_named_metrics {
-    const char *name;
-    sgm_metrics metrics;
+    const char *name;    /* "validation" */
+    sgm_metrics metrics; /* after the epoch */
 } sgm_named_metrics;
 /* A number that a hook measured (hooks.h). */
 typedef struct sgm_score {
     const char *data, *name; /* "validation", "f1" */
-    double value;
-    bool headline; /* worth a place in a short line */
+    double value;            /* of the newest measurement */
+    bool headline;           /* worth a place in a short line */
 } sgm_score;
+/* What has happened. */
 typedef enum sgm_progress_kind {
-    SGM_PROGRESS_START,
-    SGM_PROGRESS_ITERATION,
-    SGM_PROGRESS_EPOCH,
-    SGM_PROGRESS_STOP,
-    SGM_PROGRESS_PAUSE, /* training rests until RESUME or STOP */
-    SGM_PROGRESS_RESUME,
-    SGM_PROGRESS_MOVE /* a reset or a restore has moved the training to another position */
+    SGM_PROGRESS_START,     /* the run begins */
+    SGM_PROGRESS_ITERATION, /* an iteration has ended */
+    SGM_PROGRESS_EPOCH,     /* an epoch has ended, and was validated */
+    SGM_PROGRESS_STOP,      /* the run has ended */
+    SGM_PROGRESS_PAUSE,     /* training rests until RESUME or STOP */
+    SGM_PROGRESS_RESUME,    /* training goes on */
+    SGM_PROGRESS_MOVE       /* a reset or a restore has moved the training to another position */
 } sgm_progress_kind;
+/* How a training stands, for those who watch; valid during the call. */
 typedef struct sgm_training_progress {
-    sgm_progress_kind kind;
-    const char *trainer;
+    sgm_progress_kind kind; /* what has happened */
+    const char *trainer;    /* its name */
     int64_t epoch, epochs;  /* epochs that have ended, and that the run is to have (0: no limit) */
     int64_t batch, batches; /* minibatches of this epoch so far, and in all (0: unknown yet) */
     int64_t iteration;      /* iterations so far, over all epochs */
     sgm_metrics training;   /* of this epoch so far */
     const sgm_named_metrics *validation; /* EPOCH only */
-    size_t validation_count;
-    double learning_rate;
-    double seconds;      /* since the run began, without pauses */
-    double rate;         /* examples per second */
-    double seconds_left; /* negative: unknown */
-    bool interrupted;    /* STOP: by a signal or by a callback */
-    const char *reason;  /* STOP: why a hook or a command ended the run; PAUSE: the hook that wanted it, and
-                          * what it was made from; NULL: none did */
+    size_t validation_count;             /* how many */
+    double learning_rate;                /* schedule included */
+    double seconds;                      /* since the run began, without pauses */
+    double rate;                         /* examples per second */
+    double seconds_left;                 /* negative: unknown */
+    bool interrupted;                    /* STOP: by a signal or by a callback */
+    const char *reason; /* STOP: why a hook or a command ended the run; PAUSE: the hook that wanted it, and
+                         * what it was made from; NULL: none did */
     const sgm_score *scores; /* EPOCH only: since the epoch before */
-    size_t score_count;
+    size_t score_count;      /* how many */
 } sgm_training_progress;
 /* Called at the start, after iterations, after epochs, at pauses and their ends, at the end; returning false
  * stops the run after this step. */
 typedef bool (*sgm_training_function)(void *user, const sgm_training_progress *progress);
+/* Adds a function that is told. */
 SGM_API sgm_status sgm_trainer_on_progress(sgm_trainer *trainer, sgm_training_function function, void *user);
 
 /* Attaches a hook, which belongs to the trainer then. If an equal hook is attached already, `hook` is freed.
@@ -287,15 +332,18 @@ SGM_API const sgm_setting *sgm_run_settings(size_t *count); /* members of sgm_ru
 #define sgm_trainer_run(...) SGM_WITH_OPTIONS(sgm_trainer_run_with, sgm_run_options, __VA_ARGS__)
 /* SGM_ERROR_INTERRUPTED when it was stopped; the checkpoint is there then. */
 SGM_API sgm_status sgm_trainer_run_with(sgm_trainer *trainer, const sgm_run_options *options);
-/* Commands, from any thread; they act after the iteration that is running. A trainer that does not run:
- * SGM_ERROR_STATE. */
+/* Whether a trainer runs. */
 typedef enum sgm_trainer_state {
-    SGM_TRAINER_IDLE,
-    SGM_TRAINER_RUNNING,
-    SGM_TRAINER_PAUSED
+    SGM_TRAINER_IDLE,    /* it does not run */
+    SGM_TRAINER_RUNNING, /* it trains */
+    SGM_TRAINER_PAUSED   /* it runs, and waits */
 } sgm_trainer_state;
+/* What it does now; any thread. */
 SGM_API sgm_trainer_state sgm_trainer_get_state(sgm_trainer *trainer);
+/* Waits after the iteration that is running. This and the next ones are commands: from any thread;
+ * SGM_ERROR_STATE if the trainer does not run. */
 SGM_API sgm_status sgm_trainer_pause(sgm_trainer *trainer);
+/* Goes on after a pause. */
 SGM_API sgm_status sgm_trainer_resume(sgm_trainer *trainer);
 SGM_API sgm_status sgm_trainer_step(sgm_trainer *trainer, int64_t iterations); /* runs so many, then pauses */
 SGM_API sgm_status sgm_trainer_stop(sgm_trainer *trainer,
@@ -321,11 +369,11 @@ SGM_API sgm_status sgm_trainer_attach_hook(sgm_trainer *trainer, sgm_hook *hook,
 SGM_API sgm_status sgm_trainer_detach_hook(sgm_trainer *trainer, const char *name);
 /* A hook that is attached to a trainer. */
 typedef struct sgm_attached_hook {
-    char *name;      /* "early_stopper#2", "local accumulator#1": no other one has it */
-    char *when;      /* "every 2 epochs" */
-    char *condition; /* "" : none */
-    char *text;      /* that it was parsed from; "": a program made it */
-    bool background;
+    char *name;        /* "early_stopper#2", "local accumulator#1": no other one has it */
+    char *when;        /* "every 2 epochs" */
+    char *condition;   /* "" : none */
+    char *text;        /* that it was parsed from; "": a program made it */
+    bool background;   /* on a thread of its own */
     int64_t due, runs; /* how often its time had come, and how often its condition held then */
     double seconds;    /* of a run, on average */
 } sgm_attached_hook;
@@ -334,6 +382,7 @@ SGM_API void sgm_attached_hooks_free(sgm_attached_hook *list, size_t count);
 SGM_API sgm_status sgm_trainer_hooks(sgm_trainer *trainer, sgm_attached_hook **list, size_t *count);
 /* Records the network and initialises its parameters, unless that is done, without training. */
 SGM_API sgm_status sgm_trainer_prepare(sgm_trainer *trainer);
+/* Means over a whole iterator, which then stands where it stood before. */
 SGM_API sgm_status sgm_trainer_evaluate(sgm_trainer *trainer, sgm_iterator *iterator, sgm_metrics *metrics);
 /* The output with this name (NULL: the first) for `inputs`, (examples, ...) of the first input. The new
  * tensor is freed with sgm_tensor_free. */
@@ -346,8 +395,9 @@ SGM_API sgm_tensor *sgm_trainer_get(sgm_trainer *trainer, const char *state);
 /* The moving average of a parameter that is set begins anew at its value; "average.2-dense.weights" sets the
  * average alone. */
 SGM_API sgm_status sgm_trainer_set(sgm_trainer *trainer, const char *state, const sgm_tensor *value);
-/* Saves everything that is needed to continue exactly from here; loads it. */
+/* Saves everything that is needed to continue exactly from here. */
 SGM_API sgm_status sgm_trainer_save(sgm_trainer *trainer, const char *path);
+/* Loads such a file; one of another network is an error, and changes nothing. */
 SGM_API sgm_status sgm_trainer_load(sgm_trainer *trainer, const char *path);
 /* The notation of the network in a checkpoint, of which only the header is read; free with sgm_string_free.
  */
@@ -358,13 +408,17 @@ SGM_API sgm_pipeline *sgm_trainer_get_pipeline(const sgm_trainer *trainer);
 /* That of a checkpoint, of which only the header is read; the caller frees it. NULL: the checkpoint has none.
  */
 SGM_API sgm_status sgm_checkpoint_pipeline(const char *path, sgm_pipeline **pipeline);
-/* The training step as recorded (sgm_graph_text), as compiled (sgm_program_text), and what it takes. */
+/* The training step of `batch` examples as recorded (sgm_graph_text); free with sgm_string_free. */
 SGM_API char *sgm_trainer_graph_text(sgm_trainer *trainer, int64_t batch);
+/* The same as compiled (sgm_program_text). */
 SGM_API char *sgm_trainer_program_text(sgm_trainer *trainer, int64_t batch);
+/* What a training step of `batch` examples takes. */
 SGM_API sgm_status sgm_trainer_memory(sgm_trainer *trainer, int64_t batch, sgm_program_memory *memory);
 SGM_API const sgm_parameter *sgm_trainer_parameters(sgm_trainer *trainer,
                                                     size_t *count); /* prepared trainers */
+/* The first failure that stays with the trainer; SGM_OK: none did. */
 SGM_API sgm_status sgm_trainer_status(const sgm_trainer *trainer);
+/* The name that it was created with. */
 SGM_API const char *sgm_trainer_name(const sgm_trainer *trainer);
 
 /* ======== checkpoints in parts ========
@@ -380,6 +434,7 @@ SGM_API const char *sgm_trainer_name(const sgm_trainer *trainer);
  * of SGM_PART_NETWORK alone is an untrained network.
  */
 
+/* What of a training a checkpoint has; several may be set. */
 typedef enum sgm_part {
     SGM_PART_NETWORK = 1,    /* its notation */
     SGM_PART_PARAMETERS = 2, /* and their moving averages */
@@ -389,7 +444,7 @@ typedef enum sgm_part {
     SGM_PART_HOOKS = 32,     /* what hooks, criteria and rules remember and share */
     SGM_PART_METRICS = 64,   /* of the newest validation */
     SGM_PART_SETTINGS = 128, /* values that were changed while it ran, such as optimiser.learning_rate */
-    SGM_PART_EVERYTHING = 255
+    SGM_PART_EVERYTHING = 255 /* all of these */
 } sgm_part;
 
 typedef struct sgm_part_options {
@@ -503,13 +558,15 @@ SGM_API sgm_status sgm_trainer_export_onnx_with(sgm_trainer *trainer, const char
  * time: what layers need of the steps before (keys and values of attention, what recurrent layers remember)
  * they keep. So a token costs one step, not TIME of them, and the shares are those of all steps at once. */
 
+/* A trained network that continues sequences. */
 typedef struct sgm_generator sgm_generator;
 /* With the parameters that the trainer has now, which are copied; its environment must outlive the generator.
  * A network that looks ahead (bidirectional, attention without `causal`, convolutions) is an error. */
 SGM_API sgm_generator *sgm_generator_create(sgm_trainer *trainer);
 SGM_API void sgm_generator_free(sgm_generator *generator);
-/* The number of tokens in the vocabulary; the number of steps that it can look back (0: any number). */
+/* The number of tokens in the vocabulary. */
 SGM_API int64_t sgm_generator_vocabulary(const sgm_generator *generator);
+/* The number of steps that it can look back; 0: any number. */
 SGM_API int64_t sgm_generator_places(const sgm_generator *generator);
 /* Forgets all tokens that were read. */
 SGM_API sgm_status sgm_generator_reset(sgm_generator *generator);
@@ -518,16 +575,18 @@ SGM_API sgm_status sgm_generator_reset(sgm_generator *generator);
  * newest half of them, which it reads again. */
 SGM_API sgm_status sgm_generator_read(sgm_generator *generator, int64_t token, const double **shares);
 
+/* How tokens are drawn. */
 typedef struct sgm_generation_options {
     size_t struct_size;
-    uint64_t seed;
-    double temperature; /* this and the next three: as in sgm_sample_options */
-    int64_t top_k;
-    double top_p;
-    bool greedy;
+    uint64_t seed;                           /* of what is drawn */
+    double temperature;                      /* this and the next three: as in sgm_sample_options */
+    int64_t top_k;                           /* as in sgm_sample_options */
+    double top_p;                            /* as in sgm_sample_options */
+    bool greedy;                             /* as in sgm_sample_options */
     bool (*told)(void *user, int64_t token); /* called for each token that is drawn; returns false to end */
-    void *user;
+    void *user;                              /* passed to `told` */
 } SGM_BY_NAME sgm_generation_options;
+/* Options for sgm_generator_generate: SGM_GENERATION(.seed = 1). */
 #define SGM_GENERATION(...) SGM_OPTIONS(sgm_generation_options, __VA_ARGS__)
 /* Reads `begin_count` tokens (at least 1) after what was read before, then draws up to `count` that follow,
  * each of which is read in turn, into `tokens` (NULL: not wanted). The same seed gives the same tokens. */
