@@ -150,6 +150,12 @@ has err 'missing\.png'
 run 1 predict run pets/
 has err 'pets/: is a folder; name its pictures'
 
+# --- what is exported takes the numbers of pictures, and no rows of a table ---
+run 0 export --c pets.c run
+same 'no rows in C' "$(grep -c 'pets_row' pets.c)" 0
+"$sigma" export --onnx pets.onnx run 2>err || grep -q 'built without ONNX' err
+verdict 'pictures as an ONNX model' $? err
+
 # --- mistakes of the file ---
 run 2 train pets.yaml data.training.channels=2
 has err 'data\.training\.channels: expected 1 \(grey\) or 3 \(colours\), got 2'

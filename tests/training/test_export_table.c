@@ -571,3 +571,46 @@ TEST(onnx_gives_nan_for_refused_rows)
     sgm_onnx_free(model);
     end(&t);
 }
+
+/* A network that takes more numbers than the columns of its pipeline make has no use for rows: what is
+ * exported takes the numbers. */
+TEST(a_pipeline_that_does_not_fit_is_left_out)
+{
+    sgm_pipeline *pipeline =
+        sgm_pipeline_parse("{\"version\":1,\"header\":true,\"decimal\":\".\",\"columns\":["
+                           "{\"name\":\"a\",\"kind\":\"category\",\"field\":\"inputs\",\"impute\":null,"
+                           "\"categories\":[\"x\",\"y\"]},"
+                           "{\"name\":\"b\",\"kind\":\"number\",\"field\":\"targets\",\"required\":true,"
+                           "\"offset\":0,\"factor\":1}]}");
+    float inputs[4 * 3] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3}, targets[4] = {1, 2, 3, 4};
+    sgm_shape three = sgm_shape_of(4, 3), one = sgm_shape_of(4, 1);
+    sgm_tensor *x = sgm_tensor_create_from(SGM_FLOAT32, &three, inputs),
+               *y = sgm_tensor_create_from(SGM_FLOAT32, &one, targets);
+    sgm_env *env = sgm_env_create("misfit", .seed = 1);
+    sgm_dataset *data =
+        sgm_dataset_create_from("misfit", (const char *[]){"inputs", "targets"}, (sgm_tensor *[]){x, y}, 2);
+    CHECK_OK(sgm_dataset_set_pipeline(data, pipeline));
+    sgm_trainer *trainer = sgm_trainer_create(env, "misfit");
+    CHECK_OK(sgm_trainer_set_network(trainer, "input(3) + dense(1) + mean_squared"));
+    CHECK_OK(sgm_trainer_set_optimiser(trainer, sgm_adam(.learning_rate = 0.01)));
+    CHECK_OK(sgm_trainer_set_data(trainer, sgm_minibatches(data, .size = 2)));
+    CHECK_OK(sgm_env_run(env, .epochs = 1));
+    const char *path = data_path("misfit.c"), *onnx = data_path("misfit.onnx");
+    char *text = NULL;
+    size_t length;
+    CHECK_OK(sgm_trainer_export_c(trainer, path, .name = "misfit"));
+    CHECK_OK(sgm__file_read(path, 1 << 20, &text, &length));
+    CHECK(strstr(text, "misfit_predict(") != NULL && strstr(text, "misfit_row") == NULL);
+    if (sgm_trainer_export_onnx(trainer, onnx) != SGM_ERROR_UNSUPPORTED) {
+        sgm_onnx *model = sgm_onnx_load(onnx, .handler = "cpu");
+        CHECK_OK(sgm_onnx_set(model, "inputs", x));
+        CHECK_OK(sgm_onnx_run(model));
+        sgm_onnx_free(model);
+    }
+    sgm__free(text);
+    sgm_tensor_free(x);
+    sgm_tensor_free(y);
+    sgm_dataset_free(data);
+    sgm_pipeline_free(pipeline);
+    sgm_env_free(env);
+}

@@ -13,8 +13,15 @@
 /* The two numbers of examples that are recorded where the model is to take any number. */
 enum { EXAMPLES = 2, OTHER_EXAMPLES = 3 };
 
-/* Records the prediction for `batch` examples; returns a copy of the graph, between the operations of the
- * pipeline if the network was trained on a table. In mixed precision the parameters
+/* A copy of the recorded prediction, between the operations of the pipeline if it takes rows of a table. */
+static sgm_graph *complete(const sgm_graph *prediction, const sgm_pipeline *pipeline)
+{
+    return pipeline != NULL && sgm__table_fits_graph(prediction, pipeline)
+               ? sgm__table_graph(prediction, pipeline)
+               : sgm__graph_copy(prediction);
+}
+
+/* Records the prediction for `batch` examples; returns a graph of its own. In mixed precision the parameters
  * are float32, so the network is recorded in float32. */
 static sgm_graph *record(sgm_trainer *trainer, int64_t batch)
 {
@@ -24,10 +31,8 @@ static sgm_graph *record(sgm_trainer *trainer, int64_t batch)
         settings->precision = SGM_FLOAT32;
     sgm__trainer_forget_programs(trainer); /* so that the graph is re-recorded */
     sgm_graph *graph = NULL;
-    const sgm_pipeline *pipeline = sgm_trainer_get_pipeline(trainer);
     if (sgm__trainer_program(trainer, SGM__PREDICT, batch) != NULL)
-        graph = pipeline != NULL ? sgm__table_graph(sgm__learner_of(trainer)->graph, pipeline)
-                                 : sgm__graph_copy(sgm__learner_of(trainer)->graph);
+        graph = complete(sgm__learner_of(trainer)->graph, sgm_trainer_get_pipeline(trainer));
     settings->precision = precision;
     sgm__trainer_forget_programs(trainer);
     return graph;

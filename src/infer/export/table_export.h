@@ -1,8 +1,9 @@
 /* What an exported network that was trained on a table takes with it: its pipeline (sigma/table.h), as C and
  * as operations of a graph. Internal to src/infer/export.
  *
- * table_source.c writes the C, with the fixed functions of table_functions.c; table_graph.c records the
- * operations. Both do what data/table/pipeline_apply.c does with a row. */
+ * table_fields.c says which inputs are fields of the table. table_source.c writes the C, with the fixed
+ * functions of table_functions.c; table_graph.c records the operations. Both do what
+ * data/table/pipeline_apply.c does with a row. */
 #ifndef SGM_INFER_EXPORT_TABLE_EXPORT_H
 #define SGM_INFER_EXPORT_TABLE_EXPORT_H
 
@@ -22,6 +23,8 @@ typedef struct sgm__table_program {
 /* Whether a function for rows can be written: the network has one output, and takes fields of the pipeline
  * alone. */
 bool sgm__table_fits(const sgm__table_program *program);
+/* The field of an input of the plan; -1: none. */
+int32_t sgm__table_field_of_input(const sgm__table_program *program, int32_t input);
 /* Appends what users see of the file (a struct of a row, NAME_predict_rows, NAME_class), and what they do
  * not. */
 sgm_status sgm__table_write_source(const sgm__table_program *program, const sgm__source_request *request,
@@ -41,6 +44,11 @@ void sgm__table_quote(const char *string, sgm__text *text);
 
 /* --- as operations --- */
 
+/* As sgm__table_fits and sgm__table_field_of_input, of a graph of a prediction; an instruction that is no
+ * input is of no field. */
+bool sgm__table_fits_graph(const sgm_graph *prediction, const sgm_pipeline *pipeline);
+int32_t sgm__table_field_of_instruction(const sgm_graph *graph, const sgm__instruction *instruction,
+                                        const sgm_pipeline *pipeline);
 /* The graph of a prediction with the pipeline in front and behind: its inputs are columns, and predictions of
  * numbers have the units of the table. A new graph; NULL on failure. */
 sgm_graph *sgm__table_graph(const sgm_graph *prediction, const sgm_pipeline *pipeline);

@@ -132,17 +132,6 @@ static sgm_value restore(reading *r, sgm_value prediction)
 
 /* --- the graph --- */
 
-/* The field of the pipeline that an instruction is the input for; -1: none. */
-static int32_t field_of(const sgm_graph *graph, const sgm__instruction *instruction,
-                        const sgm_pipeline *pipeline)
-{
-    const char *name = instruction->op == &sgm__op_input ? sgm__graph_string(graph, instruction->name) : "";
-    for (int32_t i = 0; i < pipeline->field_count; i++)
-        if (!pipeline->fields[i].is_target && strcmp(pipeline->fields[i].name, name) == 0)
-            return i;
-    return -1;
-}
-
 /* ONNX has one set of names for inputs, states and outputs. */
 static sgm_status check_names(const sgm_graph *graph, const sgm_pipeline *pipeline)
 {
@@ -167,7 +156,7 @@ sgm_graph *sgm__table_graph(const sgm_graph *prediction, const sgm_pipeline *pip
     reading r = {.graph = work.graph, .pipeline = pipeline, .refused = {-1}};
     for (int32_t i = 0; i < (int32_t)prediction->count; i++) {
         const sgm__instruction *instruction = &prediction->instructions[i];
-        int32_t field = field_of(prediction, instruction, pipeline);
+        int32_t field = sgm__table_field_of_instruction(prediction, instruction, pipeline);
         if (field >= 0) {
             r.examples = instruction->type.shape.dims[0];
             work.map[i] = read_field(&r, field, instruction->type.dtype);

@@ -561,25 +561,6 @@ static void write_class(const writer *w)
 
 /* --- all of it --- */
 
-/* The field of the pipeline that an input of the plan takes; -1: it is none. */
-static int32_t field_of(const sgm__table_program *program, int32_t input)
-{
-    const sgm_pipeline *pipeline = program->pipeline;
-    const char *name = sgm__plan_string(program->plan, program->plan->inputs[input].name);
-    for (int32_t i = 0; i < pipeline->field_count; i++)
-        if (!pipeline->fields[i].is_target && strcmp(pipeline->fields[i].name, name) == 0)
-            return i;
-    return -1;
-}
-
-bool sgm__table_fits(const sgm__table_program *program)
-{
-    bool fits = program->plan->output_count == 1;
-    for (int32_t i = 0; i < program->plan->input_count && fits; i++)
-        fits = field_of(program, i) >= 0;
-    return fits;
-}
-
 sgm_status sgm__table_write_source(const sgm__table_program *program, const sgm__source_request *request,
                                    sgm__text *interface, sgm__text *code)
 {
@@ -588,7 +569,7 @@ sgm_status sgm__table_write_source(const sgm__table_program *program, const sgm_
     if (w.members == NULL)
         return SGM_ERROR_MEMORY;
     for (int32_t i = 0; i < program->plan->input_count; i++) {
-        int32_t field = field_of(program, i);
+        int32_t field = sgm__table_field_of_input(program, i);
         w.fields[field] = program->inputs[i].name;
         w.order[w.order_count++] = field;
     }
