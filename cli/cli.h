@@ -38,9 +38,9 @@ int data_run(int argc, char **argv);
 /* For `sigma data FILE.csv` (data_table.c): prints what the columns of a table hold. Returns the exit code.
  */
 int data_show_table(const char *path, const sgm_table_options *options);
-/* For `sigma data FOLDER/` (data_pictures.c): prints the classes of a folder of pictures, how many pictures
- * each has, and their sizes. Returns the exit code. */
-int data_show_pictures(const char *path);
+/* For `sigma data FOLDER/` (data_files.c): prints the classes of a folder of files, how many files each has
+ * and their sizes. Returns an exit code. */
+int data_show_files(const char *path);
 
 /* --- train.c --- */
 /* Makes a new folder "runs/NAME-TIME" and puts its path into c->folder. */

@@ -1,5 +1,5 @@
 /* `sigma data`: examples, fields and numbers of a dataset, the columns of a table (data_table.c), or a
- * folder of pictures (data_pictures.c).
+ * folder of files (data_files.c).
  *
  * Goes over all blocks of the dataset once for a summary (range, mean, classes of each field), then prints
  * the first examples: small arrays of rank 2 as pictures of characters, others as numbers. With a
@@ -28,7 +28,7 @@ static const char usage_text[] =
     "holds numbers, dates, categories or other texts, how many cells have no value, and how the values\n"
     "are distributed.\n\n"
     "Of a folder that has a folder of PNG and JPEG pictures for each class it shows the classes, how many\n"
-    "pictures each has, and of which sizes they are.\n\n"
+    "files each has, and of which sizes they are.\n\n"
     "  --count N       so many examples are shown (default 3)\n"
     "  --separator S   the character between cells, or 'tab' (default: found in the first line)\n"
     "  --decimal S     the sign before decimals, '.' or ',' (default '.')\n"
@@ -377,7 +377,7 @@ static int show_word(const char *name, const data_arguments *given)
             name);
     if (!is_text && (ends_with(name, ".yaml") || ends_with(name, ".yml")))
         return show_file(name, given->count);
-    return !is_text && sgm__is_folder(name) ? data_show_pictures(name) : show_named(name, given->count);
+    return !is_text && sgm__is_folder(name) ? data_show_files(name) : show_named(name, given->count);
 }
 
 int data_run(int argc, char **argv)

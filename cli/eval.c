@@ -5,6 +5,7 @@
  * and prints the registry's entries for people or as JSON. Without --data and a table it takes the validation
  * and test data of the run. */
 #include "cli.h"
+#include "config/files.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -262,7 +263,7 @@ typedef struct eval_options {
     bool json;
 } eval_options;
 
-/* A dataset by its name, a table by its columns' names, or a folder of pictures. */
+/* A dataset by its name, a table by its columns' names, or a folder of files. */
 static sgm_dataset *open_dataset(saved *s, const char *name, const eval_options *options)
 {
     if (options->file == NULL)
@@ -270,16 +271,15 @@ static sgm_dataset *open_dataset(saved *s, const char *name, const eval_options 
     if (s->c.data.pipeline == NULL) {
         sgm_fail(SGM_ERROR_ARGUMENT,
                  "%s: files are for networks that were trained on a table by its columns' names (target), or "
-                 "on pictures (images); say which data with --data NAME",
+                 "on folders of files (" FILE_KEYS "); say which data with --data NAME",
                  options->file);
         return NULL;
     }
-    char *file = (char *)(uintptr_t)options->file;
-    sgm_shape shape;
-    const data_config table = {.csv = file}, pictures = {.images = file};
-    bool is_pictures = sgm_pipeline_picture_shape(s->c.data.pipeline, &shape);
-    return sgm_dataset_create(name, .extractor =
-                                        experiment_extractor(&s->c.data, is_pictures ? &pictures : &table));
+    const sgm_pipeline *pipeline = s->c.data.pipeline;
+    bool is_table = strcmp(sgm_pipeline_kind(pipeline), "table") == 0;
+    const data_config data = is_table ? (data_config){.csv = (char *)(uintptr_t)options->file}
+                                      : data_config_of_files(pipeline, options->file);
+    return sgm_dataset_create(name, .extractor = experiment_extractor(&s->c.data, &data));
 }
 
 /* Measures one dataset and prints the results. */
@@ -337,10 +337,10 @@ int eval_run(int argc, char **argv)
         if (a.word_count < 1 || a.word_count > 2)
             code = usage_error(
                 "eval",
-                "expected one checkpoint or folder, and perhaps a table or folder of pictures, got %zu words",
+                "expected one checkpoint or folder, and perhaps a table or folder of files, got %zu words",
                 a.word_count);
         else if (options.file != NULL && options.data != NULL)
-            code = usage_error("eval", "expected --data NAME or a table or folder of pictures, got both");
+            code = usage_error("eval", "expected --data NAME or a table or folder of files, got both");
         else
             code = eval(a.words[0], &options);
     }

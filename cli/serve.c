@@ -5,6 +5,7 @@
  * and classes, prints the address and an example for curl, and waits for a signal. */
 #include "monitors/serve/serve.h"
 #include "cli.h"
+#include "data/kinds/kind.h"
 #include "monitors/serve/rows.h"
 #include "text/json_text.h"
 
@@ -82,11 +83,13 @@ static char *example_body(const sgm__serve *serve, const sgm_pipeline *pipeline)
     return sgm__text_take(&body);
 }
 
-/* Type and body of a request for curl: a picture where the network takes them, else JSON. sgm__free. */
+/* Type and body of a request for curl: a file where the network takes files, else JSON. sgm__free. */
 static char *example_arguments(const sgm__serve *serve, const sgm_pipeline *pipeline)
 {
-    if (pipeline != NULL && sgm_pipeline_picture_shape(pipeline, &(sgm_shape){0}))
-        return sgm__strdup("-F picture=@cat.png");
+    if (pipeline != NULL && strcmp(sgm_pipeline_kind(pipeline), "table") != 0) {
+        const sgm__file_names *names = sgm__file_kind_find(sgm_pipeline_kind(pipeline))->names;
+        return sgm__format("-F %s=@%s", names->one, names->question);
+    }
     char *body = example_body(serve, pipeline);
     char *words = body != NULL ? sgm__format("-H 'Content-Type: application/json' -d %s", body) : NULL;
     sgm__free(body);

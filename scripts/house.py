@@ -25,7 +25,7 @@ FLOORS = [
      "src/handlers/cpu/elementwise", "src/handlers/cpu/product", "src/handlers/cpu/kernels",
      "src/handlers/cpu/run", "src/handlers/device", "src/handlers/device/code", "src/handlers/device/run",
      "src/handlers/debug", "src/handlers/null", "src/handlers/reference", "src/handlers/source"],
-    ["src/data", "src/data/block", "src/data/pictures", "src/data/read", "src/data/table", "src/data/tokens", "src/network", "src/network/layers",
+    ["src/data", "src/data/block", "src/data/files", "src/data/kinds", "src/data/read", "src/data/table", "src/data/tokens", "src/network", "src/network/layers",
      "src/onnx", "src/onnx/nodes", "src/onnx/wire", "src/persistence"],
     ["src/optim", "src/metrics"],
     ["src/hooks/when"],
@@ -52,7 +52,7 @@ FLOORS = [
 BESIDE = {("src/ops", "src/graph"), ("src/graph", "src/ops")}
 # Public headers: the lowest folder of src/ whose files may include each.
 HEADERS = {"base": "src/base", "tensor": "src/base", "text": "src/text", "registry": "src/text", "plugin": "src/base", "graph": "src/graph",
-           "handler": "src/handlers", "data": "src/data", "picture": "src/data", "table": "src/data",
+           "handler": "src/handlers", "data": "src/data", "files": "src/data", "picture": "src/data", "table": "src/data",
            "split": "src/data", "network": "src/network", "onnx": "src/onnx",
            "training": "src/optim", "hooks": "src/optim", "operator": "src/optim", "rules": "src/optim",
            "environment": "src/monitors", "sigma": "cli/config"}

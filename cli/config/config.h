@@ -93,7 +93,7 @@ typedef struct data_group {
     bool shuffle, drop_last;
     char *augment;
     int64_t prefetch_threads;
-    /* Of tables by names and of pictures: fitted to the training data or read from a checkpoint
+    /* Of tables by names and of files: fitted to the training data or read from a checkpoint
      * (experiment_prepare), owned; NULL: there is none. No key of a file. */
     sgm_pipeline *pipeline;
     /* Of data.split (experiment_split), owned; NULL: there is none. No key of a file. */
@@ -156,7 +156,7 @@ sgm_optimiser *config_optimiser(const optimiser_config *o);
 sgm_dtype config_precision(const config *c);
 /* Whether the data is a table whose columns are found by their names: a pipeline makes its examples. */
 bool data_config_is_named(const data_config *data);
-/* Whether a pipeline makes its examples: it is such a table, or pictures. */
+/* Whether a pipeline makes its examples: it is such a table, or files. */
 bool data_config_has_pipeline(const data_config *data);
 /* Whether no source of data is named. */
 bool data_config_is_empty(const data_config *data);

@@ -9,6 +9,7 @@
  * targets are then those of the graph's values without the batch axis. */
 #include "config/experiment.h"
 #include "config/arguments.h"
+#include "config/files.h"
 #include "data/read/source.h"
 #include "network/rerecord.h"
 
@@ -58,15 +59,15 @@ bool experiment_range(const data_config *data, double *minimum, double *maximum)
            sgm__parse_double(range->items[1], maximum);
 }
 
-/* The extractor for a table, for arrays or for pictures. Targets that are class numbers become one-hot
+/* The extractor for a table, for arrays or for files. Targets that are class numbers become one-hot
  * vectors, and inputs are scaled from input_range to 0..1. */
 sgm_extractor *experiment_extractor(const data_group *group, const data_config *data)
 {
     sgm_extractor *extractor;
     if (data_config_is_named(data))
         return named_table_extractor(group, data);
-    if (data->images != NULL)
-        return pictures_extractor(group, data, NULL);
+    if (data_config_files(data) != NULL)
+        return files_extractor(group, data, NULL);
     if (data->csv != NULL) {
         extractor = table_extractor(data);
     } else {
@@ -134,12 +135,12 @@ static sgm_dataset *text_data(const data_config *data, const char *name)
     return dataset;
 }
 
-/* The part of the split training data that `data` is. Of pictures only its files are decoded. */
+/* The part of the split training data that `data` is. Of files only its own are read. */
 static sgm_extractor *part_extractor(const data_group *group, const data_config *data)
 {
     const data_config *training = &group->training;
-    if (training->images != NULL)
-        return pictures_extractor(group, training, data);
+    if (data_config_files(training) != NULL)
+        return files_extractor(group, training, data);
     return split_extractor(group, data, experiment_extractor(group, training));
 }
 

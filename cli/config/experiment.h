@@ -2,8 +2,8 @@
  * checks that data and network fit together.
  *
  * experiment.c makes the parts, data/table.c what concerns CSV tables, data/pipelines.c what concerns
- * pipelines of tables and folders of pictures. The subcommands call these functions; ownership is said with
- * each. */
+ * pipelines of tables, data/files.c folders of files. The subcommands call these functions; ownership is said
+ * with each. */
 #ifndef SGM_CLI_CONFIG_EXPERIMENT_H
 #define SGM_CLI_CONFIG_EXPERIMENT_H
 
@@ -15,7 +15,7 @@
 
 /* --- experiment.c: from a configuration to the library's parts --- */
 /* The dataset that `data`, one of the group's, describes; the caller frees it. `name` is training, validation
- * or test, `seed` orders files that are `shuffled`. Tables by names and pictures need experiment_prepare
+ * or test, `seed` orders files that are `shuffled`. Tables by names and files need experiment_prepare
  * before. NULL and an error on failure. */
 sgm_dataset *experiment_dataset(const data_group *group, const data_config *data, const char *name,
                                 uint64_t seed);
@@ -36,7 +36,7 @@ sgm_status experiment_feed(sgm_trainer *trainer, const config *c, sgm_dataset *t
                            sgm_dataset *validation);
 /* Minibatches in order, for measuring; the caller frees them and keeps the dataset. */
 sgm_iterator *experiment_measuring(sgm_dataset *dataset, const config *c);
-/* The extractor of a table, of arrays or of pictures, before a split; NULL and an error on failure. */
+/* The extractor of a table, of arrays or of files, before a split; NULL and an error on failure. */
 sgm_extractor *experiment_extractor(const data_group *group, const data_config *data);
 /* --- data/split.c: data.split --- */
 /* Makes the group's split, if it has one and it is not made yet. */
@@ -48,7 +48,7 @@ void split_part_of(const data_group *group, const data_config *data, int32_t *pa
 /* The part of the training data, whose extractor it takes over, that `data` of the group is. */
 sgm_extractor *split_extractor(const data_group *group, const data_config *data, sgm_extractor *extractor);
 /* --- data/pipelines.c: a CSV file whose columns are found by their names --- */
-/* Makes the split of the data, if one is asked for. If the training data is such a table, or pictures: sets
+/* Makes the split of the data, if one is asked for. If the training data is such a table, or files: sets
  * its pipeline, that of the checkpoint (NULL: there is none) or one that is fitted to the data, and, if none
  * is given, the network that is proposed for it. */
 sgm_status experiment_prepare(config *c, const char *checkpoint);
@@ -56,13 +56,12 @@ sgm_status experiment_prepare(config *c, const char *checkpoint);
 sgm_table *named_table_open(const data_config *data, const sgm_split *split, int32_t part, bool others);
 /* The examples of data->csv by the group's pipeline; NULL and an error on failure. */
 sgm_extractor *named_table_extractor(const data_group *group, const data_config *data);
-/* --- data/pipelines.c: folders of PNG and JPEG files --- */
-/* A pipeline that is fitted to the pictures that are trained on; the caller frees it. */
-sgm_pipeline *pictures_fit(const data_group *group);
-/* The examples of data->images by the group's pipeline. With `part_of` (NULL: all) only those of the split
- * that belong to that one of the group's data. */
-sgm_extractor *pictures_extractor(const data_group *group, const data_config *data,
-                                  const data_config *part_of);
+/* --- data/files.c: folders of files, such as pictures --- */
+/* A pipeline that is fitted to the files that are trained on; the caller frees it. */
+sgm_pipeline *files_fit(const data_group *group);
+/* The examples of the data's folder by the group's pipeline. With `part_of` (NULL: all) only those of the
+ * split that belong to that one of the group's data. */
+sgm_extractor *files_extractor(const data_group *group, const data_config *data, const data_config *part_of);
 /* --- data/table.c: a CSV file as the configuration describes it --- */
 /* The examples of data->csv; NULL and an error on failure. */
 sgm_extractor *table_extractor(const data_config *data);

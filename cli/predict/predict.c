@@ -186,18 +186,24 @@ static sgm_status predict_dataset(prediction *p, const char *name)
 /* What the words and options of a call name; either `data` is not NULL, or there are files. */
 typedef struct predict_words {
     const char *checkpoint, *data, *lengths, *separator;
-    const char *const *files; /* of which only pictures can be several */
+    const char *const *files; /* of which only pictures and the like can be several */
     size_t file_count;
 } predict_words;
+
+/* Whether the network was trained on files, such as pictures. */
+static bool is_of_files(const prediction *p)
+{
+    return p->pipeline != NULL && strcmp(sgm_pipeline_kind(p->pipeline), "table") != 0;
+}
 
 /* What can be asked of this network only; the rest is checked before it is loaded. */
 static sgm_status check_network(const prediction *p, const predict_words *words)
 {
     bool is_named = p->pipeline != NULL && words->data == NULL && !is_numpy(words->files[0]);
     int32_t rank = p->signature.output.rank;
-    sgm_shape shape;
-    if (p->output != NULL && p->pipeline != NULL && sgm_pipeline_picture_shape(p->pipeline, &shape))
-        return sgm_fail(SGM_ERROR_ARGUMENT, "--output: is for tables; pictures are answered with --json");
+    if (p->output != NULL && is_of_files(p))
+        return sgm_fail(SGM_ERROR_ARGUMENT, "--output: is for tables; %s are answered with --json",
+                        sgm_pipeline_kind(p->pipeline));
     if (p->id != NULL && !is_named)
         return sgm_fail(SGM_ERROR_ARGUMENT,
                         "--id copies columns of a table by its columns' names; this input has no such names");
@@ -208,16 +214,15 @@ static sgm_status check_network(const prediction *p, const predict_words *words)
     return SGM_OK;
 }
 
-static sgm_status predict_files(prediction *p, const predict_words *words)
+static sgm_status answer_files(prediction *p, const predict_words *words)
 {
-    sgm_shape shape;
     char separator = words->separator[0];
     const char *file = words->files[0];
-    if (p->pipeline != NULL && sgm_pipeline_picture_shape(p->pipeline, &shape) && !is_numpy(file))
-        return predict_pictures(&p->s, &p->signature, words->files, words->file_count, p->json);
+    if (is_of_files(p) && !is_numpy(file))
+        return predict_files(&p->s, &p->signature, words->files, words->file_count, p->json);
     if (words->file_count > 1)
         return sgm_fail(SGM_ERROR_ARGUMENT,
-                        "%s: one file was expected, got %zu; only pictures can be several", file,
+                        "%s: one file was expected, got %zu; only pictures and the like can be several", file,
                         words->file_count);
     return p->pipeline != NULL && !is_numpy(file)
                ? predict_named(p, file, separator)
@@ -232,7 +237,7 @@ static sgm_status predict_input(prediction *p, const predict_words *words)
     if (words->data != NULL)
         SGM_TRY(predict_dataset(p, words->data));
     else
-        SGM_TRY(predict_files(p, words));
+        SGM_TRY(answer_files(p, words));
     return p->output != NULL ? predict_answers_write(p) : SGM_OK;
 }
 

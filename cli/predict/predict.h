@@ -83,10 +83,10 @@ sgm_status predict_answers_add(prediction *p, const output_row *a);
 sgm_status predict_answers_write(prediction *p);
 void predict_answers_free(prediction *p);
 
-/* --- predict_pictures.c --- */
-/* For `sigma predict RUN cat.png ...`: prints the class of each picture. `s` is open, and its pipeline is of
- * pictures. */
-sgm_status predict_pictures(saved *s, const sgm__signature *signature, const char *const *files, size_t count,
-                            bool json);
+/* --- predict_files.c --- */
+/* For `sigma predict RUN cat.png ...`: prints the class of each file. `s` is open, and its pipeline is of
+ * files. */
+sgm_status predict_files(saved *s, const sgm__signature *signature, const char *const *files, size_t count,
+                         bool json);
 
 #endif

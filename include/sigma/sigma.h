@@ -37,6 +37,7 @@
 #include <sigma/base.h>
 #include <sigma/data.h>
 #include <sigma/environment.h>
+#include <sigma/files.h>
 #include <sigma/graph.h>
 #include <sigma/handler.h>
 #include <sigma/hooks.h>

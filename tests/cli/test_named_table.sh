@@ -50,7 +50,7 @@ has out '^  0 cat  '
 run 1 eval pets new.csv
 has err "new\.csv has no column 'species'"
 run 2 eval pets new.csv --data iris
-has err 'expected --data NAME or a table or folder of pictures, got both'
+has err 'expected --data NAME or a table or folder of files, got both'
 
 printf 'x,kind\n1,a\033]0;z\007\n2,b\033]0;z\007\n' >steer.csv
 printf 'data: {training: {csv: steer.csv, target: kind}}\nepochs: 1\n' >steer.yaml

@@ -24,7 +24,7 @@ YAML
 # --- looking, training ---
 run 0 data pets
 has out '^pets: 600 pictures in 3 classes, 16 x 16 pixels$'
-has out '^  rabbit: 200, 16 x 16$'
+has out '^  rabbit: 200, 16 x 16 pixels$'
 run 0 data pets.yaml
 has out 'inputs.*3, 16, 16'
 run 0 train pets.yaml --folder run
@@ -105,9 +105,9 @@ wait "$process"
 process=
 run 0 train "$examples/iris.yaml" epochs=1 --quiet --folder iris
 run 1 eval iris pets
-has err 'or on pictures \(images\)'
+has err 'or on folders of files \(images'
 run 1 predict iris pets/cat/0.png pets/dog/0.png
-has err 'one file was expected, got 2; only pictures can be several'
+has err 'one file was expected, got 2; only pictures and the like can be several'
 
 # --- mistakes ---
 # mistake PATTERN: training on the folder `wrong` fails so, and leaves no folder of a run.
@@ -121,7 +121,7 @@ mistake()
 echo '{data: {training: {images: wrong}}, epochs: 1}' >wrong.yaml
 mistake 'wrong: the folder cannot be read'
 mkdir wrong
-mistake 'wrong: no image was found; PNG and JPEG files were expected in folders'
+mistake 'wrong: no picture was found; PNG and JPEG files were expected in folders'
 mkdir wrong/cat
 mistake 'wrong/cat: the folder of a class has no picture'
 cp cat.png wrong/cat

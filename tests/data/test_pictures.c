@@ -40,12 +40,12 @@ static void write_picture(const char *path, int k, int width)
 }
 
 /* Four pictures, 0 and 2 of class a, 1 and 3 of class b, which is also their order in the list. */
-static sgm_picture_folder *four(void)
+static sgm_files *four(void)
 {
     static const char *const classes[] = {"a", "b"}, *const names[] = {"0.png", "0.PNG", "1.png", "1.png"};
     for (int k = 0; k < 4; k++)
         write_picture(path_of("four", classes[k % 2], names[k]), k, SIDE);
-    sgm_picture_folder *folder = sgm_picture_folder_open(data_path("four"));
+    sgm_files *folder = sgm_files_open(data_path("four"), "pictures");
     CHECK(folder != NULL);
     return folder;
 }
@@ -66,26 +66,26 @@ static void expect_red(int which, double *mean, double *deviation)
 
 TEST(classes_alternate_in_a_folder)
 {
-    sgm_picture_folder *folder = four();
-    CHECK_INT(sgm_picture_folder_count(folder), 4);
-    const char *const *classes = sgm_picture_folder_classes(folder);
+    sgm_files *folder = four();
+    CHECK_INT(sgm_files_count(folder), 4);
+    const char *const *classes = sgm_files_classes(folder);
     CHECK_STR(classes[0], "a");
     CHECK_STR(classes[1], "b");
     CHECK(classes[2] == NULL);
     for (int64_t i = 0; i < 4; i++)
-        CHECK_INT(sgm_picture_folder_class(folder, i), i % 2);
-    CHECK(strstr(sgm_picture_folder_path(folder, 2), "four/a/1.png") != NULL);
-    CHECK(sgm_picture_folder_path(folder, 4) == NULL);
-    CHECK_INT(sgm_picture_folder_class(folder, -1), -1);
+        CHECK_INT(sgm_files_class(folder, i), i % 2);
+    CHECK(strstr(sgm_files_path(folder, 2), "four/a/1.png") != NULL);
+    CHECK(sgm_files_path(folder, 4) == NULL);
+    CHECK_INT(sgm_files_class(folder, -1), -1);
     int32_t width, height;
-    CHECK_OK(sgm_picture_size(sgm_picture_folder_path(folder, 0), &width, &height));
+    CHECK_OK(sgm_picture_size(sgm_files_path(folder, 0), &width, &height));
     CHECK_INT(width, SIDE);
     CHECK_INT(height, SIDE);
-    sgm_split *split = sgm_picture_folder_split(folder, .kind = SGM_SPLIT_STRATIFIED, .shares = {0.5, 0.5});
+    sgm_split *split = sgm_files_split(folder, .kind = SGM_SPLIT_STRATIFIED, .shares = {0.5, 0.5});
     CHECK_INT(sgm_split_part_examples(split, 0), 2);
     CHECK(sgm_split_part_of(split, 0) != sgm_split_part_of(split, 2)); /* one of each class in each part */
     sgm_split_free(split);
-    sgm_picture_folder_free(folder);
+    sgm_files_free(folder);
 }
 
 /* Channels first, (byte / 255 - mean) / deviation; the channel that does not vary becomes 0. */
@@ -103,10 +103,11 @@ static void check_example(const sgm_block *block, int64_t example, int k, double
 
 TEST(pixels_are_normalised_by_what_was_fitted)
 {
-    sgm_picture_folder *folder = four();
+    sgm_files *folder = four();
     sgm_pipeline *pipeline = sgm_picture_pipeline(folder);
     sgm_shape shape;
-    CHECK(sgm_pipeline_picture_shape(pipeline, &shape));
+    CHECK_OK(sgm_pipeline_shape(pipeline, "inputs", &shape));
+    CHECK_STR(sgm_pipeline_kind(pipeline), "pictures");
     CHECK(sgm_shape_equal(&shape, &(const sgm_shape){.rank = 3, .dims = {3, SIDE, SIDE}}));
     CHECK_INT(sgm_pipeline_width(pipeline, "inputs"), 3 * SIDE * SIDE);
     CHECK_INT(sgm_pipeline_width(pipeline, "targets"), 2);
@@ -114,7 +115,7 @@ TEST(pixels_are_normalised_by_what_was_fitted)
     CHECK_NEAR(sgm_pipeline_restore(pipeline, 0, 0.25), 0.25, 0);
     double mean, deviation;
     expect_red(15, &mean, &deviation);
-    sgm_extractor *extractor = sgm_picture_extractor(pipeline, data_path("four"));
+    sgm_extractor *extractor = sgm_files_extractor(pipeline, data_path("four"));
     sgm_block *block;
     for (int pass = 0; pass < 2; pass++) {
         CHECK_OK(sgm_extractor_extract(extractor, 9, &block));
@@ -131,13 +132,13 @@ TEST(pixels_are_normalised_by_what_was_fitted)
     }
     sgm_extractor_free(extractor);
     sgm_pipeline_free(pipeline);
-    sgm_picture_folder_free(folder);
+    sgm_files_free(folder);
 }
 
 /* Only the pictures of a part are measured, and only they are examples. */
 TEST(a_part_is_learnt_and_read)
 {
-    sgm_picture_folder *folder = four();
+    sgm_files *folder = four();
     const double keys[] = {0, 1, 2, 3};
     sgm_split *split = sgm_split_create(4, keys, .kind = SGM_SPLIT_TIME, .shares = {0.75, 0.25});
     for (int others = 0; others < 2; others++) {
@@ -145,7 +146,7 @@ TEST(a_part_is_learnt_and_read)
         double mean, deviation;
         expect_red(others ? 8 : 7, &mean, &deviation);
         sgm_extractor *extractor =
-            sgm_picture_extractor(pipeline, data_path("four"), .split = split, .other_parts = others);
+            sgm_files_extractor(pipeline, data_path("four"), .split = split, .other_parts = others);
         sgm_block *block;
         CHECK_OK(sgm_extractor_extract(extractor, 9, &block));
         CHECK_INT(block->count, others ? 1 : 3);
@@ -160,20 +161,20 @@ TEST(a_part_is_learnt_and_read)
     split = sgm_split_create(5, NULL, .kind = SGM_SPLIT_RANDOM, .shares = {0.5, 0.5});
     CHECK_ERROR(sgm_picture_pipeline(folder, .split = split), "there are 4 pictures, and 5 were split");
     sgm_split_free(split);
-    sgm_picture_folder_free(folder);
+    sgm_files_free(folder);
 }
 
 /* A file and the same bytes in memory are one picture, brought to one size and to grey. */
 TEST(pictures_come_from_files_and_from_memory)
 {
-    sgm_picture_folder *folder = four();
+    sgm_files *folder = four();
     sgm_pipeline *pipeline = sgm_picture_pipeline(folder, .width = 2, .height = 3, .channels = 1);
-    const char *path = sgm_picture_folder_path(folder, 3);
+    const char *path = sgm_files_path(folder, 3);
     char *bytes;
     size_t length;
     CHECK_OK(sgm__file_read(path, 1 << 20, &bytes, &length));
-    const sgm_picture pictures[] = {{.name = path}, {.name = "memory", .bytes = bytes, .length = length}};
-    sgm_block *block = sgm_pipeline_pictures(pipeline, pictures, 2);
+    const sgm_file pictures[] = {{.name = path}, {.name = "memory", .bytes = bytes, .length = length}};
+    sgm_block *block = sgm_pipeline_files(pipeline, pictures, 2);
     CHECK(block != NULL);
     sgm_tensor *inputs = sgm_block_field(block, "inputs");
     CHECK(sgm_shape_equal(sgm_tensor_shape(inputs), &(const sgm_shape){.rank = 4, .dims = {2, 1, 3, 2}}));
@@ -183,18 +184,17 @@ TEST(pictures_come_from_files_and_from_memory)
     }
     sgm_block_free(block);
     for (size_t cut = 0; cut < length; cut++) {
-        const sgm_picture damaged = {.name = "half.png", .bytes = bytes, .length = cut};
-        CHECK_ERROR(sgm_pipeline_pictures(pipeline, &damaged, 1), "half.png: ");
+        const sgm_file damaged = {.name = "half.png", .bytes = bytes, .length = cut};
+        CHECK_ERROR(sgm_pipeline_files(pipeline, &damaged, 1), "half.png: ");
     }
     sgm__free(bytes);
-    CHECK_ERROR(sgm_pipeline_pictures(pipeline, pictures, 0), "at least one picture");
-    CHECK_ERROR(sgm_pipeline_pictures(pipeline, &(const sgm_picture){.name = "/no/where.png"}, 1),
-                "/no/where.png");
+    CHECK_ERROR(sgm_pipeline_files(pipeline, pictures, 0), "at least one file");
+    CHECK_ERROR(sgm_pipeline_files(pipeline, &(const sgm_file){.name = "/no/where.png"}, 1), "/no/where.png");
     CHECK_ERROR(sgm_pipeline_extractor(pipeline, "a.csv"), "a pipeline of a table was expected");
     CHECK_ERROR(sgm_pipeline_apply(pipeline, (const char *const[]){"a"}, 1, (const char *const[]){"1"}, 1),
                 "a pipeline of a table was expected");
     sgm_pipeline_free(pipeline);
-    sgm_picture_folder_free(folder);
+    sgm_files_free(folder);
 }
 
 static const char kept[] =
@@ -225,7 +225,7 @@ TEST(jpeg_is_read_by_what_is_kept)
     const char *path = data_path("one.jpg");
     image_write_jpeg(path, 30, 20, 3, colour, 1);
     sgm_pipeline *pipeline = sgm_pipeline_parse(kept);
-    sgm_block *block = sgm_pipeline_pictures(pipeline, &(const sgm_picture){.name = path}, 1);
+    sgm_block *block = sgm_pipeline_files(pipeline, &(const sgm_file){.name = path}, 1);
     CHECK(block != NULL);
     for (int c = 0; c < 3; c++) {
         double wanted = (colour[c] / 255.0 - mean[c]) / deviation[c];
@@ -241,7 +241,7 @@ TEST(what_is_kept_is_checked)
         const char *part, *other, *message;
     } cases[] = {
         {"\"version\":1", "\"version\":2", "'version': 1"},
-        {"\"pictures\"", "\"sounds\"", "'kind': pictures, or nothing for a table, was expected"},
+        {"\"pictures\"", "\"smells\"", "'kind': one of pictures, "},
         {"\"width\":12", "\"width\":0", "'width': a whole number above 0"},
         {"\"width\":12", "\"width\":40000", "pictures of 1 to 32768 pixels on a side"},
         {"\"height\":8", "\"height\":1e3", "'height': a whole number above 0"},
@@ -266,12 +266,13 @@ TEST(what_is_kept_is_checked)
 
 TEST(mistakes_name_the_picture)
 {
-    CHECK_ERROR(sgm_picture_folder_open(NULL), "the path of a folder was expected");
-    CHECK_ERROR(sgm_picture_folder_open("/nowhere/at/all"), "/nowhere/at/all: the folder cannot be read");
-    CHECK_ERROR(sgm_picture_pipeline(NULL), "a folder");
+    CHECK_ERROR(sgm_files_open(NULL, "pictures"), "the path of a folder and a kind of files were expected");
+    CHECK_ERROR(sgm_files_open("/nowhere/at/all", "pictures"), "/nowhere/at/all: the folder cannot be read");
+    CHECK_ERROR(sgm_picture_pipeline(NULL), "a list of files");
+    CHECK_ERROR(sgm_files_open("/nowhere", "smells"), "a kind of files was expected (pictures");
     write_picture(path_of("wide", "a", "0.png"), 0, SIDE);
     write_picture(path_of("wide", "b", "0.png"), 0, SIDE + 1);
-    sgm_picture_folder *folder = sgm_picture_folder_open(data_path("wide"));
+    sgm_files *folder = sgm_files_open(data_path("wide"), "pictures");
     CHECK_ERROR(sgm_picture_pipeline(folder), "b/0.png is 5 x 4 pixels, but ");
     CHECK_ERROR(sgm_picture_pipeline(folder), "a/0.png is 4 x 4; a network takes pictures of one size");
     CHECK_ERROR(sgm_picture_pipeline(folder, .width = 5), "a width and a height were expected, or neither");
@@ -279,27 +280,26 @@ TEST(mistakes_name_the_picture)
     CHECK_ERROR(sgm_picture_pipeline(folder, .width = 40000, .height = 5), "pictures of 1 to 32768 pixels");
     sgm_pipeline *pipeline = sgm_picture_pipeline(folder, .width = 5, .height = 5);
     write_picture(path_of("fish", "fish", "0.png"), 0, SIDE);
-    CHECK_ERROR(sgm_picture_extractor(pipeline, data_path("fish")),
+    CHECK_ERROR(sgm_files_extractor(pipeline, data_path("fish")),
                 "fish/fish: a class that no training picture had; the folders of classes are called a, b");
-    CHECK_ERROR(sgm_picture_extractor(NULL, data_path("fish")), "a pipeline of pictures");
+    CHECK_ERROR(sgm_files_extractor(NULL, data_path("fish")), "a pipeline of files");
     sgm_pipeline_free(pipeline);
-    sgm_picture_folder_free(folder);
-    folder = sgm_picture_folder_open(data_path("fish"));
+    sgm_files_free(folder);
+    folder = sgm_files_open(data_path("fish"), "pictures");
     CHECK_ERROR(sgm_picture_pipeline(folder), "there is a single class, 'fish'");
-    sgm_picture_folder_free(folder);
+    sgm_files_free(folder);
 }
 
 /* Without memory at any place of Sigma's: an error, and nothing is lost. */
 TEST(no_memory)
 {
-    sgm_picture_folder_free(four());
+    sgm_files_free(four());
     bool done = false;
     for (long n = 1; !done; n++) {
         allocator_start(n);
-        sgm_picture_folder *folder = sgm_picture_folder_open(data_path("four"));
+        sgm_files *folder = sgm_files_open(data_path("four"), "pictures");
         sgm_pipeline *pipeline = folder != NULL ? sgm_picture_pipeline(folder) : NULL;
-        sgm_extractor *extractor =
-            pipeline != NULL ? sgm_picture_extractor(pipeline, data_path("four")) : NULL;
+        sgm_extractor *extractor = pipeline != NULL ? sgm_files_extractor(pipeline, data_path("four")) : NULL;
         sgm_block *block = NULL;
         if (extractor != NULL && sgm_extractor_extract(extractor, 9, &block) == SGM_OK)
             done = block != NULL;
@@ -308,7 +308,7 @@ TEST(no_memory)
         sgm_block_free(block);
         sgm_extractor_free(extractor);
         sgm_pipeline_free(pipeline);
-        sgm_picture_folder_free(folder);
+        sgm_files_free(folder);
         long live = atomic_load(&allocator_live);
         allocator_stop();
         CHECK_INT(live, 0);

@@ -134,7 +134,7 @@ TEST(image_errors)
     const char *folder = image_folder("wrong");
     sgm_examples r;
     sgm_reader *reader = sgm_image_reader(folder, .grey = true);
-    CHECK_ERROR(sgm_reader_prepare(reader), "wrong: no image was found");
+    CHECK_ERROR(sgm_reader_prepare(reader), "wrong: no picture was found");
     data_write("wrong/readme.txt", "x", 1);
     image_path(folder, "a", "");
     data_write("wrong/a/text.png", "this is text", 12);

@@ -1,11 +1,15 @@
 /* Checks that concern several keys of one dataset, or of several: exactly one source, and only keys that
  * refine that source. Called by config.c when the whole file is read. */
 #include "config/config_checks.h"
+#include "config/files.h"
+
+/* All keys that say where data comes from. */
+#define SOURCES "dataset, csv, inputs, " FILE_KEYS ", text"
 
 bool data_config_is_empty(const data_config *data)
 {
     return data->dataset == NULL && data->csv == NULL && data->inputs == NULL && data->text == NULL &&
-           data->images == NULL;
+           data_config_files(data) == NULL;
 }
 
 bool data_config_is_named(const data_config *data)
@@ -15,7 +19,7 @@ bool data_config_is_named(const data_config *data)
 
 bool data_config_has_pipeline(const data_config *data)
 {
-    return data_config_is_named(data) || data->images != NULL;
+    return data_config_is_named(data) || data_config_files(data) != NULL;
 }
 
 /* A table by names. What its columns are is said with the training data; the other data have the same
@@ -69,57 +73,71 @@ static sgm_status check_columns_by_name(const char *name, const char *role, cons
                     name, role, data->csv != NULL ? "fields" : "other data");
 }
 
-/* Pictures. How they become inputs is said with the training data, for all data. */
-static sgm_status check_images(const char *name, const char *role, const data_config *data)
+/* Keys of one kind of files. How they become inputs is said with the training data, for all data. */
+static sgm_status check_key(const char *name, const char *role, const data_config *data, const file_key *key)
 {
-    bool has_form = data->size.count > 0 || data->channels != OPTION_UNSET;
-    if (has_form && (data->images == NULL || strcmp(role, "training") != 0))
-        return sgm_fail(
-            SGM_ERROR_ARGUMENT,
-            "%s: data.%s: size and channels are for images, stand in data.training, and count for "
-            "all data",
-            name, role);
-    if (data->size.count > 2)
-        return sgm_fail(SGM_ERROR_ARGUMENT, "%s: data.%s.size: expected [width, height], got %zu numbers",
-                        name, role, data->size.count);
-    if (data->channels == 2)
-        return sgm_fail(SGM_ERROR_ARGUMENT, "%s: data.%s.channels: expected 1 (grey) or 3 (colours), got 2",
-                        name, role);
-    if (data->images != NULL &&
+    bool is_training = strcmp(role, "training") == 0;
+    if (!key->has_form(data))
+        return SGM_OK;
+    if (file_key_path(key, data) == NULL || !is_training)
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "%s: data.%s: %s are for %s, stand in data.training, and count for all data", name,
+                        role, key->form, key->name);
+    char *where = sgm__format("%s: data.%s", name, role);
+    sgm_status status = where != NULL ? key->check(where, data) : SGM_ERROR_MEMORY;
+    sgm__free(where);
+    return status;
+}
+
+/* Folders of files. */
+static sgm_status check_files(const char *name, const char *role, const data_config *data)
+{
+    const file_key *key;
+    for (size_t i = 0; (key = file_key_at(i)) != NULL; i++)
+        SGM_TRY(check_key(name, role, data, key));
+    key = data_config_files(data);
+    if (key != NULL &&
         (data->classes != OPTION_UNSET || data->class_names.count + data->input_range.count > 0 ||
          data->fields.count > 0 || data->targets != NULL))
         return sgm_fail(
             SGM_ERROR_ARGUMENT,
             "%s: data.%s: targets, fields, classes, class_names and input_range are for other data; "
-            "classes of images are their folders, and pixels are scaled by themselves",
-            name, role);
+            "classes of %s are their folders, and inputs are scaled by themselves",
+            name, role, key->name);
     return SGM_OK;
+}
+
+/* How many of the keys that say where data comes from are given. */
+static int count_sources(const data_config *data)
+{
+    const file_key *key;
+    int count = (data->dataset != NULL) + (data->csv != NULL) + (data->inputs != NULL) + (data->text != NULL);
+    for (size_t i = 0; (key = file_key_at(i)) != NULL; i++)
+        count += file_key_path(key, data) != NULL;
+    return count;
 }
 
 sgm_status check_data(const char *name, const char *role, const data_config *data, const char *given)
 {
-    int sources = (data->dataset != NULL) + (data->csv != NULL) + (data->inputs != NULL) +
-                  (data->text != NULL) + (data->images != NULL);
+    int sources = count_sources(data);
     if (sources > 1)
-        return sgm_fail(SGM_ERROR_ARGUMENT,
-                        "%s: data.%s: expected one of dataset, csv, inputs, images, text; got %d of them",
-                        name, role, sources);
+        return sgm_fail(SGM_ERROR_ARGUMENT, "%s: data.%s: expected one of " SOURCES "; got %d of them", name,
+                        role, sources);
     /* Keys that refine a source are useless without one, and each belongs to certain sources. */
     if (sources == 0 && given != NULL)
-        return sgm_fail(SGM_ERROR_ARGUMENT,
-                        "%s: data.%s: expected one of dataset, csv, inputs, images, text beside %s; got none",
+        return sgm_fail(SGM_ERROR_ARGUMENT, "%s: data.%s: expected one of " SOURCES " beside %s; got none",
                         name, role, given);
     if (data->text == NULL && (data->tokenizer != NULL || data->window != OPTION_UNSET ||
                                data->step != OPTION_UNSET || data->streams != OPTION_UNSET))
         return sgm_fail(SGM_ERROR_ARGUMENT, "%s: data.%s: tokenizer, window, step and streams are for text",
                         name, role);
     if (data->shuffled && (data->dataset != NULL || data->text != NULL))
-        return sgm_fail(
-            SGM_ERROR_ARGUMENT,
-            "%s: data.%s.shuffled: is for csv, inputs and images; ready-made datasets are shuffled "
-            "where that makes sense",
-            name, role);
-    SGM_TRY(check_images(name, role, data));
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "%s: data.%s.shuffled: is for csv, inputs and " FILE_KEYS
+                        "; ready-made datasets are shuffled "
+                        "where that makes sense",
+                        name, role);
+    SGM_TRY(check_files(name, role, data));
     SGM_TRY(check_columns_by_name(name, role, data));
     if (data_config_is_named(data))
         return check_named(name, role, data);
@@ -150,10 +168,12 @@ sgm_status check_parts(const char *name, const data_group *group)
                             "be a csv with a "
                             "target then",
                             name);
-        if (others[i]->images != NULL && training->images == NULL)
+        const file_key *key = data_config_files(others[i]);
+        if (key != NULL && key != data_config_files(training))
             return sgm_fail(
                 SGM_ERROR_ARGUMENT,
-                "%s: data: images are scaled as those of data.training, which has to be images then", name);
+                "%s: data: %s become inputs as those of data.training do, which has to be %s then", name,
+                key->name, key->name);
     }
     return SGM_OK;
 }

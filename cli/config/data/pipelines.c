@@ -1,11 +1,12 @@
 /* Pipelines: what makes examples of the rows of a table, whose columns are found by their names, or of a
- * folder of pictures; and the network that is proposed for them.
+ * folder of files (files.c); and the network that is proposed for them.
  *
  * A pipeline is fitted to the training data once, or comes from a checkpoint, and is kept in the
  * configuration's data, from where experiment.c makes all datasets with it. */
 #include "config/arguments.h"
 #include "config/config_checks.h"
 #include "config/experiment.h"
+#include "config/files.h"
 #include "data/table/pipeline.h"
 
 /* The place of a name in a list of the library's, 0 if none is given: its default. */
@@ -56,43 +57,6 @@ static sgm_pipeline *fit(const data_group *group)
     return pipeline;
 }
 
-/* --- pictures: the key images and those beside it --- */
-
-/* A number of the list `size`, which is [width, height] or one number for both; 0: it is not given. */
-static int32_t side_of(const data_config *data, size_t index)
-{
-    int64_t side = 0;
-    if (data->size.count > 0)
-        sgm__parse_int64(data->size.items[index < data->size.count ? index : 0], &side); /* was checked */
-    return (int32_t)side;
-}
-
-sgm_pipeline *pictures_fit(const data_group *group)
-{
-    const data_config *data = &group->training;
-    sgm_picture_options options = {.struct_size = sizeof options,
-                                   .width = side_of(data, 0),
-                                   .height = side_of(data, 1),
-                                   .channels = data->channels != OPTION_UNSET ? (int32_t)data->channels : 0,
-                                   .split = group->parts};
-    split_part_of(group, data, &options.part, &options.other_parts);
-    sgm_picture_folder *folder = sgm_picture_folder_open(data->images);
-    sgm_pipeline *pipeline = folder != NULL ? sgm_picture_pipeline_with(folder, &options) : NULL;
-    sgm_picture_folder_free(folder);
-    return pipeline;
-}
-
-sgm_extractor *pictures_extractor(const data_group *group, const data_config *data,
-                                  const data_config *part_of)
-{
-    sgm_picture_extractor_options options = {.struct_size = sizeof options};
-    if (part_of != NULL) {
-        options.split = group->parts;
-        split_part_of(group, part_of, &options.part, &options.other_parts);
-    }
-    return sgm_picture_extractor_with(group->pipeline, data->images, &options);
-}
-
 /* --- both --- */
 
 sgm_status experiment_prepare(config *c, const char *checkpoint)
@@ -103,7 +67,7 @@ sgm_status experiment_prepare(config *c, const char *checkpoint)
     if (checkpoint != NULL)
         SGM_TRY(sgm_checkpoint_pipeline(checkpoint, &c->data.pipeline));
     if (c->data.pipeline == NULL)
-        c->data.pipeline = c->data.training.images != NULL ? pictures_fit(&c->data) : fit(&c->data);
+        c->data.pipeline = data_config_files(&c->data.training) != NULL ? files_fit(&c->data) : fit(&c->data);
     if (c->data.pipeline == NULL)
         return sgm__fail_within("data.training");
     if (c->network == NULL)

@@ -5,6 +5,7 @@
  * all examples. */
 #include "config/config_checks.h"
 #include "config/experiment.h"
+#include "config/files.h"
 #include "data/table/pipeline.h"
 
 #include <math.h>
@@ -76,9 +77,9 @@ sgm_status split_check(const char *name, const data_group *group)
                               "%s: data.split: share or folds is missing, such as share: 0.8", name)
                    : SGM_OK;
     SGM_TRY(check_keys(name, &group->split));
-    if (training->csv == NULL && training->inputs == NULL && training->images == NULL)
-        return sgm_fail(SGM_ERROR_ARGUMENT, "%s: data.split: is for csv, inputs and images in data.training",
-                        name);
+    if (training->csv == NULL && training->inputs == NULL && data_config_files(training) == NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "%s: data.split: is for csv, inputs and " FILE_KEYS " in data.training", name);
     if (training->shuffled || !isnan(training->begin) || !isnan(training->share))
         return sgm_fail(SGM_ERROR_ARGUMENT,
                         "%s: data.split: takes the place of shuffled, begin and share in data.training",
@@ -203,16 +204,16 @@ static sgm_split *split_examples(const data_group *group, sgm_split_options *opt
     return made;
 }
 
-/* Classes are known from the folders; nothing is decoded. */
-static sgm_split *split_pictures(const data_group *group, sgm_split_options *options)
+/* Classes are known from the folders; no file is read. */
+static sgm_split *split_files(const data_group *group, sgm_split_options *options)
 {
-    sgm_picture_folder *folder = sgm_picture_folder_open(group->training.images);
+    sgm_files *files = data_config_open_files(&group->training);
     bool is_random = group->split.by != NULL && strcmp(group->split.by, "random") == 0;
     options->kind = is_random ? SGM_SPLIT_RANDOM : SGM_SPLIT_STRATIFIED;
-    sgm_split *made = folder != NULL ? sgm_picture_folder_split_with(folder, options) : NULL;
+    sgm_split *made = files != NULL ? sgm_files_split_with(files, options) : NULL;
     if (made == NULL)
-        sgm__fail_within(folder != NULL ? "data.split" : "data.training");
-    sgm_picture_folder_free(folder);
+        sgm__fail_within(files != NULL ? "data.split" : "data.training");
+    sgm_files_free(files);
     return made;
 }
 
@@ -221,9 +222,9 @@ sgm_status experiment_split(data_group *group, int64_t seed)
     if (!data_group_is_split(group) || group->parts != NULL)
         return SGM_OK;
     sgm_split_options options = options_of(&group->split, seed);
-    group->parts = data_config_is_named(&group->training) ? split_table(group, &options)
-                   : group->training.images != NULL       ? split_pictures(group, &options)
-                                                          : split_examples(group, &options);
+    group->parts = data_config_is_named(&group->training)        ? split_table(group, &options)
+                   : data_config_files(&group->training) != NULL ? split_files(group, &options)
+                                                                 : split_examples(group, &options);
     return group->parts != NULL ? SGM_OK : sgm__last_failure();
 }
 

@@ -2,9 +2,9 @@
  *
  * An example is one line of bytes: height * width * channels of the image, row by row with the channels of a
  * pixel together, and behind them one byte with the number of its class; extractors of arrays
- * (extractor_array.c) take them apart. image_folder.c lists the images. Files are decoded when they are read
+ * (extractor_array.c) take them apart. class_folder.c lists the images. Files are decoded when they are read
  * (image_decode.c), one after the other; nothing but their names is kept. */
-#include "data/read/image_folder.h"
+#include "data/read/class_folder.h"
 #include "data/read/reader.h"
 
 /* A class is one byte of an example; sizes are bounded as those of decoded images. */
@@ -15,7 +15,7 @@
 typedef struct image_reader {
     char *path; /* of the folder */
     int32_t width, height, channels;
-    sgm__image_folder images;
+    sgm__class_folder images;
     size_t next;
     sgm__bytes bytes;
 } image_reader;
@@ -23,7 +23,7 @@ typedef struct image_reader {
 /* Lists all images in the order in which they are read, replacing an older list. */
 static sgm_status list_files(image_reader *self)
 {
-    SGM_TRY(sgm__image_folder_list(&self->images, self->path, false));
+    SGM_TRY(sgm__class_folder_list(&self->images, self->path, &sgm__picture_names, false));
     if (self->images.class_count > MAXIMUM_CLASSES)
         return sgm_fail(SGM_ERROR_UNSUPPORTED,
                         "%s: at most %d classes (folders) were expected, '%s' is one more; join some",
@@ -49,7 +49,7 @@ static sgm_status image_read(void *user, int64_t count, sgm_examples *examples)
     image_reader *self = user;
     int64_t done = 0;
     for (self->bytes.length = 0; done < count && self->next < self->images.count; done++) {
-        const sgm__image_file *file = &self->images.files[self->next++];
+        const sgm__class_file *file = &self->images.files[self->next++];
         SGM_TRY(sgm__image_decode(file->path, &self->width, &self->height, self->channels, &self->bytes));
         SGM_TRY(sgm__bytes_reserve(&self->bytes, 1));
         self->bytes.data[self->bytes.length++] = (unsigned char)file->class;
@@ -69,7 +69,7 @@ static sgm_status image_rewind(void *user)
 static void image_free(void *user)
 {
     image_reader *self = user;
-    sgm__image_folder_free(&self->images);
+    sgm__class_folder_free(&self->images);
     sgm__bytes_free(&self->bytes);
     sgm__free(self->path);
     sgm__free(self);

@@ -46,6 +46,9 @@ void sgm_pipeline_free(sgm_pipeline *pipeline)
         sgm__name_index_free(&part->index);
         sgm__free(part->name);
     }
+    if (pipeline->form != NULL && pipeline->kind->release != NULL)
+        pipeline->kind->release(pipeline->form);
+    sgm__free(pipeline->form);
     sgm__free(pipeline->parts);
     sgm__free(pipeline->format.missing);
     sgm__free(pipeline);

@@ -1,15 +1,15 @@
 /* What a pipeline consists of. Internal to src/data/table.
  *
  * pipeline.c fits one to a table, pipeline_json.c writes and reads it, pipeline_apply.c turns cells into
- * numbers by it, pipeline_extractor.c does so with the rows of a file. Pipelines of pictures
- * (pipeline_pictures.c) are applied by src/data/pictures. Once made, a pipeline is never
- * changed, so that several threads and extractors can share it. */
+ * numbers by it, pipeline_extractor.c does so with the rows of a file. Pipelines of files
+ * (pipeline_files.c), such as pictures, are fitted and applied by src/data/files. Once made, a pipeline is
+ * never changed, so that several threads and extractors can share it. */
 #ifndef SGM_DATA_TABLE_PIPELINE_H
 #define SGM_DATA_TABLE_PIPELINE_H
 
 #include "data/block/block.h"
+#include "data/kinds/kind.h"
 #include "data/table/table.h"
-#include <sigma/picture.h>
 #include <stdatomic.h>
 
 /* What is done with the cells of one column. */
@@ -36,18 +36,13 @@ typedef struct sgm__pipeline_field {
     bool is_index; /* category numbers, for an embedding */
 } sgm__pipeline_field;
 
-/* What is done with pictures: they are scaled to one size, and their channels normalised. */
-typedef struct sgm__picture_form {
-    int32_t width, height, channels; /* channels: 1 or 3 */
-    double mean[3], deviation[3];    /* of each channel, whose bytes are divided by 255 */
-} sgm__picture_form;
-
 struct sgm_pipeline {
     atomic_int references;
-    sgm__picture_form pictures; /* 0 channels: the pipeline is of a table */
+    const sgm__file_kind *kind; /* NULL: the pipeline is of a table */
+    void *form;                 /* of the kind, owned */
     sgm__cell_format format;    /* `missing` is owned */
     bool has_header;
-    /* Inputs first, in the order of the table, then targets; of pictures the target alone. */
+    /* Inputs first, in the order of the table, then targets; of files the target alone. */
     sgm__pipeline_part *parts;
     size_t part_count;
     sgm__pipeline_field fields[SGM_MAX_FIELDS]; /* those of targets last */
@@ -65,14 +60,16 @@ sgm_status sgm__pipeline_set_categories(sgm__pipeline_part *part, char **categor
 /* The part of target number `index`; NULL past the last one. */
 const sgm__pipeline_part *sgm__pipeline_target(const sgm_pipeline *pipeline, size_t index);
 
-/* --- pipeline_pictures.c --- */
-bool sgm__pipeline_is_of_pictures(const sgm_pipeline *pipeline);
-/* Fails for a pipeline of pictures. */
+/* --- pipeline_files.c --- */
+/* Fails for a pipeline of files. */
 sgm_status sgm__pipeline_expect_table(const sgm_pipeline *pipeline);
-/* Makes an empty pipeline with room for one part one of pictures, then names its classes. `classes` are taken
- * also on failure, and as sgm__pipeline_set_categories has them. */
-sgm_status sgm__pipeline_set_pictures(sgm_pipeline *pipeline, const sgm__picture_form *form);
+/* A pipeline of files, whose classes are to be named then. What the form owns is taken also on failure; the
+ * form itself is copied. */
+sgm_pipeline *sgm__pipeline_of_files(const sgm__file_kind *kind, void *form);
+/* `classes` are taken also on failure, and as sgm__pipeline_set_categories has them. */
 sgm_status sgm__pipeline_set_classes(sgm_pipeline *pipeline, char **classes, size_t count);
+/* The shape of an example of field number `index`. */
+sgm_shape sgm__pipeline_field_shape(const sgm_pipeline *pipeline, int32_t index);
 
 /* --- pipeline_extractor.c --- */
 /* As sgm_pipeline_extractor, of a source, which is taken also on failure; NULL passes a failure on. */

@@ -112,7 +112,7 @@ sgm_status sgm__pipeline_begin(const sgm_pipeline *pipeline, bool inputs_only, s
 {
     for (int32_t i = 0; i < pipeline->field_count; i++) {
         const sgm__pipeline_field *field = &pipeline->fields[i];
-        sgm_shape example = sgm_shape_of(field->width);
+        sgm_shape example = sgm__pipeline_field_shape(pipeline, i);
         if (!(inputs_only && field->is_target))
             SGM_TRY(sgm__builder_add_field(builder, field->name, &example));
     }

@@ -3,19 +3,11 @@
  *     inputs = input(14); town = input(1, name=town) + embedding(9, 5) + flatten;
  *     concatenate(inputs, town) + dense(64, relu) + dense(64, relu) + dense(3) + softmax_cross_entropy
  *
- * and for pictures
- *
- *     input(3, 16, 16) + convolution(16, 3, relu, same) + max_pooling(2)
- *         + convolution(32, 3, relu, same) + max_pooling(2) + dense(64, relu) + dense(2) +
- * softmax_cross_entropy
- */
+ * and for files what their kind (src/data/kinds) proposes, with such an end. */
 #include "data/table/pipeline.h"
 
 #define HIDDEN "dense(64, relu) + dense(64, relu)"
 #define WIDEST_EMBEDDING 50
-/* Pictures are halved until their shorter side is smaller than this. */
-#define SMALLEST_SIDE 8
-#define MOST_CHANNELS 64
 
 /* The categories of the field, and one more for missing and unknown ones. */
 static int64_t embedded_of(const sgm_pipeline *pipeline, int32_t field)
@@ -44,28 +36,19 @@ static void append_branches(sgm__text *text, sgm__text *names, const sgm_pipelin
     }
 }
 
-/* Each convolution has twice the channels of the one before, and sees a picture of half its sides. */
-static char *picture_network(const sgm_pipeline *pipeline)
+static char *network_of_files(const sgm_pipeline *pipeline)
 {
-    const sgm__picture_form *form = &pipeline->pictures;
-    int32_t side = form->width < form->height ? form->width : form->height, channels = 16;
     sgm__text text = {0};
-    sgm__text_append(&text, "input(%d, %d, %d)", (int)form->channels, (int)form->height, (int)form->width);
-    if (side < SMALLEST_SIDE)
-        sgm__text_append(&text, " + convolution(%d, 3, relu, same)", (int)channels);
-    for (; side >= SMALLEST_SIDE; side /= 2) {
-        sgm__text_append(&text, " + convolution(%d, 3, relu, same) + max_pooling(2)", (int)channels);
-        channels = channels < MOST_CHANNELS ? 2 * channels : MOST_CHANNELS;
-    }
-    sgm__text_append(&text, " + dense(64, relu) + dense(%lld) + softmax_cross_entropy",
+    pipeline->kind->network(pipeline->form, &text);
+    sgm__text_append(&text, " + dense(%lld) + softmax_cross_entropy",
                      (long long)sgm_pipeline_width(pipeline, "targets"));
     return sgm__text_take(&text);
 }
 
 char *sgm_pipeline_network(const sgm_pipeline *pipeline)
 {
-    if (sgm__pipeline_is_of_pictures(pipeline))
-        return picture_network(pipeline);
+    if (pipeline->kind != NULL)
+        return network_of_files(pipeline);
     sgm__text text = {0}, names = {0};
     int64_t targets = sgm_pipeline_width(pipeline, "targets"),
             inputs = sgm_pipeline_width(pipeline, "inputs");

@@ -1,7 +1,7 @@
 /* GET /api/model, POST /api/predict, and the page serve.html that says how to use them.
  *
  * A request goes: JSON of the body -> numbers of all examples (read_examples, read_lengths; rows.c for
- * objects by the columns of a table, pictures.c for files of pictures) -> prediction (infer/signature.c) ->
+ * objects by the columns of a table, files.c for files such as pictures) -> prediction (infer/signature.c) ->
  * JSON (predictions.c). Both routes run on lanes of the server (monitors/http/lanes.c): `predict` on one
  * thread, `tell` on the other, which only copies a text that was made at the start. So nothing here needs a
  * lock: after the start, sgm__serve is read only. */
@@ -9,22 +9,22 @@
 #include "control/control_answer.h"
 #include "infer/signature.h"
 #include "monitors/http/http.h"
-#include "monitors/serve/pictures.h"
+#include "monitors/serve/files.h"
 #include "monitors/serve/predictions.h"
 #include "monitors/serve/rows.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-/* Limit of a request's JSON or pictures in bytes. */
+/* Limit of a request's JSON or files in bytes. */
 #define LONGEST_BODY ((size_t)8 << 20)
 
 /* All that a request needs; constant after the start. */
 struct sgm__serve {
     sgm_trainer *trainer;
-    sgm_pipeline *pipeline; /* of a table by names, or of pictures, a reference; NULL: there is none */
-    bool takes_pictures;    /* the pipeline is of pictures */
-    char **classes;         /* NULL behind the last; NULL: no names */
+    sgm_pipeline *pipeline;      /* of a table by names, or of files, a reference; NULL: there is none */
+    const sgm__file_kind *takes; /* what the pipeline is of; NULL: no files */
+    char **classes;              /* NULL behind the last; NULL: no names */
     bool scales;
     double minimum, maximum;
     sgm_network *network;
@@ -89,7 +89,7 @@ static sgm_status describe(sgm__serve *serve, const sgm__serve_options *options,
         json_object_set_new(about, "blank", json_integer(serve->signature.blank));
     if (about != NULL && serve->scales)
         json_object_set_new(about, "input_range", json_pack("[f, f]", serve->minimum, serve->maximum));
-    if (about != NULL && serve->pipeline != NULL && !serve->takes_pictures)
+    if (about != NULL && serve->pipeline != NULL && serve->takes == NULL)
         json_object_set_new(about, "row", sgm__serve_empty_row(serve->pipeline));
     if (about == NULL)
         return sgm__fail_memory(1);
@@ -181,11 +181,13 @@ static sgm_status read_examples(const sgm__serve *serve, const json_t *body, sgm
     *count = (int64_t)json_array_size(list);
     if (!json_is_array(list) || *count == 0)
         return sgm_fail(SGM_ERROR_ARGUMENT,
-                        "expected {\"input\": [EXAMPLE, ...]}, where an example has the shape %s%s", shape,
-                        serve->takes_pictures     ? "; or PNG or JPEG files as image/png, image/jpeg or "
-                                                    "multipart/form-data"
+                        "expected {\"input\": [EXAMPLE, ...]}, where an example has the shape %s%s%s%s",
+                        shape,
+                        serve->takes != NULL      ? "; or files of one of the types "
                         : serve->pipeline != NULL ? ", or is an object with the table's columns"
-                                                  : "");
+                                                  : "",
+                        serve->takes != NULL ? serve->takes->media_types : "",
+                        serve->takes != NULL ? " or multipart/form-data" : "");
     SGM_TRY(check_count(*count));
     int64_t room = rounded(*count);
     sgm_shape batch = {.rank = serve->signature.example.rank + 1, .dims = {room}};
@@ -310,29 +312,28 @@ static sgm_status predict_rows(const sgm__serve *serve, const json_t *body, int6
     return status;
 }
 
-/* The inputs of the pictures, filled up to the next number of examples that a program is compiled for. */
-static sgm_block *decode(const sgm__serve *serve, const sgm__serve_pictures *found)
+/* The inputs of the files, filled up to the next number of examples that a program is compiled for. */
+static sgm_block *decode(const sgm__serve *serve, const sgm__serve_files *found)
 {
     size_t room = (size_t)rounded((int64_t)found->count);
-    sgm_picture *pictures = sgm__calloc(room, sizeof *pictures);
-    for (size_t i = 0; pictures != NULL && i < room; i++)
-        pictures[i] = found->pictures[i < found->count ? i : 0];
-    sgm_block *block = pictures != NULL ? sgm_pipeline_pictures(serve->pipeline, pictures, room) : NULL;
-    sgm__free(pictures);
+    sgm_file *files = sgm__calloc(room, sizeof *files);
+    for (size_t i = 0; files != NULL && i < room; i++)
+        files[i] = found->files[i < found->count ? i : 0];
+    sgm_block *block = files != NULL ? sgm_pipeline_files(serve->pipeline, files, room) : NULL;
+    sgm__free(files);
     return block;
 }
 
-/* Pictures as files. */
-static sgm_status predict_pictures(const sgm__serve *serve, const sgm__http_request *request,
-                                   int64_t *examples, sgm__http_answer *answer)
+static sgm_status predict_files(const sgm__serve *serve, const sgm__http_request *request, int64_t *examples,
+                                sgm__http_answer *answer)
 {
-    sgm__serve_pictures found = {0};
+    sgm__serve_files found = {0};
     sgm_block *block = NULL;
-    if (!serve->takes_pictures)
+    if (serve->takes == NULL)
         return sgm_fail(SGM_ERROR_ARGUMENT,
-                        "the network was not trained on folders of pictures (images), so it is not known how "
-                        "a picture becomes its inputs; send numbers as application/json");
-    sgm_status status = sgm__serve_find_pictures(request, &found);
+                        "the network was not trained on folders of files, so it is not known how a file "
+                        "becomes its inputs; send numbers as application/json");
+    sgm_status status = sgm__serve_find_files(request, serve->takes, &found);
     *examples = (int64_t)found.count;
     if (status == SGM_OK)
         status = check_count(*examples);
@@ -343,7 +344,7 @@ static sgm_status predict_pictures(const sgm__serve *serve, const sgm__http_requ
                                : sgm__last_failure();
     }
     sgm_block_free(block);
-    sgm__serve_pictures_free(&found);
+    sgm__serve_files_free(&found);
     return status;
 }
 
@@ -353,7 +354,7 @@ static sgm_status predict_json(const sgm__serve *serve, const sgm__http_request 
     json_t *body = sgm__http_object(request);
     if (body == NULL)
         return sgm__last_failure();
-    bool by_name = serve->pipeline != NULL && !serve->takes_pictures &&
+    bool by_name = serve->pipeline != NULL && serve->takes == NULL &&
                    json_is_object(json_array_get(json_object_get(body, "input"), 0));
     return by_name ? predict_rows(serve, body, examples, answer)
                    : predict_numbers(serve, body, examples, answer);
@@ -365,8 +366,8 @@ static sgm_status predict(void *user, const sgm__http_request *request, sgm__htt
     const sgm__serve *serve = user;
     double begun = sgm__now();
     int64_t examples = 0;
-    sgm_status status = sgm__serve_has_pictures(request) ? predict_pictures(serve, request, &examples, answer)
-                                                         : predict_json(serve, request, &examples, answer);
+    sgm_status status = sgm__serve_has_files(request) ? predict_files(serve, request, &examples, answer)
+                                                      : predict_json(serve, request, &examples, answer);
     if (status == SGM_OK)
         sgm_log_message(SGM_LOG_DEBUG, "serve", "predicted %lld example%s in %.3f ms", (long long)examples,
                         examples == 1 ? "" : "s", 1000 * (sgm__now() - begun));
@@ -389,7 +390,7 @@ static sgm_status tell(void *user, const sgm__http_request *request, sgm__http_a
 static const sgm__http_route routes[] = {
     {"GET", "/api/model", .act = tell, .quick = true},
     {"POST", "/api/predict", .act = predict, .longest_body = LONGEST_BODY,
-     .type = "application/json " SGM__SERVE_PICTURE_TYPES},
+     .type = "application/json " SGM__SERVE_FILE_TYPES},
 };
 
 /* --- beginning and end --- */
@@ -490,7 +491,8 @@ sgm__serve *sgm__serve_start(const sgm__serve_options *options)
     sgm_pipeline *pipeline = sgm_trainer_get_pipeline(options->trainer);
     serve->trainer = options->trainer;
     serve->pipeline = pipeline != NULL ? sgm_pipeline_retain(pipeline) : NULL;
-    serve->takes_pictures = pipeline != NULL && sgm_pipeline_picture_shape(pipeline, &(sgm_shape){0});
+    if (pipeline != NULL && strcmp(sgm_pipeline_kind(pipeline), "table") != 0)
+        serve->takes = sgm__file_kind_find(sgm_pipeline_kind(pipeline));
     serve->scales = options->scales;
     serve->minimum = options->minimum;
     serve->maximum = options->maximum;

@@ -1,15 +1,16 @@
-/* `sigma predict RUN cat.png dog.jpg`: the class of pictures, for networks that were trained on folders of
- * pictures (data.training.images).
+/* `sigma predict RUN cat.png dog.jpg`: the class of files, for networks that were trained on folders of such
+ * files (data.training.images).
  *
- * A line for each picture: its file, its class, and the probabilities of all classes. Pictures are read in
- * chunks; a chunk is printed when all of its pictures could be read. */
+ * A line for each file: its name, its class, and the probabilities of all classes. Files are read in
+ * chunks; a chunk is printed when all of its files could be read. */
+#include "data/kinds/kind.h"
 #include "infer/signature.h"
 #include "predict/predict.h"
 
 #include <math.h>
 #include <stdio.h>
 
-/* Pictures that are decoded and predicted at once. */
+/* Files that are read and predicted at once. */
 #define CHUNK 32
 
 /* --- printing --- */
@@ -70,7 +71,7 @@ static void print_line(const char *file, const char *const *classes, const doubl
 
 /* --- predicting --- */
 
-/* Takes the outputs (pictures, classes); NULL is a failure that is passed on. */
+/* Takes the outputs (files, classes); NULL is a failure that is passed on. */
 static sgm_status print_outputs(sgm_tensor *outputs, const char *const *files, const char *const *classes,
                                 size_t class_count, bool json)
 {
@@ -90,10 +91,10 @@ static sgm_status print_outputs(sgm_tensor *outputs, const char *const *files, c
 static sgm_status answer_chunk(saved *s, const char *const *files, size_t count, size_t class_count,
                                bool json)
 {
-    sgm_picture pictures[CHUNK];
+    sgm_file chunk[CHUNK];
     for (size_t i = 0; i < count; i++)
-        pictures[i] = (sgm_picture){.name = files[i]};
-    sgm_block *block = sgm_pipeline_pictures(s->c.data.pipeline, pictures, count);
+        chunk[i] = (sgm_file){.name = files[i]};
+    sgm_block *block = sgm_pipeline_files(s->c.data.pipeline, chunk, count);
     if (block == NULL)
         return sgm__last_failure();
     sgm_status status = print_outputs(sgm_trainer_predict_block(s->trainer, block, NULL), files,
@@ -103,31 +104,33 @@ static sgm_status answer_chunk(saved *s, const char *const *files, size_t count,
 }
 
 /* What the message of the decoder cannot know: that a table or a folder was meant. */
-static sgm_status check_file(const char *file)
+static sgm_status check_file(const sgm__file_kind *kind, const char *file)
 {
     if (sgm__is_folder(file))
         return sgm_fail(SGM_ERROR_ARGUMENT,
-                        "%s: is a folder; name its pictures, %s/*.png, or measure a folder of classes with "
+                        "%s: is a folder; name its %s, %s/*%s, or measure a folder of classes with "
                         "'sigma eval'",
-                        file, file);
+                        file, kind->names->several, file, kind->names->endings[0]);
     if (strcmp(file, "-") == 0)
-        return sgm_fail(SGM_ERROR_ARGUMENT, "the network takes pictures: name PNG or JPEG files");
+        return sgm_fail(SGM_ERROR_ARGUMENT, "the network takes %s: name %s files", kind->names->several,
+                        kind->names->formats);
     return SGM_OK;
 }
 
-sgm_status predict_pictures(saved *s, const sgm__signature *signature, const char *const *files, size_t count,
-                            bool json)
+sgm_status predict_files(saved *s, const sgm__signature *signature, const char *const *files, size_t count,
+                         bool json)
 {
+    const sgm__file_kind *kind = sgm__file_kind_find(sgm_pipeline_kind(s->c.data.pipeline));
     size_t class_count = 0;
     for (const char *const *name = sgm_pipeline_classes(s->c.data.pipeline); name[class_count] != NULL;)
         class_count++;
     if (!signature->classifies || sgm_shape_elements(&signature->output) != (int64_t)class_count)
         return sgm_fail(SGM_ERROR_UNSUPPORTED,
-                        "the network does not tell apart the %zu classes of its pictures; --data NAME prints "
+                        "the network does not tell apart the %zu classes of its %s; --data NAME prints "
                         "its numbers for data of the run",
-                        class_count);
+                        class_count, kind->names->several);
     for (size_t i = 0; i < count; i++)
-        SGM_TRY(check_file(files[i]));
+        SGM_TRY(check_file(kind, files[i]));
     for (size_t i = 0; i < count; i += CHUNK)
         SGM_TRY(answer_chunk(s, files + i, count - i < CHUNK ? count - i : CHUNK, class_count, json));
     return SGM_OK;

@@ -1,0 +1,104 @@
+/* Folders of files as data: which key names which kind, and what the keys beside it say; see files.h. */
+#include "config/files.h"
+#include "config/experiment.h"
+
+/* --- images --- */
+
+/* A number of the list `size`, which is [width, height] or one number for both; 0: it is not given. */
+static int32_t side_of(const data_config *data, size_t index)
+{
+    int64_t side = 0;
+    if (data->size.count > 0)
+        sgm__parse_int64(data->size.items[index < data->size.count ? index : 0], &side); /* was checked */
+    return (int32_t)side;
+}
+
+static bool has_picture_form(const data_config *data)
+{
+    return data->size.count > 0 || data->channels != OPTION_UNSET;
+}
+
+static sgm_status check_pictures(const char *where, const data_config *data)
+{
+    if (data->size.count > 2)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "%s.size: expected [width, height], got %zu numbers", where,
+                        data->size.count);
+    if (data->channels == 2)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "%s.channels: expected 1 (grey) or 3 (colours), got 2", where);
+    return SGM_OK;
+}
+
+static sgm_pipeline *fit_pictures(const sgm_files *files, const data_config *data, const sgm_split *split,
+                                  int32_t part, bool others)
+{
+    return sgm_picture_pipeline(files, .width = side_of(data, 0), .height = side_of(data, 1),
+                                .channels = data->channels != OPTION_UNSET ? (int32_t)data->channels : 0,
+                                .split = split, .part = part, .other_parts = others);
+}
+
+/* --- all kinds --- */
+
+static const file_key keys[] = {
+    {"images", "pictures", offsetof(data_config, images), "size and channels", has_picture_form,
+     check_pictures, fit_pictures},
+};
+
+const file_key *file_key_at(size_t index)
+{
+    return index < sizeof keys / sizeof *keys ? &keys[index] : NULL;
+}
+
+const char *file_key_path(const file_key *key, const data_config *data)
+{
+    return *(char *const *)(const void *)((const char *)data + key->offset);
+}
+
+const file_key *data_config_files(const data_config *data)
+{
+    const file_key *key;
+    for (size_t i = 0; (key = file_key_at(i)) != NULL; i++)
+        if (file_key_path(key, data) != NULL)
+            return key;
+    return NULL;
+}
+
+data_config data_config_of_files(const sgm_pipeline *pipeline, const char *path)
+{
+    data_config data = {0};
+    const file_key *key;
+    for (size_t i = 0; (key = file_key_at(i)) != NULL; i++)
+        if (strcmp(key->kind, sgm_pipeline_kind(pipeline)) == 0)
+            *(const char **)(void *)((char *)&data + key->offset) = path;
+    return data;
+}
+
+sgm_files *data_config_open_files(const data_config *data)
+{
+    const file_key *key = data_config_files(data);
+    return sgm_files_open(file_key_path(key, data), key->kind);
+}
+
+/* --- parts of an experiment (experiment.h) --- */
+
+sgm_pipeline *files_fit(const data_group *group)
+{
+    const data_config *data = &group->training;
+    int32_t part;
+    bool others;
+    split_part_of(group, data, &part, &others);
+    sgm_files *files = data_config_open_files(data);
+    sgm_pipeline *pipeline =
+        files != NULL ? data_config_files(data)->fit(files, data, group->parts, part, others) : NULL;
+    sgm_files_free(files);
+    return pipeline;
+}
+
+sgm_extractor *files_extractor(const data_group *group, const data_config *data, const data_config *part_of)
+{
+    sgm_files_extractor_options options = {.struct_size = sizeof options};
+    if (part_of != NULL) {
+        options.split = group->parts;
+        split_part_of(group, part_of, &options.part, &options.other_parts);
+    }
+    return sgm_files_extractor_with(group->pipeline, file_key_path(data_config_files(data), data), &options);
+}

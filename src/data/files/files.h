@@ -1,0 +1,39 @@
+/* Lists of files and pipelines of them. Internal to src/data/files.
+ *
+ * files.c lists a folder, files_fit.c makes a pipeline of what was learnt of the files (picture_fit.c and the
+ * like), files_apply.c makes the inputs of single files by it, files_extractor.c the examples of a folder. */
+#ifndef SGM_DATA_FILES_FILES_H
+#define SGM_DATA_FILES_FILES_H
+
+#include "data/kinds/kind.h"
+#include "data/table/pipeline.h"
+
+struct sgm_files {
+    char *path;
+    const sgm__file_kind *kind;
+    sgm__class_folder folder;
+};
+
+/* The files of a part of a split, or with `others` all but these; without a split all. */
+typedef struct sgm__files_part {
+    const sgm_split *split;
+    int32_t part;
+    bool others;
+} sgm__files_part;
+
+/* The split must be of as many files as there are, and have the part. */
+sgm_status sgm__files_check_part(const sgm_files *files, const sgm__files_part *part);
+bool sgm__files_is_of_part(const sgm__files_part *part, int64_t file);
+
+/* --- files_fit.c --- */
+/* Before a form is fitted: the list must be of the kind (`who` is named in the message), and have two classes
+ * and the part. */
+sgm_status sgm__files_check_fit(const sgm_files *files, const sgm__file_kind *kind,
+                                const sgm__files_part *part, const char *who);
+/* Calls `learn` with each file of the part, in order; a part without any is an error. */
+sgm_status sgm__files_learn(const sgm_files *files, const sgm__files_part *part,
+                            sgm_status (*learn)(void *learner, const sgm_file *file), void *learner);
+/* A pipeline of the form, which is taken also on failure, with the classes of the files. */
+sgm_pipeline *sgm__files_pipeline(const sgm_files *files, void *form);
+
+#endif

@@ -1,0 +1,139 @@
+/* The files of a folder as examples, by a pipeline: an extractor (../read/extractor.h). */
+#include "data/files/files.h"
+#include "data/read/extractor.h"
+
+typedef struct files_extractor {
+    sgm_pipeline *pipeline;
+    sgm_files *files;
+    sgm_split *split; /* of `part`, owned; NULL: all files */
+    sgm__files_part part;
+    int32_t *classes; /* of the pipeline, for each class of the folder */
+    int64_t next;     /* of the files */
+    sgm__bytes memory;
+} files_extractor;
+
+/* One-hot. */
+static void write_target(const files_extractor *self, int64_t file, sgm__builder *builder)
+{
+    float *target = sgm__builder_end(builder, 1);
+    memset(target, 0, builder->fields[1].elements * sizeof *target);
+    target[self->classes[sgm_files_class(self->files, file)]] = 1;
+}
+
+static sgm_status append(files_extractor *self, int64_t file, sgm__builder *builder)
+{
+    const sgm_pipeline *pipeline = self->pipeline;
+    SGM_TRY(sgm__builder_reserve(builder, 1));
+    SGM_TRY(pipeline->kind->read(pipeline->form, &(const sgm_file){.name = sgm_files_path(self->files, file)},
+                                 &self->memory, sgm__builder_end(builder, 0)));
+    write_target(self, file, builder);
+    builder->count++;
+    return SGM_OK;
+}
+
+static sgm_status build(files_extractor *self, int64_t count, sgm__builder *builder)
+{
+    SGM_TRY(sgm__pipeline_begin(self->pipeline, false, builder));
+    for (; builder->count < count && self->next < sgm_files_count(self->files); self->next++)
+        if (sgm__files_is_of_part(&self->part, self->next))
+            SGM_TRY(append(self, self->next, builder));
+    return SGM_OK;
+}
+
+/* *block stays NULL at the end of the folder. */
+static sgm_status extract(void *pointer, sgm_extractor *parent, int64_t count, sgm_block **block)
+{
+    (void)parent;
+    sgm__builder builder = {0};
+    return sgm__builder_finish(&builder, build(pointer, count, &builder), block);
+}
+
+static sgm_status rewind_folder(void *pointer)
+{
+    ((files_extractor *)pointer)->next = 0;
+    return SGM_OK;
+}
+
+static sgm_status skip(void *pointer, int64_t count, int64_t *skipped)
+{
+    files_extractor *self = pointer;
+    for (*skipped = 0; *skipped < count && self->next < sgm_files_count(self->files); self->next++)
+        *skipped += sgm__files_is_of_part(&self->part, self->next);
+    return SGM_OK;
+}
+
+static void release(void *pointer)
+{
+    files_extractor *self = pointer;
+    sgm_files_free(self->files);
+    sgm_pipeline_free(self->pipeline);
+    sgm_split_free(self->split);
+    sgm__bytes_free(&self->memory);
+    sgm__free(self->classes);
+    sgm__free(self);
+}
+
+/* The error for a class that the network has not learnt, with those that it has. */
+static sgm_status fail_class(const files_extractor *self, const char *class)
+{
+    sgm__text known = {0};
+    for (const char *const *name = sgm_pipeline_classes(self->pipeline); *name != NULL; name++)
+        sgm__text_append(&known, "%s%s", known.length > 0 ? ", " : "", *name);
+    sgm_status status = sgm_fail(SGM_ERROR_FORMAT,
+                                 "%s/%s: a class that no training %s had; the folders of classes are "
+                                 "called %.400s: rename or remove it",
+                                 self->files->path, class, self->files->kind->names->one,
+                                 known.data != NULL ? known.data : "");
+    sgm__text_free(&known);
+    return status;
+}
+
+static sgm_status find_classes(files_extractor *self)
+{
+    const sgm__class_folder *folder = &self->files->folder;
+    const sgm__pipeline_part *part = &self->pipeline->parts[0];
+    self->classes = sgm__calloc(folder->class_count, sizeof *self->classes);
+    if (self->classes == NULL)
+        return SGM_ERROR_MEMORY;
+    for (size_t i = 0; i < folder->class_count; i++) {
+        uintptr_t at;
+        if (!sgm__name_index_find(&part->index, folder->classes[i], &at))
+            return fail_class(self, folder->classes[i]);
+        self->classes[i] = (int32_t)at;
+    }
+    return SGM_OK;
+}
+
+static sgm_status open_folder(files_extractor *self, const char *path)
+{
+    self->files = sgm_files_open(path, self->pipeline->kind->name);
+    if (self->files == NULL)
+        return sgm_last_status();
+    SGM_TRY(sgm__files_check_part(self->files, &self->part));
+    return find_classes(self);
+}
+
+sgm_extractor *sgm_files_extractor_with(sgm_pipeline *pipeline, const char *path,
+                                        const sgm_files_extractor_options *given)
+{
+    static const sgm_extractor_type type = {.name = "files", .extract = extract, .free = release};
+    sgm_files_extractor_options options;
+    if (sgm__options_read(&options, sizeof options, given, "sgm_files_extractor") != SGM_OK)
+        return NULL;
+    if (pipeline == NULL || path == NULL || pipeline->kind == NULL) {
+        sgm__missing_part("sgm_files_extractor: a pipeline of files and a path");
+        return NULL;
+    }
+    files_extractor *self = sgm__calloc(1, sizeof *self);
+    if (self == NULL)
+        return NULL;
+    *self = (files_extractor){.pipeline = sgm_pipeline_retain(pipeline),
+                              .split = options.split != NULL ? sgm_split_retain(options.split) : NULL,
+                              .part = {options.split, options.part, options.other_parts}};
+    if (open_folder(self, path) != SGM_OK) {
+        release(self);
+        return NULL;
+    }
+    return sgm__extractor_create(
+        &(sgm__extractor_parts){.type = &type, .self = self, .rewind = rewind_folder, .skip = skip});
+}

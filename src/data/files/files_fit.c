@@ -1,0 +1,64 @@
+/* What is common to fitting pipelines of all kinds of files. */
+#include "data/files/files.h"
+
+sgm_status sgm__files_check_fit(const sgm_files *files, const sgm__file_kind *kind,
+                                const sgm__files_part *part, const char *who)
+{
+    if (files == NULL)
+        return sgm__missing_part("a list of files");
+    const sgm__class_folder *folder = &files->folder;
+    if (files->kind != kind)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "%s: %s were expected, a list of %s came", who,
+                        kind->names->several, files->kind->names->several);
+    if (folder->class_count < 2)
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "%s: there is a single class, '%s'; at least two folders with %s were "
+                        "expected, one for each class",
+                        files->path, folder->classes[0], kind->names->several);
+    if (folder->class_count > SGM_MAX_CATEGORIES)
+        return sgm_fail(SGM_ERROR_UNSUPPORTED,
+                        "%s: at most %d classes (folders) were expected, there are %zu; join some",
+                        files->path, SGM_MAX_CATEGORIES, folder->class_count);
+    return sgm__files_check_part(files, part);
+}
+
+sgm_status sgm__files_learn(const sgm_files *files, const sgm__files_part *part,
+                            sgm_status (*learn)(void *learner, const sgm_file *file), void *learner)
+{
+    bool any = false;
+    for (int64_t i = 0; i < sgm_files_count(files); i++) {
+        if (!sgm__files_is_of_part(part, i))
+            continue;
+        any = true;
+        SGM_TRY(learn(learner, &(const sgm_file){.name = sgm_files_path(files, i)}));
+    }
+    return any ? SGM_OK
+               : sgm_fail(SGM_ERROR_ARGUMENT, "%s: the part of the split has no %s", files->path,
+                          files->kind->names->one);
+}
+
+/* Copies the names of the classes into a pipeline. */
+static sgm_status name_classes(sgm_pipeline *pipeline, const sgm__class_folder *folder)
+{
+    char **names = sgm__calloc(folder->class_count + 1, sizeof *names);
+    bool good = names != NULL;
+    for (size_t i = 0; good && i < folder->class_count; i++) {
+        names[i] = sgm__strdup(folder->classes[i]);
+        good = names[i] != NULL;
+    }
+    if (good)
+        return sgm__pipeline_set_classes(pipeline, names, folder->class_count);
+    for (size_t i = 0; names != NULL && names[i] != NULL; i++)
+        sgm__free(names[i]);
+    sgm__free(names);
+    return SGM_ERROR_MEMORY;
+}
+
+sgm_pipeline *sgm__files_pipeline(const sgm_files *files, void *form)
+{
+    sgm_pipeline *pipeline = sgm__pipeline_of_files(files->kind, form);
+    if (pipeline == NULL || name_classes(pipeline, &files->folder) == SGM_OK)
+        return pipeline;
+    sgm_pipeline_free(pipeline);
+    return NULL;
+}

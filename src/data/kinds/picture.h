@@ -1,0 +1,13 @@
+/* What is fitted to pictures. Internal. */
+#ifndef SGM_DATA_KINDS_PICTURE_H
+#define SGM_DATA_KINDS_PICTURE_H
+
+#include "data/kinds/kind.h"
+
+/* Pictures are scaled to one size, and their channels normalised. */
+typedef struct sgm__picture_form {
+    int32_t width, height, channels; /* channels: 1 or 3 */
+    double mean[3], deviation[3];    /* of each channel, whose bytes are divided by 255 */
+} sgm__picture_form;
+
+#endif
