@@ -1,25 +1,25 @@
 #!/bin/bash
-# Each tutorial, from its first command to its last in an empty folder: blocks of yaml are files, whose first line has their
-# name; blocks of sh are run; a block of text behind one is what it prints. Numbers may differ from machine to machine, words may not.
+# Each tutorial, from its first command to its last in an empty folder: blocks of yaml and of C are files, whose first line has
+# their name; blocks of sh are run; a block of text behind one is what it prints. Numbers may differ from machine to machine, words may not.
 set -u
 passed=0 failed=0 skipped=0
 cd "$SIGMA_SOURCE_DIR" || exit 1
 [ -x "$SIGMA_BUILD_DIR/sigma" ] || { echo "test_tutorials.sh: skipped: the command was not built"; echo "0 passed, 0 failed, 1 skipped"; exit 0; }
 export PATH="$SIGMA_BUILD_DIR:$PATH" no_proxy=127.0.0.1 LC_ALL=C.UTF-8
 
-# Writes the blocks of a tutorial as 01.sh, 02.text, 03.yaml, ... into a folder.
+# Writes the blocks of a tutorial as 01.sh, 02.text, 03.yaml, 04.c, ... into a folder.
 blocks()
 {
     awk -v folder="$2" '
         /^```/ && inside { inside = 0; close(file); next }
-        /^```(sh|yaml|text)$/ { inside = 1; file = sprintf("%s/%02d.%s", folder, ++count, substr($0, 4)); printf "" > file; next }
+        /^```(sh|yaml|text|c)$/ { inside = 1; file = sprintf("%s/%02d.%s", folder, ++count, substr($0, 4)); printf "" > file; next }
         inside { print > file }' "$1"
 }
 
 # Words without numbers, histograms and the widths of columns; a line "..." stands for any lines.
 plain()
 {
-    sed -E 's/-?[0-9][0-9,]*(\.[0-9]+)?(e[+-]?[0-9]+)?/N/g; s/[▁▂▃▄▅▆▇█]+//g; s/N \([^)]*%\)/N/g; s/ \. / N /g; s/ \. / N /g; s/ +/ /g; s/ $//' "$1"
+    sed -E 's/-?[0-9][0-9,]*(\.[0-9]+)?(e[+-]?[0-9]+)?/N/g; s/[▁▂▃▄▅▆▇█]+//g; s/N \([^)]*%\)/N/g; s/ \. / N /g; s/ \. / N /g; s/[ \t]+/ /g; s/ $//' "$1"
 }
 
 # Whether the lines of $1, in which "..." stands for any lines, are those of $2.
@@ -43,6 +43,7 @@ run_tutorial()
     for block in "$folder"/blocks/*; do
         case $block in
         *.yaml) cp "$block" "$folder/work/$(sed -n '1s/^# //p' "$block")" ;;
+        *.c) cp "$block" "$folder/work/$(sed -nE '1s,^/\* ([^:]*):.*,\1,p' "$block")" ;;
         *.sh)
             out=$folder/out
             if ! (cd "$folder/work" && bash -e "$block") >"$out" 2>&1; then
