@@ -335,8 +335,6 @@ static sgm_status save_best(const search_run_parts *p)
 {
     const sgm_trial *best = sgm_search_best(p->search);
     config c;
-    if (best == NULL)
-        return SGM_OK;
     SGM_TRY(search_file_config(p->file, best->values, best->value_count, &c));
     sgm__free(c.folder);
     c.folder = NULL;
@@ -349,9 +347,13 @@ static sgm_status save_best(const search_run_parts *p)
 
 /* --- the folder --- */
 
-/* Writes search.yaml, from which `sigma search FOLDER --resume` reads the search again. */
-static sgm_status save_search(const search_run_parts *p)
+/* Writes search.yaml, from which `sigma search FOLDER --resume` reads the search again. One that goes on
+ * keeps the file that it began with: whether this is the same search is known only when its record is read.
+ */
+static sgm_status save_search(const search_run_parts *p, bool goes_on)
 {
+    if (goes_on && has_file(p->folder, "search.yaml"))
+        return SGM_OK;
     SGM_TRY(sgm__make_folders(p->folder));
     return save_text(p->folder, "search.yaml", search_file_text(p->file));
 }
@@ -433,19 +435,19 @@ static sgm_status make_search(search_run_parts *p, bool resume)
     return p->search != NULL ? check_trials(p) : sgm__last_failure();
 }
 
-/* Prints the table, saves the best configuration, and returns the exit code. The error of the search is
- * copied first: the calls in between may replace it. */
+/* Prints the table, saves the best configuration, and returns the exit code. What was read of a damaged
+ * record is no result. The error of the search is copied first: the calls in between may replace it. */
 static int finish(search_run_parts *p, sgm_status status)
 {
     char failure[1024];
     snprintf(failure, sizeof failure, "%s", sgm_last_error());
     clear_line(p);
-    if (sgm_search_best(p->search) != NULL) {
+    if (status != SGM_ERROR_FORMAT && sgm_search_best(p->search) != NULL) {
         print_table(p);
         print_importance(p);
+        if (save_best(p) != SGM_OK)
+            return report_error("search", CLI_FAILED);
     }
-    if (save_best(p) != SGM_OK)
-        return report_error("search", CLI_FAILED);
     if (status == SGM_ERROR_INTERRUPTED) {
         printf("stopped; go on with: sigma search %s --resume\n", p->folder);
         return CLI_INTERRUPTED;
@@ -471,7 +473,7 @@ static int run_parts(search_run_parts *p, bool resume)
             "search", "%s has a search already: --resume goes on with it, --folder names another", p->folder);
     if (!there && resume)
         printf("%s has no search to resume: it begins anew\n", p->folder);
-    if ((there && compare_experiments(p) != SGM_OK) || save_search(p) != SGM_OK)
+    if ((there && compare_experiments(p) != SGM_OK) || save_search(p, there) != SGM_OK)
         return report_error("search", CLI_FAILED);
     print_plan(p);
     signals_outlive_readers();

@@ -2,15 +2,19 @@
  *
  * plugin.c loads the library's own, which are found by name and use nothing of the library. A plug-in stays
  * loaded, as its tables are in use from its init() on, also when that fails after it has registered one. A
- * file that is refused before its init() is closed again. The list below is of those whose init() succeeded.
- */
+ * file that is refused before its init() is closed again. The list below is of those whose init() succeeded,
+ * or is running. */
 #include "base/base.h"
 #include <sigma/plugin.h>
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <link.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define SYMBOL "sigma_plugin"
 #define MAXIMUM_LOADED 32
@@ -74,23 +78,60 @@ static sgm_status check(const sgm_plugin *plugin, const char *path)
     return SGM_OK;
 }
 
-/* `path` belongs to the list on success. An init() that loads plug-ins itself may have filled the list. */
+/* Takes a plug-in whose init() failed off the list; those that it loaded stay behind it. */
+static void forget(const char *path)
+{
+    size_t at = 0;
+    while (loaded[at].path != path)
+        at++;
+    loaded_count--;
+    memmove(&loaded[at], &loaded[at + 1], (loaded_count - at) * sizeof *loaded);
+}
+
+/* `path` belongs to the list on success. The plug-in is on the list before its init(), so that two which load
+ * each other come to an end. */
 static sgm_status begin(const sgm_plugin *plugin, char *path)
 {
-    sgm_clear_error();
-    if (plugin->init() != SGM_OK) {
-        if (sgm_last_status() == SGM_OK)
-            sgm_fail(SGM_ERROR_STATE, "it does not say why");
-        return sgm__fail_within("the plug-in '%s' of '%s' could not begin", plugin->name, path);
-    }
-    SGM_TRY(check(plugin, path));
     loaded[loaded_count++] = (loaded_plugin){plugin, path};
+    sgm_clear_error();
+    if (plugin->init() == SGM_OK)
+        return SGM_OK;
+    forget(path);
+    if (sgm_last_status() == SGM_OK)
+        sgm_fail(SGM_ERROR_STATE, "it does not say why");
+    return sgm__fail_within("the plug-in '%s' of '%s' could not begin", plugin->name, path);
+}
+
+/* The sections' table stands at the end of a shared library. The dynamic loader does not look whether the
+ * file ends before, and is killed by the system where it does. */
+static sgm_status check_file(const char *path)
+{
+    ElfW(Ehdr) header = {0};
+    struct stat info = {0};
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0 || fstat(file, &info) != 0) {
+        int error = errno;
+        if (file >= 0)
+            close(file);
+        return sgm_fail(SGM_ERROR_FILE, "cannot read '%s': %s", path, sgm__errno_text(error));
+    }
+    ssize_t got = S_ISREG(info.st_mode) ? read(file, &header, sizeof header) : 0;
+    close(file);
+    if (got != (ssize_t)sizeof header || memcmp(header.e_ident, ELFMAG, SELFMAG) != 0)
+        return sgm_fail(
+            SGM_ERROR_UNSUPPORTED,
+            "'%s' is no shared library; build one with cc -shared -fPIC, as <sigma/plugin.h> shows", path);
+    uint64_t size = (uint64_t)info.st_size, sections = (uint64_t)header.e_shnum * header.e_shentsize;
+    if (header.e_shoff > size || sections > size - header.e_shoff)
+        return sgm_fail(SGM_ERROR_FILE, "'%s' has %llu bytes, which is not all of it; build or copy it again",
+                        path, (unsigned long long)size);
     return SGM_OK;
 }
 
 /* RTLD_NOW: a missing symbol shows here, as a message, not amid a training. The caller holds the lock. */
 static sgm_status load(char *path)
 {
+    SGM_TRY(check_file(path));
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (library == NULL)
         return sgm_fail(SGM_ERROR_UNSUPPORTED, "the plug-in cannot be loaded: %s", dlerror());

@@ -113,7 +113,10 @@ run 2 info --plugin nowhere.so
 has err "there is no plug-in 'nowhere.so': No such file or directory"
 echo 'no library' >text.so
 run 2 info --plugin text.so
-has err "the plug-in cannot be loaded: .*/text.so: "
+has err "'.*/text.so' is no shared library; build one with cc -shared -fPIC"
+head -c $(($(stat -c %s mark.so) / 2)) mark.so >half.so
+run 2 info --plugin half.so
+has err "'.*/half.so' has [0-9]+ bytes, which is not all of it; build or copy it again"
 echo 'int nothing;' >empty.c
 library empty.c
 run 2 info --plugin empty.so
@@ -137,6 +140,12 @@ sed 's/return SGM_OK/return sgm_fail(SGM_ERROR_FILE, "the table of stars is miss
 library failing.c
 run 2 info --plugin failing.so
 has err "the plug-in 'mark' of '.*failing.so' could not begin: the table of stars is missing"
+for each in one other; do # which load each other
+    sed "s/\"mark\"/\"$each\"/; s/return SGM_OK/return sgm_plugin_load(\"$([ $each = one ] && echo other || echo one).so\")/" mark.c >$each.c
+    library $each.c
+done
+run 0 info --plugin one.so
+same 'both are loaded' "$(tail -n 1 state/plugins)" "$(realpath one.so)"
 echo 'void sgm_unheard(void); void call(void); void call(void) { sgm_unheard(); }' >newer_call.c
 library newer_call.c
 run 2 info --plugin newer_call.so

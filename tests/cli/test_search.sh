@@ -150,6 +150,14 @@ diff <(results tpe) <(results tpe-killed) >err
 verdict "a search with tpe and pruning that was killed has other results" $?
 search 1 tpe.yaml search.startup_trials=9 --folder tpe --resume
 has err 'its startup_trials was 10, is 9'
+search 0 tpe --resume # what was refused has not changed the folder
+has out '^best: trial-0'
+cp -r tpe damaged
+sed -i '9s/.*/{"trial": 1/' damaged/search.jsonl
+search 1 damaged --resume
+has err 'damaged/search\.jsonl:9: this is no JSON object'
+! grep -q '^best' out && cmp tpe/best.yaml damaged/best.yaml 2>err
+verdict "a damaged record is no result" $?
 wrong '  method: halving
   pruning: median
   values:
