@@ -19,7 +19,8 @@
 static const char usage_text[] =
     "Usage: sigma data NAME|FILE.yaml [--count N]\n"
     "       sigma data PICTURES/\n"
-    "       sigma data FILE.csv [--separator S] [--decimal S] [--missing TEXT] [--header yes|no]\n\n"
+    "       sigma data FILE.csv [--separator S] [--decimal S] [--missing TEXT] [--header yes|no]\n"
+    "                      [--skip-ragged]\n\n"
     "Shows a ready-made dataset ('sigma info' lists them), or all data of a configuration: examples,\n"
     "fields with their shapes and ranges, how often each class is there, the first examples, and how\n"
     "'augment' of the configuration changes them.\n\n"
