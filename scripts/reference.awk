@@ -489,12 +489,15 @@ function prototype(k, f,    s, given)
     return s "(" given (given == "" ? "" : ", ") "...);"
 }
 
-# A comment as Doxygen reads it: what is indented by four is code, or a list of headers; names of Sigma are links, and all
-# signs stand for themselves.
-function prose(s,    part, count, k, said, block, code_block)
+# A comment as Doxygen reads it: what is indented by four is code, or a list of headers, and what is below a head that is
+# indented far is a table; names of Sigma are links, and all signs stand for themselves.
+function prose(s,    part, count, k, said, block, code_block, in_table)
 {
     count = split(s, part, "\n")
     for (k = 1; k <= count; k++) {
+        in_table = part[k] != "" && (in_table || part[k] ~ /^          /)
+        if (in_table)
+            part[k] = "    " part[k]
         if (part[k] ~ /^    [a-z]+\.h  /) {
             sub(/\.h +/, ".h: ", part[k])
             block = block "- " substr(part[k], 5) "\n"
