@@ -169,6 +169,28 @@ done
 cc -x c++ -std=gnu++20 -Wall -Wextra -Werror -fsyntax-only -DODD_DECLARATIONS odd.c 2>err
 code 0 $? 'odd names are names in C++, too'
 
+# A decimal comma: 5,5 in a row is the category 5.5, however it is written.
+(echo 'zip;price'; for i in $(seq 20); do echo "5,5;$i,25"; echo "7;$((2 * i)),5"; done) >comma.csv
+echo 'data: {training: {csv: comma.csv, target: price, categorical: [zip], decimal: ","}}' >comma.yaml
+run 0 train comma.yaml --folder comma --quiet epochs=1
+run 0 export --c comma.c comma
+cat >comma-main.c <<'END'
+#include "comma.c"
+int main(void)
+{
+    const comma_row rows[] = {{"5,5"}, {"5.5"}, {"05,50"}, {"7"}, {"5,6"}};
+    double outputs[5] = {0};
+    const char *problem = 0;
+    for (int i = 0; i < 4; i++)
+        if (comma_predict_rows(&rows[i], &outputs[i], &problem) != 0)
+            return i + 1;
+    return outputs[0] != outputs[1] || outputs[0] != outputs[2] || outputs[0] == outputs[3] ||
+           comma_predict_rows(&rows[4], &outputs[4], &problem) != 1;
+}
+END
+cc -std=c99 -Wall -Wextra -Werror comma-main.c -o comma-main 2>err && ./comma-main
+verdict 'numbers with a comma are categories in C' $?
+
 # --- a program that loads the run ---
 cat >load.c <<'END'
 #include <math.h>

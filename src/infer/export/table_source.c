@@ -259,19 +259,21 @@ static void write_interface(const writer *w)
 
 /* --- lists --- */
 
-/* The number of a category, if it is the text that numbers of this value become. */
-static bool category_number(const writer *w, const char *category, double *number)
+/* The number of a category, if it is the text that numbers of this value become, which has a point whatever
+ * the cells of the table have. */
+static bool category_number(const char *category, double *number)
 {
+    static const sgm__cell_format canonical = {.decimal = '.'};
     char text[32];
-    return sgm__cell_read(&w->pipeline->format, category, number) == SGM__CELL_NUMBER &&
+    return sgm__cell_read(&canonical, category, number) == SGM__CELL_NUMBER &&
            strcmp(sgm__pipeline_number_category(*number, text, sizeof text), category) == 0;
 }
 
-static bool has_numbers(const writer *w, const sgm__pipeline_part *part)
+static bool has_numbers(const sgm__pipeline_part *part)
 {
     double number;
     for (size_t i = 0; i < part->category_count; i++)
-        if (category_number(w, part->categories[i], &number))
+        if (category_number(part->categories[i], &number))
             return true;
     return false;
 }
@@ -306,7 +308,7 @@ static void write_numbers(const writer *w, const char *member, const sgm__pipeli
     for (size_t i = 0; i < part->category_count; i++) {
         double number;
         sgm__text_append(w->text, i > 0 ? ", " : "");
-        write_double(w->text, category_number(w, part->categories[i], &number) ? number : NAN);
+        write_double(w->text, category_number(part->categories[i], &number) ? number : NAN);
     }
     sgm__text_append(w->text, "};\n\n");
 }
@@ -320,7 +322,7 @@ static void write_lists(writer *w)
             continue;
         write_texts(w, w->members[i], part);
         w->needed |= SGM__TABLE_TEXTS;
-        if (!has_numbers(w, part))
+        if (!has_numbers(part))
             continue;
         write_numbers(w, w->members[i], part);
         w->needed |= SGM__TABLE_NUMBERS;
@@ -385,7 +387,7 @@ static void write_search(const writer *w, const sgm__pipeline_part *part, const 
     sgm__text reason = {0};
     sgm__text_append(w->text, "    place = missing ? %d : %s_find(row->%s, %s_%s_texts, %zu);\n",
                      (int)part->fill, name, member, name, member, part->category_count);
-    if (has_numbers(w, part))
+    if (has_numbers(part))
         sgm__text_append(w->text,
                          "    if (!missing && place < 0)\n"
                          "        place = %s_find_number(row->%s, %s_%s_numbers, %zu);\n",
