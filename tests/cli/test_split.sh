@@ -150,6 +150,14 @@ awk -F, 'NR == 1 { print $0 ",copy" } NR > 1 { print $0 "," $6 * 3 + 1 }' pets.c
 run 0 train pets.yaml data.training.csv=leak.csv data.training.target=price 'data.training.drop=[house, kind, sold]' \
     data.split.by=random --folder leak --quiet
 has err "warning: data\.training: the input 'copy' has a correlation of 1\.0000 with the target: if it is not known"
+awk -F, 'NR == 1 { print $0 ",code" } NR > 1 { print $0 "," ($5 == "dog" ? 9 : $5 == "cat" ? 3 : 4) }' pets.csv >code.csv
+run 0 train pets.yaml data.training.csv=code.csv --folder code --quiet
+has err "warning: data\.training: the input 'code' has a correlation of 1\.0000 with the target"
+# Equal rows by chance, of a column with few digits, are no overlap.
+awk 'BEGIN { srand(7); print "x,kind"; for (i = 0; i < 600; i++) printf "%.3f,%s\n", rand(), substr("abc", i % 3 + 1, 1) }' >round.csv
+printf 'data: {training: {csv: round.csv, target: kind}, split: 0.8}\nepochs: 1\n' >round.yaml
+run 0 train round.yaml --folder round --quiet
+same 'equal rows by chance' "$(cat err)" ''
 cat >same.yaml <<'YAML'
 data:
   training: {csv: pets.csv, target: kind, drop: [house], scale: none}

@@ -22,6 +22,7 @@
 #define SUSPICIOUS_RATIO 1000.0 /* of the largest inputs of two columns */
 #define SUSPICIOUS_IMBALANCE 20.0
 #define SUSPICIOUS_OVERLAP 0.1
+#define SUSPICIOUS_DEVIATIONS 4 /* of a count that chance makes */
 
 /* The first examples of a dataset, one row each. */
 typedef struct beginning {
@@ -130,6 +131,42 @@ static double correlation(const beginning *b, int64_t input, int64_t target)
     return xx > 0 && yy > 0 ? xy / sqrt(xx * yy) : 0;
 }
 
+/* Between an input and classes: the correlation ratio (Fisher, Statistical Methods for Research Workers,
+ * 1925), the root of the share of the input's variance that is between classes. 1: the input follows from the
+ * class. */
+static double correlation_ratio(const beginning *b, int64_t input)
+{
+    double mean = 0, all = 0, between = 0;
+    for (int64_t i = 0; i < b->count; i++)
+        mean += b->inputs[i * b->width + input] / (double)b->count;
+    for (int64_t i = 0; i < b->count; i++) {
+        double distance = b->inputs[i * b->width + input] - mean;
+        all += distance * distance;
+    }
+    for (int64_t class = 0; class < b->targets; class ++) {
+        double sum = 0, count = 0;
+        for (int64_t i = 0; i < b->count; i++) {
+            sum += b->wanted[i * b->targets + class] * (b->inputs[i * b->width + input] - mean);
+            count += b->wanted[i * b->targets + class];
+        }
+        between += count > 0 ? sum * sum / count : 0;
+    }
+    return all > 0 ? sqrt(between / all) : 0;
+}
+
+/* Of an input with the targets: that of the largest size. */
+static double largest_correlation(const beginning *b, int64_t input)
+{
+    double largest = 0;
+    if (b->has_classes)
+        return correlation_ratio(b, input);
+    for (int64_t target = 0; target < b->targets; target++) {
+        double found = correlation(b, input, target);
+        largest = fabs(found) > fabs(largest) ? found : largest;
+    }
+    return largest;
+}
+
 /* An input that says what the target is: mostly the target in another form. */
 static void warn_of_leak(const data_group *group, const beginning *whole)
 {
@@ -137,17 +174,15 @@ static void warn_of_leak(const data_group *group, const beginning *whole)
     beginning part = *whole, *b = &part; /* of many columns, fewer examples suffice */
     if (part.count > MOST_PRODUCTS / (part.width * part.targets))
         part.count = MOST_PRODUCTS / (part.width * part.targets);
-    for (int64_t input = 0; input < b->width && b->count >= FEWEST_EXAMPLES; input++)
-        for (int64_t target = 0; target < b->targets; target++) {
-            double found = correlation(b, input, target);
-            if (fabs(found) < SUSPICIOUS_CORRELATION)
-                continue;
-            complain("warning: data.training: the input '%s' has a correlation of %.4f with the target: if "
-                     "it is not "
-                     "known before the target is, drop it\n",
-                     input_name(group, input, text, sizeof text), found);
-            return;
-        }
+    for (int64_t input = 0; input < b->width && b->count >= FEWEST_EXAMPLES; input++) {
+        double found = largest_correlation(b, input);
+        if (fabs(found) < SUSPICIOUS_CORRELATION)
+            continue;
+        complain("warning: data.training: the input '%s' has a correlation of %.4f with the target: if it is "
+                 "not known before the target is, drop it\n",
+                 input_name(group, input, text, sizeof text), found);
+        return;
+    }
 }
 
 static void warn_of_scales(const data_group *group, const beginning *b)
@@ -274,8 +309,9 @@ static uint64_t *hashes_of(const beginning *b)
     return hashes;
 }
 
-/* Tables of few different rows have equal ones in all parts: what counts is more than training data have
- * among themselves. */
+/* Tables of few different rows have equal ones in all parts. Where that is chance, a row of another part is
+ * in the training data at most twice as often as one of them was there before: with n rows of m different
+ * ones that are about n / m and n / 2m. What counts is more than that. */
 static void warn_of_overlap(const beginning *training, const beginning *other)
 {
     if (other->count == 0 || other->width != training->width || other->targets != training->targets)
@@ -289,11 +325,11 @@ static void warn_of_overlap(const beginning *training, const beginning *other)
         common += bsearch(&hash, hashes, (size_t)training->count, sizeof *hashes, by_hash) != NULL;
     }
     sgm__free(hashes);
-    double share = (double)common / (double)other->count, usual = (double)repeated / (double)training->count;
-    if (share > SUSPICIOUS_OVERLAP && share > 2 * usual)
+    double count = (double)other->count, chance = 2 * count * (double)repeated / (double)training->count;
+    if ((double)common > SUSPICIOUS_OVERLAP * count &&
+        (double)common > chance + SUSPICIOUS_DEVIATIONS * sqrt(chance))
         complain("warning: data.%s: %lld of the first %lld examples are in the training data, too, so that "
-                 "what is "
-                 "measured says little of new data; 'split: 0.8' makes parts without common rows\n",
+                 "what is measured says little of new data; 'split: 0.8' makes parts without common rows\n",
                  other->name, (long long)common, (long long)other->count);
 }
 
