@@ -9,6 +9,7 @@
 #include "tensor/tensor_internal.h"
 
 #include <stdio.h>
+#include <sys/stat.h>
 
 static const char usage_text[] =
     "Usage: sigma predict CHECKPOINT|FOLDER\n"
@@ -254,6 +255,16 @@ static int predict(prediction *p, const predict_words *words)
     return code;
 }
 
+/* Whether the table of answers would take the place of the checkpoint or of a file that is read. */
+static bool replaces_input(const arguments *a, const char *output)
+{
+    struct stat written, read;
+    for (size_t i = 0; i < a->word_count && stat(output, &written) == 0; i++)
+        if (stat(a->words[i], &read) == 0 && read.st_ino == written.st_ino && read.st_dev == written.st_dev)
+            return true;
+    return false;
+}
+
 /* Whether the words and options go together; else *code is that of a wrong usage. */
 static bool check_words(const arguments *a, const prediction *p, const predict_words *words, int *code)
 {
@@ -267,6 +278,9 @@ static bool check_words(const arguments *a, const prediction *p, const predict_w
         *code = usage_error("predict", "--id is for --output FILE, which gets these columns");
     else if (p->output != NULL && p->json)
         *code = usage_error("predict", "expected --output FILE, which is a table, or --json, got both");
+    else if (p->output != NULL && replaces_input(a, p->output))
+        *code = usage_error("predict", "--output: '%s' is what is read; name another file for the answers",
+                            p->output);
     else
         return true;
     return false;

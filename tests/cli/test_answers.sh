@@ -72,6 +72,9 @@ sed '300s/,[^,]*,[^,]*,[^,]*$/,curly,cat,1/' pets.csv >wrong.csv
 run 1 predict pets wrong.csv --output kept.csv --id id
 has err "wrong\.csv: line 300, column 'fur': \"curly\""
 same 'a failure leaves the file' "$(cat kept.csv)" before
+ln -s pets.csv link.csv
+run 2 predict pets pets.csv --output ./link.csv --id id
+has err "--output: './link\.csv' is what is read; name another file for the answers"
 run 1 predict pets pets.csv --output nowhere/answers.csv
 has err "^sigma predict: --output: cannot create 'nowhere/answers\.csv\.tmp'"
 run 1 predict pets pets.csv --output kept.csv --id nix

@@ -73,6 +73,9 @@ has out '^(cat|dog|rabbit) '
 printf 'furr,born,weight\nlong,2015-06-01,4.5\n' >wrong.csv
 run 1 predict pets wrong.csv
 has err "wrong\.csv has no column 'fur'; did you mean 'furr'\?$"
+printf 'fur,born,fur,weight\nlong,2015-06-01,none,4.5\n' >wrong.csv
+run 1 predict pets wrong.csv
+has err "wrong\.csv has two columns 'fur'; remove one of them$"
 printf 'fur,born,weight\n' >wrong.csv
 run 1 predict pets wrong.csv
 has err 'wrong\.csv: there are no examples$'

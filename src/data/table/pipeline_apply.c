@@ -22,9 +22,14 @@ sgm_status sgm__pipeline_find(const sgm_pipeline *pipeline, const char *name, co
     for (size_t i = 0; i < pipeline->part_count; i++) {
         const sgm__pipeline_part *part = &pipeline->parts[i];
         columns[i] = -1;
-        for (size_t k = 0; k < count && columns[i] < 0; k++)
-            if (is_column(names, k, part->name))
-                columns[i] = (int32_t)k;
+        for (size_t k = 0; k < count; k++) {
+            if (!is_column(names, k, part->name))
+                continue;
+            if (columns[i] >= 0)
+                return sgm_fail(SGM_ERROR_FORMAT, "%s has two columns '%s'; remove one of them", name,
+                                part->name);
+            columns[i] = (int32_t)k;
+        }
         if (columns[i] < 0 && !(inputs_only && part->is_target))
             return sgm__table_fail_unknown(name, part->name, names, count);
     }
