@@ -81,7 +81,7 @@ extern "C" {
 /* The third number of the header's version. */
 #define SGM_VERSION_PATCH 0
 
-/* code, value, text */
+/* All statuses: the name (SGM_OK for OK), the number, a short text. */
 #define SGM_STATUS_LIST(X)                                                                                   \
     X(OK, 0, "ok")                                                                                           \
     X(ERROR_ARGUMENT, -1, "invalid argument")                                                                \
@@ -109,7 +109,7 @@ SGM_API const char *sgm_status_text(sgm_status status);
 /* The message of the newest failure on this thread, "" if there was none; valid until the next failure here.
  */
 SGM_API const char *sgm_last_error(void);
-/* Its code, SGM_OK if there was none on this thread. */
+/* The status of the newest failure on this thread; SGM_OK if there was none. */
 SGM_API sgm_status sgm_last_status(void);
 /* Forgets the newest failure of this thread. */
 SGM_API void sgm_clear_error(void);
@@ -127,7 +127,8 @@ typedef struct sgm_allocator {
     void (*release)(void *user, void *memory); /* as free; `memory` may be NULL */
     void *user;                                /* is passed to both */
 } sgm_allocator;
-SGM_API void sgm_set_allocator(const sgm_allocator *allocator); /* NULL: the C library's */
+/* Takes memory from these functions from now on; NULL: from the C library's. */
+SGM_API void sgm_set_allocator(const sgm_allocator *allocator);
 
 /* ======== logging ========
  *
@@ -151,8 +152,10 @@ typedef enum sgm_log_level {
     SGM_LOG_ERROR,   /* what failed */
     SGM_LOG_NONE     /* for a sink: nothing at all */
 } sgm_log_level;
-SGM_API const char *sgm_log_level_name(sgm_log_level level);                    /* "off" for NONE */
-SGM_API sgm_status sgm_log_level_parse(const char *name, sgm_log_level *level); /* a name as above */
+/* "debug" and so on; "off" for SGM_LOG_NONE. */
+SGM_API const char *sgm_log_level_name(sgm_log_level level);
+/* The level of a name that sgm_log_level_name gives; others are an error. */
+SGM_API sgm_status sgm_log_level_parse(const char *name, sgm_log_level *level);
 SGM_API void sgm_log_message(sgm_log_level level, const char *source, const char *format,
                              ...) /* at most 2047 bytes */
     SGM_PRINTF(3, 4);
@@ -200,7 +203,7 @@ SGM_API void sgm_log_remove_sink(sgm_log_sink *sink);
  * nothing is told and the work goes on. Telling takes no memory, and some nanoseconds while nobody watches.
  * All functions may be called from any thread, for one task from one thread at a time. */
 
-/* name, noun, while it goes on */
+/* All kinds of tasks: the name (SGM_TASK_LOAD for LOAD), the noun, what it is called while it goes on. */
 #define SGM_TASK_LIST(X)                                                                                     \
     X(DOWNLOAD, "download", "downloading")                                                                   \
     X(UNPACK, "unpack", "unpacking")                                                                         \
@@ -218,8 +221,10 @@ typedef enum sgm_task_kind {
 #undef SGM_TASK_ENUM
         SGM_TASK_KIND_COUNT /* how many kinds there are */
 } sgm_task_kind;
-SGM_API const char *sgm_task_kind_name(sgm_task_kind kind);  /* "download" */
-SGM_API const char *sgm_task_kind_going(sgm_task_kind kind); /* "downloading" */
+/* The noun for a kind: "download". */
+SGM_API const char *sgm_task_kind_name(sgm_task_kind kind);
+/* What a task of this kind is doing: "downloading". */
+SGM_API const char *sgm_task_kind_going(sgm_task_kind kind);
 
 /* Where a task stands. */
 typedef enum sgm_task_status {
@@ -228,7 +233,8 @@ typedef enum sgm_task_status {
     SGM_TASK_FAILED,   /* with an error */
     SGM_TASK_CANCELLED /* somebody wanted it to end */
 } sgm_task_status;
-typedef int64_t sgm_task; /* never twice the same in a process; 0: none */
+/* The number of a task, never twice the same in a process; 0: none. */
+typedef int64_t sgm_task;
 /* A task as it stands, for those who watch. */
 typedef struct sgm_task_info {
     sgm_task task;          /* its number */
@@ -244,7 +250,7 @@ typedef struct sgm_task_info {
     bool can_cancel;        /* sgm_task_cancel would be heard */
 } sgm_task_info;
 
-/* Texts are copied; `unit` may be NULL. */
+/* Tells of a task that begins now; texts are copied, `unit` may be NULL. 0: the table is full. */
 SGM_API sgm_task sgm_task_begin(sgm_task_kind kind, const char *description, const char *unit);
 /* The task looks at what sgm_task_set_progress returns. */
 SGM_API void sgm_task_allow_cancel(sgm_task task);
@@ -262,8 +268,9 @@ SGM_API sgm_status sgm_task_cancel(sgm_task task);
  * task's thread, one call at a time. Of what such a function begins itself nobody is told. All other tasks
  * wait for it, so it must not wait for them: not for a trainer's values, for one. */
 typedef void (*sgm_task_function)(void *user, const sgm_task_info *info);
-SGM_API sgm_status sgm_task_watch(sgm_task_function function, void *user); /* at most 16 */
-/* Not called any more once this has returned. */
+/* Has the function told of all tasks from now on; at most 16 functions are. */
+SGM_API sgm_status sgm_task_watch(sgm_task_function function, void *user);
+/* Ends telling; once this has returned the function is not called any more. */
 SGM_API void sgm_task_unwatch(sgm_task_function function, void *user);
 
 /* ======== folders of the user ========
@@ -285,15 +292,15 @@ SGM_API char *sgm_folder_path(sgm_folder folder);
  *
  * Quantities for people to read, the same everywhere; each returns `buffer` (64 bytes are always enough). */
 
-/* "1 h 2 min", "12.4 s", "3.1 ms" */
+/* A duration: "1 h 2 min", "12.4 s", "3.1 ms". */
 SGM_API char *sgm_duration_text(double seconds, char *buffer, size_t size);
-/* "0:12", "3:07", "1:02:03": for what is drawn again and again */
+/* A duration for what is drawn again and again: "0:12", "3:07", "1:02:03". */
 SGM_API char *sgm_clock_text(double seconds, char *buffer, size_t size);
-/* "12.4 examples/s", "3.5 epochs/min": in the shortest unit in which it is 1 or more */
+/* A rate: "12.4 examples/s", "3.5 epochs/min", in the shortest unit in which it is 1 or more. */
 SGM_API char *sgm_rate_text(double per_second, const char *what, char *buffer, size_t size);
-/* "12,345" */
+/* A number with separators: "12,345". */
 SGM_API char *sgm_count_text(int64_t number, char *buffer, size_t size);
-/* "812 bytes", "1.2 MB": powers of 1000 */
+/* A number of bytes in powers of 1000: "812 bytes", "1.2 MB". */
 SGM_API char *sgm_bytes_text(double bytes, char *buffer, size_t size);
 
 #ifdef __cplusplus

@@ -35,7 +35,8 @@ typedef bool (*sgm_progress)(void *user, const char *task, uint64_t done, uint64
 
 /* A file, as it is. NULL: out of memory; that it is not there is found when it is prepared or opened. */
 SGM_API sgm_source *sgm_file_source(const char *path);
-SGM_API sgm_source *sgm_memory_source(const char *name, const void *bytes, size_t length); /* copies */
+/* Bytes in memory, which are copied; `name` is for messages. */
+SGM_API sgm_source *sgm_memory_source(const char *name, const void *bytes, size_t length);
 typedef struct sgm_url_options {
     size_t struct_size;
     const char *path;      /* where the file is kept; default: its name in the cache folder */
@@ -54,7 +55,7 @@ SGM_API sgm_source *sgm_url_source_with(const char *url, const sgm_url_options *
 SGM_API sgm_source *sgm_compressed_source(sgm_source *source, const char *member);
 /* The first of `count` sources that exists when it is prepared. */
 SGM_API sgm_source *sgm_first_source_with(sgm_source *const *sources, size_t count);
-/* The same of sources that are listed: sgm_first_source(a, b). */
+/* The first of the sources that are listed which exists when it is prepared: sgm_first_source(a, b). */
 #define sgm_first_source(...)                                                                                \
     sgm_first_source_with((sgm_source *const[]){__VA_ARGS__},                                                \
                           sizeof((sgm_source *const[]){__VA_ARGS__}) / sizeof(sgm_source *))
@@ -66,7 +67,8 @@ SGM_API sgm_source *sgm_known_source(const char *file, const char *url, const ch
 SGM_API const char *sgm_source_name(const sgm_source *source);
 /* Whether it is there now, without a download. */
 SGM_API bool sgm_source_exists(sgm_source *source);
-SGM_API sgm_status sgm_source_prepare(sgm_source *source); /* download and unpack; idempotent */
+/* Makes the bytes available, by a download or by unpacking if needed; idempotent. */
+SGM_API sgm_status sgm_source_prepare(sgm_source *source);
 /* A stream at its beginning, which sgm_stream_close ends; NULL on failure. Prepares it. */
 SGM_API sgm_stream *sgm_source_open(sgm_source *source);
 SGM_API void sgm_source_free(sgm_source *source);
@@ -110,7 +112,8 @@ SGM_API sgm_status sgm_reader_prepare(sgm_reader *reader);
 SGM_API sgm_status sgm_reader_read(sgm_reader *reader, int64_t count, sgm_examples *examples);
 /* Back to the first example. */
 SGM_API sgm_status sgm_reader_rewind(sgm_reader *reader);
-SGM_API const char *sgm_reader_name(const sgm_reader *reader); /* its source, for messages */
+/* The name of its source, for messages. */
+SGM_API const char *sgm_reader_name(const sgm_reader *reader);
 SGM_API void sgm_reader_free(sgm_reader *reader);
 
 /* Examples of a fixed size after a header that is skipped: uint8 (count, example_size). A part of an example
@@ -166,8 +169,8 @@ SGM_API sgm_block *sgm_block_create(int64_t count);
 /* Takes the tensor, also on failure: float32, `count` examples, of this block only, as preprocessors change
  * it. */
 SGM_API sgm_status sgm_block_add(sgm_block *block, const char *name, sgm_tensor *values);
-SGM_API sgm_tensor *sgm_block_field(const sgm_block *block,
-                                    const char *name); /* NULL (and error) if absent */
+/* The tensor of a field, which stays the block's; NULL and an error if there is none. */
+SGM_API sgm_tensor *sgm_block_field(const sgm_block *block, const char *name);
 SGM_API void sgm_block_free(sgm_block *block);
 
 /* --- extractors: examples into blocks; preprocessors are extractors around another one --- */
@@ -184,8 +187,9 @@ typedef struct sgm_extractor_type {
     /* What was learnt, as numbers, so that a checkpoint can keep it. `numbers` NULL: only *count; else *count
      * is the room on entry. Setting it replaces `fit`. */
     sgm_status (*get_state)(void *self, double *numbers, size_t *count);
-    sgm_status (*set_state)(void *self, const double *numbers, size_t count); /* gets those numbers back */
-    void (*free)(void *self);                                                 /* frees `self`, once */
+    sgm_status (*set_state)(void *self, const double *numbers,
+                            size_t count); /* takes what get_state gave, in place of learning */
+    void (*free)(void *self);              /* frees `self`, once */
 } sgm_extractor_type;
 /* Copies the type. `parent` NULL: the extractor reads by itself, and `rewind` restarts it; with a parent,
  * which is rewound too, `rewind` may be NULL. On failure `free` has been called. */
@@ -307,7 +311,7 @@ SGM_API sgm_dataset *sgm_dataset_create_from(const char *name, const char *const
 /* Views: examples [begin, begin + share) of each block as fractions of it, or every `interval`-th block from
  * `begin` on before `end` (-1: all). A view keeps its base alive. */
 SGM_API sgm_dataset *sgm_dataset_split_examples(sgm_dataset *dataset, double begin, double share);
-/* The view of whole blocks. */
+/* A view of every `interval`-th block from `begin` on before `end` (-1: all). */
 SGM_API sgm_dataset *sgm_dataset_split_blocks(sgm_dataset *dataset, int64_t begin, int64_t end,
                                               int64_t interval);
 SGM_API sgm_dataset *sgm_dataset_retain(sgm_dataset *dataset);
@@ -332,7 +336,7 @@ SGM_API sgm_status sgm_dataset_field_shape(sgm_dataset *dataset, const char *fie
  * only *count; else *count is the room on entry. Setting it drops the blocks that were extracted with another
  * one. */
 SGM_API sgm_status sgm_dataset_get_state(sgm_dataset *dataset, double *numbers, size_t *count);
-/* Puts such a state in place of what would be learnt. */
+/* Sets the state of adaptive preprocessors, so that they learn nothing. */
 SGM_API sgm_status sgm_dataset_set_state(sgm_dataset *dataset, const double *numbers, size_t count);
 
 /* Ready-made, fields "inputs" and "targets" (one-hot). Names: iris, digits, digits-test, mnist, mnist-test,
@@ -354,7 +358,8 @@ typedef struct sgm_dataset_type {
      * NULL after sgm_fail on failure. */
     sgm_dataset *(*open)(const char *argument);
 } sgm_dataset_type;
-SGM_API sgm_status sgm_register_dataset(const sgm_dataset_type *type); /* `type` must stay; any thread */
+/* Makes a dataset known by its name. `type` must stay; any thread. */
+SGM_API sgm_status sgm_register_dataset(const sgm_dataset_type *type);
 
 /* The tokens of a text in windows: fields "inputs" and "targets", (window) each, the targets one token on.
  */
@@ -390,8 +395,10 @@ typedef struct sgm_iterator_options {
 #define sgm_minibatches(...) SGM_WITH_OPTIONS(sgm_minibatches_with, sgm_iterator_options, __VA_ARGS__)
 SGM_API sgm_iterator *sgm_minibatches_with(sgm_dataset *dataset,
                                            const sgm_iterator_options *options); /* retains it */
-SGM_API sgm_iterator *sgm_by_block(sgm_dataset *dataset);                        /* whole blocks in order */
-SGM_API sgm_iterator *sgm_full_batch(sgm_dataset *dataset); /* all blocks joined, once an epoch */
+/* An iterator over whole blocks in their order; it retains the dataset. NULL on failure. */
+SGM_API sgm_iterator *sgm_by_block(sgm_dataset *dataset);
+/* An iterator that joins all blocks to one batch, once an epoch; it retains the dataset. */
+SGM_API sgm_iterator *sgm_full_batch(sgm_dataset *dataset);
 /* The next batch of the epoch; NULL in *batch ends the epoch, and the call after that begins the next one.
  * The batch belongs to the iterator and is valid until its next call. After the first epoch no memory is
  * allocated for batches of known size. */
@@ -407,14 +414,14 @@ typedef struct sgm_iterator_state {
 } sgm_iterator_state;
 /* Writes down where the iterator stands. */
 SGM_API void sgm_iterator_get_state(const sgm_iterator *iterator, sgm_iterator_state *state);
-/* Goes to such a place, of an iterator with the same dataset and options. */
+/* Goes to a place that sgm_iterator_get_state wrote down, of the same dataset and options. */
 SGM_API sgm_status sgm_iterator_set_state(sgm_iterator *iterator, const sgm_iterator_state *state);
 /* The dataset that it reads; the iterator's. */
 SGM_API sgm_dataset *sgm_iterator_dataset(sgm_iterator *iterator);
-/* Batches in an epoch. */
+/* How many batches the epoch at hand has. */
 SGM_API sgm_status sgm_iterator_batches(sgm_iterator *iterator, int64_t *batches);
 SGM_API void sgm_iterator_free(sgm_iterator *iterator);
-/* Members of sgm_iterator_options. */
+/* The members of sgm_iterator_options as rows, *count of them. */
 SGM_API const sgm_setting *sgm_iterator_settings(size_t *count);
 /* "minibatch_size", "shuffle" or "drop_last" of minibatches (others are read only): what is set counts from
  * the next epoch on, so that an epoch has each example once; before its first batch, from this one on.
@@ -437,7 +444,7 @@ typedef struct sgm_augmentation_type {
     const sgm_option *arguments; /* numbers, in the order in which they may stand without their names */
     size_t argument_count;       /* rows of `arguments` */
 } sgm_augmentation_type;
-/* NULL past the last one. */
+/* The types of steps by index from 0; NULL past the last one. */
 SGM_API const sgm_augmentation_type *sgm_augmentation_at(size_t index);
 /* Whether sgm_minibatches would take the text: its names, arguments and bounds. */
 SGM_API sgm_status sgm_augmentation_check(const char *text);

@@ -36,7 +36,8 @@ typedef struct sgm_env_options {
 /* An environment without trainers; the name stands before messages and in identifiers. NULL on failure.
  * Freeing it frees all that was created from it. */
 #define sgm_env_create(...) SGM_WITH_OPTIONS(sgm_env_create_with, sgm_env_options, __VA_ARGS__)
-SGM_API const sgm_setting *sgm_env_settings(size_t *count); /* members of sgm_env_options */
+/* The members of sgm_env_options as rows, *count of them. */
+SGM_API const sgm_setting *sgm_env_settings(size_t *count);
 SGM_API sgm_env *sgm_env_create_with(const char *name, const sgm_env_options *options);
 /* Frees all that was created from it, newest first; stops and awaits what runs in the background. */
 SGM_API void sgm_env_free(sgm_env *env);
@@ -49,14 +50,14 @@ SGM_API sgm_env *sgm_env_find(const char *name);
 /* Called once when the environment is freed, after all that runs has ended and before anything is freed;
  * newest first. Not called if this fails. */
 typedef void (*sgm_shutdown_function)(void *user);
-/* Registers such a function. */
+/* Has a function called when the environment is freed. */
 SGM_API sgm_status sgm_env_on_shutdown(sgm_env *env, sgm_shutdown_function function, void *user);
 /* The first failure that stays in the environment, which later calls repeat, sgm_env_run first of all:
  * "digits: trainer 'a': column 14: unknown layer ..."; "" if there was none. What fails and changes nothing
  * does not stay (evaluating, predicting, saving, loading), so behind a call print sgm_last_error(), which has
  * both. */
 SGM_API const char *sgm_env_error(const sgm_env *env);
-/* The code of that failure; SGM_OK if there was none. */
+/* The status of what sgm_env_error tells of; SGM_OK if there was no failure. */
 SGM_API sgm_status sgm_env_status(const sgm_env *env);
 /* The handler that all trainers share, created now if it was not; NULL on failure. The environment's. */
 SGM_API sgm_handler *sgm_env_handler(sgm_env *env);
@@ -76,7 +77,8 @@ SGM_API sgm_trainer *sgm_trainer_create_unscheduled(sgm_env *env, const char *na
  * the trainer of a model, which goes with its environment. */
 SGM_API sgm_status sgm_env_remove_trainer(sgm_env *env, sgm_trainer *trainer);
 
-SGM_API sgm_status sgm_env_add_monitor(sgm_env *env, sgm_monitor *monitor); /* takes it */
+/* Shows all trainers on the monitor, which belongs to the environment then, also on failure. */
+SGM_API sgm_status sgm_env_add_monitor(sgm_env *env, sgm_monitor *monitor);
 
 /* What sgm_env_run does first, without running: parameters of all trainers, unscheduled ones too, are
  * initialised, and monitors begin. */
@@ -111,7 +113,8 @@ SGM_API sgm_status sgm_env_stop(sgm_env *env, const char *reason);
  *     sgm_env_add_monitor(env, sgm_json_lines_monitor(.path = "events.jsonl"));     (for other programs)
  */
 
-SGM_API void sgm_monitor_free(sgm_monitor *monitor); /* only for one that was given to no environment */
+/* Frees a monitor that was given to no environment. */
+SGM_API void sgm_monitor_free(sgm_monitor *monitor);
 
 /* --- the terminal ---
  *
@@ -233,7 +236,7 @@ typedef struct sgm_model sgm_model;
 /* Takes the layers; an input layer is put in front if there is none, mean_squared at the end if there is no
  * cost. The model belongs to the environment. */
 SGM_API sgm_model *sgm_sequential_with(sgm_env *env, sgm_layer *const *layers, size_t count);
-/* The same of layers that are listed. */
+/* A model of the layers that are listed: sgm_sequential(env, sgm_dense(.size = 3)). */
 #define sgm_sequential(env, ...) sgm_sequential_with(env, SGM_LAYERS(__VA_ARGS__))
 
 typedef struct sgm_model_options {
@@ -242,11 +245,11 @@ typedef struct sgm_model_options {
     int64_t batch;            /* examples of a minibatch, default 32 */
     sgm_optimiser *optimiser; /* taken; default adam; a later training that gives one fails */
 } SGM_BY_NAME sgm_model_options;
-/* features: (examples, ...), labels: (examples, ...). */
+/* Trains on features (examples, ...) and labels (examples, ...), which are copied. */
 #define sgm_model_train(...) SGM_WITH_OPTIONS_3(sgm_model_train_with, sgm_model_options, __VA_ARGS__)
 SGM_API sgm_status sgm_model_train_with(sgm_model *model, sgm_tensor *features, sgm_tensor *labels,
                                         const sgm_model_options *options);
-/* (examples, ...): a new tensor. */
+/* What the model gives for samples (examples, ...): a new tensor, (examples, ...). */
 SGM_API sgm_tensor *sgm_model_predict(sgm_model *model, sgm_tensor *samples);
 /* Loss and accuracy of the predictions for `features`, against `labels`. */
 SGM_API sgm_status sgm_model_evaluate(sgm_model *model, sgm_tensor *features, sgm_tensor *labels,
@@ -392,7 +395,7 @@ typedef struct sgm_trial {
 } sgm_trial;
 /* A value by name, for set_up; one that the search does not have is NULL or NaN, with an error. */
 SGM_API const char *sgm_trial_text(const sgm_trial *trial, const char *name);
-/* The same as a number. */
+/* A value by name as a number; NaN: it is none, or (with an error) the search does not have it. */
 SGM_API double sgm_trial_number(const sgm_trial *trial, const char *name);
 
 /* Gives the trainer network, data, optimiser, ... One trial at a time, but on any thread. Values that it asks

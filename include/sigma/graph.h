@@ -48,7 +48,8 @@ typedef struct sgm_attributes {
     double numbers[SGM_MAX_NUMBERS];     /* factors, bounds and the like */
 } sgm_attributes;
 
-typedef struct sgm_op sgm_op; /* an operation; the struct is below */
+/* An operation, which is a constant table; the struct is below. */
+typedef struct sgm_op sgm_op;
 
 /* An empty graph, which the caller frees; NULL: out of memory. */
 SGM_API sgm_graph *sgm_graph_create(void);
@@ -64,22 +65,22 @@ SGM_API sgm_value sgm_graph_fail(sgm_graph *graph, sgm_status status, const char
 /* Instructions recorded until the matching pop belong to `label` (a layer); it nests as "outer.inner" and
  * names the place in errors. */
 SGM_API void sgm_graph_push_label(sgm_graph *graph, const char *label);
-/* Ends what the newest push began. */
+/* Ends what the newest sgm_graph_push_label began. */
 SGM_API void sgm_graph_pop_label(sgm_graph *graph);
 
 /* --- where values come from --- */
-/* Fed anew at each run. */
+/* A value that is fed anew at each run, under this name. */
 SGM_API sgm_value sgm_input_value(sgm_graph *graph, const char *name, sgm_dtype dtype,
                                   const sgm_shape *shape);
 /* Outlives runs, under this name in the session; the same name gives the same value. */
 SGM_API sgm_value sgm_state(sgm_graph *graph, const char *name, sgm_dtype dtype, const sgm_shape *shape);
-/* Copies the tensor into the graph. */
+/* A value that never changes; the tensor is copied. */
 SGM_API sgm_value sgm_constant(sgm_graph *graph, const sgm_tensor *tensor);
 /* A number of rank 0; in an elementwise operation it takes the type of the other operands. */
 SGM_API sgm_value sgm_number(sgm_graph *graph, double number);
-/* The same for a number that is another one in a later recording, such as a layer's argument that is set
- * while training runs: devices read it where they would have it in the text of their kernels, which so stay.
- */
+/* A number of rank 0, as sgm_number, that is another one in a later recording, such as a layer's argument
+ * that is set while training runs: devices read it where they would have it in the text of their kernels,
+ * which so stay. */
 SGM_API sgm_value sgm_live_number(sgm_graph *graph, double number);
 /* `number` in the type and shape of `like`. */
 SGM_API sgm_value sgm_filled_like(sgm_graph *graph, sgm_value like, double number);
@@ -101,10 +102,11 @@ SGM_API sgm_status sgm_gradients(sgm_graph *graph, sgm_value cost, const sgm_val
 SGM_API sgm_value sgm_stop_gradient(sgm_graph *graph, sgm_value value);
 
 /* --- looking --- */
-SGM_API bool sgm_value_exists(sgm_value value); /* false: nothing */
+/* Whether it is a value; false: it is nothing. */
+SGM_API bool sgm_value_exists(sgm_value value);
 /* How many instructions there are. */
 SGM_API int32_t sgm_graph_count(const sgm_graph *graph);
-/* The type of nothing is float32 of rank 0. */
+/* Type and shape of a value; those of nothing are float32 of rank 0. */
 SGM_API sgm_type sgm_value_type(const sgm_graph *graph, sgm_value value);
 /* The operation that gives it; NULL for nothing. */
 SGM_API const sgm_op *sgm_value_op(const sgm_graph *graph, sgm_value value);
@@ -215,7 +217,7 @@ SGM_API sgm_value sgm_record(sgm_graph *graph, const sgm_op *op, const sgm_value
 SGM_API sgm_status sgm_register_op(const sgm_op *op);
 /* NULL and an error with the nearest name if there is none. */
 SGM_API const sgm_op *sgm_find_op(const char *name);
-/* By index from 0; NULL past the last. */
+/* The operations that are known, by index from 0; NULL past the last. */
 SGM_API const sgm_op *sgm_op_at(size_t index);
 
 /* For `forward`: an element as double, `offset` counted in elements from `data`. */
@@ -260,7 +262,7 @@ SGM_API int64_t sgm_array_offset(const sgm_array *array, int64_t number);
     X(logical_not, "true where x is false")                                                                  \
     X(is_nan, "true where x is not a number")                                                                \
     X(is_finite, "true where x is neither infinite nor not a number")
-/* The same for elementwise operations of two inputs. */
+/* Elementwise operations of two inputs: name, and what it does. */
 #define SGM_BINARY_LIST(X)                                                                                   \
     X(add, "a + b")                                                                                          \
     X(subtract, "a - b")                                                                                     \
@@ -277,7 +279,7 @@ SGM_API int64_t sgm_array_offset(const sgm_array *array, int64_t number);
     X(greater_equal, "a >= b")                                                                               \
     X(logical_and, "a and b")                                                                                \
     X(logical_or, "a or b")
-/* The same for those that are composed of others. */
+/* Elementwise operations of one input that are composed of others: name, and what it does. */
 #define SGM_COMPOSED_UNARY_LIST(X)                                                                           \
     X(square, "x * x")                                                                                       \
     X(reciprocal, "1 / x")                                                                                   \
@@ -305,7 +307,7 @@ SGM_API sgm_value sgm_softplus(sgm_graph *graph, sgm_value x); /* log(1 + exp(x)
 SGM_BINARY_LIST(SGM_BINARY_FUNCTION)
 #undef SGM_BINARY_FUNCTION
 
-/* a where `condition` (bool), else b. */
+/* An element of a where `condition` (bool) is true, else of b. */
 SGM_API sgm_value sgm_select(sgm_graph *graph, sgm_value condition, sgm_value a, sgm_value b);
 /* The same numbers in another type, to nearest; floats become integers towards 0, within the limits of the
  * type. */
@@ -314,30 +316,31 @@ SGM_API sgm_value sgm_cast(sgm_graph *graph, sgm_value x, sgm_dtype dtype);
 SGM_API sgm_value sgm_clip(sgm_graph *graph, sgm_value x, double minimum, double maximum);
 
 /* --- reductions over `count` axes (0 axes: all); `keep` leaves them as dimensions of 1 --- */
-/* The sum. */
+/* The sum over the axes. */
 SGM_API sgm_value sgm_reduce_sum(sgm_graph *graph, sgm_value x, const int32_t *axes, int32_t count,
                                  bool keep);
-/* Equal largest (or smallest) elements share the gradient equally; the largest with a NaN is NaN. */
+/* The largest element over the axes. Equal ones share the gradient equally; with a NaN it is NaN. */
 SGM_API sgm_value sgm_reduce_max(sgm_graph *graph, sgm_value x, const int32_t *axes, int32_t count,
                                  bool keep);
-/* The smallest element; as sgm_reduce_max otherwise. */
+/* The smallest element over the axes. Equal ones share the gradient equally; with a NaN it is NaN. */
 SGM_API sgm_value sgm_reduce_min(sgm_graph *graph, sgm_value x, const int32_t *axes, int32_t count,
                                  bool keep);
-/* The mean. */
+/* The mean over the axes. */
 SGM_API sgm_value sgm_reduce_mean(sgm_graph *graph, sgm_value x, const int32_t *axes, int32_t count,
                                   bool keep);
-/* Of the population: divided by n. */
+/* The variance of the population over the axes: divided by n. */
 SGM_API sgm_value sgm_reduce_variance(sgm_graph *graph, sgm_value x, const int32_t *axes, int32_t count,
                                       bool keep);
-/* The square root of the variance. */
+/* The square root of the variance over the axes. */
 SGM_API sgm_value sgm_reduce_standard_deviation(sgm_graph *graph, sgm_value x, const int32_t *axes,
                                                 int32_t count, bool keep);
-SGM_API sgm_value sgm_sum(sgm_graph *graph, sgm_value x); /* of all elements */
-/* Of all elements. */
+/* The sum of all elements. */
+SGM_API sgm_value sgm_sum(sgm_graph *graph, sgm_value x);
+/* The mean of all elements. */
 SGM_API sgm_value sgm_mean(sgm_graph *graph, sgm_value x);
-/* Position (int64) of the first largest or smallest element along an axis, which goes away. */
+/* Position (int64) of the first largest element along an axis, which goes away. */
 SGM_API sgm_value sgm_arg_max(sgm_graph *graph, sgm_value x, int32_t axis);
-/* The same of the smallest. */
+/* Position (int64) of the first smallest element along an axis, which goes away. */
 SGM_API sgm_value sgm_arg_min(sgm_graph *graph, sgm_value x, int32_t axis);
 /* The share (float64, rank 0) of x's rows (..., classes) whose first largest element is where that of the
  * targets is; or whose number, without fraction, the target is, if there is one for each row. A NaN counts as
@@ -347,11 +350,12 @@ SGM_API sgm_value sgm_accuracy(sgm_graph *graph, sgm_value x, sgm_value targets)
 SGM_API sgm_value sgm_cumulative_sum(sgm_graph *graph, sgm_value x, int32_t axis, bool reverse);
 
 /* --- movement --- */
-SGM_API sgm_value sgm_reshape(sgm_graph *graph, sgm_value x,
-                              const sgm_shape *shape); /* one dimension may be -1 */
+/* The elements in another shape of as many; one dimension may be -1. */
+SGM_API sgm_value sgm_reshape(sgm_graph *graph, sgm_value x, const sgm_shape *shape);
 /* Dimension i of the result is dimension axes[i] of x. */
 SGM_API sgm_value sgm_permute(sgm_graph *graph, sgm_value x, const int32_t *axes);
-SGM_API sgm_value sgm_transpose(sgm_graph *graph, sgm_value x); /* swaps the last two axes */
+/* x with its last two axes swapped. */
+SGM_API sgm_value sgm_transpose(sgm_graph *graph, sgm_value x);
 /* x repeated to this shape, by the rules of NumPy. */
 SGM_API sgm_value sgm_broadcast(sgm_graph *graph, sgm_value x, const sgm_shape *shape);
 /* start to stop (exclusive) by step > 0 along one axis; negative start or stop count from the end, a stop of
@@ -376,7 +380,7 @@ SGM_API sgm_value sgm_scatter_add(sgm_graph *graph, sgm_value updates, sgm_value
                                   int64_t size);
 /* numpy.take_along_axis: indices have x's rank. */
 SGM_API sgm_value sgm_gather_along(sgm_graph *graph, sgm_value x, sgm_value indices, int32_t axis);
-/* Stable order (int64 positions) along an axis. */
+/* Positions (int64) of the elements along an axis in their order; equal ones stay as they stand. */
 SGM_API sgm_value sgm_argsort(sgm_graph *graph, sgm_value x, int32_t axis, bool descending);
 /* The elements along an axis in order; equal ones stay as they stand. */
 SGM_API sgm_value sgm_sort(sgm_graph *graph, sgm_value x, int32_t axis, bool descending);
@@ -388,13 +392,14 @@ SGM_API sgm_value sgm_top_k_indices(sgm_graph *graph, sgm_value x, int32_t axis,
 SGM_API sgm_value sgm_iota(sgm_graph *graph, sgm_dtype dtype, const sgm_shape *shape, int32_t axis);
 /* (...) of integers to (..., classes) of dtype; what is no class gives zeros. */
 SGM_API sgm_value sgm_one_hot_values(sgm_graph *graph, sgm_value indices, int64_t classes, sgm_dtype dtype);
-/* The same, but what is no class is an error at run time. */
+/* As sgm_one_hot_values, but what is no class is an error at run time. */
 SGM_API sgm_value sgm_one_hot_classes(sgm_graph *graph, sgm_value indices, int64_t classes, sgm_dtype dtype);
 
 /* --- linear algebra --- */
 /* (..., m, k) x (..., k, n) to (..., m, n); leading dimensions broadcast. */
 SGM_API sgm_value sgm_matmul(sgm_graph *graph, sgm_value a, sgm_value b);
-SGM_API sgm_value sgm_dot(sgm_graph *graph, sgm_value a, sgm_value b); /* of two vectors */
+/* The dot product of two vectors of one length: rank 0. */
+SGM_API sgm_value sgm_dot(sgm_graph *graph, sgm_value a, sgm_value b);
 /* (..., n, n); a singular matrix is an error at run time. */
 SGM_API sgm_value sgm_inverse(sgm_graph *graph, sgm_value x);
 /* (..., n, n) to (...), n at most 64; its gradient wants matrices that are not singular. */

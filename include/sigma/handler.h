@@ -49,7 +49,8 @@ typedef struct sgm_handler_options {
  * "cpu(dense=onednn, instructions=avx2, approximate=true)", "cuda(device=1, tf32=true)"; they go before those
  * given here. */
 SGM_API sgm_handler *sgm_handler_create_with(const char *name, const sgm_handler_options *options);
-SGM_API void sgm_handler_free(sgm_handler *handler); /* after its sessions */
+/* Frees it, after its sessions; NULL: nothing happens. */
+SGM_API void sgm_handler_free(sgm_handler *handler);
 /* The name that it was created with. */
 SGM_API const char *sgm_handler_name(const sgm_handler *handler);
 /* Processor, threads, libraries chosen, as lines of text; free with sgm_string_free. */
@@ -65,7 +66,8 @@ SGM_API const char *sgm_handler_support(const sgm_handler *handler, const char *
 
 /* Graphs that run on a handler, with the state that they share. */
 typedef struct sgm_session sgm_session;
-typedef struct sgm_program sgm_program; /* belongs to its session */
+/* A graph that was compiled; it belongs to its session. */
+typedef struct sgm_program sgm_program;
 
 /* A session without states, which the caller frees before the handler; NULL: out of memory. */
 SGM_API sgm_session *sgm_session_create(sgm_handler *handler);
@@ -73,12 +75,12 @@ SGM_API void sgm_session_free(sgm_session *session);
 
 /* State by name. Setting one that exists wants the same type; the first set defines it. */
 SGM_API sgm_status sgm_session_set(sgm_session *session, const char *state, const sgm_tensor *value);
-/* A new tensor with a copy. */
+/* A copy of a state: a new tensor, or NULL and an error if there is none. */
 SGM_API sgm_tensor *sgm_session_get(sgm_session *session, const char *state);
 /* Whether there is such a state. */
 SGM_API bool sgm_session_has(const sgm_session *session, const char *state);
-SGM_API const char *sgm_session_state_at(const sgm_session *session,
-                                         size_t index); /* in order of definition; NULL: past the last */
+/* The names of the states, in order of definition, from 0; NULL past the last. */
+SGM_API const char *sgm_session_state_at(const sgm_session *session, size_t index);
 /* Type and shape of a state. */
 SGM_API sgm_status sgm_session_state_type(const sgm_session *session, const char *state, sgm_type *type);
 
@@ -89,16 +91,16 @@ SGM_API sgm_program *sgm_session_prepare(sgm_session *session, const sgm_graph *
  * It stays fed until fed again. */
 SGM_API sgm_status sgm_session_feed(sgm_session *session, sgm_program *program, const char *input,
                                     const sgm_tensor *value);
-/* The same for an input of rank 0. */
+/* Feeds an input of rank 0. */
 SGM_API sgm_status sgm_session_feed_number(sgm_session *session, sgm_program *program, const char *input,
                                            double value);
-/* On devices an index out of range is told by what is read next, an output or a state, or by one of the next
- * runs; no state was written since it was met. */
+/* Runs the program once. On devices an index out of range is told by what is read next, an output or a
+ * state, or by one of the next runs; no state was written since it was met. */
 SGM_API sgm_status sgm_session_run(sgm_session *session, sgm_program *program);
 /* Copies (and converts) an output of the newest run. */
 SGM_API sgm_status sgm_session_read(sgm_session *session, sgm_program *program, const char *output,
                                     sgm_tensor *value);
-/* The same of an output of rank 0. */
+/* Reads an output of rank 0 of the newest run. */
 SGM_API sgm_status sgm_session_read_number(sgm_session *session, sgm_program *program, const char *output,
                                            double *value);
 /* Whether the program wants such an input. */

@@ -57,7 +57,7 @@ typedef struct sgm_hook_type {
     /* What must survive a resume, as numbers. `numbers` NULL: only *count; else there is room for *count.
      * NULL functions: nothing. */
     sgm_status (*get_state)(void *self, double *numbers, size_t *count);
-    sgm_status (*set_state)(void *self, const double *numbers, size_t count); /* gets those numbers back */
+    sgm_status (*set_state)(void *self, const double *numbers, size_t count); /* takes what get_state gave */
     void (*free)(void *self); /* frees `self`, once; NULL: nothing to free */
     /* A self of its own for each worker that a local hook runs for; returns NULL on failure. NULL function:
      * all workers share one self, and their calls take turns. */
@@ -111,18 +111,18 @@ SGM_API sgm_status sgm_hook_require(sgm_hook *hook, sgm_hook *required);
  * hook; on failure NULL, and the hook is let go. */
 SGM_API sgm_hook *sgm_hook_make_local(sgm_hook *hook);
 SGM_API sgm_hook *sgm_hook_retain(sgm_hook *hook);
-SGM_API void sgm_hook_free(sgm_hook *hook); /* drops one reference */
-/* Its type's name. */
+/* Gives back one reference; the last one frees the hook. NULL: nothing happens. */
+SGM_API void sgm_hook_free(sgm_hook *hook);
+/* The name of its type. */
 SGM_API const char *sgm_hook_name(const sgm_hook *hook);
 /* What it was created with; the hook's. */
 SGM_API void *sgm_hook_self(sgm_hook *hook);
 /* Its only_if, for sgm_criteria_toggle and sgm_criteria_hold; NULL: none. It belongs to the hook. */
 SGM_API sgm_criteria *sgm_hook_criteria(sgm_hook *hook);
 
-/* For invoke(): values by identifier ("optimiser.loss"); one that is not there is SGM_ERROR_NOT_FOUND.
- */
+/* A number by identifier ("optimiser.loss"), for invoke(); one that is not there is SGM_ERROR_NOT_FOUND. */
 SGM_API sgm_status sgm_hook_number(sgm_hook_call *call, const char *identifier, double *value);
-/* The same with a content of any kind, which the caller clears. */
+/* A content by identifier, which the caller clears; one that is not there is SGM_ERROR_NOT_FOUND. */
 SGM_API sgm_status sgm_hook_get(sgm_hook_call *call, const char *identifier, sgm_content *content);
 /* The trainer, to evaluate, predict, or read its states in between two iterations; NULL in the background. */
 SGM_API sgm_trainer *sgm_hook_trainer(const sgm_hook_call *call);
@@ -244,17 +244,18 @@ SGM_API sgm_hook *sgm_rule_hook(const char *text);
  * with `if`, or has an action behind the step, is a rule. Errors name column and argument, and the nearest
  * name. */
 SGM_API sgm_hook *sgm_hook_parse(const char *text);
-SGM_API const char *sgm_hook_name_at(size_t index); /* of what can be parsed; NULL: past the last */
+/* The names of what can be parsed, from 0; NULL past the last. */
+SGM_API const char *sgm_hook_name_at(size_t index);
 
 /* --- hooks of your own as text --- */
 /* The version of sgm_hook_text_type. */
 #define SGM_HOOK_TEXT_API 1
 /* What a text gave: the values of the arguments, or their defaults. Valid during create(). */
 typedef struct sgm_hook_arguments sgm_hook_arguments;
-/* Numbers, integers, flags (0 or 1); NaN: there is none. */
+/* A number, an integer or a flag (0 or 1); NaN: there is none. */
 SGM_API double sgm_hook_arguments_number(const sgm_hook_arguments *arguments, const char *name);
-SGM_API const char *sgm_hook_arguments_text(const sgm_hook_arguments *arguments,
-                                            const char *name); /* or NULL */
+/* A text, or a list as it was written; NULL: there is none. */
+SGM_API const char *sgm_hook_arguments_text(const sgm_hook_arguments *arguments, const char *name);
 /* How a hook is written: a static table. create() makes it, by sgm_hook_create, from arguments that are
  * checked; on failure it returns NULL after sgm_fail. Its sgm_hook_type has the same name. */
 typedef struct sgm_hook_text_type {
@@ -265,7 +266,8 @@ typedef struct sgm_hook_text_type {
     size_t argument_count;       /* rows of `arguments` */
     sgm_hook *(*create)(const sgm_hook_arguments *arguments, sgm_time_step when); /* makes the hook */
 } sgm_hook_text_type;
-SGM_API sgm_status sgm_register_hook(const sgm_hook_text_type *type); /* `type` must stay; any thread */
+/* Makes a hook known by its text. `type` must stay; any thread. */
+SGM_API sgm_status sgm_register_hook(const sgm_hook_text_type *type);
 /* How it is written, what it does, its arguments: lines; free with sgm_string_free. */
 SGM_API char *sgm_hook_help(const char *name);
 
@@ -367,12 +369,12 @@ typedef struct sgm_score_report_options {
     void *user;                     /* passed to `report` */
     void (*release)(void *user);    /* once, also when the constructor fails */
 } SGM_BY_NAME sgm_score_report_options;
-/* "top1 = 0.947, top3 = 0.99" */
+/* Reports shares of examples whose class is among the k likeliest: "top1 = 0.947, top3 = 0.99". */
 #define sgm_accuracy_reporter(...)                                                                           \
     SGM_WITH_OPTIONS_2(sgm_accuracy_reporter_with, sgm_score_report_options, __VA_ARGS__)
 SGM_API sgm_hook *sgm_accuracy_reporter_with(const char *data, sgm_time_step when,
                                              const sgm_score_report_options *options);
-/* "accuracy = 0.947", of one output */
+/* Reports the accuracy of a network with one output: "accuracy = 0.947". */
 #define sgm_binary_accuracy_reporter(...)                                                                    \
     SGM_WITH_OPTIONS_2(sgm_binary_accuracy_reporter_with, sgm_score_report_options, __VA_ARGS__)
 SGM_API sgm_hook *sgm_binary_accuracy_reporter_with(const char *data, sgm_time_step when,
@@ -399,9 +401,9 @@ typedef struct sgm_metric_processor_options {
     SGM_WITH_OPTIONS_3(sgm_metric_processor_with, sgm_metric_processor_options, __VA_ARGS__)
 SGM_API sgm_hook *sgm_metric_processor_with(const char *identifiers, sgm_metric_function function,
                                             const char *name, const sgm_metric_processor_options *options);
-/* Functions for it: of a tensor's elements, or of a number as one. */
+/* The mean of a tensor's elements, or the number itself: for sgm_metric_processor. */
 SGM_API double sgm_metric_mean(void *user, const sgm_content *content);
-/* Of the population; 0 of a number. */
+/* The standard deviation of a tensor's elements as a population; 0 of a number. */
 SGM_API double sgm_metric_standard_deviation(void *user, const sgm_content *content);
 
 /* ======== checkpoints and diagnostics ========
@@ -425,7 +427,7 @@ typedef struct sgm_checkpoints_options {
     const char *name;      /* files begin with it; default "last", or "best-" and the identifier */
     sgm_criteria *only_if; /* taken over */
 } SGM_BY_NAME sgm_checkpoints_options;
-/* The newest: last-epoch3-iteration120.safetensors. */
+/* Keeps the newest `count`: last-epoch3-iteration120.safetensors. */
 #define sgm_last_checkpoints(...)                                                                            \
     SGM_WITH_OPTIONS_2(sgm_last_checkpoints_with, sgm_checkpoints_options, __VA_ARGS__)
 SGM_API sgm_hook *sgm_last_checkpoints_with(int64_t count, sgm_time_step when,
@@ -450,7 +452,7 @@ typedef struct sgm_nan_watch_options {
     int64_t every; /* iterations, at most 250; default 100 */
     bool pause;    /* pauses instead of failing */
 } SGM_BY_NAME sgm_nan_watch_options;
-/* sgm_nan_watch(), sgm_nan_watch(.pause = true) */
+/* Watches for a loss or a state that is no number: sgm_nan_watch(.pause = true). */
 #define sgm_nan_watch(...) sgm_nan_watch_with(SGM_OPTIONS(sgm_nan_watch_options, __VA_ARGS__))
 SGM_API sgm_hook *sgm_nan_watch_with(const sgm_nan_watch_options *options);
 
@@ -471,7 +473,7 @@ typedef struct sgm_statistics_options {
     bool no_file;          /* no histograms.jsonl */
     sgm_criteria *only_if; /* taken over */
 } SGM_BY_NAME sgm_statistics_options;
-/* Numbers of tensors, as above. */
+/* Leaves mean, deviation, norm, histogram and so on of each tensor that matches, as said above. */
 #define sgm_statistics(...) SGM_WITH_OPTIONS_2(sgm_statistics_with, sgm_statistics_options, __VA_ARGS__)
 SGM_API sgm_hook *sgm_statistics_with(const char *identifiers, sgm_time_step when,
                                       const sgm_statistics_options *options);
@@ -485,7 +487,7 @@ typedef struct sgm_throughput_options {
     int64_t span;  /* default 100, at most 10000 */
     int64_t every; /* iterations between two results; default 10 */
 } SGM_BY_NAME sgm_throughput_options;
-/* sgm_throughput(), sgm_throughput(.span = 1000) */
+/* Leaves how fast it goes: sgm_throughput(.span = 1000). */
 #define sgm_throughput(...) sgm_throughput_with(SGM_OPTIONS(sgm_throughput_options, __VA_ARGS__))
 SGM_API sgm_hook *sgm_throughput_with(const sgm_throughput_options *options);
 
@@ -498,13 +500,13 @@ typedef struct sgm_time_series_options {
     int64_t capacity; /* default 1000, at most 1000000 */
     const char *file; /* FILE.csv in the run's folder gets all values, too; NULL: none */
 } SGM_BY_NAME sgm_time_series_options;
-/* The newest values, as above. */
+/* Leaves the newest values of each number that matches, as said above. */
 #define sgm_time_series(...) SGM_WITH_OPTIONS_2(sgm_time_series_with, sgm_time_series_options, __VA_ARGS__)
 SGM_API sgm_hook *sgm_time_series_with(const char *identifiers, sgm_time_step when,
                                        const sgm_time_series_options *options);
 
 /* --- more reporters; options as those of sgm_value_reporter, without background --- */
-/* "epoch 2, iteration 350", before all others. */
+/* Reports where it stands, before all others: "epoch 2, iteration 350". */
 #define sgm_progress_reporter(...)                                                                           \
     SGM_WITH_OPTIONS(sgm_progress_reporter_with, sgm_value_reporter_options, __VA_ARGS__)
 SGM_API sgm_hook *sgm_progress_reporter_with(sgm_time_step when, const sgm_value_reporter_options *options);
@@ -514,7 +516,8 @@ SGM_API sgm_hook *sgm_progress_reporter_with(sgm_time_step when, const sgm_value
     SGM_WITH_OPTIONS(sgm_running_time_reporter_with, sgm_value_reporter_options, __VA_ARGS__)
 SGM_API sgm_hook *sgm_running_time_reporter_with(sgm_time_step when,
                                                  const sgm_value_reporter_options *options);
-/* "optimiser.loss = 0.25 (mean of 100)": of a number at each iteration since the last report. */
+/* Reports the mean of a number over the iterations since the last report: "optimiser.loss = 0.25 (mean of
+ * 100)". */
 #define sgm_mean_reporter(...)                                                                               \
     SGM_WITH_OPTIONS_2(sgm_mean_reporter_with, sgm_value_reporter_options, __VA_ARGS__)
 SGM_API sgm_hook *sgm_mean_reporter_with(const char *identifier, sgm_time_step when,
@@ -543,7 +546,7 @@ typedef struct sgm_target_options {
     int64_t steps;             /* of an attempt; default 1024 */
     int64_t attempts;          /* default 2; the best one counts if none succeeds */
 } SGM_BY_NAME sgm_target_options;
-/* Looks for an input of this class, as above. */
+/* Looks for an input for which the network says this class, as said above. */
 #define sgm_target_maximiser(...)                                                                            \
     SGM_WITH_OPTIONS_2(sgm_target_maximiser_with, sgm_target_options, __VA_ARGS__)
 SGM_API sgm_hook *sgm_target_maximiser_with(int64_t wanted_class, sgm_time_step when,
@@ -556,10 +559,10 @@ SGM_API char *sgm_tensor_art(const sgm_tensor *tensor);
     SGM_WITH_OPTIONS_2(sgm_art_reporter_with, sgm_value_reporter_options, __VA_ARGS__)
 SGM_API sgm_hook *sgm_art_reporter_with(const char *identifier, sgm_time_step when,
                                         const sgm_value_reporter_options *options);
-/* In the background, with copies of the parameters: the first output of the network (in the notation of the
- * trainer's) for the fields of `block` (copied), handed to `receive`, whose tensor stays the trainer's. */
+/* Gets what the network gave at an iteration; `output` stays the trainer's. */
 typedef void (*sgm_pass_function)(void *user, int64_t iteration, sgm_tensor *output);
-/* Runs that network at its step. */
+/* In the background, with copies of the parameters: runs `network`, a notation whose layers are called as
+ * the trainer's, on the fields of `block` (copied), and hands its first output to `receive`. */
 SGM_API sgm_hook *sgm_network_pass_hook(const char *network, const sgm_block *block,
                                         sgm_pass_function receive, void *user, sgm_time_step when);
 

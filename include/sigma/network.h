@@ -27,8 +27,10 @@
 extern "C" {
 #endif
 
-typedef struct sgm_layer sgm_layer;     /* a description: one layer, or several put together */
-typedef struct sgm_network sgm_network; /* layers with names, ready to be recorded */
+/* A description: one layer, or several put together. */
+typedef struct sgm_layer sgm_layer;
+/* Layers with names, ready to be recorded. */
+typedef struct sgm_network sgm_network;
 
 /* --- descriptions --- */
 /* Parses the notation; errors point at the column: "column 14: unknown layer 'desne' (did you mean
@@ -56,7 +58,7 @@ SGM_API sgm_layer *sgm_definition(const char *name, sgm_layer *layer);
 SGM_API sgm_layer *sgm_reference(const char *name);
 /* Definitions and chains, one after the other. */
 SGM_API sgm_layer *sgm_statements_with(sgm_layer *const *statements, size_t count);
-/* The same of statements that are listed. */
+/* Definitions and chains that are listed, one after the other. */
 #define sgm_statements(...) sgm_statements_with(SGM_LAYERS(__VA_ARGS__))
 
 typedef struct sgm_layer_options {
@@ -148,7 +150,7 @@ SGM_API sgm_layer *sgm_layer_create(const char *type, const sgm_layer_options *o
 /* Means over windows, so many that any picture becomes one of `size`. */
 #define sgm_adaptive_average_pooling(...)                                                                    \
     sgm_layer_create("adaptive_average_pooling", SGM_LAYER_OPTIONS(__VA_ARGS__))
-/* The largest elements of such windows. */
+/* The largest elements of windows, so many that any picture becomes one of `size`. */
 #define sgm_adaptive_max_pooling(...) sgm_layer_create("adaptive_max_pooling", SGM_LAYER_OPTIONS(__VA_ARGS__))
 /* While training sets a share `rate` of the elements to 0 and divides the others by 1 - rate (Srivastava
  * et al., 2014). */
@@ -191,12 +193,13 @@ SGM_API sgm_network *sgm_network_create(sgm_layer *layers);
 /* A network of the notation; NULL and an error with the column. */
 SGM_API sgm_network *sgm_network_parse(const char *text);
 SGM_API void sgm_network_free(sgm_network *network);
-SGM_API char *sgm_network_text(const sgm_network *network); /* the notation again; sgm_string_free */
+/* The notation again; free with sgm_string_free. */
+SGM_API char *sgm_network_text(const sgm_network *network);
 /* How many layers it has. */
 SGM_API size_t sgm_network_layers(const sgm_network *network);
-/* "2-dense", the network's; NULL past the last. */
+/* The name of a layer, "2-dense", which stays the network's; NULL past the last. */
 SGM_API const char *sgm_network_layer_name(const sgm_network *network, size_t index);
-/* Its type; NULL past the last. */
+/* The type of a layer; NULL past the last. */
 SGM_API const struct sgm_layer_type *sgm_network_layer_type(const sgm_network *network, size_t index);
 /* An argument of a layer as it will be recorded, given or default: flags are booleans, shapes texts ("28,
  * 28"). The content belongs to the caller. */
@@ -295,7 +298,7 @@ typedef struct sgm_layer_type {
     uint32_t api;                /* SGM_LAYER_API */
     uint32_t flags;              /* several sgm_layer_flags */
     const char *name, *doc;      /* as the notation has it; what it does, in a line */
-    const sgm_option *arguments; /* rows, as said above */
+    const sgm_option *arguments; /* rows, as said above; NULL: there are none */
     size_t argument_count;       /* rows of `arguments` */
     /* Branches of SGM_LAYER_JOIN; else values before it: 1, or 0 where a chain begins. */
     int32_t min_inputs, max_inputs;
@@ -304,28 +307,32 @@ typedef struct sgm_layer_type {
     /* Costs: what the network's output is, from the prediction; NULL: the prediction itself. */
     sgm_value (*predict)(sgm_layer_call *call, sgm_graph *graph, sgm_value prediction);
 } sgm_layer_type;
-SGM_API sgm_status sgm_register_layer(const sgm_layer_type *type); /* `type` must stay; any thread */
-SGM_API const sgm_layer_type *sgm_layer_type_at(size_t index);     /* NULL: past the last */
+/* Makes a layer known by its name. `type` must stay; any thread. */
+SGM_API sgm_status sgm_register_layer(const sgm_layer_type *type);
+/* The types of layers that are known, from 0; NULL past the last. */
+SGM_API const sgm_layer_type *sgm_layer_type_at(size_t index);
 
 /* For forward(), as all that follows: an integer among the arguments, given or default. */
 SGM_API int64_t sgm_layer_integer(const sgm_layer_call *call, const char *argument);
-/* The same of a number. */
+/* A number among the arguments, given or default. */
 SGM_API double sgm_layer_number(const sgm_layer_call *call, const char *argument);
-SGM_API const char *sgm_layer_text(const sgm_layer_call *call, const char *argument); /* NULL: not given */
-/* The same of a flag. */
+/* A text among the arguments; NULL: it was not given and has no default. */
+SGM_API const char *sgm_layer_text(const sgm_layer_call *call, const char *argument);
+/* A flag among the arguments. */
 SGM_API bool sgm_layer_flag(const sgm_layer_call *call, const char *argument);
-/* The same of a shape. */
+/* A shape among the arguments; rank 0: it was not given. */
 SGM_API sgm_shape sgm_layer_shape(const sgm_layer_call *call, const char *argument);
 /* `count` of them, which belong to the network; NULL: not given. */
 SGM_API const double *sgm_layer_numbers(const sgm_layer_call *call, const char *argument, size_t *count);
-SGM_API const char *sgm_layer_name(const sgm_layer_call *call); /* "2-dense" */
+/* The name of the layer that is recorded: "2-dense". */
+SGM_API const char *sgm_layer_name(const sgm_layer_call *call);
 /* Whether the recording is one for training. */
 SGM_API bool sgm_layer_is_training(const sgm_layer_call *call);
-/* Of what the layer gets and gives; with mixed precision bfloat16, and float32 for costs. */
+/* The type of what the layer gets and gives; with mixed precision bfloat16, and float32 for costs. */
 SGM_API sgm_dtype sgm_layer_dtype(const sgm_layer_call *call);
-/* How many examples there are. */
+/* How many examples the recording is for. */
 SGM_API int64_t sgm_layer_batch(const sgm_layer_call *call);
-/* Of the training, for layers with SGM_LAYER_DYNAMIC. */
+/* The iteration of the training, for layers with SGM_LAYER_DYNAMIC. */
 SGM_API uint64_t sgm_layer_iteration(const sgm_layer_call *call);
 /* A state "LAYER.name", in the layer's type; `trainable` ones get gradients. With mixed precision one that is
  * not trained is given as the float32 state itself, so that it can be assigned to. */

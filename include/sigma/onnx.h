@@ -35,7 +35,7 @@ typedef struct sgm_onnx_options {
  * if it is malformed. */
 #define sgm_onnx_load(...) SGM_WITH_OPTIONS(sgm_onnx_load_with, sgm_onnx_options, __VA_ARGS__)
 SGM_API sgm_onnx *sgm_onnx_load_with(const char *path, const sgm_onnx_options *options);
-/* The same for a model in memory, of which nothing is kept. */
+/* Reads a model in memory, of which nothing is kept, and checks it. */
 SGM_API sgm_onnx *sgm_onnx_parse(const void *bytes, size_t length, const sgm_onnx_options *options);
 SGM_API void sgm_onnx_free(sgm_onnx *model);
 
@@ -44,7 +44,7 @@ SGM_API void sgm_onnx_free(sgm_onnx *model);
  * is -1.
  */
 SGM_API const char *sgm_onnx_input_at(const sgm_onnx *model, size_t index, sgm_type *type);
-/* The same of outputs. */
+/* What a model gives: the name of an output, with its type, as sgm_onnx_input_at. */
 SGM_API const char *sgm_onnx_output_at(const sgm_onnx *model, size_t index);
 
 /* Copies a tensor for an input. Its type must be the declared one, its dimensions where they are declared. */

@@ -26,7 +26,7 @@ SGM_API sgm_reducer *sgm_average_reducer(void);
 SGM_API sgm_reducer *sgm_maximum_reducer(void); /* the largest, element by element */
 /* One weight for each worker, not negative; they are divided by their sum. */
 SGM_API sgm_reducer *sgm_weighted_reducer(const double *weights, size_t count);
-/* "average", "maximum", "weighted(3, 8)". */
+/* A reducer by its text: "average", "maximum", "weighted(3, 8)". */
 SGM_API sgm_reducer *sgm_reducer_parse(const char *text);
 /* States whose name matches ("*.weights") are merged by `other`, which is taken over, also on failure. Of
  * several patterns the most specific one counts; a pattern twice is an error. */
@@ -88,7 +88,8 @@ SGM_API int32_t sgm_operator_rank(const sgm_operator *parallel);
 SGM_API int32_t sgm_operator_ranks(const sgm_operator *parallel);
 /* Members of sgm_operator_options: workers, handlers, threads, every, and those of ranks. */
 SGM_API const sgm_setting *sgm_operator_settings(size_t *count);
-SGM_API void sgm_operator_free(sgm_operator *parallel); /* one that was not given to a trainer */
+/* Frees an operator that was given to no trainer. */
+SGM_API void sgm_operator_free(sgm_operator *parallel);
 
 #ifdef __cplusplus
 }

@@ -26,7 +26,7 @@ extern "C" {
  * so on. */
 #define SGM_PLUGIN_API 1
 
-/* What a plug-in's constant `sigma_plugin` is. */
+/* What a plug-in says of itself: its constant `sigma_plugin`. */
 typedef struct sgm_plugin {
     uint32_t api;     /* SGM_PLUGIN_API */
     const char *name; /* no other plug-in of the process has it */

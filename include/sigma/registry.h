@@ -107,7 +107,7 @@ typedef struct sgm_setting {
 } sgm_setting;
 /* Place and size of a member, in the row of a sgm_setting. */
 #define SGM_MEMBER(type, member) .offset = offsetof(type, member), .size = sizeof(((type *)0)->member)
-/* NULL: the table has no such row. */
+/* The row of this name; NULL: the table has none. */
 SGM_API const sgm_setting *sgm_setting_find(const sgm_setting *settings, size_t count, const char *name);
 /* The member as it is, in the row's kind; the content belongs to the caller. */
 SGM_API sgm_status sgm_setting_get(const sgm_setting *setting, const void *options, sgm_content *content);
@@ -119,7 +119,8 @@ SGM_API sgm_status sgm_setting_set(const sgm_setting *setting, void *options, co
 /* Reference-counted; the last release frees it and lets go of its children. */
 SGM_API sgm_registry *sgm_registry_create(void);
 SGM_API sgm_registry *sgm_registry_retain(sgm_registry *registry);
-SGM_API void sgm_registry_free(sgm_registry *registry); /* drops one reference */
+/* Gives back one reference; the last one frees it. NULL: nothing happens. */
+SGM_API void sgm_registry_free(sgm_registry *registry);
 /* A view of the same entries through which nothing can be set, also not in the registries that are got
  * through it; it follows all changes. One more reference. */
 SGM_API sgm_registry *sgm_registry_create_read_only(sgm_registry *registry);
@@ -132,7 +133,7 @@ SGM_API sgm_registry *sgm_registry_copy(sgm_registry *registry);
 SGM_API sgm_status sgm_registry_add_tag(sgm_registry *registry, const char *tag);
 /* Whether it has this tag. */
 SGM_API bool sgm_registry_has_tag(sgm_registry *registry, const char *tag);
-/* All of them, copied: free with sgm_names_free. */
+/* All tags, copied: free with sgm_names_free. */
 SGM_API sgm_status sgm_registry_tags(sgm_registry *registry, char ***tags, size_t *count);
 /* Puts a child under a name: a tree has no circles, and a registry one parent. Replaces a child of that name.
  * The caller keeps its own reference. */
@@ -157,8 +158,8 @@ SGM_API sgm_status sgm_registry_bind(sgm_registry *registry, const sgm_option *o
  * text that is no choice, a read-only entry: an error that names identifier, what was expected and what came.
  * Integers become numbers. */
 SGM_API sgm_status sgm_registry_set(sgm_registry *registry, const char *name, sgm_content content);
-SGM_API sgm_status sgm_registry_set_own(sgm_registry *registry, const char *name,
-                                        sgm_content content); /* also read-only */
+/* Sets an entry as its owner, also a read-only one. */
+SGM_API sgm_status sgm_registry_set_own(sgm_registry *registry, const char *name, sgm_content content);
 /* A copy of an entry's content, which the caller clears. */
 SGM_API sgm_status sgm_registry_get(sgm_registry *registry, const char *name, sgm_content *content);
 /* The number of an entry; integers are numbers too. */
@@ -169,8 +170,8 @@ SGM_API sgm_status sgm_registry_get_integer(sgm_registry *registry, const char *
 SGM_API bool sgm_registry_has(sgm_registry *registry, const char *name);
 /* Removes an entry, or a registry with all below; none of this name is an error. */
 SGM_API sgm_status sgm_registry_remove(sgm_registry *registry, const char *name);
-SGM_API const sgm_option *sgm_registry_option(sgm_registry *registry,
-                                              const char *name); /* NULL: it has no row */
+/* The row of an entry; NULL: it has none. */
+SGM_API const sgm_option *sgm_registry_option(sgm_registry *registry, const char *name);
 /* How many entries there are. */
 SGM_API size_t sgm_registry_count(sgm_registry *registry);
 /* Names in order of definition, copied: free with sgm_names_free. */
@@ -202,7 +203,7 @@ SGM_API void sgm_matches_free(sgm_matches *matches);
 /* Fills in what is between braces, as in "mnist-{*<trainer>.epoch}": the first match, texts without quotes.
  * "{{" and "}}" stand for braces. Free with sgm_string_free. */
 SGM_API char *sgm_registry_resolve_text(sgm_registry *root, const char *format);
-/* Of sgm_registry_resolve_set. */
+/* Options of sgm_registry_resolve_set. */
 typedef struct sgm_resolve_set_options {
     size_t struct_size;
     bool add_if_missing; /* in the last-level registries that were reached; not with `*` in the last part */
@@ -232,7 +233,7 @@ typedef void (*sgm_observer_function)(void *user, const char *identifier, const 
  * trainer's epoch or gradient, is refused: it changes without being set. */
 SGM_API sgm_status sgm_registry_observe(sgm_registry *root, const char *identifier,
                                         sgm_observer_function function, void *user, int64_t *id);
-/* Ends an observer. */
+/* Ends the observer with this id, and waits until its function has returned. */
 SGM_API void sgm_registry_unobserve(sgm_registry *root, int64_t id);
 
 #ifdef __cplusplus

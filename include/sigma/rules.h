@@ -15,7 +15,7 @@ extern "C" {
  *
  * Time in a training: scales of events, and steps that count them. */
 
-/* name, text; determinate ones first, from short to long */
+/* All scales, determinate ones first, from short to long: the name (SGM_EPOCH for EPOCH), the text. */
 #define SGM_TIME_SCALE_LIST(X)                                                                               \
     X(ITERATION, "iteration")                                                                                \
     X(EPOCH, "epoch")                                                                                        \
@@ -42,10 +42,11 @@ typedef struct sgm_time_step {
     int64_t interval;     /* 0 counts as 1 */
     int64_t live;         /* times in all; 0: for ever */
 } sgm_time_step;
-/* Every so many events. */
+/* A step that is due at every `interval`-th event of a scale. */
 SGM_API sgm_time_step sgm_every(int64_t interval, sgm_time_scale scale);
-SGM_API sgm_time_step sgm_after(int64_t count, sgm_time_scale scale); /* once, at the count-th event */
-/* The same step, so many times in all. */
+/* A step that is due once, at the count-th event. */
+SGM_API sgm_time_step sgm_after(int64_t count, sgm_time_scale scale);
+/* A step that is due so many times in all, and otherwise as `step`. */
 SGM_API sgm_time_step sgm_live(sgm_time_step step, int64_t times);
 /* Whether scale, interval and times are the same. */
 SGM_API bool sgm_time_step_equal(const sgm_time_step *a, const sgm_time_step *b);
@@ -110,9 +111,9 @@ SGM_API sgm_criteria *sgm_threshold_criteria(const char *identifier, sgm_compari
                                              bool edge);
 /* `x reaches maximum`: on each value beyond all before; the first check always fires. */
 SGM_API sgm_criteria *sgm_extremum_criteria(const char *identifier, sgm_extremum extremum);
-/* `x increases`, `x decreases`: against the check before; the first check does not fire. */
+/* `x increases`: above the check before; the first check does not fire. */
 SGM_API sgm_criteria *sgm_increasing_criteria(const char *identifier);
-/* `x decreases`, likewise. */
+/* `x decreases`: below the check before; the first check does not fire. */
 SGM_API sgm_criteria *sgm_decreasing_criteria(const char *identifier);
 /* `x reaches 0.98 from below`: once, when the value is there or beyond. SGM_MAXIMUM: from below, SGM_MINIMUM:
  * from above. */
@@ -122,23 +123,25 @@ SGM_API sgm_criteria *sgm_stalling_criteria(const char *identifier, sgm_extremum
 /* `... repeated 3 times in a row`: every time the part has fired this often, without a check in between at
  * which it did not if `in_a_row`. Repeating what repeats in the same way multiplies. */
 SGM_API sgm_criteria *sgm_repeated_criteria(sgm_criteria *part, int64_t times, bool in_a_row);
-/* From left to right, and no further than needed: what is not reached is not checked, and its memory stays.
- */
+/* `a and b`, from left to right and no further than needed: what is not reached is not checked, and its
+ * memory stays. */
 SGM_API sgm_criteria *sgm_and_criteria(sgm_criteria *first, sgm_criteria *second);
-/* `a or b`, from left to right and no further than needed. */
+/* `a or b`, from left to right and no further than needed, as sgm_and_criteria. */
 SGM_API sgm_criteria *sgm_or_criteria(sgm_criteria *first, sgm_criteria *second);
-/* `not a`. */
+/* `not a`: fires when the part does not. */
 SGM_API sgm_criteria *sgm_not_criteria(sgm_criteria *part);
 /* `external "button"`: fires when someone outside lets it. At first it does not. */
 SGM_API sgm_criteria *sgm_external_criteria(const char *name);
-/* Any thread. All external parts of this name: toggle turns them on for good, or off for good when they were
- * on; hold lets one more check fire, unless they were toggled. SGM_ERROR_NOT_FOUND: there are none. */
+/* Turns all external parts of this name on for good, or off for good when they were on. SGM_ERROR_NOT_FOUND:
+ * there are none. Any thread. */
 SGM_API sgm_status sgm_criteria_toggle(sgm_criteria *criteria, const char *name);
-/* Lets one more check of those parts fire, unless they were toggled. */
+/* Lets one more check of all external parts of this name fire, unless they were toggled.
+ * SGM_ERROR_NOT_FOUND: there are none. Any thread. */
 SGM_API sgm_status sgm_criteria_hold(sgm_criteria *criteria, const char *name);
 
 SGM_API void sgm_criteria_free(sgm_criteria *criteria);
-SGM_API sgm_criteria *sgm_criteria_copy(const sgm_criteria *criteria); /* memory included */
+/* A copy, what they remember included. */
+SGM_API sgm_criteria *sgm_criteria_copy(const sgm_criteria *criteria);
 /* Whether they are built alike, with the same numbers; not what they remember. */
 SGM_API bool sgm_criteria_equal(const sgm_criteria *a, const sgm_criteria *b);
 /* What they ask for, in the order of the text; some may come twice. NULL: past the last. */
@@ -153,9 +156,10 @@ SGM_API sgm_status sgm_criteria_check(sgm_criteria *criteria, sgm_lookup_functio
 /* What they remember, as numbers (some may be infinite), so that a resumed training goes on exactly.
  * `numbers` NULL: only *count; else *count is the room, and becomes how many there are. */
 SGM_API sgm_status sgm_criteria_get_state(const sgm_criteria *criteria, double *numbers, size_t *count);
-/* Gets those numbers back; as many as such criteria have. */
+/* Has them remember what sgm_criteria_get_state gave, of criteria that are built alike. */
 SGM_API sgm_status sgm_criteria_set_state(sgm_criteria *criteria, const double *numbers, size_t count);
-SGM_API void sgm_criteria_reset(sgm_criteria *criteria); /* to what they were before the first check */
+/* Forgets all that was checked. */
+SGM_API void sgm_criteria_reset(sgm_criteria *criteria);
 
 /* `a.b > 1 and (c increases 3 times in a row or not d reaches 5)`; `not` binds before `repeated`, then `and`,
  * then `or`. Without a direction, `reaches 0.9` is from below and `stalls` is below the maximum, unless the
@@ -222,7 +226,8 @@ SGM_API sgm_rule *sgm_rule_parse(const char *text);
 SGM_API void sgm_rule_free(sgm_rule *rule);
 /* When it is due; the rule's own, as what the next two give: valid as long as it is. */
 SGM_API const sgm_time_step *sgm_rule_step(const sgm_rule *rule);
-SGM_API sgm_criteria *sgm_rule_criteria(sgm_rule *rule); /* NULL: it fires whenever it is due */
+/* What must hold for it to fire; the rule's. NULL: it fires whenever it is due. */
+SGM_API sgm_criteria *sgm_rule_criteria(sgm_rule *rule);
 /* What it does, *count actions in order; the rule's. */
 SGM_API const sgm_action *sgm_rule_actions(const sgm_rule *rule, size_t *count);
 /* The normal form, which reads back as an equal rule; free with sgm_string_free. */

@@ -31,7 +31,8 @@ typedef enum sgm_column_kind {
                           * many as values, up to SGM_MAX_CATEGORIES */
     SGM_COLUMN_TEXT      /* other texts */
 } sgm_column_kind;
-SGM_API const char *sgm_column_kind_name(sgm_column_kind kind); /* "number" and so on */
+/* "number" and so on. */
+SGM_API const char *sgm_column_kind_name(sgm_column_kind kind);
 
 /* A text of a column, and how many cells have it. */
 typedef struct sgm_category {
@@ -89,10 +90,12 @@ typedef struct sgm_table sgm_table;
 #define sgm_table_open(...) SGM_WITH_OPTIONS(sgm_table_open_with, sgm_table_options, __VA_ARGS__)
 SGM_API sgm_table *sgm_table_open_with(const char *path, const sgm_table_options *options);
 SGM_API void sgm_table_free(sgm_table *table);
-SGM_API int64_t sgm_table_rows(const sgm_table *table); /* without the header */
+/* How many rows there are, without the header. */
+SGM_API int64_t sgm_table_rows(const sgm_table *table);
 /* Whether the first line names the columns. */
 SGM_API bool sgm_table_has_header(const sgm_table *table);
-SGM_API char sgm_table_separator(const sgm_table *table); /* 0: an object a line */
+/* The character between cells; 0: an object a line. */
+SGM_API char sgm_table_separator(const sgm_table *table);
 /* How many columns there are. */
 SGM_API size_t sgm_table_columns(const sgm_table *table);
 /* Lives as long as the table; NULL past the last column. */

@@ -20,7 +20,7 @@ extern "C" {
 /* The most dimensions of a tensor. */
 #define SGM_MAX_RANK 8
 
-/* name, bytes of an element, text */
+/* All types of elements: the name (SGM_INT64 for INT64), the bytes of an element, the text. */
 #define SGM_DTYPE_LIST(X)                                                                                    \
     X(FLOAT32, 4, "float32")                                                                                 \
     X(FLOAT64, 8, "float64")                                                                                 \
@@ -53,7 +53,7 @@ typedef struct sgm_shape {
     int64_t dims[SGM_MAX_RANK]; /* entries from `rank` on are 0 */
 } sgm_shape;
 
-/* How many numbers are listed. */
+/* How many dimensions are listed, for sgm_shape_of. */
 #define SGM_SHAPE_COUNT(...) (sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t))
 /* sgm_shape_of(100, 784); rank 0 is sgm_scalar_shape(). */
 #define sgm_shape_of(...)                                                                                    \
@@ -76,16 +76,17 @@ SGM_API char *sgm_shape_text(const sgm_shape *shape, char *buffer, size_t size);
 /* An array of numbers, or a view of one; reference-counted. */
 typedef struct sgm_tensor sgm_tensor;
 
-/* Zeroed. */
+/* A new tensor of zeros; NULL: out of memory, or a shape that is none. */
 SGM_API sgm_tensor *sgm_tensor_create(sgm_dtype dtype, const sgm_shape *shape);
-/* Copies `values` (contiguous, of type `dtype`). */
+/* A new tensor with a copy of `values`, which lie side by side in the type `dtype`. */
 SGM_API sgm_tensor *sgm_tensor_create_from(sgm_dtype dtype, const sgm_shape *shape, const void *values);
 /* Wraps memory of the caller's without a copy; `release(user)` runs once, when the last view goes (or at once
  * on failure). */
 SGM_API sgm_tensor *sgm_tensor_wrap(sgm_dtype dtype, const sgm_shape *shape, void *values,
                                     void (*release)(void *user), void *user);
 SGM_API sgm_tensor *sgm_tensor_retain(sgm_tensor *tensor);
-SGM_API void sgm_tensor_free(sgm_tensor *tensor); /* drops one reference; NULL is allowed */
+/* Gives back one reference; the last one frees it. NULL: nothing happens. */
+SGM_API void sgm_tensor_free(sgm_tensor *tensor);
 
 /* The type of its elements. */
 SGM_API sgm_dtype sgm_tensor_dtype(const sgm_tensor *tensor);
@@ -95,9 +96,9 @@ SGM_API const sgm_shape *sgm_tensor_shape(const sgm_tensor *tensor);
 SGM_API const int64_t *sgm_tensor_strides(const sgm_tensor *tensor);
 /* Whether its elements lie side by side in row-major order. */
 SGM_API bool sgm_tensor_is_contiguous(const sgm_tensor *tensor);
-/* First element of the view; the rest is reached by strides. */
+/* The first element of the view; the others are reached by the strides. */
 SGM_API void *sgm_tensor_data(sgm_tensor *tensor);
-/* The same to read only. */
+/* As sgm_tensor_data, to read only. */
 SGM_API const void *sgm_tensor_const_data(const sgm_tensor *tensor);
 
 /* Views: share the buffer. `stop` is exclusive; `step` may be negative (then start > stop, stop may be -1).
@@ -137,7 +138,8 @@ SGM_API void sgm_string_free(char *text);
  * Format: https://huggingface.co/docs/safetensors
  */
 
-typedef struct sgm_bundle sgm_bundle; /* named tensors and named texts */
+/* Named tensors and named texts. */
+typedef struct sgm_bundle sgm_bundle;
 
 /* An empty bundle, which the caller frees. */
 SGM_API sgm_bundle *sgm_bundle_create(void);
@@ -168,7 +170,7 @@ SGM_API sgm_status sgm_bundle_save(const sgm_bundle *bundle, const char *path);
  * lacks are refused by name. The arrays of an .npz may take 256 MiB, or 64 times the file's size. */
 SGM_API sgm_bundle *sgm_bundle_load(const char *path);
 
-/* One tensor as a NumPy file. */
+/* Writes one tensor as a NumPy file. */
 SGM_API sgm_status sgm_npy_save(const char *path, const sgm_tensor *tensor);
 
 #ifdef __cplusplus

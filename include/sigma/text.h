@@ -14,14 +14,14 @@ extern "C" {
  * come back as they were. Pairs never go across the border of a word, a number or a run of other characters;
  * a space belongs to the word behind it. Never changes once made, so any thread may use it. */
 typedef struct sgm_tokenizer sgm_tokenizer;
-/* Bytes alone. */
+/* A tokenizer of bytes alone: 256 tokens. */
 SGM_API sgm_tokenizer *sgm_byte_tokenizer(void);
 /* Learns pairs from `size` bytes of text until there are `vocabulary` tokens (at least 256, at most 2^20), or
  * no pair comes twice. The same text gives the same tokens. */
 SGM_API sgm_tokenizer *sgm_tokenizer_learn(const void *text, size_t size, int64_t vocabulary);
-/* A file of text: "sigma-bpe 1", then a line for each pair from token 256 on. */
+/* Reads a tokenizer from its file: text, "sigma-bpe 1", then a line for each pair from token 256 on. */
 SGM_API sgm_tokenizer *sgm_tokenizer_load(const char *path);
-/* Writes such a file, through a temporary one. */
+/* Writes the file that sgm_tokenizer_load reads, through a temporary one. */
 SGM_API sgm_status sgm_tokenizer_save(const sgm_tokenizer *tokenizer, const char *path);
 SGM_API void sgm_tokenizer_free(sgm_tokenizer *tokenizer);
 /* How many tokens there are, from 0. */

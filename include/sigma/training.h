@@ -30,7 +30,8 @@ extern "C" {
 
 /* A network that learns: its data, parameters, optimiser and hooks. */
 typedef struct sgm_trainer sgm_trainer;
-typedef struct sgm_hook sgm_hook; /* hooks.h; reference-counted */
+/* What runs beside a training (hooks.h); reference-counted. */
+typedef struct sgm_hook sgm_hook;
 
 /* --- initialisers: what parameters are before training --- */
 /* What parameters are before training. */
@@ -102,7 +103,8 @@ SGM_API double sgm_schedule_factor(const sgm_schedule *schedule, double epoch, d
 SGM_API sgm_status sgm_schedule_kind_parse(const char *name, sgm_schedule_kind *kind);
 /* "cosine" and so on. */
 SGM_API const char *sgm_schedule_kind_name(sgm_schedule_kind kind);
-SGM_API const sgm_setting *sgm_schedule_settings(size_t *count); /* members of sgm_schedule */
+/* The members of sgm_schedule as rows, *count of them. */
+SGM_API const sgm_setting *sgm_schedule_settings(size_t *count);
 
 /* --- optimisers: recorded as instructions, like layers --- */
 /* How parameters follow their gradients. */
@@ -149,7 +151,7 @@ SGM_API const sgm_setting *sgm_optimiser_settings(size_t *count);
 SGM_API sgm_status sgm_optimiser_set(sgm_optimiser *optimiser, const char *name, const sgm_content *content);
 /* Any optimiser by its name: SGM_OPTIMISER("adam", .learning_rate = 0.01). */
 #define SGM_OPTIMISER(type, ...) sgm_optimiser_create(type, SGM_OPTIONS(sgm_optimiser_options, __VA_ARGS__))
-/* p - r g: parameter, learning rate, gradient. */
+/* Gradient descent: p - r g, of parameter, learning rate and gradient. */
 #define sgm_gradient_descent(...) SGM_OPTIMISER("gradient_descent", __VA_ARGS__)
 /* Gradient descent with a velocity (Polyak, 1964). `momentum`. */
 #define sgm_momentum(...) SGM_OPTIMISER("momentum", __VA_ARGS__)
@@ -202,12 +204,14 @@ typedef struct sgm_optimiser_type {
      * what they share, and change the gradients that update() gets. count: 1 or more. */
     void (*prepare)(sgm_update_call *calls, size_t count);
 } sgm_optimiser_type;
-SGM_API sgm_status sgm_register_optimiser(const sgm_optimiser_type *type); /* `type` must stay; any thread */
-SGM_API const sgm_optimiser_type *sgm_optimiser_type_at(size_t index);     /* NULL: past the last */
+/* Makes an optimiser known by its name. `type` must stay; any thread. */
+SGM_API sgm_status sgm_register_optimiser(const sgm_optimiser_type *type);
+/* The types of optimisers that are known, from 0; NULL past the last. */
+SGM_API const sgm_optimiser_type *sgm_optimiser_type_at(size_t index);
 /* For update(): the state "optimiser.SLOT.PARAMETER" of the parameter's type, zero before the first update.
  */
 SGM_API sgm_value sgm_optimiser_slot(const sgm_update_call *call, const char *slot);
-/* The same with `shape`: the parameter's, or with 1 in place of some dimensions. */
+/* As sgm_optimiser_slot, of `shape`: the parameter's, or with 1 in place of some dimensions. */
 SGM_API sgm_value sgm_optimiser_slot_shaped(const sgm_update_call *call, const char *slot,
                                             const sgm_shape *shape);
 
@@ -226,7 +230,7 @@ SGM_API void sgm_modifier_free(sgm_modifier *modifier);
 /* --- the trainer --- */
 /* The network in its notation; errors have the column. */
 SGM_API sgm_status sgm_trainer_set_network(sgm_trainer *trainer, const char *notation);
-/* The same with a network that is made already, which belongs to the trainer then. */
+/* A network that is made already, which belongs to the trainer then. */
 SGM_API sgm_status sgm_trainer_adopt_network(sgm_trainer *trainer, sgm_network *network);
 /* The iterator that is trained on; taken over. */
 SGM_API sgm_status sgm_trainer_set_data(sgm_trainer *trainer, sgm_iterator *iterator);
@@ -244,7 +248,7 @@ SGM_API sgm_status sgm_trainer_add_modifier(sgm_trainer *trainer, const char *pa
                                             sgm_modifier *modifier);
 /* Parameters whose name matches the pattern are not trained. */
 SGM_API sgm_status sgm_trainer_freeze(sgm_trainer *trainer, const char *pattern);
-/* They are trained again; SGM_ERROR_NOT_FOUND if this very pattern was not frozen. */
+/* Trains the parameters of a pattern again; SGM_ERROR_NOT_FOUND if this very pattern was not frozen. */
 SGM_API sgm_status sgm_trainer_unfreeze(sgm_trainer *trainer, const char *pattern);
 /* Trains with several workers from the next run on; without an operator the trainer itself does the work.
  * `parallel` is taken over, also on failure; NULL, as constructors return on failure, is an error. */
@@ -301,7 +305,7 @@ typedef struct sgm_training_progress {
 /* Called at the start, after iterations, after epochs, at pauses and their ends, at the end; returning false
  * stops the run after this step. */
 typedef bool (*sgm_training_function)(void *user, const sgm_training_progress *progress);
-/* Adds a function that is told. */
+/* Adds a function that is told of the training's progress, on its thread. */
 SGM_API sgm_status sgm_trainer_on_progress(sgm_trainer *trainer, sgm_training_function function, void *user);
 
 /* Attaches a hook, which belongs to the trainer then. If an equal hook is attached already, `hook` is freed.
@@ -328,7 +332,8 @@ typedef struct sgm_run_options {
     bool catch_interrupt;
     bool paused; /* begins paused: nothing is trained until sgm_trainer_resume or _step */
 } SGM_BY_NAME sgm_run_options;
-SGM_API const sgm_setting *sgm_run_settings(size_t *count); /* members of sgm_run_options */
+/* The members of sgm_run_options as rows, *count of them. */
+SGM_API const sgm_setting *sgm_run_settings(size_t *count);
 #define sgm_trainer_run(...) SGM_WITH_OPTIONS(sgm_trainer_run_with, sgm_run_options, __VA_ARGS__)
 /* SGM_ERROR_INTERRUPTED when it was stopped; the checkpoint is there then. */
 SGM_API sgm_status sgm_trainer_run_with(sgm_trainer *trainer, const sgm_run_options *options);
@@ -345,9 +350,10 @@ SGM_API sgm_trainer_state sgm_trainer_get_state(sgm_trainer *trainer);
 SGM_API sgm_status sgm_trainer_pause(sgm_trainer *trainer);
 /* Goes on after a pause. */
 SGM_API sgm_status sgm_trainer_resume(sgm_trainer *trainer);
-SGM_API sgm_status sgm_trainer_step(sgm_trainer *trainer, int64_t iterations); /* runs so many, then pauses */
-SGM_API sgm_status sgm_trainer_stop(sgm_trainer *trainer,
-                                    const char *reason); /* with a checkpoint, as a finished run */
+/* Runs so many iterations, then pauses. */
+SGM_API sgm_status sgm_trainer_step(sgm_trainer *trainer, int64_t iterations);
+/* Ends the run after the iteration that is running, with a checkpoint, as a finished run. */
+SGM_API sgm_status sgm_trainer_stop(sgm_trainer *trainer, const char *reason);
 /* Back to before the first iteration: position, parameters (drawn anew: the same numbers from the same seed),
  * what the optimiser remembers, metrics, results and states of hooks and their counts. Values that were set
  * stay, such as a learning rate. A running trainer goes on from there after its iteration, a paused one waits
@@ -397,7 +403,7 @@ SGM_API sgm_tensor *sgm_trainer_get(sgm_trainer *trainer, const char *state);
 SGM_API sgm_status sgm_trainer_set(sgm_trainer *trainer, const char *state, const sgm_tensor *value);
 /* Saves everything that is needed to continue exactly from here. */
 SGM_API sgm_status sgm_trainer_save(sgm_trainer *trainer, const char *path);
-/* Loads such a file; one of another network is an error, and changes nothing. */
+/* Loads what sgm_trainer_save wrote; a file of another network is an error, and changes nothing. */
 SGM_API sgm_status sgm_trainer_load(sgm_trainer *trainer, const char *path);
 /* The notation of the network in a checkpoint, of which only the header is read; free with sgm_string_free.
  */
@@ -405,17 +411,17 @@ SGM_API char *sgm_checkpoint_network(const char *path);
 /* The pipeline that the rows of a table go through before they reach the network (table.h): that of the
  * training data, else that of the checkpoint that was loaded; it stays the trainer's. NULL: there is none. */
 SGM_API sgm_pipeline *sgm_trainer_get_pipeline(const sgm_trainer *trainer);
-/* That of a checkpoint, of which only the header is read; the caller frees it. NULL: the checkpoint has none.
+/* The pipeline in a checkpoint, of which only the header is read; the caller frees it. NULL: there is none.
  */
 SGM_API sgm_status sgm_checkpoint_pipeline(const char *path, sgm_pipeline **pipeline);
 /* The training step of `batch` examples as recorded (sgm_graph_text); free with sgm_string_free. */
 SGM_API char *sgm_trainer_graph_text(sgm_trainer *trainer, int64_t batch);
-/* The same as compiled (sgm_program_text). */
+/* The training step of `batch` examples as compiled (sgm_program_text); free with sgm_string_free. */
 SGM_API char *sgm_trainer_program_text(sgm_trainer *trainer, int64_t batch);
 /* What a training step of `batch` examples takes. */
 SGM_API sgm_status sgm_trainer_memory(sgm_trainer *trainer, int64_t batch, sgm_program_memory *memory);
-SGM_API const sgm_parameter *sgm_trainer_parameters(sgm_trainer *trainer,
-                                                    size_t *count); /* prepared trainers */
+/* The parameters of a prepared trainer, *count of them, which stay the trainer's. */
+SGM_API const sgm_parameter *sgm_trainer_parameters(sgm_trainer *trainer, size_t *count);
 /* The first failure that stays with the trainer; SGM_OK: none did. */
 SGM_API sgm_status sgm_trainer_status(const sgm_trainer *trainer);
 /* The name that it was created with. */
