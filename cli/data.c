@@ -18,7 +18,7 @@
 
 static const char usage_text[] =
     "Usage: sigma data NAME|FILE.yaml [--count N]\n"
-    "       sigma data PICTURES/\n"
+    "       sigma data CLASSES/\n"
     "       sigma data FILE.csv [--separator S] [--decimal S] [--missing TEXT] [--header yes|no]\n"
     "                      [--skip-ragged]\n\n"
     "Shows a ready-made dataset ('sigma info' lists them), or all data of a configuration: examples,\n"
@@ -28,8 +28,8 @@ static const char usage_text[] =
     "it\n"
     "holds numbers, dates, categories or other texts, how many cells have no value, and how the values\n"
     "are distributed.\n\n"
-    "Of a folder that has a folder of PNG and JPEG pictures for each class it shows the classes, how many\n"
-    "files each has, and of which sizes they are.\n\n"
+    "Of a folder that has a folder of pictures (PNG, JPEG) or sounds (WAV, FLAC) for each class it shows\n"
+    "the classes, how many files each has, and of which sizes they are.\n\n"
     "  --count N       so many examples are shown (default 3)\n"
     "  --separator S   the character between cells, or 'tab' (default: found in the first line)\n"
     "  --decimal S     the sign before decimals, '.' or ',' (default '.')\n"

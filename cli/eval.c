@@ -17,7 +17,7 @@
 #define SHOWN_MISTAKES 3
 
 static const char usage_text[] =
-    "Usage: sigma eval CHECKPOINT|FOLDER [--data NAME | FILE.csv | PICTURES/] [--metrics LIST] [--json]\n\n"
+    "Usage: sigma eval CHECKPOINT|FOLDER [--data NAME | FILE.csv | CLASSES/] [--metrics LIST] [--json]\n\n"
     "Measures a trained network: loss, and, where the targets are classes, accuracy, precision, recall, F1,\n"
     "area under the ROC curve and the confusion matrix; of other targets the errors.\n\n"
     "  --data NAME     a ready-made dataset ('sigma info' lists them), or training, validation, test as the\n"
@@ -25,9 +25,10 @@ static const char usage_text[] =
     "  FILE.csv        a table with the columns, and targets, of the one that the network was trained on by "
     "its\n"
     "                  columns' names; errors are in the units of the target, the loss is not\n"
-    "  PICTURES/       a folder with a folder of pictures for each class, for a network that was trained on "
-    "such\n"
-    "                  a one (images); classes are found by their names\n"
+    "  CLASSES/        a folder with a folder of files for each class, for a network that was trained on "
+    "such "
+    "a\n"
+    "                  one (" FILE_KEYS "); classes are found by their names\n"
     "  --metrics LIST  only these, as in \"confusion,f1,top_k(1,3)\" ('sigma info --hooks' lists metrics);\n"
     "                  none: only loss and accuracy\n"
     "  --json          one object a line, with the metrics of each class\n\n"

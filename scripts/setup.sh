@@ -8,7 +8,7 @@ set -u
 required=(build-essential cmake ninja-build pkg-config libyaml-dev libjansson-dev libcurl4-openssl-dev
     libarchive-dev libmicrohttpd-dev libpng-dev libjpeg-dev nettle-dev libjs-dygraphs)
 # Loaded at run time where they are found; the first name that the distribution knows is taken.
-optional=(libopenblas0-serial "libdnnl2 libdnnl3 libdnnl3.6")
+optional=(libopenblas0-serial "libdnnl2 libdnnl3 libdnnl3.6" libsndfile1)
 # Without these it is built without ONNX.
 optional+=(libprotobuf-c-dev protobuf-c-compiler libonnx-dev)
 # Without one of these there are no ranks on several machines,
@@ -17,7 +17,7 @@ optional+=("libopenmpi-dev libmpich-dev")
 optional+=(ocl-icd-opencl-dev)
 modules=(yaml-0.1 jansson libcurl libarchive libmicrohttpd libpng libjpeg nettle)
 tried=$(dirname "$0")/../build/.setup-tried
-why="Sigma is faster, reads and writes ONNX, trains on several machines and uses OpenCL devices with these packages"
+why="Sigma is faster, reads sounds, reads and writes ONNX, trains on several machines and uses OpenCL devices with these packages"
 for argument in "$@"; do
     case $argument in
     --test)

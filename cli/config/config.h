@@ -22,7 +22,7 @@
                .child_count = sizeof(table) / sizeof *(table), __VA_ARGS__)
 
 /* One dataset (data.training, .validation, .test). At most one of dataset, csv, inputs (with targets),
- * images, text says where it comes from; the other members refine that. */
+ * images, sounds, text says where it comes from; the other members refine that. */
 typedef struct data_config {
     char *dataset;          /* the name of a ready-made one, or text:PATH */
     char *csv;              /* path of a table */
@@ -33,6 +33,12 @@ typedef struct data_config {
     char *images;
     text_list size;
     int64_t channels;
+    /* Path of a folder with sounds of classes. With data.training only: samples a second and seconds to which
+     * they are brought, log_mel or waveform, bands, and samples from frame to frame; `window`, which texts
+     * have too, are the samples of a frame. */
+    char *sounds, *features;
+    int64_t rate, mels, hop;
+    double seconds;
     /* Of a text: file of the tokenizer (NULL: bytes); tokens of an example, tokens from one example to the
      * next; parts that go on from minibatch to minibatch. */
     char *tokenizer;

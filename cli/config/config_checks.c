@@ -15,6 +15,7 @@
 #include <stdlib.h>
 
 /* In the order of sgm_scale and sgm_impute. */
+const char *const features_names[FEATURES_NAMES] = {"log_mel", "waveform"};
 const char *const scale_names[SCALE_NAMES] = {"standard", "min_max", "robust", "none"};
 const char *const impute_names[IMPUTE_NAMES] = {"mean", "median", "most_frequent", "flag", "refuse"};
 
@@ -65,6 +66,11 @@ sgm_status check_class_weights(const char *value)
                           "expected balanced, got '%.40s'; weights of one's own are an argument of the cost, "
                           "softmax_cross_entropy(class_weights=(1, 2.5))",
                           value);
+}
+
+sgm_status check_features(const char *value)
+{
+    return check_choice(value, features_names, FEATURES_NAMES);
 }
 
 sgm_status check_share(const char *value)

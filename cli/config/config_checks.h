@@ -9,10 +9,12 @@
 #include "config/config.h"
 #include <sigma/base.h>
 
-/* Names of sgm_scale and sgm_impute, in their order. */
+/* Names of sgm_scale, sgm_impute and sgm_sound_features, in their order. */
 #define SCALE_NAMES 4
+#define FEATURES_NAMES 2
 #define IMPUTE_NAMES 5
 extern const char *const scale_names[SCALE_NAMES];
+extern const char *const features_names[FEATURES_NAMES];
 extern const char *const impute_names[IMPUTE_NAMES];
 
 sgm_status check_network(const char *value);
@@ -37,6 +39,7 @@ sgm_status check_range_number(const char *value);
 sgm_status check_columns(const char *value);
 sgm_status check_class_weights(const char *value);
 sgm_status check_share(const char *value);
+sgm_status check_features(const char *value);
 sgm_status check_split_by(const char *value);
 sgm_status check_side(const char *value);
 /* Fails with the nearest of the names, or all of them, if the value is none. */

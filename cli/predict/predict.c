@@ -13,7 +13,7 @@
 
 static const char usage_text[] =
     "Usage: sigma predict CHECKPOINT|FOLDER\n"
-    "                     (--data NAME [--count N] | FILE.npy | FILE.csv | - | PICTURE...)\n"
+    "                     (--data NAME [--count N] | FILE.npy | FILE.csv | - | PICTURE... | SOUND...)\n"
     "                     [--output FILE.csv [--id COLUMNS]] [--probabilities] [--lengths FILE]\n"
     "                     [--separator C] [--ignore-unknown] [--json]\n\n"
     "Predicts with a trained network. Prints a line for each example: where the network tells classes\n"
@@ -23,8 +23,9 @@ static const char usage_text[] =
     "data of the run were; any other scaling is for you to do before.\n"
     "A network that was trained on a table by its columns' names (target) takes tables with these columns,\n"
     "in any order; classes have their names, and numbers the units of the table.\n"
-    "A network that was trained on pictures (images) takes PNG and JPEG files of any size, and prints for\n"
-    "each its name, the class and the probabilities of all classes.\n\n"
+    "A network that was trained on pictures (images) takes PNG and JPEG files of any size, one that was\n"
+    "trained on sounds WAV and FLAC files: printed are for each its name, the class and the probabilities\n"
+    "of all classes.\n\n"
     "  --data NAME       the inputs of a dataset: a ready-made one, or training, validation or test of\n"
     "                    the run\n"
     "  FILE.npy          an array (examples, ...); also the only one of a FILE.npz, or FILE.npz:NAME\n"

@@ -9,6 +9,7 @@
  * What becomes of a file is decided by its kind, whose header fits a pipeline (sigma/table.h):
  *
  *     "pictures"    PNG and JPEG     sigma/picture.h
+ *     "sounds"      WAV and FLAC     sigma/sound.h
  *
  * Such a pipeline has the field "inputs", and "targets", one-hot classes in the byte order of their folders'
  * names. */

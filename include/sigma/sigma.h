@@ -48,6 +48,7 @@
 #include <sigma/plugin.h>
 #include <sigma/registry.h>
 #include <sigma/rules.h>
+#include <sigma/sound.h>
 #include <sigma/split.h>
 #include <sigma/table.h>
 #include <sigma/tensor.h>

@@ -138,3 +138,10 @@ sgm_status sgm__plugin_open(const char *name, uint32_t version, const char *pack
     sgm__text_free(&search.looked);
     return status;
 }
+
+bool sgm__find_function(void *library, const char *name, void *function)
+{
+    void *symbol = dlsym(library, name);
+    memcpy(function, &symbol, sizeof symbol);
+    return symbol != NULL;
+}

@@ -14,5 +14,9 @@
  * where plug-ins are installed. `package` ends the sentence of one that is not there, such as "Debian:
  * libopenmpi-dev, then build again". The table is of the wanted version. */
 sgm_status sgm__plugin_open(const char *name, uint32_t version, const char *package, const void **table);
+/* Of any library that dlopen gave: stores the address of a function in *function; false, and NULL, if the
+ * library has none of that name. Copied as bytes, since C has no conversion from dlsym's pointer to a pointer
+ * to a function. */
+bool sgm__find_function(void *library, const char *name, void *function);
 
 #endif

@@ -127,8 +127,9 @@ sgm_status check_data(const char *name, const char *role, const data_config *dat
     if (sources == 0 && given != NULL)
         return sgm_fail(SGM_ERROR_ARGUMENT, "%s: data.%s: expected one of " SOURCES " beside %s; got none",
                         name, role, given);
-    if (data->text == NULL && (data->tokenizer != NULL || data->window != OPTION_UNSET ||
-                               data->step != OPTION_UNSET || data->streams != OPTION_UNSET))
+    bool has_window = data->window != OPTION_UNSET && data->sounds == NULL; /* sounds have one, too */
+    if (data->text == NULL && (data->tokenizer != NULL || has_window || data->step != OPTION_UNSET ||
+                               data->streams != OPTION_UNSET))
         return sgm_fail(SGM_ERROR_ARGUMENT, "%s: data.%s: tokenizer, window, step and streams are for text",
                         name, role);
     if (data->shuffled && (data->dataset != NULL || data->text != NULL))

@@ -1,6 +1,9 @@
 /* Folders of files as data: which key names which kind, and what the keys beside it say; see files.h. */
 #include "config/files.h"
+#include "config/config_checks.h"
 #include "config/experiment.h"
+
+#include <math.h>
 
 /* --- images --- */
 
@@ -36,11 +39,51 @@ static sgm_pipeline *fit_pictures(const sgm_files *files, const data_config *dat
                                 .split = split, .part = part, .other_parts = others);
 }
 
+/* --- sounds --- */
+
+static bool has_sound_form(const data_config *data)
+{
+    return data->rate != OPTION_UNSET || !isnan(data->seconds) || data->features != NULL ||
+           data->mels != OPTION_UNSET || data->hop != OPTION_UNSET ||
+           (data->sounds != NULL && data->window != OPTION_UNSET);
+}
+
+static bool is_waveform(const data_config *data)
+{
+    return data->features != NULL && strcmp(data->features, features_names[SGM_SOUND_WAVEFORM]) == 0;
+}
+
+static sgm_status check_sounds(const char *where, const data_config *data)
+{
+    if (is_waveform(data) &&
+        (data->mels != OPTION_UNSET || data->window != OPTION_UNSET || data->hop != OPTION_UNSET))
+        return sgm_fail(SGM_ERROR_ARGUMENT, "%s: mels, window and hop are for features: log_mel", where);
+    return SGM_OK;
+}
+
+/* 0 leaves a value to the library. */
+static int32_t given(int64_t value)
+{
+    return value != OPTION_UNSET ? (int32_t)value : 0;
+}
+
+static sgm_pipeline *fit_sounds(const sgm_files *files, const data_config *data, const sgm_split *split,
+                                int32_t part, bool others)
+{
+    return sgm_sound_pipeline(files, .rate = given(data->rate),
+                              .seconds = isnan(data->seconds) ? 0 : data->seconds,
+                              .features = is_waveform(data) ? SGM_SOUND_WAVEFORM : SGM_SOUND_LOG_MEL,
+                              .mels = given(data->mels), .window = given(data->window),
+                              .hop = given(data->hop), .split = split, .part = part, .other_parts = others);
+}
+
 /* --- all kinds --- */
 
 static const file_key keys[] = {
     {"images", "pictures", offsetof(data_config, images), "size and channels", has_picture_form,
      check_pictures, fit_pictures},
+    {"sounds", "sounds", offsetof(data_config, sounds), "rate, seconds, features, mels, window and hop",
+     has_sound_form, check_sounds, fit_sounds},
 };
 
 const file_key *file_key_at(size_t index)

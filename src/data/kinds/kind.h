@@ -14,9 +14,11 @@
 
 /* Media types of such files in the bodies of requests. */
 #define SGM__PICTURE_TYPES "image/png image/jpeg"
-#define SGM__FILE_TYPES SGM__PICTURE_TYPES
+#define SGM__SOUND_TYPES "audio/wav audio/x-wav audio/flac audio/x-flac"
+#define SGM__FILE_TYPES SGM__PICTURE_TYPES " " SGM__SOUND_TYPES
 
-/* What a file says of itself without being decoded: width and height of a picture. */
+/* What a file says of itself without being decoded: width and height of a picture, seconds and rate of a
+ * sound. */
 typedef struct sgm__file_size {
     double numbers[2];
 } sgm__file_size;
@@ -43,7 +45,7 @@ typedef struct sgm__file_kind {
     void (*advise)(const sgm__file_size *least, const sgm__file_size *most, sgm__text *text);
 } sgm__file_kind;
 
-extern const sgm__file_kind sgm__pictures;
+extern const sgm__file_kind sgm__pictures, sgm__sounds;
 
 /* --- kinds.c --- */
 /* NULL past the last one. */

@@ -1,7 +1,7 @@
 /* The list of all kinds of files; see kind.h. */
 #include "data/kinds/kind.h"
 
-static const sgm__file_kind *const kinds[] = {&sgm__pictures};
+static const sgm__file_kind *const kinds[] = {&sgm__pictures, &sgm__sounds};
 
 const sgm__file_kind *sgm__file_kind_at(size_t index)
 {

@@ -19,6 +19,18 @@ const sgm__file_names sgm__picture_names = {
                                         ".ppm", NULL},
 };
 
+const sgm__file_names sgm__sound_names = {
+    .one = "sound",
+    .several = "sounds",
+    .formats = "WAV and FLAC",
+    .file = "a WAV or FLAC file",
+    .example = "1.wav",
+    .question = "tone.wav",
+    .endings = (const char *const[]){".wav", ".flac", NULL},
+    .unreadable =
+        (const char *const[]){".mp3", ".ogg", ".oga", ".opus", ".m4a", ".aac", ".wma", ".aif", ".aiff", NULL},
+};
+
 /* What is being listed, and how. */
 typedef struct listing {
     sgm__class_folder *folder;

@@ -42,13 +42,6 @@ struct sgm__dense {
 
 /* --- loading --- */
 
-bool sgm__find_function(void *library, const char *name, void *function)
-{
-    void *symbol = dlsym(library, name);
-    memcpy(function, &symbol, sizeof symbol);
-    return symbol != NULL;
-}
-
 /* An environment that was in force for a moment. It is kept, as other threads may still read in it. */
 typedef struct environment {
     struct environment *before;

@@ -7,14 +7,12 @@
 #ifndef SGM_HANDLERS_CPU_PRODUCT_ONEDNN_H
 #define SGM_HANDLERS_CPU_PRODUCT_ONEDNN_H
 
+#include "base/plugin.h"
 #include "handlers/cpu/product/product.h"
 
 typedef struct sgm__onednn sgm__onednn;
 typedef struct sgm__onednn_product sgm__onednn_product;
 
-/* Stores the address of a function in *function; false, and NULL, if the library has none of that name.
- * Copied as bytes, since C has no conversion from dlsym's pointer to a pointer to a function. (dense.c) */
-bool sgm__find_function(void *library, const char *name, void *function);
 /* The library's handle from dlopen; NULL if none is installed. */
 void *sgm__onednn_open(void);
 /* Writes "2.6.3" into `text` and returns it; "" if the library does not say. */

@@ -1,0 +1,135 @@
+#!/bin/bash
+# Folders of sounds: a file of a few lines trains, predict, eval and serve take the files and answer with the names of
+# the classes, and mistakes are told with the file and what to do.
+# shellcheck source=tests/cli/check.sh
+. "$SIGMA_SOURCE_DIR/tests/cli/check.sh"
+
+cc -std=c17 -D_GNU_SOURCE "$SIGMA_SOURCE_DIR/tests/cli/write_sounds.c" -o write_sounds -lm >out 2>err
+verdict 'the program that writes sounds is compiled' $?
+./write_sounds tones 60 8000 4000
+same 'so many sounds' "$(find tones -name '*.wav' | wc -l)" 180
+
+"$sigma" data tones >out 2>err
+if grep -q 'install the package libsndfile1' err; then
+    echo 'test_sounds.sh: skipped: libsndfile is not installed'
+    echo "$passed passed, $failed failed, 1 skipped"
+    exit $((failed > 0))
+fi
+
+cat >tones.yaml <<'YAML'
+network: auto
+data:
+  training: {sounds: tones}
+  split: {share: [0.7, 0.15, 0.15]}
+  batch: 16
+epochs: 4
+seed: 1
+YAML
+
+# --- looking, training ---
+run 0 data tones
+has out '^tones: 180 sounds in 3 classes, 0\.5 s at 8000 Hz$'
+has out '^  middle: 60, 0\.5 s at 8000 Hz$'
+run 0 data tones.yaml
+has out 'inputs.*1, 64, 51'
+run 0 train tones.yaml --folder run
+has out '^network: input\(1, 64, 51\) \+ convolution\(16, 3, relu, same\) \+ max_pooling\(2\) .*dense\(3\) \+ softmax_cross_entropy$'
+has out '^validation: .*accuracy (100\.00|9[5-9]\.[0-9]+) % \(27 examples\)$'
+has out '^test: .*accuracy (100\.00|9[5-9]\.[0-9]+) % \(27 examples\)$'
+grep -aq 'kind.":."sounds' run/checkpoint.safetensors
+verdict 'the checkpoint has the pipeline' $? out
+run 0 train run --resume epochs=5 --quiet
+
+# --- asking ---
+run 0 predict run tones/low/0.wav tones/high/7.wav
+has out '^tones/low/0\.wav: low 0\.[0-9]{4} \(high 0\.[0-9]{4}, middle 0\.[0-9]{4}\)$|^tones/low/0\.wav: low 1\.0000'
+has out '^tones/high/7\.wav: high '
+run 0 predict run tones/middle/3.wav --json
+has out '^\{"file": "tones/middle/3\.wav", "class": "middle", "probability": [0-9.]+, "probabilities": \{"high": '
+run 0 eval run tones/
+has out '^tones/: .*\(180 examples\)$'
+# Another rate and another length: the same tones.
+./write_sounds others 5 22050 20000
+run 0 eval run others
+has out '^others: .*accuracy 100\.00 % \(15 examples\)$'
+
+# --- other inputs ---
+run 0 train tones.yaml 'data.training={sounds: tones, rate: 4000, seconds: 0.25, mels: 16, window: 128, hop: 50}' epochs=1 --folder small
+has out '^network: input\(1, 16, 21\) '
+run 0 train tones.yaml 'data.training={sounds: tones, rate: 4000, features: waveform}' --folder wave
+has out '^network: input\(1, 2000\) \+ convolution_1d\(16, 9, relu, same\) \+ max_pooling_1d\(4\) '
+has out '^validation: .*accuracy (100\.00|9[5-9]\.[0-9]+) % \(27 examples\)$'
+
+# --- serving ---
+echo '0123456789abcdef-secret' >token
+"$sigma" serve run --token-file token >serve.out 2>serve.err </dev/null &
+process=$!
+for _ in $(seq 200); do
+    grep -q '^Ctrl-C' serve.out && break
+    sleep 0.05
+done
+address=$(sed -nE 's,^serve: (http://[^/]*)/.*,\1,p' serve.out)
+ask()
+{
+    curl -s -H 'Authorization: Bearer 0123456789abcdef-secret' "$@" "$address/api/predict" >out 2>err
+}
+cp tones/high/5.wav tone.wav
+eval "$(grep '^curl' serve.out) -s" >out 2>err
+has out '"class":\[0\],"label":\["high"\]'
+ask -F a=@tones/low/1.wav -F b=@tones/middle/1.wav
+has out '"label":\["low","middle"\]'
+ask -H 'Content-Type: audio/wav' --data-binary @tones/low/2.wav
+has out '"label":\["low"\]'
+ask -H 'Content-Type: image/png' --data-binary @tones/low/2.wav
+has out 'the network takes sounds, of one of the types audio/wav'
+ask -F a=@tones.yaml
+has out '"error":"tones\.yaml: a WAV or FLAC file was expected'
+ask -H 'Content-Type: audio/wav' --data-binary ''
+has out 'the body: a WAV or FLAC file was expected, no byte came'
+head -c 5000 tone.wav >cut.wav
+ask -H 'Content-Type: audio/wav' --data-binary @cut.wav
+has out 'the body: the file is cut off: it has 5000 bytes of 8044'
+kill -INT "$process"
+wait "$process"
+process=
+
+# --- mistakes ---
+mistake()
+{
+    run 1 train wrong.yaml --folder mistaken
+    has err "$1"
+    [ ! -e mistaken ]
+    verdict "a mistake leaves no folder: $1" $?
+}
+echo '{data: {training: {sounds: wrong}}, epochs: 1}' >wrong.yaml
+mkdir -p wrong/low wrong/high
+mistake 'wrong/high: the folder of a class has no sound; WAV and FLAC files were expected'
+cp tone.wav wrong/high && cp tone.wav wrong/low/0.wav && touch wrong/low/x.mp3
+mistake 'wrong/low/x\.mp3: WAV and FLAC sounds are read; convert it'
+mv wrong/low/x.mp3 wrong/low/1.wav
+mistake 'wrong/low/1\.wav: a WAV or FLAC file was expected, no byte came'
+cp cut.wav wrong/low/1.wav
+mistake 'wrong/low/1\.wav: the file is cut off: it has 5000 bytes of 8044'
+cp others/low/0.wav wrong/low/1.wav
+mistake 'wrong/low/1\.wav has 22050 samples a second, but .*/wrong/low/0\.wav has 8000; .*rate: 8000'
+run 0 data wrong
+has out '^rates differ: say to which all are brought, such as rate: 8000'
+run 1 predict run tones.yaml
+has err 'tones\.yaml: a WAV or FLAC file was expected'
+run 1 predict run tones/
+has err 'tones/: is a folder; name its sounds, tones//\*\.wav'
+
+# --- mistakes of the file ---
+run 2 train tones.yaml data.training.features=mfcc
+has err "unknown 'mfcc'; there are log_mel, waveform"
+run 2 train tones.yaml 'data.training={sounds: tones, features: waveform, mels: 8}'
+has err 'mels, window and hop are for features: log_mel'
+echo '{data: {training: {csv: a.csv, target: a, rate: 8000}}}' >mixed.yaml
+run 2 train mixed.yaml
+has err 'rate, seconds, features, mels, window and hop are for sounds'
+run 2 train tones.yaml data.training.images=pets
+has err 'expected one of dataset, csv, inputs, images, sounds, text; got 2'
+echo '{network: input(4) + dense(3) + softmax_cross_entropy, data: {training: {images: pets}, validation: {sounds: tones}}}' >mixed.yaml
+run 2 train mixed.yaml
+has err 'which has to be sounds then'
+finish
