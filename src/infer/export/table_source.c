@@ -28,114 +28,19 @@ typedef struct writer {
  * include before. */
 static bool is_taken(const char *name)
 {
-    static const char *const words[] = {"alignas",
-                                        "alignof",
-                                        "and",
-                                        "and_eq",
-                                        "asm",
-                                        "auto",
-                                        "bitand",
-                                        "bitor",
-                                        "bool",
-                                        "break",
-                                        "case",
-                                        "catch",
-                                        "char",
-                                        "char16_t",
-                                        "char32_t",
-                                        "char8_t",
-                                        "class",
-                                        "co_await",
-                                        "co_return",
-                                        "co_yield",
-                                        "compl",
-                                        "concept",
-                                        "const",
-                                        "const_cast",
-                                        "consteval",
-                                        "constexpr",
-                                        "constinit",
-                                        "continue",
-                                        "decltype",
-                                        "default",
-                                        "delete",
-                                        "do",
-                                        "double",
-                                        "dynamic_cast",
-                                        "else",
-                                        "enum",
-                                        "explicit",
-                                        "export",
-                                        "extern",
-                                        "false",
-                                        "float",
-                                        "for",
-                                        "friend",
-                                        "goto",
-                                        "if",
-                                        "inline",
-                                        "int",
-                                        "long",
-                                        "mutable",
-                                        "namespace",
-                                        "new",
-                                        "noexcept",
-                                        "not",
-                                        "not_eq",
-                                        "nullptr",
-                                        "operator",
-                                        "or",
-                                        "or_eq",
-                                        "private",
-                                        "protected",
-                                        "public",
-                                        "register",
-                                        "reinterpret_cast",
-                                        "requires",
-                                        "restrict",
-                                        "return",
-                                        "short",
-                                        "signed",
-                                        "sizeof",
-                                        "static",
-                                        "static_assert",
-                                        "static_cast",
-                                        "struct",
-                                        "switch",
-                                        "template",
-                                        "this",
-                                        "thread_local",
-                                        "throw",
-                                        "true",
-                                        "try",
-                                        "typedef",
-                                        "typeid",
-                                        "typename",
-                                        "typeof",
-                                        "typeof_unqual",
-                                        "union",
-                                        "unsigned",
-                                        "using",
-                                        "virtual",
-                                        "void",
-                                        "volatile",
-                                        "wchar_t",
-                                        "while",
-                                        "xor",
-                                        "xor_eq",
-                                        "EOF",
-                                        "I",
-                                        "INFINITY",
-                                        "NAN",
-                                        "NULL",
-                                        "complex",
-                                        "errno",
-                                        "linux",
-                                        "unix"};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (strcmp(words[i], name) == 0)
-            return true;
-    return false;
+    static const char words[] =
+        " alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t "
+        "char32_t char8_t class co_await co_return co_yield compl concept const const_cast "
+        "consteval constexpr constinit continue decltype default delete do double dynamic_cast "
+        "else enum explicit export extern false float for friend goto if inline int long mutable "
+        "namespace new noexcept not not_eq nullptr operator or or_eq private protected public "
+        "register reinterpret_cast requires restrict return short signed sizeof static "
+        "static_assert static_cast struct switch template this thread_local throw true try "
+        "typedef typeid typename typeof typeof_unqual union unsigned using virtual void volatile "
+        "wchar_t while xor xor_eq EOF I INFINITY NAN NULL complex errno linux unix ";
+    char word[SGM__SOURCE_NAME + 2];
+    snprintf(word, sizeof word, " %s ", name);
+    return strstr(words, word) != NULL;
 }
 
 static bool is_used(const writer *w, const sgm__pipeline_part *part)
