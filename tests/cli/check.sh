@@ -60,6 +60,28 @@ wait_for()
     has out "$1"
 }
 
+# serve RUN [OPTIONS]: the run answers questions at $address, with the token in `token`, until end_serve.
+serve()
+{
+    echo '0123456789abcdef-secret' >token
+    "$sigma" serve "$@" --token-file token >serve.out 2>serve.err </dev/null &
+    process=$!
+    for _ in $(seq 200); do
+        grep -q '^Ctrl-C' serve.out && break
+        sleep 0.05
+    done
+    # shellcheck disable=SC2034 # for those who source this
+    address=$(sed -nE 's,^serve: (http://[^/]*)/.*,\1,p' serve.out)
+}
+
+end_serve()
+{
+    kill -INT "$process"
+    wait "$process"
+    code 0 $? 'serve ends by a signal'
+    process=
+}
+
 # same NAME VALUE EXPECTED
 same()
 {

@@ -63,17 +63,9 @@ predicted price
 predicted size
 
 # --- sigma serve ---
-process=
-serve() # RUN
+ask() # RUN
 {
-    echo '0123456789abcdef-secret' >token
-    "$sigma" serve "$1" --token-file token >serve.out 2>serve.err </dev/null &
-    process=$!
-    for _ in $(seq 200); do
-        grep -q '^Ctrl-C' serve.out && break
-        sleep 0.05
-    done
-    address=$(sed -nE 's,^serve: (http://[^/]*)/.*,\1,p' serve.out)
+    serve "$1"
     # numbers as numbers, texts as texts, null where there is no value
     awk -F, '
         function value(text) { return text == "" ? "null" : text + 0 == text ? text : "\"" text "\"" }
@@ -86,14 +78,11 @@ serve() # RUN
     curl -s -H 'Authorization: Bearer 0123456789abcdef-secret' -H 'Content-Type: application/json' \
         --data-binary @question "$address/api/predict" | sed 's/,"class":.*//' >served.json
     numbers served.json >"$1.served"
-    kill -INT "$process"
-    wait "$process"
-    code 0 $? 'serve ends by a signal'
-    process=
+    end_serve
 }
-serve price
+ask price
 equal 'serve predicts the same numbers' price.served price.predicted 400
-serve size
+ask size
 equal 'serve predicts the same classes' size.served size.predicted 600
 
 # --- C ---

@@ -110,27 +110,9 @@ run 0 train pets --resume epochs=11
 has out '^epoch 11/11 '
 
 # --- the same over HTTP, with rows as objects: classes by name, numbers in the units of the table ---
-serve() # FOLDER: `ask` then sends requests to it
-{
-    echo '0123456789abcdef-secret' >token
-    "$sigma" serve "$1" --token-file token >serve.out 2>serve.err </dev/null &
-    process=$!
-    for _ in $(seq 200); do
-        grep -q '^Ctrl-C' serve.out && break
-        sleep 0.05
-    done
-    address=$(sed -nE 's,^serve: (http://[^/]*)/.*,\1,p' serve.out)
-}
 ask()
 {
     curl -s -H 'Authorization: Bearer 0123456789abcdef-secret' -H 'Content-Type: application/json' -d "$1" "$address/api/predict" >out
-}
-end_serve()
-{
-    kill -INT "$process"
-    wait "$process"
-    code 0 $? 'serve ends by a signal'
-    process=
 }
 serve pets
 eval "$(grep '^curl' serve.out) -s" >out 2>err

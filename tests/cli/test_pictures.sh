@@ -64,14 +64,7 @@ echo '{data: {training: {images: pets}, split: {folds: 2}}, epochs: 1}' >folds.y
 run 0 train folds.yaml --folder folds --quiet
 
 # --- serving ---
-echo '0123456789abcdef-secret' >token
-"$sigma" serve run --token-file token >serve.out 2>serve.err </dev/null &
-process=$!
-for _ in $(seq 200); do
-    grep -q '^Ctrl-C' serve.out && break
-    sleep 0.05
-done
-address=$(sed -nE 's,^serve: (http://[^/]*)/.*,\1,p' serve.out)
+serve run
 ask()
 {
     curl -s -H 'Authorization: Bearer 0123456789abcdef-secret' "$@" "$address/api/predict" >out 2>err
@@ -100,9 +93,7 @@ has out 'expected a body of one of the types application/json image/png'
 ask -H 'Content-Type: application/json' -d '{"input": [{"a": 1}]}'
 has out 'expected the shape \(3, 16, 16\)'
 same 'without the token' "$(curl -s -o /dev/null -w '%{http_code}' -F a=@cat.png "$address/api/predict")" 401
-kill -INT "$process"
-wait "$process"
-process=
+end_serve
 run 0 train "$examples/iris.yaml" epochs=1 --quiet --folder iris
 run 1 eval iris pets
 has err 'or on folders of files \(images'

@@ -15,15 +15,8 @@ run 1 serve run --token-file missing
 has err 'missing'
 
 run 0 train "$examples/iris.yaml" epochs=3 --quiet --folder run
-echo '0123456789abcdef-secret' >token
-"$sigma" serve run --token-file token --log-level debug >serve.out 2>serve.err </dev/null &
-process=$!
-for _ in $(seq 200); do
-    grep -q '^Ctrl-C' serve.out && break
-    sleep 0.05
-done
+serve run --log-level debug
 has serve.out '^serve: http://127\.0\.0\.1:[0-9]+/\?token=0123456789abcdef-secret$'
-address=$(sed -nE 's,^serve: (http://[^/]*)/.*,\1,p' serve.out)
 
 # The line for curl that was printed: as it stands, and with another example in it.
 line=$(grep '^curl' serve.out)
@@ -46,8 +39,5 @@ has serve.err 'debug serve: refused: example 0'
 [ "$(curl -s -o /dev/null -w '%{http_code}' "$address/api/model")" = 401 ]
 verdict "without the token there is no prediction" $?
 
-kill -INT "$process"
-wait "$process"
-code 0 $? "the end by a signal"
-process=
+end_serve
 finish
