@@ -120,7 +120,7 @@ function section(s,    title, rest)
         gsub(/\n/, " ", title)
     }
     new_item(title ~ /^=/ ? "section" : "subsection", "")
-    gsub(/^[=-]* | [=-]*$/, "", title)
+    gsub(/^[=-]* | [=-]*$|`/, "", title)
     text[items] = title
     sub(/^\n*/, "", rest)
     doc[items] = rest
@@ -404,7 +404,7 @@ function write_list(    k, part, count, n)
         for (n = 1; n <= count; n++) {
             if (list == "names" && kind[k] != "member") print part[n]
             if (list == "undocumented" && doc[k] == "") {
-                printf "%s:%d: %s%s\n", file, line[k], kind[k] == "member" ? name[parent[k]] "." : "", part[n]
+                printf "%s:%d: %s%s\n", file, line[k], (kind[k] == "member" ? name[parent[k]] "." : ""), part[n]
                 failed = 1
             }
         }

@@ -7,10 +7,11 @@
  *     hooks.h         what runs beside a training: reporters, metrics, early stopping, rules
  *     environment.h   what runs trainers and shows them: environments, monitors, models, searches
  *
- * A table's columns by their names are in table.h. All stand on base.h (errors, options, logging, tasks),
- * tensor.h, text.h (tokenizers), registry.h (all that has a name), rules.h (when something shall happen),
- * graph.h (operations, autodiff), handler.h (who computes), operator.h (several workers), onnx.h and plugin.h
- * (extensions in files of their own).
+ * A table's columns by their names are in table.h, folders of files in files.h and the headers of their kinds
+ * (picture.h, sound.h), parts for training and validation in split.h. All stand on base.h (errors, options,
+ * logging, tasks), tensor.h, text.h (tokenizers), registry.h (all that has a name), rules.h (when something shall
+ * happen), graph.h (operations, autodiff), handler.h (who computes), operator.h (several workers), onnx.h and
+ * plugin.h (extensions in files of their own).
  *
  * Names. The first word after sgm_ is what a function acts on, the next one what it does:
  *
