@@ -9,9 +9,9 @@
  *
  * A table's columns by their names are in table.h, folders of files in files.h and the headers of their kinds
  * (picture.h, sound.h), parts for training and validation in split.h. All stand on base.h (errors, options,
- * logging, tasks), tensor.h, text.h (tokenizers), registry.h (all that has a name), rules.h (when something shall
- * happen), graph.h (operations, autodiff), handler.h (who computes), operator.h (several workers), onnx.h and
- * plugin.h (extensions in files of their own).
+ * logging, tasks), tensor.h, text.h (tokenizers), registry.h (all that has a name), rules.h (when something
+ * shall happen), graph.h (operations, autodiff), handler.h (who computes), operator.h (several workers),
+ * onnx.h and plugin.h (extensions in files of their own).
  *
  * Names. The first word after sgm_ is what a function acts on, the next one what it does:
  *
