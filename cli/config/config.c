@@ -55,8 +55,11 @@ static const option data_table[] = {
                    "images: [width, height] to which all are scaled; if not given all must be of one size"),
     OPTION_ROW(data_config, channels, OPTION_INTEGER, .row.minimum = 1, .row.maximum = 3,
                .row.doc = "images: 3 (if not given) for colours, 1 for grey"),
-    OPTION_ROW(data_config, sounds, OPTION_PATH,
-               .row.doc = "a folder of WAV and FLAC sounds, in a folder for each class"),
+    OPTION_ROW(
+        data_config, sounds, OPTION_PATH,
+        .row.doc =
+            "a folder of WAV and FLAC sounds, in a folder for each class; or a table with the columns file "
+            "and text, of what is said"),
     OPTION_ROW(data_config, rate, OPTION_INTEGER, .row.minimum = 1, .row.maximum = 768000,
                .row.doc =
                    "sounds: samples a second to which all are brought; if not given all must have one rate"),

@@ -1,8 +1,9 @@
 /* `sigma predict RUN cat.png dog.jpg`: the class of files, for networks that were trained on folders of such
  * files (data.training.images).
  *
- * A line for each file: its name, its class, and the probabilities of all classes. Files are read in
- * chunks; a chunk is printed when all of its files could be read. */
+ * A line for each file: its name, its class, and the probabilities of all classes; or its name and what is
+ * said in it, where the network was trained on transcripts. Files are read in chunks; a chunk is printed when
+ * all of its files could be read. */
 #include "data/kinds/kind.h"
 #include "infer/signature.h"
 #include "predict/predict.h"
@@ -12,6 +13,16 @@
 
 /* Files that are read and predicted at once. */
 #define CHUNK 32
+
+/* What is asked, and of which network. */
+typedef struct question {
+    const sgm_pipeline *pipeline;
+    sgm_trainer *trainer;
+    const sgm__signature *signature;
+    const char *const *classes, *const *characters; /* one of them is NULL */
+    size_t class_count;                             /* of classes, or characters */
+    bool json;
+} question;
 
 /* --- printing --- */
 
@@ -69,38 +80,103 @@ static void print_line(const char *file, const char *const *classes, const doubl
     printf(")\n");
 }
 
+/* --- transcripts --- */
+
+/* {"file": "a.wav", "text": "yes"}, or a.wav: yes. Labels count from 1, and end at -1. */
+static void print_text(const char *file, const char *const *characters, const int64_t *labels, int64_t count,
+                       bool json)
+{
+    sgm__text text = {0};
+    sgm__text_append(&text, "%s", "");
+    for (int64_t i = 0; i < count && labels[i] >= 1; i++)
+        sgm__text_append(&text, "%s", characters[labels[i] - 1]);
+    const char *said = text.data != NULL ? text.data : "";
+    if (json)
+        printf("{\"file\": ");
+    (json ? print_json_text : print_name)(file);
+    printf(json ? ", \"text\": " : ": ");
+    (json ? print_json_text : print_name)(said);
+    printf(json ? "}\n" : "\n");
+    sgm__text_free(&text);
+}
+
+/* How many steps of each file count, a new list; NULL on failure. */
+static double *lengths_of(const sgm_block *block)
+{
+    sgm_tensor *field = sgm_block_field(block, "lengths");
+    double *lengths = field != NULL ? sgm__calloc((size_t)block->count, sizeof *lengths) : NULL;
+    if (lengths != NULL && sgm_tensor_read(field, lengths, (size_t)block->count) == SGM_OK)
+        return lengths;
+    sgm__free(lengths);
+    return NULL;
+}
+
+static sgm_status print_texts(const question *q, const sgm_block *block, const sgm_tensor *outputs,
+                              const char *const *files)
+{
+    double *lengths = lengths_of(block);
+    sgm_tensor *labels = lengths != NULL ? sgm__signature_labels(q->signature, outputs, lengths) : NULL;
+    const int64_t *numbers = labels != NULL ? sgm_tensor_const_data(labels) : NULL;
+    int64_t steps = labels != NULL ? sgm_tensor_shape(labels)->dims[1] : 0;
+    sgm_status status = labels != NULL ? SGM_OK : sgm__last_failure();
+    for (int64_t i = 0; labels != NULL && i < block->count; i++)
+        print_text(files[i], q->characters, numbers + i * steps, steps, q->json);
+    sgm_tensor_free(labels);
+    sgm__free(lengths);
+    return status;
+}
+
 /* --- predicting --- */
 
-/* Takes the outputs (files, classes); NULL is a failure that is passed on. */
-static sgm_status print_outputs(sgm_tensor *outputs, const char *const *files, const char *const *classes,
-                                size_t class_count, bool json)
+/* Outputs are (files, classes). */
+static sgm_status print_classes(const question *q, const sgm_tensor *outputs, const char *const *files)
 {
-    if (outputs == NULL)
-        return sgm__last_failure();
     const sgm_shape *shape = sgm_tensor_shape(outputs);
     size_t count = (size_t)sgm_shape_elements(shape);
     double *shares = sgm__calloc(count, sizeof *shares);
     sgm_status status = shares != NULL ? sgm_tensor_read(outputs, shares, count) : SGM_ERROR_MEMORY;
     for (size_t i = 0; status == SGM_OK && i < (size_t)shape->dims[0]; i++)
-        (json ? print_json : print_line)(files[i], classes, shares + i * class_count, class_count);
+        (q->json ? print_json : print_line)(files[i], q->classes, shares + i * q->class_count,
+                                            q->class_count);
     sgm__free(shares);
-    sgm_tensor_free(outputs);
     return status;
 }
 
-static sgm_status answer_chunk(saved *s, const char *const *files, size_t count, size_t class_count,
-                               bool json)
+static sgm_status answer_chunk(const question *q, const char *const *files, size_t count)
 {
     sgm_file chunk[CHUNK];
     for (size_t i = 0; i < count; i++)
         chunk[i] = (sgm_file){.name = files[i]};
-    sgm_block *block = sgm_pipeline_files(s->c.data.pipeline, chunk, count);
-    if (block == NULL)
-        return sgm__last_failure();
-    sgm_status status = print_outputs(sgm_trainer_predict_block(s->trainer, block, NULL), files,
-                                      sgm_pipeline_classes(s->c.data.pipeline), class_count, json);
+    sgm_block *block = sgm_pipeline_files(q->pipeline, chunk, count);
+    sgm_tensor *outputs = block != NULL ? sgm_trainer_predict_block(q->trainer, block, NULL) : NULL;
+    sgm_status status = outputs == NULL         ? sgm__last_failure()
+                        : q->characters != NULL ? print_texts(q, block, outputs, files)
+                                                : print_classes(q, outputs, files);
+    sgm_tensor_free(outputs);
     sgm_block_free(block);
     return status;
+}
+
+/* Whether the network's outputs are classes, or labels, of its files. */
+static sgm_status check_network(const question *q, const sgm__file_kind *kind)
+{
+    const sgm__signature *signature = q->signature;
+    const sgm_shape *output = &signature->output;
+    int64_t last = output->rank > 0 ? output->dims[output->rank - 1] : 1;
+    if (q->characters != NULL && (signature->blank != 0 || last != (int64_t)q->class_count + 1))
+        return sgm_fail(
+            SGM_ERROR_UNSUPPORTED,
+            "the network does not say the %zu characters of its %s: it should end with dense(%zu, "
+            "time_distributed) + ctc(%lld); --data NAME prints its numbers for data of the run",
+            q->class_count, kind->names->several, q->class_count + 1,
+            (long long)sgm_pipeline_width(q->pipeline, "targets"));
+    if (q->characters == NULL &&
+        (!signature->classifies || sgm_shape_elements(output) != (int64_t)q->class_count))
+        return sgm_fail(SGM_ERROR_UNSUPPORTED,
+                        "the network does not tell apart the %zu classes of its %s; --data NAME prints its "
+                        "numbers for data of the run",
+                        q->class_count, kind->names->several);
+    return SGM_OK;
 }
 
 /* What the message of the decoder cannot know: that a table or a folder was meant. */
@@ -120,18 +196,21 @@ static sgm_status check_file(const sgm__file_kind *kind, const char *file)
 sgm_status predict_files(saved *s, const sgm__signature *signature, const char *const *files, size_t count,
                          bool json)
 {
-    const sgm__file_kind *kind = sgm__file_kind_find(sgm_pipeline_kind(s->c.data.pipeline));
-    size_t class_count = 0;
-    for (const char *const *name = sgm_pipeline_classes(s->c.data.pipeline); name[class_count] != NULL;)
-        class_count++;
-    if (!signature->classifies || sgm_shape_elements(&signature->output) != (int64_t)class_count)
-        return sgm_fail(SGM_ERROR_UNSUPPORTED,
-                        "the network does not tell apart the %zu classes of its %s; --data NAME prints "
-                        "its numbers for data of the run",
-                        class_count, kind->names->several);
+    const sgm_pipeline *pipeline = s->c.data.pipeline;
+    const sgm__file_kind *kind = sgm__file_kind_find(sgm_pipeline_kind(pipeline));
+    question q = {.pipeline = pipeline,
+                  .trainer = s->trainer,
+                  .signature = signature,
+                  .classes = sgm_pipeline_classes(pipeline),
+                  .characters = sgm_pipeline_characters(pipeline),
+                  .json = json};
+    for (const char *const *name = q.characters != NULL ? q.characters : q.classes;
+         name[q.class_count] != NULL;)
+        q.class_count++;
+    SGM_TRY(check_network(&q, kind));
     for (size_t i = 0; i < count; i++)
         SGM_TRY(check_file(kind, files[i]));
     for (size_t i = 0; i < count; i += CHUNK)
-        SGM_TRY(answer_chunk(s, files + i, count - i < CHUNK ? count - i : CHUNK, class_count, json));
+        SGM_TRY(answer_chunk(&q, files + i, count - i < CHUNK ? count - i : CHUNK));
     return SGM_OK;
 }

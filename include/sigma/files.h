@@ -12,7 +12,8 @@
  *     "sounds"      WAV and FLAC     sigma/sound.h
  *
  * Such a pipeline has the field "inputs", and "targets", one-hot classes in the byte order of their folders'
- * names. */
+ * names. Of sounds with transcripts, inputs are (frames, mels), "lengths" is how many frames count, and
+ * targets are the labels of the characters, with zeros behind. */
 #ifndef SIGMA_FILES_H
 #define SIGMA_FILES_H
 
@@ -22,11 +23,13 @@
 extern "C" {
 #endif
 
-/* The files of a folder of classes, as a list in which the classes alternate. */
+/* The files of a folder of classes, as a list in which the classes alternate; or the rows of a table, in its
+ * order. */
 typedef struct sgm_files sgm_files;
 /* Lists the files of a kind, and opens none. The caller frees the list; NULL and an error that names the file
  * for what lies in a wrong place: a file beside the classes or of another format (.gif), a folder within a
- * class, a class without a file. */
+ * class, a class without a file. Sounds may also be those of a table (its name ends in .csv, .tsv or .jsonl)
+ * with the columns "file", paths from where the table is, and "text", what is said: transcripts. */
 SGM_API sgm_files *sgm_files_open(const char *path, const char *kind);
 SGM_API void sgm_files_free(sgm_files *files);
 /* How many files there are. */
@@ -37,12 +40,17 @@ SGM_API const char *const *sgm_files_classes(const sgm_files *files);
 SGM_API const char *sgm_files_path(const sgm_files *files, int64_t file);
 /* The class of a file, from 0; -1 past the last one. */
 SGM_API int32_t sgm_files_class(const sgm_files *files, int64_t file);
+/* The transcript of a file; NULL past the last one, and where there are classes. */
+SGM_API const char *sgm_files_transcript(const sgm_files *files, int64_t file);
 /* Splits the files; the key of each is its class. */
 #define sgm_files_split(...) SGM_WITH_OPTIONS(sgm_files_split_with, sgm_split_options, __VA_ARGS__)
 SGM_API sgm_split *sgm_files_split_with(const sgm_files *files, const sgm_split_options *options);
 
 /* What a pipeline is of: "table", or a kind of files. */
 SGM_API const char *sgm_pipeline_kind(const sgm_pipeline *pipeline);
+/* Of transcripts the characters that they may have, NULL at the end; NULL: there are classes. Character i is
+ * the label i + 1 of the cost ctc, whose blank is 0. */
+SGM_API const char *const *sgm_pipeline_characters(const sgm_pipeline *pipeline);
 /* The shape of an example of a field, such as (channels, height, width). An error for a field that it does
  * not have. */
 SGM_API sgm_status sgm_pipeline_shape(const sgm_pipeline *pipeline, const char *field, sgm_shape *shape);

@@ -62,17 +62,27 @@ has out '^validation: .*accuracy (100\.00|9[5-9]\.[0-9]+) % \(27 examples\)$'
 
 # --- serving ---
 echo '0123456789abcdef-secret' >token
-"$sigma" serve run --token-file token >serve.out 2>serve.err </dev/null &
-process=$!
-for _ in $(seq 200); do
-    grep -q '^Ctrl-C' serve.out && break
-    sleep 0.05
-done
-address=$(sed -nE 's,^serve: (http://[^/]*)/.*,\1,p' serve.out)
+serve()
+{
+    "$sigma" serve "$1" --token-file token >serve.out 2>serve.err </dev/null &
+    process=$!
+    for _ in $(seq 200); do
+        grep -q '^Ctrl-C' serve.out && break
+        sleep 0.05
+    done
+    address=$(sed -nE 's,^serve: (http://[^/]*)/.*,\1,p' serve.out)
+}
+stop()
+{
+    kill -INT "$process"
+    wait "$process"
+    process=
+}
 ask()
 {
     curl -s -H 'Authorization: Bearer 0123456789abcdef-secret' "$@" "$address/api/predict" >out 2>err
 }
+serve run
 cp tones/high/5.wav tone.wav
 eval "$(grep '^curl' serve.out) -s" >out 2>err
 has out '"class":\[0\],"label":\["high"\]'
@@ -89,9 +99,38 @@ has out 'the body: a WAV or FLAC file was expected, no byte came'
 head -c 5000 tone.wav >cut.wav
 ask -H 'Content-Type: audio/wav' --data-binary @cut.wav
 has out 'the body: the file is cut off: it has 5000 bytes of 8044'
-kill -INT "$process"
-wait "$process"
-process=
+stop
+
+# --- words: the labels of ctc ---
+./write_sounds words 400 8000
+cat >words.yaml <<'YAML'
+data:
+  training: {sounds: words/words.csv, mels: 24, hop: 160}
+  split: 0.8
+  batch: 16
+optimiser: {type: adam, learning_rate: 0.01}
+epochs: 6
+seed: 1
+YAML
+run 0 train words.yaml --folder heard
+has out '^network: input\([0-9]+, 24, lengths=lengths\) \+ gru\(64, bidirectional\) \+ dense\(5, time_distributed\) \+ ctc\(4\)$'
+has out '^validation: loss 0\.[0-9]+ \(80 examples\)$'
+run 0 predict heard words/*.wav
+sort out | sed 's,^words/,,; s,: ,\,,' >answers
+tail -n +2 words/words.csv | sort >wanted
+same 'words that are heard without a mistake, of 400 at least 380' "$(comm -12 answers wanted | awk 'END {print (NR >= 380)}')" 1
+run 0 predict heard words/0.wav --json
+has out "^\{\"file\": \"words/0\.wav\", \"text\": \"$(sed -n 's/^0\.wav,//p' words/words.csv)\"\}$"
+run 0 eval heard words/words.csv
+has out '^words/words\.csv: loss 0\.[0-9]+ \(400 examples\)$'
+serve heard
+ask -F a=@words/0.wav
+has out "\"label\":\[\[$(sed -n 's/^0\.wav,//p' words/words.csv | sed 's/./"&",/g; s/,$//')\]\]"
+stop
+run 1 eval heard tones
+has err "was trained on a table with the columns 'file' and 'text'"
+run 1 eval run words/words.csv
+has err 'was trained on a folder of classes'
 
 # --- mistakes ---
 mistake()

@@ -57,6 +57,12 @@ static bool has_library(void)
 static const sgm__sound_form form = {
     .rate = RATE, .samples = COUNT, .mels = 8, .window = 50, .hop = 32, .deviation = 1};
 
+static sgm_status read_sound(const sgm__sound_form *of, const sgm_file *file, float *numbers)
+{
+    int64_t count;
+    return sgm__sound_read(of, file, numbers, &count);
+}
+
 TEST(spectrograms_are_those_of_the_formula)
 {
     static const struct {
@@ -71,7 +77,7 @@ TEST(spectrograms_are_those_of_the_formula)
     float decibels[8 * 13];
     write_tone(path, RATE, COUNT, 1);
     CHECK_INT(sgm__log_mel_frames(&form), 13);
-    CHECK_OK(sgm__sound_read(&form, &(const sgm_file){.name = path}, decibels));
+    CHECK_OK(read_sound(&form, &(const sgm_file){.name = path}, decibels));
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         CHECK_NEAR((double)decibels[known[i].band * 13 + known[i].frame], known[i].decibels, 2e-5);
 }
@@ -93,13 +99,13 @@ TEST(other_rates_are_those_of_the_formula)
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         float samples[700];
         const sgm__sound_form waveform = {.rate = known[i].rate, .samples = 700, .deviation = 1};
-        CHECK_OK(sgm__sound_read(&waveform, &(const sgm_file){.name = path}, samples));
+        CHECK_OK(read_sound(&waveform, &(const sgm_file){.name = path}, samples));
         CHECK_NEAR((double)samples[known[i].at], known[i].sample, 1e-6);
         CHECK_NEAR((double)samples[known[i].count], 0, 0); /* silence behind */
         /* A shorter input is the beginning of the same samples. */
         const sgm__sound_form cut = {.rate = known[i].rate, .samples = 150, .deviation = 1};
         float beginning[150];
-        CHECK_OK(sgm__sound_read(&cut, &(const sgm_file){.name = path}, beginning));
+        CHECK_OK(read_sound(&cut, &(const sgm_file){.name = path}, beginning));
         CHECK(memcmp(beginning, samples, sizeof beginning) == 0);
     }
 }
@@ -115,7 +121,7 @@ TEST(channels_are_mixed)
         samples[i] = 0.01 * (i / 2) / (1 + i % 2);
     CHECK_INT(sound_write(path, RATE, 2, samples, 20), 0);
     const sgm__sound_form waveform = {.rate = RATE, .samples = 20, .deviation = 1};
-    CHECK_OK(sgm__sound_read(&waveform, &(const sgm_file){.name = path}, read));
+    CHECK_OK(read_sound(&waveform, &(const sgm_file){.name = path}, read));
     for (int i = 0; i < 20; i++)
         CHECK_NEAR((double)read[i], 0.0075 * i, 5e-5);
 }
@@ -223,22 +229,22 @@ TEST(sounds_in_memory_and_damaged)
     write_tone(path, RATE, 60, 1);
     CHECK_OK(sgm__file_read(path, 1 << 20, &bytes, &length));
     sgm_file file = {.name = "memory.wav", .bytes = bytes, .length = length};
-    CHECK_OK(sgm__sound_read(&form, &(const sgm_file){.name = path}, from_file));
-    CHECK_OK(sgm__sound_read(&form, &file, from_memory));
+    CHECK_OK(read_sound(&form, &(const sgm_file){.name = path}, from_file));
+    CHECK_OK(read_sound(&form, &file, from_memory));
     CHECK(memcmp(from_file, from_memory, sizeof from_file) == 0);
     /* The last byte is one that writers forget where a chunk is odd. */
     for (file.length = 0; file.length < length - 1; file.length++) {
-        CHECK(sgm__sound_read(&form, &file, from_memory) != SGM_OK);
+        CHECK(read_sound(&form, &file, from_memory) != SGM_OK);
         CHECK(strstr(sgm_last_error(), "memory.wav: ") != NULL);
     }
     file.length = length;
     sound_put((unsigned char *)bytes + 4, 36, 4);
     sound_put((unsigned char *)bytes + 40, 0, 4);
-    CHECK_ERROR(sgm__sound_read(&form, &file, from_memory), "memory.wav: the file has no sample");
+    CHECK_ERROR(read_sound(&form, &file, from_memory), "memory.wav: the file has no sample");
     memcpy(bytes + 8, "AVI ", 4);
-    CHECK_ERROR(sgm__sound_read(&form, &file, from_memory), "memory.wav: a WAV or FLAC file was expected");
+    CHECK_ERROR(read_sound(&form, &file, from_memory), "memory.wav: a WAV or FLAC file was expected");
     sgm__free(bytes);
-    CHECK_ERROR(sgm__sound_read(&form, &(const sgm_file){.name = "/no/where.wav"}, from_file),
+    CHECK_ERROR(read_sound(&form, &(const sgm_file){.name = "/no/where.wav"}, from_file),
                 "/no/where.wav: the file cannot be read: No such file");
 }
 
@@ -257,11 +263,11 @@ TEST(flac)
     float samples[60];
     NEED_LIBRARY();
     sgm_file file = {.name = "memory.flac", .bytes = bytes, .length = sizeof bytes};
-    CHECK_OK(sgm__sound_read(&waveform, &file, samples));
+    CHECK_OK(read_sound(&waveform, &file, samples));
     for (int k = 0; k < 60; k++)
         CHECK_NEAR((double)samples[k], 100 * k / 32768.0, 1e-7);
     for (file.length = 0; file.length < sizeof bytes; file.length++)
-        CHECK_ERROR(sgm__sound_read(&waveform, &file, samples), "memory.flac: ");
+        CHECK_ERROR(read_sound(&waveform, &file, samples), "memory.flac: ");
 }
 
 /* Any byte of the header may be any: nothing crashes, and numbers are finite. */
@@ -278,7 +284,7 @@ TEST(any_header)
         for (int other = 1; other < 256; other += 9) {
             bytes[at] = (char)(bytes[at] ^ other);
             const sgm_file file = {.name = "memory.wav", .bytes = bytes, .length = length};
-            if (sgm__sound_read(&form, &file, numbers) == SGM_OK)
+            if (read_sound(&form, &file, numbers) == SGM_OK)
                 for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
                     CHECK(isfinite(numbers[i]));
             bytes[at] = (char)(bytes[at] ^ other);
@@ -323,6 +329,8 @@ TEST(what_is_kept_is_checked)
         {"20.25", "0", "a deviation above 0"},
         {"-40.5", "\"x\"", "'mean': a number"},
         {"\"hop\"", "\"width\":3,\"hop\"", "'width' is no member of it"},
+        {"\"classes\"", "\"characters\"", "'labels': a whole number above 0"},
+        {"\"classes\"", "\"labels\":2,\"classes\"", "'labels' is no member of it"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const char *at = strstr(kept, cases[i].part);
@@ -331,6 +339,156 @@ TEST(what_is_kept_is_checked)
             sgm__format("%.*s%s%s", (int)(at - kept), kept, cases[i].other, at + strlen(cases[i].part));
         CHECK_ERROR(sgm_pipeline_parse(text), cases[i].message);
         sgm__free(text);
+    }
+}
+
+/* --- transcripts --- */
+
+/* Three sounds of 400, 240 and 100 samples, with texts; the table has one more column. */
+static const char *said(void)
+{
+    static const char table[] = "speaker,file,text\n1,0.wav,abä\n2,1.wav,b\n1,2.wav,bb a\n";
+    static const int counts[] = {COUNT, 240, 100};
+    static char path[512];
+    char name[8];
+    for (int i = 0; i < 3; i++) {
+        snprintf(name, sizeof name, "%d.wav", i);
+        write_tone(path_of("said", "x", name), RATE, counts[i], 1);
+    }
+    snprintf(path, sizeof path, "%s", path_of("said", "x", "words.csv"));
+    FILE *file = fopen(path, "w");
+    fputs(table, file);
+    fclose(file);
+    return path;
+}
+
+/* Frames come first; how many count is 1 + samples / hop; labels are the places of characters from 1 on. */
+TEST(transcripts_become_labels)
+{
+    static const double labels[3][4] = {{2, 3, 4, 0}, {3, 0, 0, 0}, {3, 3, 1, 2}};
+    static const double lengths[] = {1 + COUNT / 32, 1 + 240 / 32, 1 + 100 / 32};
+    NEED_LIBRARY();
+    const char *path = said();
+    sgm_files *files = sgm_files_open(path, "sounds");
+    CHECK(files != NULL);
+    CHECK_INT(sgm_files_count(files), 3);
+    CHECK_STR(sgm_files_transcript(files, 2), "bb a");
+    CHECK(sgm_files_transcript(files, 3) == NULL);
+    CHECK(sgm_files_classes(files)[0] == NULL);
+    CHECK_INT(sgm_files_class(files, 0), -1);
+    CHECK_ERROR(sgm_sound_pipeline(files, .features = SGM_SOUND_WAVEFORM), "a log_mel, not a waveform");
+    sgm_pipeline *pipeline = sgm_sound_pipeline(files, .mels = 8, .window = 50, .hop = 32);
+    CHECK(pipeline != NULL);
+    CHECK(sgm_pipeline_classes(pipeline) == NULL);
+    const char *const *characters = sgm_pipeline_characters(pipeline);
+    CHECK_STR(characters[0], " ");
+    CHECK_STR(characters[3], "ä");
+    CHECK(characters[4] == NULL);
+    sgm_extractor *extractor = sgm_files_extractor(pipeline, path);
+    sgm_block *block;
+    CHECK_OK(sgm_extractor_extract(extractor, 9, &block));
+    CHECK_INT(block->count, 3);
+    sgm_tensor *inputs = sgm_block_field(block, "inputs");
+    CHECK(sgm_shape_equal(sgm_tensor_shape(inputs), &(const sgm_shape){.rank = 3, .dims = {3, 13, 8}}));
+    for (int64_t i = 0; i < 3; i++) {
+        CHECK_NEAR(sgm_tensor_get(sgm_block_field(block, "lengths"), &i), lengths[i], 0);
+        for (int64_t k = 0; k < 4; k++)
+            CHECK_NEAR(sgm_tensor_get(sgm_block_field(block, "targets"), (int64_t[]){i, k}), labels[i][k], 0);
+    }
+    /* Mean and deviation are those of all numbers, so differences of two numbers tell the deviation. */
+    double a = sgm_tensor_get(inputs, (int64_t[]){0, 3, 1}),
+           b = sgm_tensor_get(inputs, (int64_t[]){0, 12, 3}),
+           c = sgm_tensor_get(inputs, (int64_t[]){0, 7, 5});
+    CHECK_NEAR((a - b) / (a - c), (16.854145731 - 7.005650074) / (16.854145731 + 3.394018355), 1e-5);
+    sgm_block_free(block);
+    sgm_extractor_free(extractor);
+    char *json = sgm_pipeline_json(pipeline), *network = sgm_pipeline_network(pipeline);
+    CHECK(strstr(json, "\"characters\":[\" \",\"a\",\"b\",\"ä\"],\"labels\":4}") != NULL);
+    CHECK_STR(network,
+              "input(13, 8, lengths=lengths) + gru(64, bidirectional) + dense(5, time_distributed) + "
+              "ctc(4)");
+    sgm_pipeline *again = sgm_pipeline_parse(json);
+    char *json_again = again != NULL ? sgm_pipeline_json(again) : NULL;
+    CHECK_STR(json_again, json);
+    sgm_string_free(json);
+    sgm_string_free(json_again);
+    sgm_string_free(network);
+    sgm_pipeline_free(again);
+    sgm_pipeline_free(pipeline);
+    sgm_files_free(files);
+}
+
+static void write_table(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+    fputs(text, file);
+    fclose(file);
+}
+
+TEST(mistakes_of_transcripts)
+{
+    NEED_LIBRARY();
+    static const struct {
+        const char *table, *message;
+    } cases[] = {
+        {"", "the column 'file' is missing: a table of sounds has the columns 'file' and 'text'"},
+        {"file,words\n0.wav,a\n", "the column 'text' is missing"},
+        {"file,text\n", "the table has no row"},
+        {"file,text\n0.wav,a\n,b\n", "line 3: the name of a file was expected"},
+        {"file,text\n0.wav,\n", "line 2: the text of a sound was expected, in UTF-8; the cell is empty"},
+        {"file,text\n0.wav,a\xff\n", "line 2: the text of a sound was expected, in UTF-8"},
+        {"file,text\n0.wav\n", "line 2"},
+    };
+    sgm_files *files = sgm_files_open(said(), "sounds");
+    sgm_pipeline *pipeline = sgm_sound_pipeline(files, .mels = 8);
+    const char *path = path_of("said", "x", "wrong.csv");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        write_table(path, cases[i].table);
+        CHECK_ERROR(sgm_files_open(path, "sounds"), cases[i].message);
+        CHECK(strstr(sgm_last_error(), "wrong.csv: ") != NULL);
+    }
+    CHECK_ERROR(sgm_files_open(path, "pictures"), "a folder with a folder of pictures for each class");
+    sgm_block *block;
+    write_table(path, "file,text\n0.wav,abc\n");
+    sgm_extractor *extractor = sgm_files_extractor(pipeline, path);
+    CHECK_ERROR(sgm_extractor_extract(extractor, 9, &block),
+                "0.wav: its text has the character 'c', which no");
+    sgm_extractor_free(extractor);
+    write_table(path, "file,text\n0.wav,abaab\n");
+    extractor = sgm_files_extractor(pipeline, path);
+    CHECK_ERROR(sgm_extractor_extract(extractor, 9, &block),
+                "more characters than the longest when the network "
+                "was trained, 4");
+    sgm_extractor_free(extractor);
+    CHECK_ERROR(sgm_files_extractor(pipeline, data_path("tones")),
+                "was trained on a table with the columns 'file' and 'text'");
+    sgm_pipeline_free(pipeline);
+    sgm_files_free(files);
+}
+
+TEST(no_memory_for_transcripts)
+{
+    NEED_LIBRARY();
+    const char *path = said();
+    bool done = false;
+    for (long n = 1; !done; n++) {
+        allocator_start(n);
+        sgm_files *files = sgm_files_open(path, "sounds");
+        sgm_pipeline *pipeline = files != NULL ? sgm_sound_pipeline(files, .mels = 8) : NULL;
+        sgm_extractor *extractor = pipeline != NULL ? sgm_files_extractor(pipeline, path) : NULL;
+        sgm_block *block = NULL;
+        if (extractor != NULL && sgm_extractor_extract(extractor, 9, &block) == SGM_OK)
+            done = block != NULL;
+        else
+            CHECK_INT(sgm_last_status(), SGM_ERROR_MEMORY);
+        sgm_block_free(block);
+        sgm_extractor_free(extractor);
+        sgm_pipeline_free(pipeline);
+        sgm_files_free(files);
+        long live = atomic_load(&allocator_live);
+        allocator_stop();
+        CHECK_INT(live, 0);
+        CHECK(n < 5000);
     }
 }
 

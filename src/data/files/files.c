@@ -1,6 +1,17 @@
 /* The files of a folder of classes, for programs; class_folder.c lists them. */
 #include "data/files/files.h"
 
+/* A table is known by its name, as elsewhere. */
+static sgm_status list(sgm_files *files)
+{
+    if (!sgm__table_is_name(files->path))
+        return sgm__class_folder_list(&files->folder, files->path, files->kind->names, true);
+    if (files->kind->read_sequence != NULL)
+        return sgm__files_list_table(files);
+    return sgm_fail(SGM_ERROR_UNSUPPORTED, "%s: a folder with a folder of %s for each class was expected",
+                    files->path, files->kind->names->several);
+}
+
 sgm_files *sgm_files_open(const char *path, const char *kind)
 {
     if (path == NULL || *path == '\0' || kind == NULL) {
@@ -14,7 +25,7 @@ sgm_files *sgm_files_open(const char *path, const char *kind)
         return NULL;
     files->kind = found;
     files->path = sgm__strdup(path);
-    if (files->path != NULL && sgm__class_folder_list(&files->folder, path, found->names, true) == SGM_OK)
+    if (files->path != NULL && list(files) == SGM_OK)
         return files;
     sgm_files_free(files);
     return NULL;
@@ -24,6 +35,9 @@ void sgm_files_free(sgm_files *files)
 {
     if (files == NULL)
         return;
+    for (size_t i = 0; files->transcripts != NULL && i < files->folder.count; i++)
+        sgm__free(files->transcripts[i]);
+    sgm__free(files->transcripts);
     sgm__class_folder_free(&files->folder);
     sgm__free(files->path);
     sgm__free(files);
@@ -36,7 +50,8 @@ int64_t sgm_files_count(const sgm_files *files)
 
 const char *const *sgm_files_classes(const sgm_files *files)
 {
-    return (const char *const *)files->folder.classes;
+    static const char *const none[] = {NULL};
+    return files->transcripts == NULL ? (const char *const *)files->folder.classes : none;
 }
 
 static const sgm__class_file *file_at(const sgm_files *files, int64_t file)
@@ -54,6 +69,11 @@ int32_t sgm_files_class(const sgm_files *files, int64_t file)
 {
     const sgm__class_file *found = file_at(files, file);
     return found != NULL ? found->class : -1;
+}
+
+const char *sgm_files_transcript(const sgm_files *files, int64_t file)
+{
+    return files->transcripts != NULL && file_at(files, file) != NULL ? files->transcripts[file] : NULL;
 }
 
 sgm_split *sgm_files_split_with(const sgm_files *files, const sgm_split_options *options)

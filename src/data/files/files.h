@@ -1,7 +1,8 @@
 /* Lists of files and pipelines of them. Internal to src/data/files.
  *
- * files.c lists a folder, files_fit.c makes a pipeline of what was learnt of the files (picture_fit.c and the
- * like), files_apply.c makes the inputs of single files by it, files_extractor.c the examples of a folder. */
+ * files.c lists a folder, files_table.c a table with transcripts, files_fit.c makes a pipeline of what was
+ * learnt of the files (picture_fit.c and the like), files_apply.c makes the inputs of single files by it,
+ * files_extractor.c the examples of a folder. */
 #ifndef SGM_DATA_FILES_FILES_H
 #define SGM_DATA_FILES_FILES_H
 
@@ -11,8 +12,16 @@
 struct sgm_files {
     char *path;
     const sgm__file_kind *kind;
-    sgm__class_folder folder;
+    sgm__class_folder folder; /* of transcripts without classes */
+    char **transcripts;       /* of each file, owned; NULL: there are classes */
 };
+
+/* --- files_table.c --- */
+/* Lists what a table has in its columns `file`, by paths from where the table is, and `text`. */
+sgm_status sgm__files_list_table(sgm_files *files);
+/* Copies the UTF-8 character at `text`, and a NUL; returns the next one. NULL: the text is at its end, or not
+ * UTF-8 there. */
+const char *sgm__next_character(const char *text, char character[5]);
 
 /* The files of a part of a split, or with `others` all but these; without a split all. */
 typedef struct sgm__files_part {

@@ -5,12 +5,11 @@ static sgm_status read_all(const sgm_pipeline *pipeline, const sgm_file *files, 
                            sgm__builder *builder)
 {
     sgm__bytes memory = {0};
-    sgm_shape shape = pipeline->kind->shape(pipeline->form);
-    SGM_TRY(sgm__builder_add_field(builder, "inputs", &shape));
+    SGM_TRY(sgm__pipeline_begin(pipeline, true, builder));
     SGM_TRY(sgm__builder_reserve(builder, (int64_t)count));
     sgm_status status = SGM_OK;
     for (size_t i = 0; i < count && status == SGM_OK; i++) {
-        status = pipeline->kind->read(pipeline->form, &files[i], &memory, sgm__builder_end(builder, 0));
+        status = sgm__pipeline_read_file(pipeline, &files[i], &memory, builder);
         builder->count++;
     }
     sgm__bytes_free(&memory);

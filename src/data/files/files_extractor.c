@@ -12,21 +12,50 @@ typedef struct files_extractor {
     sgm__bytes memory;
 } files_extractor;
 
-/* One-hot. */
-static void write_target(const files_extractor *self, int64_t file, sgm__builder *builder)
+/* Labels of the characters from 1 on, and 0 behind, which is the blank of ctc. */
+static sgm_status write_labels(const files_extractor *self, int64_t file, float *target)
 {
-    float *target = sgm__builder_end(builder, 1);
-    memset(target, 0, builder->fields[1].elements * sizeof *target);
+    const sgm_pipeline *pipeline = self->pipeline;
+    const char *text = sgm_files_transcript(self->files, file);
+    char character[5];
+    int32_t count = 0;
+    for (; (text = sgm__next_character(text, character)) != NULL; count++) {
+        uintptr_t at;
+        const char *path = sgm_files_path(self->files, file);
+        if (!sgm__name_index_find(&pipeline->parts[0].index, character, &at))
+            return sgm_fail(SGM_ERROR_FORMAT,
+                            "%s: its text has the character '%s', which no text had when the "
+                            "network was trained",
+                            path, character);
+        if (count == pipeline->labels)
+            return sgm_fail(SGM_ERROR_FORMAT,
+                            "%s: its text has more characters than the longest when the network "
+                            "was trained, %d",
+                            path, (int)pipeline->labels);
+        target[count] = (float)(at + 1);
+    }
+    return SGM_OK;
+}
+
+/* One-hot classes, or labels. */
+static sgm_status write_target(const files_extractor *self, int64_t file, sgm__builder *builder)
+{
+    int32_t field = builder->field_count - 1;
+    float *target = sgm__builder_end(builder, field);
+    memset(target, 0, builder->fields[field].elements * sizeof *target);
+    if (self->pipeline->labels > 0)
+        return write_labels(self, file, target);
     target[self->classes[sgm_files_class(self->files, file)]] = 1;
+    return SGM_OK;
 }
 
 static sgm_status append(files_extractor *self, int64_t file, sgm__builder *builder)
 {
-    const sgm_pipeline *pipeline = self->pipeline;
     SGM_TRY(sgm__builder_reserve(builder, 1));
-    SGM_TRY(pipeline->kind->read(pipeline->form, &(const sgm_file){.name = sgm_files_path(self->files, file)},
-                                 &self->memory, sgm__builder_end(builder, 0)));
-    write_target(self, file, builder);
+    SGM_TRY(sgm__pipeline_read_file(self->pipeline,
+                                    &(const sgm_file){.name = sgm_files_path(self->files, file)},
+                                    &self->memory, builder));
+    SGM_TRY(write_target(self, file, builder));
     builder->count++;
     return SGM_OK;
 }
@@ -110,7 +139,11 @@ static sgm_status open_folder(files_extractor *self, const char *path)
     if (self->files == NULL)
         return sgm_last_status();
     SGM_TRY(sgm__files_check_part(self->files, &self->part));
-    return find_classes(self);
+    bool has_texts = self->files->transcripts != NULL;
+    if (has_texts != (self->pipeline->labels > 0))
+        return sgm_fail(SGM_ERROR_ARGUMENT, "%s: the network was trained on %s; name such", path,
+                        has_texts ? "a folder of classes" : "a table with the columns 'file' and 'text'");
+    return has_texts ? SGM_OK : find_classes(self);
 }
 
 sgm_extractor *sgm_files_extractor_with(sgm_pipeline *pipeline, const char *path,

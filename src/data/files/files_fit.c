@@ -1,6 +1,8 @@
 /* What is common to fitting pipelines of all kinds of files. */
 #include "data/files/files.h"
 
+#include <stdlib.h>
+
 sgm_status sgm__files_check_fit(const sgm_files *files, const sgm__file_kind *kind,
                                 const sgm__files_part *part, const char *who)
 {
@@ -10,6 +12,8 @@ sgm_status sgm__files_check_fit(const sgm_files *files, const sgm__file_kind *ki
     if (files->kind != kind)
         return sgm_fail(SGM_ERROR_ARGUMENT, "%s: %s were expected, a list of %s came", who,
                         kind->names->several, files->kind->names->several);
+    if (files->transcripts != NULL)
+        return sgm__files_check_part(files, part);
     if (folder->class_count < 2)
         return sgm_fail(SGM_ERROR_ARGUMENT,
                         "%s: there is a single class, '%s'; at least two folders with %s were "
@@ -54,10 +58,61 @@ static sgm_status name_classes(sgm_pipeline *pipeline, const sgm__class_folder *
     return SGM_ERROR_MEMORY;
 }
 
+/* --- transcripts: their characters are the labels, in the order of their bytes --- */
+
+static int by_bytes(const void *left, const void *right)
+{
+    return strcmp(*(char *const *)left, *(char *const *)right);
+}
+
+/* Adds the characters of a text that are not there yet; *longest becomes the largest number of them in one.
+ */
+static sgm_status add_characters(const char *text, char **characters, size_t *count, int32_t *longest)
+{
+    char character[5];
+    int32_t length = 0;
+    for (; (text = sgm__next_character(text, character)) != NULL; length++) {
+        size_t i = 0;
+        while (i < *count && strcmp(characters[i], character) != 0)
+            i++;
+        if (i < *count)
+            continue;
+        if (*count == SGM_MAX_CATEGORIES)
+            return sgm_fail(SGM_ERROR_UNSUPPORTED, "the texts have more than %d different characters",
+                            SGM_MAX_CATEGORIES);
+        characters[*count] = sgm__strdup(character);
+        if (characters[*count] == NULL)
+            return SGM_ERROR_MEMORY;
+        ++*count;
+    }
+    *longest = length > *longest ? length : *longest;
+    return SGM_OK;
+}
+
+/* Those of all parts, as classes are. */
+static sgm_status name_characters(sgm_pipeline *pipeline, const sgm_files *files)
+{
+    char **characters = sgm__calloc(SGM_MAX_CATEGORIES + 1, sizeof *characters);
+    size_t count = 0;
+    int32_t longest = 0;
+    sgm_status status = characters != NULL ? SGM_OK : SGM_ERROR_MEMORY;
+    for (size_t i = 0; i < files->folder.count && status == SGM_OK; i++)
+        status = add_characters(files->transcripts[i], characters, &count, &longest);
+    if (status == SGM_OK) {
+        qsort(characters, count, sizeof *characters, by_bytes);
+        return sgm__pipeline_set_characters(pipeline, characters, count, longest);
+    }
+    for (size_t i = 0; i < count; i++)
+        sgm__free(characters[i]);
+    sgm__free(characters);
+    return sgm__fail_within("%s", files->path);
+}
+
 sgm_pipeline *sgm__files_pipeline(const sgm_files *files, void *form)
 {
     sgm_pipeline *pipeline = sgm__pipeline_of_files(files->kind, form);
-    if (pipeline == NULL || name_classes(pipeline, &files->folder) == SGM_OK)
+    if (pipeline == NULL || (files->transcripts != NULL ? name_characters(pipeline, files)
+                                                        : name_classes(pipeline, &files->folder)) == SGM_OK)
         return pipeline;
     sgm_pipeline_free(pipeline);
     return NULL;

@@ -22,7 +22,8 @@ typedef struct learner {
 static sgm_status learn(void *pointer, const sgm_file *file)
 {
     learner *self = pointer;
-    SGM_TRY(sgm__sound_read(&self->form, file, self->numbers));
+    int64_t samples;
+    SGM_TRY(sgm__sound_read(&self->form, file, self->numbers, &samples));
     for (size_t i = 0; i < self->count; i++) {
         double number = (double)self->numbers[i], before = number - self->mean;
         self->total++;
@@ -111,7 +112,8 @@ static int32_t samples_of(int32_t given, double seconds, int32_t rate)
 static sgm_status begin(const sgm_files *files, const sgm_sound_options *options, sgm__sound_form *form)
 {
     double seconds = options->seconds;
-    *form = (sgm__sound_form){.rate = options->rate, .deviation = 1};
+    *form =
+        (sgm__sound_form){.rate = options->rate, .is_sequence = files->transcripts != NULL, .deviation = 1};
     if (form->rate == 0)
         SGM_TRY(find_rate(files, form));
     if (seconds == 0)

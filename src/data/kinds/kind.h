@@ -33,6 +33,11 @@ typedef struct sgm__file_kind {
     sgm_shape (*shape)(const void *form); /* of an example's inputs */
     /* Writes the inputs of one file; `memory` is used again for the next one. */
     sgm_status (*read)(const void *form, const sgm_file *file, sgm__bytes *memory, float *inputs);
+    /* Of kinds whose files may have transcripts: makes a form one of sequences, whose inputs are (steps,
+     * features); and reads one, of which the first *steps count. NULL: there are none. */
+    void (*make_sequence)(void *form);
+    sgm_status (*read_sequence)(const void *form, const sgm_file *file, sgm__bytes *memory, float *inputs,
+                                float *steps);
     /* The form as members of a JSON object, and back from one whose members are `members`. */
     void (*put)(const void *form, json_t *object, bool *failed);
     sgm_status (*take)(void *form, const json_t *object);

@@ -46,6 +46,8 @@ static sgm_status check(const void *pointer)
                         MOST_NUMBERS, LARGEST_RATE, (int)form->samples, (int)form->rate);
     if (is_log_mel(form))
         SGM_TRY(check_spectrogram(form));
+    else if (form->is_sequence)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "sounds with transcripts become a log_mel, not a waveform");
     return isfinite(form->mean) && form->deviation > 0 && isfinite(form->deviation)
                ? SGM_OK
                : sgm_fail(SGM_ERROR_FORMAT, "a mean and a deviation above 0 were expected");
@@ -54,6 +56,8 @@ static sgm_status check(const void *pointer)
 static sgm_shape shape(const void *pointer)
 {
     const sgm__sound_form *form = pointer;
+    if (form->is_sequence)
+        return sgm_shape_of(steps_of(form), form->mels);
     return is_log_mel(form) ? sgm_shape_of(1, form->mels, steps_of(form)) : sgm_shape_of(1, form->samples);
 }
 
@@ -61,7 +65,7 @@ static sgm_shape shape(const void *pointer)
 
 /* The samples of a form: decoded as far as they are needed, brought to its rate, cut or followed by silence.
  */
-static sgm_status read_wave(const sgm__sound_form *form, const sgm_file *file, float *samples)
+static sgm_status read_wave(const sgm__sound_form *form, const sgm_file *file, float *samples, int64_t *count)
 {
     sgm__wave wave;
     sgm__sound_file *sound = sgm__sound_open(file);
@@ -72,25 +76,30 @@ static sgm_status read_wave(const sgm__sound_form *form, const sgm_file *file, f
     if (status == SGM_OK)
         status = sgm__wave_resample(&wave, form->rate, form->samples);
     if (status == SGM_OK) {
-        size_t count = (size_t)(wave.count < form->samples ? wave.count : form->samples);
-        memcpy(samples, wave.samples, count * sizeof *samples);
-        memset(samples + count, 0, ((size_t)form->samples - count) * sizeof *samples);
+        *count = wave.count < form->samples ? wave.count : form->samples;
+        memcpy(samples, wave.samples, (size_t)*count * sizeof *samples);
+        memset(samples + *count, 0, (size_t)(form->samples - *count) * sizeof *samples);
     }
     sgm__wave_free(&wave);
     sgm__sound_close(sound);
     return status;
 }
 
-sgm_status sgm__sound_read(const sgm__sound_form *form, const sgm_file *file, float *numbers)
+sgm_status sgm__sound_read(const sgm__sound_form *form, const sgm_file *file, float *numbers, int64_t *count)
 {
     if (!is_log_mel(form))
-        return read_wave(form, file, numbers);
+        return read_wave(form, file, numbers, count);
     float *samples = sgm__alloc((size_t)form->samples * sizeof *samples);
-    sgm_status status = samples != NULL ? read_wave(form, file, samples) : SGM_ERROR_MEMORY;
+    sgm_status status = samples != NULL ? read_wave(form, file, samples, count) : SGM_ERROR_MEMORY;
     if (status == SGM_OK)
         status = sgm__log_mel(form, samples, numbers);
     sgm__free(samples);
     return status;
+}
+
+static float normalised(const sgm__sound_form *form, float number)
+{
+    return (float)(((double)number - form->mean) / form->deviation);
 }
 
 static sgm_status read_sound(const void *pointer, const sgm_file *file, sgm__bytes *memory, float *inputs)
@@ -98,11 +107,33 @@ static sgm_status read_sound(const void *pointer, const sgm_file *file, sgm__byt
     (void)memory;
     const sgm__sound_form *form = pointer;
     sgm_shape of = shape(form);
-    size_t count = (size_t)sgm_shape_elements(&of);
-    SGM_TRY(sgm__sound_read(form, file, inputs));
-    for (size_t i = 0; i < count; i++)
-        inputs[i] = (float)(((double)inputs[i] - form->mean) / form->deviation);
+    int64_t numbers = sgm_shape_elements(&of), samples;
+    SGM_TRY(sgm__sound_read(form, file, inputs, &samples));
+    for (int64_t i = 0; i < numbers; i++)
+        inputs[i] = normalised(form, inputs[i]);
     return SGM_OK;
+}
+
+/* Frames that are centred within the sound count. */
+static sgm_status read_sequence(const void *pointer, const sgm_file *file, sgm__bytes *memory, float *inputs,
+                                float *steps)
+{
+    const sgm__sound_form *form = pointer;
+    size_t frames = (size_t)steps_of(form), mels = (size_t)form->mels;
+    int64_t samples;
+    memory->length = 0;
+    SGM_TRY(sgm__bytes_reserve(memory, frames * mels * sizeof(float)));
+    float *bands = (float *)(void *)memory->data;
+    SGM_TRY(sgm__sound_read(form, file, bands, &samples));
+    for (size_t i = 0; i < frames * mels; i++)
+        inputs[i] = normalised(form, bands[i % mels * frames + i / mels]);
+    *steps = (float)(1 + samples / form->hop);
+    return SGM_OK;
+}
+
+static void make_sequence(void *form)
+{
+    ((sgm__sound_form *)form)->is_sequence = true;
 }
 
 /* --- JSON: {"rate":16000,"samples":16000,"mels":64,"window":400,"hop":160,"mean":-40,"deviation":20}, of
@@ -172,7 +203,10 @@ static void propose_for_samples(const sgm__sound_form *form, sgm__text *text)
 static void propose(const void *pointer, sgm__text *text)
 {
     const sgm__sound_form *form = pointer;
-    if (is_log_mel(form))
+    if (form->is_sequence)
+        sgm__text_append(text, "input(%d, %d, lengths=lengths) + gru(64, bidirectional)", (int)steps_of(form),
+                         (int)form->mels);
+    else if (is_log_mel(form))
         propose_for_bands(form, text);
     else
         propose_for_samples(form, text);
@@ -224,6 +258,8 @@ const sgm__file_kind sgm__sounds = {
     .check = check,
     .shape = shape,
     .read = read_sound,
+    .make_sequence = make_sequence,
+    .read_sequence = read_sequence,
     .put = put,
     .take = take,
     .members = (const char *const[]){"rate", "samples", "mels", "window", "hop", "mean", "deviation", NULL},

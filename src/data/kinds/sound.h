@@ -14,12 +14,14 @@ typedef struct sgm__sound_form {
     /* Of a log-mel spectrogram: bands, samples of a frame, samples from frame to frame; 0 mels: the inputs
      * are the samples themselves. */
     int32_t mels, window, hop;
+    bool is_sequence; /* of a spectrogram: inputs are (frames, mels), and how many frames count is told */
     double mean, deviation;
 } sgm__sound_form;
 
 /* --- sound.c --- */
-/* The numbers of a file before mean and deviation are taken out of them. */
-sgm_status sgm__sound_read(const sgm__sound_form *form, const sgm_file *file, float *numbers);
+/* The numbers of a file before mean and deviation are taken out of them, (mels, frames) or samples. *count
+ * becomes the number of samples before the silence that fills it up. */
+sgm_status sgm__sound_read(const sgm__sound_form *form, const sgm_file *file, float *numbers, int64_t *count);
 
 /* --- sound_file.c --- */
 /* One channel, the mean of all of the file, with values of about -1 to 1; owned. */

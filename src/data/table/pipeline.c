@@ -467,7 +467,7 @@ const sgm__pipeline_part *sgm__pipeline_target(const sgm_pipeline *pipeline, siz
 
 const char *const *sgm_pipeline_classes(const sgm_pipeline *pipeline)
 {
-    return (const char *const *)sgm__pipeline_target(pipeline, 0)->categories;
+    return pipeline->labels == 0 ? (const char *const *)sgm__pipeline_target(pipeline, 0)->categories : NULL;
 }
 
 double sgm_pipeline_restore(const sgm_pipeline *pipeline, size_t index, double prediction)

@@ -33,14 +33,16 @@ typedef struct sgm__pipeline_field {
     char name[SGM__FIELD_NAME];
     int32_t width; /* numbers of an example */
     bool is_target;
-    bool is_index; /* category numbers, for an embedding */
+    bool is_index;  /* category numbers, for an embedding */
+    bool is_length; /* of the sequence in the field before, in steps */
 } sgm__pipeline_field;
 
 struct sgm_pipeline {
     atomic_int references;
     const sgm__file_kind *kind; /* NULL: the pipeline is of a table */
     void *form;                 /* of the kind, owned */
-    sgm__cell_format format;    /* `missing` is owned */
+    int32_t labels; /* of a transcript, at most: the categories of the target are its characters; else 0 */
+    sgm__cell_format format; /* `missing` is owned */
     bool has_header;
     /* Inputs first, in the order of the table, then targets; of files the target alone. */
     sgm__pipeline_part *parts;
@@ -68,6 +70,12 @@ sgm_status sgm__pipeline_expect_table(const sgm_pipeline *pipeline);
 sgm_pipeline *sgm__pipeline_of_files(const sgm__file_kind *kind, void *form);
 /* `classes` are taken also on failure, and as sgm__pipeline_set_categories has them. */
 sgm_status sgm__pipeline_set_classes(sgm_pipeline *pipeline, char **classes, size_t count);
+/* The same with characters, of which a transcript has `labels` at most; the form must be of sequences. */
+sgm_status sgm__pipeline_set_characters(sgm_pipeline *pipeline, char **characters, size_t count,
+                                        int32_t labels);
+/* Writes the inputs of a file, and how many of their steps count where that is a field. */
+sgm_status sgm__pipeline_read_file(const sgm_pipeline *pipeline, const sgm_file *file, sgm__bytes *memory,
+                                   sgm__builder *builder);
 /* The shape of an example of field number `index`. */
 sgm_shape sgm__pipeline_field_shape(const sgm_pipeline *pipeline, int32_t index);
 

@@ -51,6 +51,39 @@ sgm_status sgm__pipeline_set_classes(sgm_pipeline *pipeline, char **classes, siz
     return part->name != NULL ? sgm__pipeline_place(pipeline, part, "targets") : SGM_ERROR_MEMORY;
 }
 
+sgm_status sgm__pipeline_set_characters(sgm_pipeline *pipeline, char **characters, size_t count,
+                                        int32_t labels)
+{
+    sgm__pipeline_part *part = &pipeline->parts[0];
+    *part = (sgm__pipeline_part){.name = sgm__strdup("text"),
+                                 .is_target = true,
+                                 .kind = SGM_COLUMN_CATEGORY,
+                                 .is_required = true,
+                                 .field = 2,
+                                 .width = labels};
+    pipeline->part_count = 1;
+    pipeline->labels = labels;
+    pipeline->fields[1] = (sgm__pipeline_field){.name = "lengths", .width = 1, .is_length = true};
+    pipeline->fields[2] = (sgm__pipeline_field){.name = "targets", .width = labels, .is_target = true};
+    pipeline->field_count = 3;
+    SGM_TRY(sgm__pipeline_set_categories(part, characters, count));
+    return part->name != NULL ? SGM_OK : SGM_ERROR_MEMORY;
+}
+
+sgm_status sgm__pipeline_read_file(const sgm_pipeline *pipeline, const sgm_file *file, sgm__bytes *memory,
+                                   sgm__builder *builder)
+{
+    float *inputs = sgm__builder_end(builder, 0);
+    return pipeline->labels == 0 ? pipeline->kind->read(pipeline->form, file, memory, inputs)
+                                 : pipeline->kind->read_sequence(pipeline->form, file, memory, inputs,
+                                                                 sgm__builder_end(builder, 1));
+}
+
+const char *const *sgm_pipeline_characters(const sgm_pipeline *pipeline)
+{
+    return pipeline->labels > 0 ? (const char *const *)pipeline->parts[0].categories : NULL;
+}
+
 const char *sgm_pipeline_kind(const sgm_pipeline *pipeline)
 {
     return pipeline->kind != NULL ? pipeline->kind->name : "table";
@@ -58,8 +91,10 @@ const char *sgm_pipeline_kind(const sgm_pipeline *pipeline)
 
 sgm_shape sgm__pipeline_field_shape(const sgm_pipeline *pipeline, int32_t index)
 {
-    return pipeline->kind != NULL && index == 0 ? pipeline->kind->shape(pipeline->form)
-                                                : sgm_shape_of(pipeline->fields[index].width);
+    const sgm__pipeline_field *field = &pipeline->fields[index];
+    if (pipeline->kind != NULL && index == 0)
+        return pipeline->kind->shape(pipeline->form);
+    return field->is_length ? sgm_scalar_shape() : sgm_shape_of(field->width);
 }
 
 sgm_status sgm_pipeline_shape(const sgm_pipeline *pipeline, const char *field, sgm_shape *shape)

@@ -72,7 +72,9 @@ static void put_files(const sgm_pipeline *pipeline, json_t *object, bool *failed
 {
     sgm__json_put(object, "kind", json_string(pipeline->kind->name), failed);
     pipeline->kind->put(pipeline->form, object, failed);
-    put_categories(&pipeline->parts[0], "classes", object, failed);
+    put_categories(&pipeline->parts[0], pipeline->labels > 0 ? "characters" : "classes", object, failed);
+    if (pipeline->labels > 0)
+        sgm__json_put(object, "labels", json_integer(pipeline->labels), failed);
 }
 
 /* A text of the file that is not UTF-8 cannot be put into JSON. */
@@ -236,13 +238,33 @@ static sgm_pipeline *read_table(json_t *object)
 
 static sgm_status take_form(const sgm__file_kind *kind, json_t *object, void *form)
 {
-    static const char *const members[] = {"version", "kind", "classes", NULL};
-    SGM_TRY(sgm__json_check_members(object, members, kind->members));
-    return kind->take(form, object);
+    static const char *const classes[] = {"version", "kind", "classes", NULL}, *const characters[] = {
+                                                                                   "version", "kind",
+                                                                                   "characters", "labels",
+                                                                                   NULL};
+    bool has_characters = kind->make_sequence != NULL && json_object_get(object, "characters") != NULL;
+    SGM_TRY(sgm__json_check_members(object, has_characters ? characters : classes, kind->members));
+    SGM_TRY(kind->take(form, object));
+    if (has_characters)
+        kind->make_sequence(form);
+    return SGM_OK;
 }
 
+static sgm_status take_characters(sgm_pipeline *pipeline, const json_t *object)
+{
+    char **characters;
+    size_t count;
+    int32_t labels;
+    SGM_TRY(sgm__json_take_size(object, "labels", &labels));
+    SGM_TRY(sgm__json_take_texts(object, "characters", SGM_MAX_CATEGORIES, &characters, &count));
+    return sgm__pipeline_set_characters(pipeline, characters, count, labels);
+}
+
+/* The classes, or the characters, of the targets. */
 static sgm_status take_classes(sgm_pipeline *pipeline, const json_t *object)
 {
+    if (json_object_get(object, "characters") != NULL)
+        return take_characters(pipeline, object);
     char **classes;
     size_t count;
     SGM_TRY(sgm__json_take_texts(object, "classes", SGM_MAX_CATEGORIES, &classes, &count));

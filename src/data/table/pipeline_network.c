@@ -40,8 +40,12 @@ static char *network_of_files(const sgm_pipeline *pipeline)
 {
     sgm__text text = {0};
     pipeline->kind->network(pipeline->form, &text);
-    sgm__text_append(&text, " + dense(%lld) + softmax_cross_entropy",
-                     (long long)sgm_pipeline_width(pipeline, "targets"));
+    if (pipeline->labels > 0) /* and the blank */
+        sgm__text_append(&text, " + dense(%zu, time_distributed) + ctc(%d)",
+                         pipeline->parts[0].category_count + 1, (int)pipeline->labels);
+    else
+        sgm__text_append(&text, " + dense(%lld) + softmax_cross_entropy",
+                         (long long)sgm_pipeline_width(pipeline, "targets"));
     return sgm__text_take(&text);
 }
 

@@ -324,11 +324,23 @@ static sgm_block *decode(const sgm__serve *serve, const sgm__serve_files *found)
     return block;
 }
 
+/* How many steps of each example count, a new list, where that is a field; else NULL. */
+static sgm_status lengths_of(const sgm__serve *serve, const sgm_block *block, double **lengths)
+{
+    *lengths = NULL;
+    if (sgm_pipeline_characters(serve->pipeline) == NULL)
+        return SGM_OK;
+    sgm_tensor *field = sgm_block_field(block, "lengths");
+    *lengths = field != NULL ? sgm__calloc((size_t)block->count, sizeof **lengths) : NULL;
+    return *lengths != NULL ? sgm_tensor_read(field, *lengths, (size_t)block->count) : sgm__last_failure();
+}
+
 static sgm_status predict_files(const sgm__serve *serve, const sgm__http_request *request, int64_t *examples,
                                 sgm__http_answer *answer)
 {
     sgm__serve_files found = {0};
     sgm_block *block = NULL;
+    double *lengths = NULL;
     if (serve->takes == NULL)
         return sgm_fail(SGM_ERROR_ARGUMENT,
                         "the network was not trained on folders of files, so it is not known how a file "
@@ -339,10 +351,12 @@ static sgm_status predict_files(const sgm__serve *serve, const sgm__http_request
         status = check_count(*examples);
     if (status == SGM_OK) {
         block = decode(serve, &found);
-        status = block != NULL ? answer_outputs(serve, sgm_trainer_predict_block(serve->trainer, block, NULL),
-                                                NULL, *examples, answer)
-                               : sgm__last_failure();
+        status = block != NULL ? lengths_of(serve, block, &lengths) : sgm__last_failure();
     }
+    if (status == SGM_OK)
+        status = answer_outputs(serve, sgm_trainer_predict_block(serve->trainer, block, NULL), lengths,
+                                *examples, answer);
+    sgm__free(lengths);
     sgm_block_free(block);
     sgm__serve_files_free(&found);
     return status;
@@ -409,14 +423,17 @@ static void release(sgm__serve *serve)
 /* On failure `release` frees what was copied so far. */
 static sgm_status copy_classes(sgm__serve *serve, const char *const *classes)
 {
-    size_t count = 0;
+    /* The first label of a transcript is the blank, which says nothing. */
+    const char *const *characters = serve->pipeline != NULL ? sgm_pipeline_characters(serve->pipeline) : NULL;
+    size_t count = 0, first = characters != NULL;
+    classes = characters != NULL ? characters : classes;
     while (classes != NULL && classes[count] != NULL)
         count++;
     if (count == 0)
         return SGM_OK;
-    serve->classes = sgm__calloc(count + 1, sizeof *serve->classes);
-    for (size_t i = 0; serve->classes != NULL && i < count; i++)
-        if ((serve->classes[i] = sgm__strdup(classes[i])) == NULL)
+    serve->classes = sgm__calloc(first + count + 1, sizeof *serve->classes);
+    for (size_t i = 0; serve->classes != NULL && i < first + count; i++)
+        if ((serve->classes[i] = sgm__strdup(i < first ? "" : classes[i - first])) == NULL)
             return SGM_ERROR_MEMORY;
     return serve->classes != NULL ? SGM_OK : SGM_ERROR_MEMORY;
 }
