@@ -61,23 +61,6 @@ has out '^network: input\(1, 2000\) \+ convolution_1d\(16, 9, relu, same\) \+ ma
 has out '^validation: .*accuracy (100\.00|9[5-9]\.[0-9]+) % \(27 examples\)$'
 
 # --- serving ---
-echo '0123456789abcdef-secret' >token
-serve()
-{
-    "$sigma" serve "$1" --token-file token >serve.out 2>serve.err </dev/null &
-    process=$!
-    for _ in $(seq 200); do
-        grep -q '^Ctrl-C' serve.out && break
-        sleep 0.05
-    done
-    address=$(sed -nE 's,^serve: (http://[^/]*)/.*,\1,p' serve.out)
-}
-stop()
-{
-    kill -INT "$process"
-    wait "$process"
-    process=
-}
 ask()
 {
     curl -s -H 'Authorization: Bearer 0123456789abcdef-secret' "$@" "$address/api/predict" >out 2>err
@@ -99,7 +82,7 @@ has out 'the body: a WAV or FLAC file was expected, no byte came'
 head -c 5000 tone.wav >cut.wav
 ask -H 'Content-Type: audio/wav' --data-binary @cut.wav
 has out 'the body: the file is cut off: it has 5000 bytes of 8044'
-stop
+end_serve
 
 # --- words: the labels of ctc ---
 ./write_sounds words 400 8000
@@ -126,7 +109,7 @@ has out '^words/words\.csv: loss 0\.[0-9]+ \(400 examples\)$'
 serve heard
 ask -F a=@words/0.wav
 has out "\"label\":\[\[$(sed -n 's/^0\.wav,//p' words/words.csv | sed 's/./"&",/g; s/,$//')\]\]"
-stop
+end_serve
 run 1 eval heard tones
 has err "was trained on a table with the columns 'file' and 'text'"
 run 1 eval run words/words.csv
