@@ -6,6 +6,9 @@
  * and test data of the run. */
 #include "cli.h"
 #include "config/files.h"
+#include "data/table/pipeline.h"
+#include "plot/eval_plot.h"
+#include "plot/plot.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -17,7 +20,8 @@
 #define SHOWN_MISTAKES 3
 
 static const char usage_text[] =
-    "Usage: sigma eval CHECKPOINT|FOLDER [--data NAME | FILE.csv | CLASSES/] [--metrics LIST] [--json]\n\n"
+    "Usage: sigma eval CHECKPOINT|FOLDER [--data NAME | FILE.csv | CLASSES/] [--metrics LIST] [--json]\n"
+    "                  [--plot FILE.svg|FILE.png]\n\n"
     "Measures a trained network: loss, and, where the targets are classes, accuracy, precision, recall, F1,\n"
     "area under the ROC curve and the confusion matrix; of other targets the errors.\n\n"
     "  --data NAME     a ready-made dataset ('sigma info' lists them), or training, validation, test as the\n"
@@ -31,7 +35,8 @@ static const char usage_text[] =
     "                  one (" FILE_KEYS "); classes are found by their names\n"
     "  --metrics LIST  only these, as in \"confusion,f1,top_k(1,3)\" ('sigma info --hooks' lists metrics);\n"
     "                  none: only loss and accuracy\n"
-    "  --json          one object a line, with the metrics of each class\n\n"
+    "  --json          one object a line, with the metrics of each class, and names of classes or targets\n"
+    "  --plot FILE     draws the confusion matrix, or predicted against true numbers: .svg or .png\n\n"
     "Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.\n";
 
 /* --- as JSON --- */
@@ -77,6 +82,25 @@ static double in_units(const config *c, const char *name, double value)
     return value;
 }
 
+/* ", "classes": ["cat", "dog"]", or the names of targets that are numbers, in whose units errors are. */
+static void print_json_names(const config *c)
+{
+    const sgm_pipeline *pipeline = c->data.pipeline;
+    const char *const *classes = pipeline != NULL ? sgm_pipeline_classes(pipeline) : NULL;
+    const sgm__pipeline_part *part;
+    for (size_t i = 0; classes != NULL && classes[i] != NULL; i++) {
+        fputs(i == 0 ? ", \"classes\": [" : ", ", stdout);
+        print_json_text(classes[i]);
+    }
+    for (size_t i = 0;
+         classes == NULL && pipeline != NULL && (part = sgm__pipeline_target(pipeline, i)) != NULL; i++) {
+        fputs(i == 0 ? ", \"targets\": [" : ", ", stdout);
+        print_json_text(part->name);
+    }
+    if (pipeline != NULL)
+        putchar(']');
+}
+
 /* One object on a line: name, loss, accuracy, examples, then all other results in the registry's order. */
 static void print_json(const char *name, const sgm_metrics *metrics, const sgm_matches *results,
                        const config *c)
@@ -88,6 +112,7 @@ static void print_json(const char *name, const sgm_metrics *metrics, const sgm_m
     printf(", \"accuracy\": ");
     print_json_number(metrics->accuracy);
     printf(", \"examples\": %lld", (long long)metrics->examples);
+    print_json_names(c);
     for (size_t i = 0; i < results->count; i++) {
         const sgm_match *result = &results->items[i];
         if (is_shown_first(result->identifier))
@@ -260,7 +285,7 @@ static sgm_status print_all(const saved *s, const char *name, const sgm_metrics 
 
 /* `data` and `file`: at most one is not NULL. */
 typedef struct eval_options {
-    const char *data, *file, *metrics;
+    const char *data, *file, *metrics, *plot;
     bool json;
 } eval_options;
 
@@ -283,6 +308,30 @@ static sgm_dataset *open_dataset(saved *s, const char *name, const eval_options 
     return sgm_dataset_create(name, .extractor = experiment_extractor(&s->c.data, &data));
 }
 
+/* The confusion matrix that was measured, or is now; of a network that does not classify its numbers. */
+static sgm_status draw(const saved *s, sgm_iterator *iterator, sgm_registry *results,
+                       const eval_options *options)
+{
+    sgm__signature signature;
+    sgm_matches found;
+    SGM_TRY(experiment_describe(s->network, &signature));
+    if (!signature.classifies)
+        SGM_TRY(plot_regression(s, iterator, options->plot));
+    else if (!sgm_registry_has(results, "confusion"))
+        SGM_TRY(sgm_trainer_evaluate_metrics(s->trainer, iterator, "confusion", results));
+    if (signature.classifies) {
+        SGM_TRY(sgm_registry_resolve(results, "confusion", &found));
+        const sgm_tensor *confusion = found.items[0].content.as.tensor;
+        sgm_status status = plot_confusion(
+            confusion, class_names(&s->c, sgm_tensor_shape(confusion)->dims[0]), options->plot);
+        sgm_matches_free(&found);
+        SGM_TRY(status);
+    }
+    if (!options->json)
+        printf("plot: %s\n", options->plot);
+    return SGM_OK;
+}
+
 /* Measures one dataset and prints the results. */
 static sgm_status measure(saved *s, const char *name, const eval_options *options)
 {
@@ -298,6 +347,8 @@ static sgm_status measure(saved *s, const char *name, const eval_options *option
         results != NULL ? score(s, iterator, options->metrics, &metrics, results) : sgm__last_failure();
     if (status == SGM_OK)
         status = print_all(s, name, &metrics, results, options->json);
+    if (status == SGM_OK && options->plot != NULL)
+        status = draw(s, iterator, results, options);
     sgm_registry_free(results);
     sgm_iterator_free(iterator);
     sgm_dataset_free(dataset);
@@ -317,6 +368,9 @@ static int eval(const char *path, const eval_options *options)
     const char *given = options->file != NULL ? options->file : options->data;
     if (given == NULL && !validation && !test)
         code = usage_error("eval", "%s names no validation or test data: say which with --data NAME", path);
+    else if (given == NULL && validation && test && options->plot != NULL)
+        code =
+            usage_error("eval", "--plot draws one of validation and test data: say which with --data NAME");
     else if (given != NULL ? measure(&s, given, options) != SGM_OK
                            : (validation && measure(&s, "validation", options) != SGM_OK) ||
                                  (test && measure(&s, "test", options) != SGM_OK))
@@ -330,8 +384,9 @@ int eval_run(int argc, char **argv)
     eval_options options = {.json = false};
     const argument_rule rules[] = {{"--data", ARGUMENT_TEXT, &options.data},
                                    {"--metrics", ARGUMENT_TEXT, &options.metrics},
+                                   {"--plot", ARGUMENT_TEXT, &options.plot},
                                    {"--json", ARGUMENT_FLAG, &options.json}};
-    arguments a = {.rules = rules, .rule_count = 3, .help = usage_text};
+    arguments a = {.rules = rules, .rule_count = sizeof rules / sizeof *rules, .help = usage_text};
     int code;
     if (arguments_read(&a, argc, argv, &code)) {
         options.file = a.word_count == 2 ? a.words[1] : NULL;
@@ -342,6 +397,8 @@ int eval_run(int argc, char **argv)
                 a.word_count);
         else if (options.file != NULL && options.data != NULL)
             code = usage_error("eval", "expected --data NAME or a table or folder of files, got both");
+        else if (options.plot != NULL && !plot_can_write(options.plot))
+            code = usage_error("eval", "--plot: expected FILE.svg or FILE.png, got '%s'", options.plot);
         else
             code = eval(a.words[0], &options);
     }

@@ -45,7 +45,7 @@ FLOORS = [
      "src/monitors/web/inspect"],
     ["src/environment"],
     ["cli/config", "cli/config/data"],
-    ["cli/predict"],
+    ["cli/plot", "cli/predict"],
     ["cli"],
 ]
 # Folders of one floor do not know each other, but for these, and for folders within one: src/data and src/data/read.

@@ -35,15 +35,24 @@ static const option data_table[] = {
     OPTION_ROW(data_config, drop, OPTION_LIST, .row.doc = "target: columns that are not used, [id, name]"),
     OPTION_ROW(data_config, categorical, OPTION_LIST,
                .row.doc = "target: columns of numbers that are kinds and not sizes"),
-    OPTION_ROW(data_config, embedding, OPTION_LIST,
-               .row.doc = "target: columns of categories that are fields of their own, for an embedding"),
-    OPTION_ROW(data_config, scale, OPTION_TEXT, .check = check_column_scale,
-               .row.doc = "target: of numbers: standard (if not given), min_max, robust or none"),
+    OPTION_ROW(data_config, embedding, OPTION_MAP, .check = check_embedding, .value_of_texts = "auto",
+               .row.doc = "target: columns of categories that are fields of their own, for an embedding: a "
+                          "list, or {town: 8} with its size"),
+    OPTION_ROW(data_config, scale, OPTION_MAP, .check = check_column_scale, .key_of_text = EVERY_COLUMN,
+               .row.doc = "target: of numbers: standard (if not given), min_max, robust or none; of some "
+                          "columns, {price: none, \"*\": robust}"),
     OPTION_ROW(
-        data_config, impute, OPTION_TEXT, .check = check_impute,
+        data_config, impute, OPTION_MAP, .check = check_impute, .key_of_text = EVERY_COLUMN,
         .row.doc =
             "target: what a missing value becomes: mean (if not given), median, most_frequent, flag; or "
-            "refuse"),
+            "refuse; of some columns, {age: median, town: flag}"),
+    OPTION_ROW(data_config, dates, OPTION_MAP, .check = check_dates,
+               .row.doc =
+                   "target: what dates become, {born: age, sold: parts}: days (if not given); age, days "
+                   "until the newest one, or until another, age(2026-01-31); parts, the year, and month, "
+                   "weekday and hour on circles"),
+    OPTION_ROW(data_config, weights, OPTION_TEXT,
+               .row.doc = "target: a column of numbers, no input then: how much the cost of a row counts"),
     OPTION_ROW(data_config, decimal, OPTION_TEXT, .check = check_decimal,
                .row.doc = "target: the sign before decimals, \".\" or \",\""),
     OPTION_ROW(data_config, inputs, OPTION_PATH, .row.doc = "an array, .npy, .npz:NAME or idx"),

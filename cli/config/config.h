@@ -21,6 +21,9 @@
     OPTION_ROW(type, member, OPTION_GROUP, .children = table,                                                \
                .child_count = sizeof(table) / sizeof *(table), __VA_ARGS__)
 
+/* The key of a map of columns that stands for all columns which the map does not name. */
+#define EVERY_COLUMN "*"
+
 /* One dataset (data.training, .validation, .test). At most one of dataset, csv, inputs (with targets),
  * images, sounds, text says where it comes from; the other members refine that. */
 typedef struct data_config {
@@ -44,10 +47,12 @@ typedef struct data_config {
     char *tokenizer;
     int64_t window, step, streams;
     /* Of a table by the names of its columns, data.training only: what is predicted, what is not used,
-     * numbers that are categories, categories with a field of their own; how numbers are scaled, what missing
-     * values become (NULL: the library's defaults), the sign before decimals. */
-    text_list target, drop, categorical, embedding;
-    char *scale, *impute, *decimal;
+     * numbers that are categories; by column the sizes of embeddings, how numbers are scaled, what missing
+     * values become ("*": of all other columns), what dates become; the sign before decimals. */
+    text_list target, drop, categorical;
+    text_map embedding, scale, impute, dates;
+    char *weights; /* the column that says how much each row counts */
+    char *decimal;
     /* Of a table: rows before the data, the character between cells, the text of missing cells. */
     int64_t skip_rows;
     char *separator, *missing;

@@ -14,10 +14,11 @@
 #include <sigma/sigma.h>
 #include <stdlib.h>
 
-/* In the order of sgm_scale and sgm_impute. */
+/* In the order of sgm_sound_features, sgm_scale, sgm_impute and sgm_date_form. */
 const char *const features_names[FEATURES_NAMES] = {"log_mel", "waveform"};
 const char *const scale_names[SCALE_NAMES] = {"standard", "min_max", "robust", "none"};
 const char *const impute_names[IMPUTE_NAMES] = {"mean", "median", "most_frequent", "flag", "refuse"};
+const char *const date_names[DATE_NAMES] = {"days", "age", "parts"};
 
 /* Texts in a notation of the library: parsed, and freed. Of a network that is the notation only: shapes need
  * data and are checked by experiment_check. */
@@ -49,6 +50,24 @@ sgm_status check_column_scale(const char *value)
 sgm_status check_impute(const char *value)
 {
     return check_choice(value, impute_names, IMPUTE_NAMES);
+}
+
+sgm_status check_embedding(const char *value)
+{
+    int64_t size;
+    return strcmp(value, "auto") == 0 || (sgm__parse_int64(value, &size) && size >= 1 && size <= 10000)
+               ? SGM_OK
+               : sgm_fail(SGM_ERROR_ARGUMENT,
+                          "expected the size of an embedding, 1 to 10000, or auto, got '%.40s'", value);
+}
+
+/* The reference date of an age is read by the table, which knows how dates are written. */
+sgm_status check_dates(const char *value)
+{
+    size_t length = strlen(value);
+    return strncmp(value, "age(", 4) == 0 && length > 5 && value[length - 1] == ')'
+               ? SGM_OK
+               : check_choice(value, date_names, DATE_NAMES);
 }
 
 sgm_status check_decimal(const char *value)

@@ -9,18 +9,22 @@
 #include "config/config.h"
 #include <sigma/base.h>
 
-/* Names of sgm_scale, sgm_impute and sgm_sound_features, in their order. */
+/* Names of sgm_scale, sgm_impute, sgm_sound_features and sgm_date_form, in their order. */
 #define SCALE_NAMES 4
 #define FEATURES_NAMES 2
 #define IMPUTE_NAMES 5
+#define DATE_NAMES 3
 extern const char *const scale_names[SCALE_NAMES];
 extern const char *const features_names[FEATURES_NAMES];
 extern const char *const impute_names[IMPUTE_NAMES];
+extern const char *const date_names[DATE_NAMES];
 
 sgm_status check_network(const char *value);
 sgm_status check_network_or_auto(const char *value);
 sgm_status check_column_scale(const char *value);
 sgm_status check_impute(const char *value);
+sgm_status check_embedding(const char *value);
+sgm_status check_dates(const char *value);
 sgm_status check_decimal(const char *value);
 sgm_status check_modifier(const char *value);
 sgm_status check_initialiser(const char *value);

@@ -82,6 +82,11 @@ sgm_status experiment_check(const char *network, const data_config *data, sgm_da
 /* The check of the tokenizer alone. `file` is where it was read from; NULL: one of bytes, of which a text
  * may use some. */
 sgm_status experiment_check_tokens(const char *network, const sgm_tokenizer *tokenizer, const char *file);
+/* --- data/cost_argument.c --- */
+/* The one cost in the text of a network; NULL: there is none, or there are several. */
+const char *network_find_cost(const char *network);
+/* The text with one more argument of that cost; sgm__free. NULL without memory. */
+char *network_with_argument(const char *network, const char *cost, const char *argument);
 /* --- data/class_weights.c --- */
 /* If class_weights are asked for: puts them into the cost of the network, and takes the key away. */
 sgm_status experiment_balance(config *c, sgm_dataset *training);

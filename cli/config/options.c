@@ -400,9 +400,44 @@ static sgm_status set_entry(const option *o, void *base, const arrival *at, cons
     return SGM_OK;
 }
 
+static void clear_map(text_map *map)
+{
+    for (size_t i = 0; i < map->count; i++) {
+        sgm__free(map->keys[i]);
+        sgm__free(map->values[i]);
+    }
+    sgm__free(map->keys);
+    sgm__free(map->values);
+    *map = (text_map){0};
+}
+
+/* Keys that share a value replace the map. */
+static sgm_status set_keys(const option *o, void *base, const arrival *at, const yaml_node *node)
+{
+    char *text = sgm__strdup(o->value_of_texts);
+    const yaml_node value = {.kind = YAML_TEXT, .text = text, .line = node->line, .column = node->column};
+    yaml_node *const alone[] = {(yaml_node *)(uintptr_t)node};
+    yaml_node *const *keys = node->kind == YAML_LIST ? node->children : alone;
+    size_t count = node->kind == YAML_LIST ? node->count : 1;
+    sgm_status status = text != NULL ? SGM_OK : sgm_last_status();
+    clear_map(field(base, o));
+    for (size_t i = 0; i < count && status == SGM_OK; i++) {
+        arrival entry = inside(at, keys[i], keys[i]->kind == YAML_TEXT ? keys[i]->text : "");
+        status = keys[i]->kind == YAML_TEXT && keys[i]->text[0] != '\0'
+                     ? set_entry(o, base, &entry, keys[i]->text, &value)
+                     : fail_expected(o, at, keys[i]);
+    }
+    sgm__free(text);
+    return status;
+}
+
 /* Adds or replaces entry by entry. */
 static sgm_status set_map(const option *o, void *base, const arrival *at, const yaml_node *node)
 {
+    if (o->key_of_text != NULL && node->kind == YAML_TEXT)
+        return set_entry(o, base, at, o->key_of_text, node);
+    if (o->value_of_texts != NULL && node->kind != YAML_MAP)
+        return set_keys(o, base, at, node);
     if (node->kind != YAML_MAP)
         return fail_expected(o, at, node);
     for (size_t i = 0; i < node->count; i++) {
@@ -604,13 +639,7 @@ void options_free(const option *table, size_t count, void *base)
         } else if (o->kind == OPTION_LIST) {
             clear_list(field(base, o));
         } else if (o->kind == OPTION_MAP) {
-            text_map *map = field(base, o);
-            for (size_t k = 0; k < map->count; k++) {
-                sgm__free(map->keys[k]);
-                sgm__free(map->values[k]);
-            }
-            sgm__free(map->keys);
-            sgm__free(map->values);
+            clear_map(field(base, o));
         } else if (o->kind == OPTION_GROUP) {
             options_free(o->children, o->child_count, field(base, o));
         }

@@ -62,6 +62,9 @@ typedef struct option {
     void (*more)(const struct option *o, sgm__text *out); /* appends to the words of the help */
     bool is_path;                                         /* a list: each item is a path, as of OPTION_PATH */
     bool joins; /* a map: a value that is a list becomes one text with commas */
+    /* A map for which less than a map may stand: a text as the value of this key, or texts as keys with this
+     * value. NULL: it is an error. */
+    const char *key_of_text, *value_of_texts;
     /* A text that begins with this prefix goes on with a path, which is treated as OPTION_PATH's is. */
     const char *path_after;
     /* OPTION_GROUP: the options of the struct at `offset`. */

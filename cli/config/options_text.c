@@ -52,6 +52,14 @@ static bool has_value(const option *given, const void *base)
 
 static void write_table(const option *table, size_t count, const void *base, int depth, sgm__text *out);
 
+/* A map that is no more than the text which may stand for it is written as that text. */
+static const char *text_of_map(const option *o, const text_map *map)
+{
+    return map->count == 1 && o->key_of_text != NULL && strcmp(map->keys[0], o->key_of_text) == 0
+               ? map->values[0]
+               : NULL;
+}
+
 /* Appends the value behind "key:", and a line end. `depth` is the indentation level of the key. */
 static void write_value(const option *given, const void *base, int depth, sgm__text *out)
 {
@@ -83,7 +91,11 @@ static void write_value(const option *given, const void *base, int depth, sgm__t
         sgm__text_append(out, "]\n");
         return;
     case OPTION_MAP:
+        if (text_of_map(o, map) != NULL)
+            yaml_write_text(out, text_of_map(o, map));
         sgm__text_append(out, "\n");
+        if (text_of_map(o, map) != NULL)
+            return;
         for (size_t i = 0; i < map->count; i++) {
             sgm__text_append(out, "%*s", 2 * depth + 2, "");
             yaml_write_text(out, map->keys[i]);
@@ -107,7 +119,10 @@ static void write_table(const option *table, size_t count, const void *base, int
     for (size_t i = 0; i < count; i++) {
         if (!has_value(&table[i], base))
             continue;
-        const char *space = table[i].kind == OPTION_GROUP || table[i].kind == OPTION_MAP ? "" : " ";
+        bool is_block =
+            table[i].kind == OPTION_GROUP ||
+            (table[i].kind == OPTION_MAP && text_of_map(&table[i], field(base, &table[i])) == NULL);
+        const char *space = is_block ? "" : " ";
         sgm__text_append(out, "%*s%s:%s", 2 * depth, "", table[i].row.name, space);
         write_value(&table[i], base, depth, out);
     }

@@ -15,11 +15,12 @@ static const char usage_text[] =
     "Usage: sigma predict CHECKPOINT|FOLDER\n"
     "                     (--data NAME [--count N] | FILE.npy | FILE.csv | - | PICTURE... | SOUND...)\n"
     "                     [--output FILE.csv [--id COLUMNS]] [--probabilities] [--lengths FILE]\n"
-    "                     [--separator C] [--ignore-unknown] [--json]\n\n"
+    "                     [--separator C] [--unknown=ignore|refuse] [--json]\n\n"
     "Predicts with a trained network. Prints a line for each example: where the network tells classes\n"
     "apart, the class (from 0) and its probability, of sequences the class of each step; where it has the\n"
     "cost ctc, the labels that the steps say (the likeliest of each step, without repetitions and blanks);\n"
-    "elsewhere the numbers of its output. Numbers of a file are scaled by input_range where the training\n"
+    "elsewhere the numbers of its output, with the ends of an interval of 95 % where it has the cost\n"
+    "gaussian_nll. Numbers of a file are scaled by input_range where the training\n"
     "data of the run were; any other scaling is for you to do before.\n"
     "A network that was trained on a table by its columns' names (target) takes tables with these columns,\n"
     "in any order; classes have their names, and numbers the units of the table.\n"
@@ -41,7 +42,8 @@ static const char usage_text[] =
     "  --lengths FILE    of a network whose input has lengths: how many steps of each example of the file\n"
     "                    count, one a line or a .npy; all if not given. --data takes the field of the data\n"
     "  --separator C     of a table; a comma if not given, of a table by names what its first line has most\n"
-    "  --ignore-unknown  of a table by names: categories that were in no training row count as missing\n"
+    "  --unknown=ignore  of a table by names: categories that were in no training row count as missing; if\n"
+    "                    not given, --unknown=refuse, they are an error\n"
     "  --json            one object a line, with all outputs\n\n"
     "Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.\n";
 
@@ -182,7 +184,7 @@ static sgm_status predict_dataset(prediction *p, const char *name)
 
 /* What the words and options of a call name; either `data` is not NULL, or there are files. */
 typedef struct predict_words {
-    const char *checkpoint, *data, *lengths, *separator;
+    const char *checkpoint, *data, *lengths, *separator, *unknown;
     const char *const *files; /* of which only pictures and the like can be several */
     size_t file_count;
 } predict_words;
@@ -271,6 +273,8 @@ static bool check_words(const arguments *a, const prediction *p, const predict_w
 {
     if (strlen(words->separator) > 1)
         *code = usage_error("predict", "--separator: expected one character, got '%s'", words->separator);
+    else if (strcmp(words->unknown, "ignore") != 0 && strcmp(words->unknown, "refuse") != 0)
+        *code = usage_error("predict", "--unknown: expected ignore or refuse, got '%s'", words->unknown);
     else if (words->data != NULL ? a->word_count != 1 : a->word_count < 2)
         *code = usage_error("predict", "expected a checkpoint and --data NAME or a file");
     else if (words->data != NULL && words->lengths != NULL)
@@ -290,7 +294,7 @@ static bool check_words(const arguments *a, const prediction *p, const predict_w
 /* A checkpoint is the first word; files are the others, unless --data names a dataset. */
 int predict_run(int argc, char **argv)
 {
-    predict_words words = {.separator = ""};
+    predict_words words = {.separator = "", .unknown = "refuse"};
     prediction p = {.limit = -1};
     const argument_rule rules[] = {
         {"--data", ARGUMENT_TEXT, &words.data},
@@ -301,7 +305,7 @@ int predict_run(int argc, char **argv)
         {"--id", ARGUMENT_TEXT, &p.id},
         {"--probabilities", ARGUMENT_FLAG, &p.probabilities},
         {"--json", ARGUMENT_FLAG, &p.json},
-        {"--ignore-unknown", ARGUMENT_FLAG, &p.ignores_unknown},
+        {"--unknown", ARGUMENT_TEXT, &words.unknown},
     };
     arguments a = {.rules = rules, .rule_count = sizeof rules / sizeof *rules, .help = usage_text};
     int code;
@@ -309,6 +313,7 @@ int predict_run(int argc, char **argv)
         words.checkpoint = a.words[0];
         words.files = a.words + 1;
         words.file_count = a.word_count - 1;
+        p.ignores_unknown = strcmp(words.unknown, "ignore") == 0;
         code = predict(&p, &words);
     }
     arguments_free(&a);

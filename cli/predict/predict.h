@@ -68,6 +68,9 @@ const char *predict_class_name(const prediction *p, int64_t class);
 bool predict_has_steps(const prediction *p, const output_row *a);
 /* A number of the output, in the units of the table if a pipeline has scaled it; NaN has no sign. */
 double predict_in_units(const prediction *p, int64_t output, double value);
+/* The ends of the interval around the prediction of a target, in the units of the table: of a network whose
+ * outputs are means, then standard deviations (signature.deviates). */
+void predict_interval(const prediction *p, const output_row *a, int64_t target, double *lower, double *upper);
 /* Prints one line. */
 void predict_print(const prediction *p, const output_row *a);
 

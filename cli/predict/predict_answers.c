@@ -5,8 +5,9 @@
  *
  * First the columns of --id, copied from the input, then what the network predicts: the class and the
  * probability of each class; the classes of the steps, or labels, of a sequence; or each number, in the units
- * of the table. The text is kept until all examples are predicted, and written at once, so that no reader
- * finds a part of it. Cells are quoted as in RFC 4180. */
+ * of the table, with the ends of its interval where the network gives them. The text is kept until all
+ * examples are predicted, and written at once, so that no reader finds a part of it. Cells are quoted as in
+ * RFC 4180. */
 #include "data/table/pipeline.h"
 #include "predict/predict.h"
 
@@ -154,6 +155,34 @@ static bool has_one_class(const prediction *p, const output_row *row)
     return p->signature.classifies && row->labels == NULL && !predict_has_steps(p, row);
 }
 
+/* "prediction,lower,upper", of several targets with their names. */
+static void append_interval_titles(const prediction *p, const output_row *row)
+{
+    static const char *const words[] = {"prediction", "lower", "upper"};
+    sgm__text *text = &p->answers->text;
+    for (int64_t i = 0; i < 3 * (row->count / 2); i++) {
+        if (row->count > 2)
+            append_title(text, words[i % 3], target_name(p, i / 3), i / 3);
+        else
+            sgm__text_append(text, "%s%s", text->length > 0 ? "," : "", words[i]);
+    }
+}
+
+static void append_intervals(const prediction *p, const output_row *row)
+{
+    sgm__text *text = &p->answers->text;
+    for (int64_t i = 0; i < row->count / 2; i++) {
+        double lower, upper;
+        predict_interval(p, row, i, &lower, &upper);
+        sgm__text_append(text, "%s", i > 0 ? "," : "");
+        append_number(text, p, predict_in_units(p, i, row->outputs[i]));
+        sgm__text_append(text, ",");
+        append_number(text, p, lower);
+        sgm__text_append(text, ",");
+        append_number(text, p, upper);
+    }
+}
+
 static void append_header(const prediction *p, const output_row *row)
 {
     answers *a = p->answers;
@@ -167,8 +196,11 @@ static void append_header(const prediction *p, const output_row *row)
     if (has_one_class(p, row))
         for (int64_t i = 0; i < (row->count == 1 ? 2 : row->count); i++)
             append_title(&a->text, "probability", predict_class_name(p, i), i);
-    for (int64_t i = 0; is_numbers && row->count > 1 && i < row->count; i++)
-        append_title(&a->text, "prediction", target_name(p, i), i);
+    if (is_numbers && p->signature.deviates)
+        append_interval_titles(p, row);
+    else
+        for (int64_t i = 0; is_numbers && row->count > 1 && i < row->count; i++)
+            append_title(&a->text, "prediction", target_name(p, i), i);
     sgm__text_append(&a->text, "\n");
     a->has_header = true;
 }
@@ -236,6 +268,8 @@ sgm_status predict_answers_add(prediction *p, const output_row *row)
         append_class(p, row);
     } else if (p->signature.classifies || row->labels != NULL) {
         append_sequence(p, row);
+    } else if (p->signature.deviates) {
+        append_intervals(p, row);
     } else {
         for (int64_t i = 0; i < row->count; i++) {
             sgm__text_append(&a->text, "%s", i > 0 ? "," : "");

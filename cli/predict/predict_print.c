@@ -1,6 +1,6 @@
 /* How `sigma predict` prints a prediction: the class and its probability, the class of each step, labels
- * (cost ctc), or the numbers, as a line for people or as JSON. Printed NaN has no sign: the sign of a NaN
- * means nothing and differs between processors. */
+ * (cost ctc), the numbers with their intervals (gaussian_nll), or the numbers, as a line for people or as
+ * JSON. Printed NaN has no sign: the sign of a NaN means nothing and differs between processors. */
 #include "predict/predict.h"
 
 #include <math.h>
@@ -159,6 +159,40 @@ double predict_in_units(const prediction *p, int64_t output, double value)
     return p->pipeline != NULL ? sgm_pipeline_restore(p->pipeline, (size_t)output, value) : value;
 }
 
+void predict_interval(const prediction *p, const output_row *a, int64_t target, double *lower, double *upper)
+{
+    int64_t deviation = a->count / 2 + target;
+    sgm__signature_interval(predict_in_units(p, target, a->outputs[target]),
+                            predict_in_units(p, deviation, a->outputs[deviation]), lower, upper);
+}
+
+/* "354713 (95 %: 331000 to 378426)" for each target. */
+static void print_intervals(const prediction *p, const output_row *a)
+{
+    double lower, upper;
+    for (int64_t i = 0; i < a->count / 2; i++) {
+        predict_interval(p, a, i, &lower, &upper);
+        printf("%s%.7g (%d %%: %.7g to %.7g)", i > 0 ? ", " : "", predict_in_units(p, i, a->outputs[i]),
+               SGM__INTERVAL_PERCENT, lower, upper);
+    }
+    putchar('\n');
+}
+
+/* ", "lower": [331000], "upper": [378426]". */
+static void print_json_intervals(const prediction *p, const output_row *a)
+{
+    double ends[2];
+    for (int end = 0; end < 2; end++) {
+        printf(", \"%s\": [", end == 0 ? "lower" : "upper");
+        for (int64_t i = 0; i < a->count / 2; i++) {
+            predict_interval(p, a, i, &ends[0], &ends[1]);
+            fputs(i > 0 ? ", " : "", stdout);
+            print_json_element(ends[end], p->wide);
+        }
+        putchar(']');
+    }
+}
+
 void predict_print(const prediction *p, const output_row *a)
 {
     bool tells = p->signature.classifies || a->labels != NULL;
@@ -171,9 +205,14 @@ void predict_print(const prediction *p, const output_row *a)
             fputs(i > 0 ? ", " : "", stdout);
             print_json_element(predict_in_units(p, i, a->outputs[i]), p->wide);
         }
-        printf("]}\n");
+        printf("]");
+        if (p->signature.deviates)
+            print_json_intervals(p, a);
+        printf("}\n");
     } else if (tells) {
         print_row(p, a);
+    } else if (p->signature.deviates) {
+        print_intervals(p, a);
     } else {
         for (int64_t i = 0; i < a->count; i++)
             printf("%s%.7g", i > 0 ? " " : "", predict_in_units(p, i, a->outputs[i]));

@@ -72,6 +72,7 @@ typedef struct sgm_layer_options {
     double rate;            /* dropout: share of values set to 0; the others are scaled by 1 / (1 - rate) */
     const char *targets;    /* costs: field of the data; default "targets" */
     double importance;      /* costs: factor in the total; default 1 */
+    const char *weights;    /* costs, but triplet: field of the data with a factor for each example; none */
     bool time_distributed;  /* dense: acts on the last dimension of each example, which is not flattened */
     int64_t vocabulary;     /* embedding: how many numbers there are */
     bool sparse;            /* embedding: only rows that were used are updated */
@@ -88,6 +89,7 @@ typedef struct sgm_layer_options {
     size_t class_weight_count;   /* how many class_weights there are */
     double gamma, alpha; /* focal: default 2 and 0.25; softmax_cross_entropy: gamma alone, default 0 */
     double delta;        /* huber: where the square ends; default 1 */
+    double epsilon;      /* gaussian_nll: the least variance; default 1e-6 */
     double margin;       /* hinge, multi_class_hinge, triplet; default 1 */
     bool squared;        /* hinge, multi_class_hinge, triplet */
     bool channels;       /* prelu: a slope for each; glu, swiglu, geglu: they are halved, not the features */
@@ -156,7 +158,7 @@ SGM_API sgm_layer *sgm_layer_create(const char *type, const sgm_layer_options *o
  * et al., 2014). */
 #define sgm_dropout(...) sgm_layer_create("dropout", SGM_LAYER_OPTIONS(__VA_ARGS__))
 /* A cost of one class of several, of logits: -sum(t log softmax(y)). `label_smoothing`, `class_weights`,
- * `gamma`, `classes`, `shares`. All costs have `targets` and `importance`. */
+ * `gamma`, `classes`, `shares`. All costs have `targets`, `importance` and `weights`. */
 #define sgm_softmax_cross_entropy(...)                                                                       \
     sgm_layer_create("softmax_cross_entropy", SGM_LAYER_OPTIONS(__VA_ARGS__))
 /* A cost of numbers, summed over the minibatch: sum((y - t)^2). */
@@ -172,6 +174,10 @@ SGM_API sgm_layer *sgm_layer_create(const char *type, const sgm_layer_options *o
 #define sgm_mean_absolute(...) sgm_layer_create("mean_absolute", SGM_LAYER_OPTIONS(__VA_ARGS__))
 /* A cost of numbers: a square up to a difference of `delta`, then a line (Huber, 1964). */
 #define sgm_huber(...) sgm_layer_create("huber", SGM_LAYER_OPTIONS(__VA_ARGS__))
+/* A cost of numbers and how sure they are, of a mean for each target and then the logarithm of its variance:
+ * the mean of (s + (y - t)^2 / e^s) / 2 (Nix and Weigend, 1994); the output has standard deviations in the
+ * place of logarithms. `epsilon`. */
+#define sgm_gaussian_nll(...) sgm_layer_create("gaussian_nll", SGM_LAYER_OPTIONS(__VA_ARGS__))
 /* A cost of directions: 1 - y t / (|y| |t|). */
 #define sgm_cosine_distance(...) sgm_layer_create("cosine_distance", SGM_LAYER_OPTIONS(__VA_ARGS__))
 /* A cost of shares, of logits: sum(t log t) - sum(t log softmax(y)). */
@@ -262,6 +268,7 @@ typedef struct sgm_recording {
     const sgm_parameter *parameters; /* in the order in which layers made them */
     size_t parameter_count;          /* how many */
     bool classifies;   /* the first cost is one of classes, so that outputs and targets have an accuracy */
+    bool deviates;     /* the first cost's output is means of the targets, then standard deviations */
     sgm_value lengths; /* of the first output, if it is a sequence: how many steps of each example count,
                         * int64 (batch); nothing: all do */
     int64_t places;    /* of a recording of steps: how many of them it can take; 0: any number */
@@ -282,7 +289,8 @@ typedef enum sgm_layer_flags {
     SGM_LAYER_DYNAMIC = 2,    /* is re-recorded at each iteration, and what comes behind it if it differs */
     SGM_LAYER_JOIN = 4,       /* arguments are branches */
     SGM_LAYER_CLASSIFIES = 8, /* a cost of classes: the largest output is the prediction */
-    SGM_LAYER_SUM = 16        /* a cost that is a sum over the minibatch, where others are means */
+    SGM_LAYER_DEVIATIONS = 32, /* a cost whose output is a mean for each target, then a standard deviation */
+    SGM_LAYER_SUM = 16         /* a cost that is a sum over the minibatch, where others are means */
 } sgm_layer_flags;
 
 /* Arguments in the notation are rows (sgm_option, registry.h): integers, numbers, texts, booleans (flags),

@@ -122,12 +122,12 @@ SGM_API sgm_split *sgm_table_split_with(const sgm_table *table, const char *colu
  *
  * A pipeline is fitted to a table once and then applied to each row alike, of that table or of another one:
  * columns are found by their names, in any order, and those that it does not know are passed over. Its fields
- * are "inputs" and "targets", and one for each column of `embedding`. In "inputs", columns stand in the
- * table's order:
+ * are "inputs", "targets", "weights" if a column is named so, and one for each column of `embedding`. In
+ * "inputs", columns stand in the table's order:
  *
- *     number, date    one number: (value - offset) / factor, by which `scale` brings columns to one size
- *     category        as many numbers as there are categories, one of which is 1 (one-hot), in the order of
- *                     their bytes, those of `categorical` in the order of their numbers
+ *     number, date    one number: (value - offset) / factor, by which `scale` brings columns to one size; of
+ * a date, `dates` may want its age or its parts category        as many numbers as there are categories, one
+ * of which is 1 (one-hot), in the order of their bytes, those of `categorical` in the order of their numbers
  *     text, empty     left out, with a warning
  *
  * A single category is a target as one-hot classes; numbers are targets scaled as inputs are, and
@@ -154,18 +154,58 @@ typedef enum sgm_impute {
     SGM_IMPUTE_REFUSE         /* an error with line and column */
 } sgm_impute;
 
-/* Lists are of columns' names. Values of medians and quartiles are of at most 65,536 evenly spaced rows. */
+/* What a date becomes. Where dates are inputs only as distances, days are enough: scaled, they differ from
+ * ages by their sign alone, and need no day that they count from. So days are the default. */
+typedef enum sgm_date_form {
+    SGM_DATE_DAYS, /* one number, days since 1970-01-01 */
+    SGM_DATE_AGE,  /* one number, days until a reference date, which the pipeline keeps */
+    SGM_DATE_PARTS /* the year, which is scaled, and sine and cosine of month and weekday, as both go round;
+                    * of the hour, too, where a row has a time */
+} sgm_date_form;
+
+/* How the numbers of one column are scaled. */
+typedef struct sgm_column_scale {
+    const char *column; /* by its name */
+    sgm_scale scale;    /* instead of that of all columns */
+} sgm_column_scale;
+/* What cells of one column without a value become. */
+typedef struct sgm_column_impute {
+    const char *column; /* by its name */
+    sgm_impute impute;  /* instead of that of all columns */
+} sgm_column_impute;
+/* What the dates of one column become. */
+typedef struct sgm_column_dates {
+    const char *column; /* by its name */
+    sgm_date_form form; /* days, an age or parts */
+    const char *until; /* of an age: the reference date, as a table has it; NULL: the newest of the column, in
+                        * the rows that are measured (sgm_table_options) */
+} sgm_column_dates;
+/* A column of categories that is a field of its own. */
+typedef struct sgm_column_embedding {
+    const char *column; /* by its name */
+    int32_t size; /* numbers of the embedding that sgm_pipeline_network proposes; 0: half as many as there are
+                   * categories, up to 50 */
+} sgm_column_embedding;
+
+/* Lists are of columns' names, or begin with them. Values of medians and quartiles, and those of years, are
+ * of at most 65,536 evenly spaced rows. */
 typedef struct sgm_pipeline_options {
     size_t struct_size;
-    const char *targets[SGM_MAX_TARGETS];    /* what is predicted: one category, or numbers; required */
-    const char *drop[SGM_MAX_LISTED];        /* what is not used */
+    const char *targets[SGM_MAX_TARGETS]; /* what is predicted: one category, or numbers; required */
+    const char *drop[SGM_MAX_LISTED];     /* what is not used */
+    /* A column of numbers that is a field of its own, "weights": how much the cost of each row counts. They
+     * are divided by their mean in the rows that are measured. NULL: all rows count alike. */
+    const char *weights;
     const char *categorical[SGM_MAX_LISTED]; /* numbers that are kinds and not sizes, such as a postal code */
     /* Categories that are fields of their own, called as their column, for an embedding: their numbers from
      * 0, and one more for missing and unknown ones. What is no ASCII letter, digit, '_' or '-' in the name
      * becomes '_' in that of the field, as input layers are named after fields. */
-    const char *embedding[SGM_MAX_FIELDS - 2];
-    sgm_scale scale;   /* default: standard */
-    sgm_impute impute; /* default: the mean */
+    sgm_column_embedding embedding[SGM_MAX_FIELDS - 2];
+    sgm_scale scale;   /* of numbers and dates that `scales` does not name; default: standard */
+    sgm_impute impute; /* of inputs that `imputes` does not name; default: the mean */
+    sgm_column_scale scales[SGM_MAX_LISTED];   /* of single columns */
+    sgm_column_impute imputes[SGM_MAX_LISTED]; /* of single columns */
+    sgm_column_dates dates[SGM_MAX_LISTED];    /* of single columns; days of the others */
 } SGM_BY_NAME sgm_pipeline_options;
 
 /* What was learnt of a table's columns, or of pictures; reference-counted. Any thread. */
@@ -188,15 +228,17 @@ SGM_API int64_t sgm_pipeline_width(const sgm_pipeline *pipeline, const char *fie
 SGM_API char *sgm_pipeline_network(const sgm_pipeline *pipeline);
 /* The names of the target's classes, NULL at the end; NULL: the targets are numbers. */
 SGM_API const char *const *sgm_pipeline_classes(const sgm_pipeline *pipeline);
-/* The columns that are read, inputs in the order of their numbers, then targets; NULL past the last one. Of
+/* The columns that are read, inputs in the order of their numbers, then targets, then weights; NULL past the
+ * last one. Of
  * pictures "class" alone. */
 SGM_API const char *sgm_pipeline_column(const sgm_pipeline *pipeline, size_t index);
-/* A prediction of the target number `index`, in the units of the table. Classes stay as they are. */
+/* A prediction of the target number `index`, in the units of the table. Classes stay as they are. Behind the
+ * targets `index` goes on with standard deviations of theirs (gaussian_nll), which have no offset. */
 SGM_API double sgm_pipeline_restore(const sgm_pipeline *pipeline, size_t index, double prediction);
 
 typedef struct sgm_pipeline_extractor_options {
     size_t struct_size;
-    bool inputs_only;    /* no field "targets": the file need not have the columns */
+    bool inputs_only;    /* no fields "targets" and "weights": the file need not have the columns */
     bool ignore_unknown; /* categories that were in no row that was fitted are treated as missing; default: an
                             error */
     char separator;      /* default: found as sgm_table_open does */

@@ -37,7 +37,8 @@ static sgm_shape example_of(const sgm_graph *graph, sgm_value value)
 sgm_status sgm__signature_find(const sgm_network *network, const sgm_graph *graph,
                                const sgm_recording *recording, sgm__signature *signature)
 {
-    *signature = (sgm__signature){.blank = -1, .classifies = recording->classifies};
+    *signature =
+        (sgm__signature){.blank = -1, .classifies = recording->classifies, .deviates = recording->deviates};
     look_at_layers(network, signature);
     for (size_t i = 0; i < recording->input_count; i++) {
         if (strcmp(recording->inputs[i].name, signature->lengths) == 0)
@@ -103,6 +104,14 @@ sgm_tensor *sgm__signature_predict(const sgm__signature *signature, sgm_trainer 
     sgm_tensor *prediction = sgm_trainer_predict_block(trainer, &block, NULL);
     sgm_tensor_free(steps);
     return prediction;
+}
+
+/* 97.5 % of a normal distribution are below so many deviations. */
+void sgm__signature_interval(double mean, double deviation, double *lower, double *upper)
+{
+    double half = 1.959963984540054 * deviation;
+    *lower = mean - half;
+    *upper = mean + half;
 }
 
 int64_t sgm__signature_steps(const double *lengths, int64_t example, int64_t steps)

@@ -12,6 +12,7 @@ typedef struct sgm__signature {
     char input[32], lengths[32]; /* fields, the last of them; lengths "": all steps count */
     sgm_shape example, output;   /* of one example; that of the last input */
     bool classifies;             /* the output's last dimension holds shares of classes */
+    bool deviates;               /* the output's last dimension holds means, then standard deviations */
     int64_t blank;               /* of a network with the cost ctc: its predictions are labels; else -1 */
 } sgm__signature;
 /* Of a network that was recorded for one example, with its costs. */
@@ -25,6 +26,10 @@ sgm_tensor *sgm__signature_predict(const sgm__signature *signature, sgm_trainer 
 /* Labels of predictions of a network with ctc: (count, steps) int64, -1 behind the last of an example. */
 sgm_tensor *sgm__signature_labels(const sgm__signature *signature, const sgm_tensor *predictions,
                                   const double *lengths);
+/* How much of the predictions lies between the ends of the interval that is told. */
+#define SGM__INTERVAL_PERCENT 95
+/* The ends of the interval around a mean with a standard deviation, of a normal distribution. */
+void sgm__signature_interval(double mean, double deviation, double *lower, double *upper);
 /* Steps of an example's prediction that count, of `steps` that there are. */
 int64_t sgm__signature_steps(const double *lengths, int64_t example, int64_t steps);
 

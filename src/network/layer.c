@@ -339,6 +339,7 @@ static sgm_status set_cost_options(sgm_layer *layer, const sgm_layer_options *op
     SGM_TRY(set_number_option(layer, "gamma", options->gamma));
     SGM_TRY(set_number_option(layer, "alpha", options->alpha));
     SGM_TRY(set_number_option(layer, "delta", options->delta));
+    SGM_TRY(set_number_option(layer, "epsilon", options->epsilon));
     SGM_TRY(set_number_option(layer, "margin", options->margin));
     for (size_t i = 0; i < options->class_weight_count && options->class_weights != NULL; i++) {
         SGM_TRY(find_option(layer, "class_weights", SGM__FORM_NUMBERS, &argument));
@@ -348,6 +349,7 @@ static sgm_status set_cost_options(sgm_layer *layer, const sgm_layer_options *op
     SGM_TRY(set_integer_option(layer, "blank", options->blank));
     SGM_TRY(set_flag_option(layer, "skip", options->skip));
     SGM_TRY(set_text_option(layer, "targets", options->targets));
+    SGM_TRY(set_text_option(layer, "weights", options->weights));
     return set_number_option(layer, "importance", options->importance);
 }
 

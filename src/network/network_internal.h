@@ -158,6 +158,7 @@ bool sgm__activation_is_none(const char *name);
     X(mean_squared)                                                                                          \
     X(binary_cross_entropy)                                                                                  \
     X(negative_log_likelihood)                                                                               \
+    X(gaussian_nll)                                                                                          \
     X(mean_absolute)                                                                                         \
     X(huber)                                                                                                 \
     X(cosine_distance)                                                                                       \

@@ -160,6 +160,8 @@ static const char *usual_name(const char *name)
                                            {"bce", "binary_cross_entropy"},
                                            {"bceloss", "binary_cross_entropy"},
                                            {"bcewithlogitsloss", "binary_cross_entropy"},
+                                           {"gaussiannllloss", "gaussian_nll"},
+                                           {"gaussian_nll_loss", "gaussian_nll"},
                                            {"nll_loss", "negative_log_likelihood"},
                                            {"nllloss", "negative_log_likelihood"}};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)

@@ -160,13 +160,14 @@ static sgm_status record_outputs(sgm_network *network, sgm_graph *graph, const s
     return SGM_OK;
 }
 
-/* The first cost in the order of recording says whether outputs and targets have an accuracy. */
-static bool classifies(const sgm_network *network)
+/* The first cost in the order of recording says whether outputs and targets have an accuracy, and whether
+ * there are standard deviations among the outputs. */
+static bool first_cost_has(const sgm_network *network, unsigned flag)
 {
     for (size_t i = 0; i < network->order_count; i++) {
         uint32_t flags = network->entries[network->order[i]].layer->type->flags;
         if ((flags & SGM_LAYER_COST) != 0)
-            return (flags & SGM_LAYER_CLASSIFIES) != 0;
+            return (flags & flag) != 0;
     }
     return false;
 }
@@ -258,7 +259,8 @@ sgm_status sgm__network_record_from(sgm_network *network, sgm_graph *graph,
                                  .part = part,
                                  .parameters = network->parameters,
                                  .parameter_count = network->parameter_count,
-                                 .classifies = classifies(network),
+                                 .classifies = first_cost_has(network, SGM_LAYER_CLASSIFIES),
+                                 .deviates = first_cost_has(network, SGM_LAYER_DEVIATIONS),
                                  .lengths = lengths_of_output(network),
                                  .places = network->places,
                                  .random = network->streams > 0};

@@ -340,6 +340,38 @@ static sgm_status add_values(gathered *all, const char *name, const counted *c, 
     return status;
 }
 
+/* Of means and standard deviations the means, which targets are compared with; frees `outputs`, of which NULL
+ * passes a failure on. */
+static sgm_tensor *means_of(sgm_tensor *outputs)
+{
+    if (outputs == NULL)
+        return NULL;
+    sgm_shape shape = *sgm_tensor_shape(outputs);
+    shape.dims[shape.rank - 1] /= 2;
+    sgm_tensor *part = sgm_tensor_slice(outputs, shape.rank - 1, 0, shape.dims[shape.rank - 1], 1);
+    sgm_tensor *means = part != NULL ? sgm_tensor_create(sgm_tensor_dtype(outputs), &shape) : NULL;
+    if (means != NULL && sgm_tensor_assign(means, part) != SGM_OK) {
+        sgm_tensor_free(means);
+        means = NULL;
+    }
+    sgm_tensor_free(part);
+    sgm_tensor_free(outputs);
+    return means;
+}
+
+/* The outputs of a minibatch that are compared with targets; NULL on failure. */
+static sgm_tensor *read_outputs(const sgm_trainer *trainer, sgm_program *program, const char *name)
+{
+    const sgm_recording *recording = &trainer->learner.recording;
+    sgm_type type = sgm_program_output_type(program, name);
+    sgm_tensor *outputs = sgm_tensor_create(type.dtype, &type.shape);
+    if (outputs != NULL && sgm_session_read(trainer->learner.session, program, name, outputs) != SGM_OK) {
+        sgm_tensor_free(outputs);
+        return NULL;
+    }
+    return recording->deviates && strcmp(name, recording->outputs[0].name) == 0 ? means_of(outputs) : outputs;
+}
+
 /* Appends the minibatch's outputs and targets. Lengths and rows are found once for both, so that row i of the
  * outputs and row i of the targets belong to the same time step. */
 static sgm_status gather_both(gathering *to, const sgm_trainer *trainer, sgm_program *program,
@@ -354,12 +386,10 @@ static sgm_status gather_both(gathering *to, const sgm_trainer *trainer, sgm_pro
     sgm_tensor *targets = sgm_block_field(block, field);
     if (targets == NULL)
         return sgm__last_failure();
-    sgm_type type = sgm_program_output_type(program, name);
-    sgm_tensor *outputs = sgm_tensor_create(type.dtype, &type.shape);
-    sgm_status status = outputs != NULL ? sgm_session_read(trainer->learner.session, program, name, outputs)
+    sgm_tensor *outputs = read_outputs(trainer, program, name);
+    sgm_status status = outputs != NULL ? find_counted(to, trainer, program, sgm_tensor_shape(outputs),
+                                                       sgm_tensor_shape(targets), &c)
                                         : sgm__last_failure();
-    if (status == SGM_OK)
-        status = find_counted(to, trainer, program, &type.shape, sgm_tensor_shape(targets), &c);
     if (status == SGM_OK && c.lengths != NULL && !sgm_tensor_is_contiguous(targets))
         status = sgm_fail(SGM_ERROR_STATE, "'%s' does not lie in one piece", field);
     if (status == SGM_OK)

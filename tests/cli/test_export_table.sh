@@ -23,7 +23,8 @@ awk 'BEGIN {
 
 cat >price.yaml <<'YAML'
 data:
-  training: {csv: houses.csv, target: [price, rent], drop: [id, size], categorical: [zip], embedding: town, impute: flag}
+  training: {csv: houses.csv, target: [price, rent], drop: [id, size], categorical: [zip], embedding: town, impute: flag,
+             dates: {built: parts}}
 epochs: 5
 seed: 1
 YAML

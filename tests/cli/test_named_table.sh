@@ -68,7 +68,7 @@ has err "wrong\.csv: line 2, column 'weight': \"heavy\" is no number; correct it
 printf 'fur,born,weight\ncurly,2015-06-01,4.5\n' >wrong.csv
 run 1 predict pets wrong.csv
 has err "line 2, column 'fur': \"curly\" is none of the 3 categories that the pipeline knows \(long, none, \.\.\.\); correct it, leave"
-run 0 predict pets wrong.csv --ignore-unknown
+run 0 predict pets wrong.csv --unknown=ignore
 has out '^(cat|dog|rabbit) '
 printf 'furr,born,weight\nlong,2015-06-01,4.5\n' >wrong.csv
 run 1 predict pets wrong.csv
@@ -96,6 +96,29 @@ verdict 'prices near 2750 and 500' $? out
 run 0 eval price pets.csv --json
 awk -F'"mean_absolute_error": ' '{ split($2, error, ","); exit !(error[1] > 5 && error[1] < 150) }' out
 verdict 'the mean absolute error is in the units of the price' $?
+
+# --- columns with choices of their own ---
+cat >own.yaml <<'YAML'
+data:
+  training: {csv: pets.csv, target: price, drop: [id, name, species], embedding: {fur: 3}, impute: {weight: median, "*": flag},
+             scale: {price: none, weight: robust}, dates: {born: age(2030-01-01)}}
+optimiser: {learning_rate: 0.02}
+epochs: 3
+YAML
+run 0 train own.yaml --folder own --quiet
+has own/config.yaml '^network: "branch0 = input\(2\); branch1 = input\(1, name=\\"fur\\"\) \+ embedding\(4, 3\)'
+has own/config.yaml '^      fur: "3"$'
+has own/config.yaml '^      "\*": flag$'
+has own/config.yaml '^      born: "age\(2030-01-01\)"$'
+tr -d '\n' <own/checkpoint.safetensors | grep -aoE '"columns.{900}' >pipeline
+tr -d '\\' <pipeline >kept
+has kept '"dates":"age","factor":[0-9.]+,"field":"inputs","impute":[0-9.]+,"kind":"date","name":"born","offset":[0-9.]+,"reference":21915\.0'
+has kept '"factor":1\.0,"field":"targets","kind":"number","name":"price","offset":0\.0'
+run 0 train own --resume epochs=4 --quiet
+run 0 train own.yaml --folder one data.training.scale=none 'data.training.dates={born: parts}' data.training.impute.weight=mean --quiet
+has one/config.yaml '^      weight: mean$'
+has one/config.yaml '^      "\*": none$'
+has one/config.yaml '^      born: parts$'
 
 # --- a run that goes on keeps its pipeline, though rows were added that change means and categories ---
 sha256sum pets/checkpoint.safetensors >before
@@ -151,7 +174,7 @@ refuse() # MESSAGE YAML
 }
 refuse 'data\.training: expected a target, such as target: species, or columns by their numbers' \
     'data: {training: {csv: pets.csv}}'
-refuse 'target, drop, categorical and embedding are columns of a csv by their names, and do not go with fields' \
+refuse 'dates and weights are for columns of a csv by their names, and do not go with fields' \
     'data: {training: {csv: pets.csv, target: species, fields: {inputs: 2}}}'
 refuse "class_names, texts, classes, input_range and skip_rows are for columns by their numbers" \
     'data: {training: {csv: pets.csv, target: species, classes: 3}}'
@@ -161,6 +184,11 @@ refuse 'a csv without fields has the columns of data\.training, which has to be 
     'network: input(4) + dense(3) + softmax_cross_entropy
 data: {training: iris, validation: {csv: pets.csv}}'
 refuse "scale: .*'minmax'.*did you mean 'min_max'" 'data: {training: {csv: pets.csv, target: species, scale: minmax}}'
+refuse "scale\.weight: .*'no'.*there are standard, min_max, robust, none" 'data: {training: {csv: pets.csv, target: species, scale: {weight: "no"}}}'
+refuse "embedding\.fur: expected the size of an embedding, 1 to 10000, or auto, got '0'" \
+    'data: {training: {csv: pets.csv, target: species, embedding: {fur: 0}}}'
+refuse "dates\.born: unknown 'ages' \(did you mean 'age'\?\)" 'data: {training: {csv: pets.csv, target: species, dates: {born: ages}}}'
+refuse 'dates: expected a map of texts, got ' 'data: {training: {csv: pets.csv, target: species, dates: age}}'
 refuse 'network: is missing' 'data: {training: iris}'
 printf 'data: {training: {csv: pets.csv, target: specie}}\n' >bad.yaml
 run 1 train bad.yaml --folder never

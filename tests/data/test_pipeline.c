@@ -107,10 +107,173 @@ TEST(scales)
             CHECK_NEAR(value(block, "inputs", row, 1), cases[i].scale == SGM_SCALE_NONE ? 7 : 0, 1e-6);
         }
         CHECK_NEAR(sgm_pipeline_restore(pipeline, 0, cases[i].expected[3]), 9, 1e-7);
-        CHECK_NEAR(sgm_pipeline_restore(pipeline, 1, 5), 5, 0); /* no such target */
+        CHECK_NEAR(sgm_pipeline_restore(pipeline, 2, 5), 5, 0); /* no such target */
         sgm_block_free(block);
         sgm_pipeline_free(pipeline);
     }
+    sgm_table_free(table);
+}
+
+/* --- dates --- */
+
+/* Leap days, years before 1970, times; the last row has no date. */
+static const char dated[] =
+    "born,y\n2024-02-29T13:00,1\n1999-12-31T00:30,2\n2021-07-05 23:59:59.5,3\n1969-12-31,4\n,5\n";
+
+static sgm_block *dates_of(sgm_column_dates dates, sgm_scale scale)
+{
+    sgm_table *table = sgm_table_open(file("dates.csv", dated));
+    sgm_pipeline *pipeline = sgm_pipeline_fit(table, .targets = {"y"}, .dates = {dates},
+                                              .scales = {{"born", scale}}, .scale = SGM_SCALE_NONE);
+    sgm_table_free(table);
+    CHECK(pipeline != NULL);
+    char *json = sgm_pipeline_json(pipeline); /* what is kept does the same */
+    sgm_pipeline *again = sgm_pipeline_parse(json);
+    sgm_block *block = block_of(sgm_pipeline_extractor(again, data_path("dates.csv")));
+    sgm_string_free(json);
+    sgm_pipeline_free(pipeline);
+    sgm_pipeline_free(again);
+    return block;
+}
+
+/* Python's datetime and math: the year scaled to mean 0 and deviation 1, sine and cosine of the month, of the
+ * weekday and of the hour. The missing date is the mean one, Monday 2003-12-01 21:22. */
+TEST(dates_in_parts)
+{
+    sgm_block *block = dates_of((sgm_column_dates){"born", SGM_DATE_PARTS, NULL}, SGM_SCALE_STANDARD);
+    CHECK_INT(sgm_tensor_shape(sgm_block_field(block, "inputs"))->dims[1], 7);
+    CHECK_ROW(block, "inputs", 0, 0.942999178, 0.5, 0.866025404, 0.433883739, -0.900968868, -0.258819045,
+              -0.965925826);
+    CHECK_ROW(block, "inputs", 1, -0.19314441, -0.5, 0.866025404, -0.433883739, -0.900968868, 0, 1);
+    CHECK_ROW(block, "inputs", 2, 0.806661948, 0, -1, 0, 1, -0.258819045, 0.965925826);
+    CHECK_ROW(block, "inputs", 3, -1.55651672, -0.5, 0.866025404, 0.974927912, -0.222520934, 0, 1);
+    CHECK_ROW(block, "inputs", 4, -0.0113614359, -0.5, 0.866025404, 0, 1, -0.707106781, 0.707106781);
+    sgm_block_free(block);
+    block = dates_of((sgm_column_dates){"born", SGM_DATE_PARTS, NULL}, SGM_SCALE_MIN_MAX);
+    CHECK_ROW(block, "inputs", 1, 30.0 / 55);
+    sgm_block_free(block);
+    /* no hour where no row has a time */
+    sgm_table *table = sgm_table_open(file("d.csv", "d,y\n2000-01-01,1\n0000-01-01,2\n9999-12-31,3\n"));
+    sgm_pipeline *pipeline = sgm_pipeline_fit(table, .targets = {"y"}, .dates = {{"d", SGM_DATE_PARTS, NULL}},
+                                              .scale = SGM_SCALE_NONE);
+    sgm_table_free(table);
+    CHECK_INT(sgm_pipeline_width(pipeline, "inputs"), 5);
+    block = block_of(sgm_pipeline_extractor(pipeline, data_path("d.csv")));
+    /* Saturday, Saturday, Friday */
+    CHECK_ROW(block, "inputs", 0, 2000, 0, 1, -0.974927912, -0.222520934);
+    CHECK_ROW(block, "inputs", 1, 0, 0, 1, -0.974927912, -0.222520934);
+    CHECK_ROW(block, "inputs", 2, 9999, -0.5, 0.866025404, -0.433883739, -0.900968868);
+    sgm_block_free(block);
+    sgm_pipeline_free(pipeline);
+}
+
+TEST(dates_as_ages)
+{
+    /* the newest date is 2024-02-29T13:00; the mean is 7394.65 days before it */
+    sgm_block *block = dates_of((sgm_column_dates){"born", SGM_DATE_AGE, NULL}, SGM_SCALE_NONE);
+    CHECK_NEAR(value(block, "inputs", 0, 0), 0, 0);
+    CHECK_NEAR(value(block, "inputs", 3, 0), 19783.5416667, 1e-3);
+    CHECK_NEAR(value(block, "inputs", 4, 0), 7394.6510431, 1e-3);
+    sgm_block_free(block);
+    block = dates_of((sgm_column_dates){"born", SGM_DATE_AGE, "01.03.2024"}, SGM_SCALE_NONE);
+    CHECK_NEAR(value(block, "inputs", 0, 0), 11.0 / 24, 1e-6);
+    sgm_block_free(block);
+    /* scaled, an age is a day with its sign turned */
+    sgm_block *days = dates_of((sgm_column_dates){"born", SGM_DATE_DAYS, NULL}, SGM_SCALE_ROBUST);
+    block = dates_of((sgm_column_dates){"born", SGM_DATE_AGE, NULL}, SGM_SCALE_ROBUST);
+    for (int64_t i = 0; i < 5; i++)
+        CHECK_NEAR(value(block, "inputs", i, 0), -value(days, "inputs", i, 0), 1e-6);
+    sgm_block_free(days);
+    sgm_block_free(block);
+}
+
+/* They are divided by their mean in the table, 2; a file without the column has the weight 1 in each row. */
+TEST(rows_have_weights)
+{
+    sgm_table *table = sgm_table_open(file("w.csv", "x,sure,y\n1,0,2\n2,5,3\n3,1,5\n"));
+    sgm_pipeline *fitted =
+        sgm_pipeline_fit(table, .targets = {"y"}, .weights = "sure", .scale = SGM_SCALE_NONE);
+    char *json = sgm_pipeline_json(fitted), *network = sgm_pipeline_network(fitted);
+    sgm_pipeline *pipeline = sgm_pipeline_parse(json);
+    CHECK(strstr(json, "\"name\":\"sure\",\"kind\":\"number\",\"field\":\"weights\",\"required\":true") !=
+          NULL);
+    CHECK_STR(network,
+              "input(1) + dense(64, relu) + dense(64, relu) + dense(1) + mean_squared(weights=weights)");
+    CHECK_INT(sgm_pipeline_width(pipeline, "inputs"), 1);
+    CHECK_INT(sgm_pipeline_width(pipeline, "weights"), 1);
+    CHECK_STR(sgm_pipeline_column(pipeline, 2), "sure");
+    sgm_block *block = block_of(sgm_pipeline_extractor(pipeline, data_path("w.csv")));
+    for (int64_t i = 0; i < 3; i++)
+        CHECK_NEAR(value(block, "weights", i, 0), ((const double[]){0, 2.5, 0.5})[i], 1e-7);
+    sgm_block_free(block);
+    block = block_of(sgm_pipeline_extractor(pipeline, file("new.csv", "y,x\n4,5\n")));
+    CHECK_NEAR(value(block, "weights", 0, 0), 1, 0);
+    sgm_block_free(block);
+    sgm_extractor *extractor = sgm_pipeline_extractor(pipeline, file("new.csv", "y,x,sure\n4,5,-1\n"));
+    CHECK_INT(sgm_extractor_extract(extractor, 9, &block), SGM_ERROR_FORMAT);
+    CHECK(strstr(sgm_last_error(), "line 2, column 'sure': \"-1\" is below 0, and a weight is 0 or more"));
+    sgm_extractor_free(extractor);
+    CHECK_ERROR(sgm_pipeline_fit(table, .targets = {"y"}, .weights = "y"), "column 'y' has the weights, and");
+    sgm_string_free(json);
+    sgm_string_free(network);
+    sgm_pipeline_free(pipeline);
+    sgm_pipeline_free(fitted);
+    sgm_table_free(table);
+    table = sgm_table_open(file("w.csv", "x,sure,y\n1,0,2\n2,0,3\n"));
+    CHECK_ERROR(sgm_pipeline_fit(table, .targets = {"y"}, .weights = "sure"),
+                "weights: column 'sure' should hold numbers from 0 on, of which some are above 0");
+    sgm_table_free(table);
+}
+
+/* Behind the targets the numbers of an output go on with their standard deviations. */
+TEST(deviations_have_units)
+{
+    sgm_table *table = sgm_table_open(file("d.csv", "x,y,z\n1,10,0\n2,30,4\n"));
+    sgm_pipeline *pipeline = sgm_pipeline_fit(table, .targets = {"y", "z"}, .scale = SGM_SCALE_MIN_MAX);
+    sgm_table_free(table);
+    CHECK_NEAR(sgm_pipeline_restore(pipeline, 0, 0.5), 20, 1e-12);
+    CHECK_NEAR(sgm_pipeline_restore(pipeline, 2, 0.5), 10, 1e-12);
+    CHECK_NEAR(sgm_pipeline_restore(pipeline, 3, 0.5), 2, 1e-12);
+    CHECK_NEAR(sgm_pipeline_restore(pipeline, 4, 0.5), 0.5, 0);
+    sgm_pipeline_free(pipeline);
+}
+
+TEST(columns_have_choices_of_their_own)
+{
+    sgm_table *table = pets_table();
+    sgm_pipeline *pipeline = sgm_pipeline_fit(
+        table, .targets = {"species"}, .drop = {"id", "note", "postcode"}, .scale = SGM_SCALE_NONE,
+        .scales = {{"age", SGM_SCALE_MIN_MAX}}, .impute = SGM_IMPUTE_REFUSE,
+        .imputes = {{"age", SGM_IMPUTE_MEDIAN}, {"town", SGM_IMPUTE_FLAG}});
+    sgm_block *block = block_of(sgm_pipeline_extractor(pipeline, data_path("pets.csv")));
+    /* age, 3 towns and their flag, born in days */
+    CHECK_ROW(block, "inputs", 1, 0.6875, 0, 0, 1, 0, 0);
+    CHECK_ROW(block, "inputs", 2, 0, 0, 0, 0, 1, 4);
+    CHECK_ROW(block, "inputs", 5, 0.375, 0, 1, 0, 0, 2);
+    sgm_block_free(block);
+    sgm_pipeline_free(pipeline);
+    pipeline = sgm_pipeline_fit(table, .targets = {"species"}, .drop = {"id", "note", "born"},
+                                .embedding = {{"town", 8}, {"postcode", 0}});
+    char *network = sgm_pipeline_network(pipeline);
+    CHECK(strstr(network, "input(1, name=\"town\") + embedding(4, 8) + flatten") != NULL);
+    CHECK(strstr(network, "input(1, name=\"postcode\") + embedding(4, 2) + flatten") != NULL);
+    sgm_string_free(network);
+    sgm_pipeline_free(pipeline);
+    CHECK_ERROR(sgm_pipeline_fit(table, .targets = {"species"}, .scales = {{"town", SGM_SCALE_NONE}}),
+                "scale: column 'town' holds categories, which have no scale");
+    CHECK_ERROR(sgm_pipeline_fit(table, .targets = {"species"}, .dates = {{"age", SGM_DATE_AGE, NULL}}),
+                "dates: column 'age' holds numbers and no dates");
+    CHECK_ERROR(sgm_pipeline_fit(table, .targets = {"born"}, .dates = {{"born", SGM_DATE_AGE, NULL}}),
+                "column 'born' is a target, and named once more");
+    CHECK_ERROR(sgm_pipeline_fit(table, .targets = {"age"}, .dates = {{"born", SGM_DATE_AGE, "never"}}),
+                "dates: column 'born': \"never\" is no date, such as 2026-11-23");
+    CHECK_ERROR(
+        sgm_pipeline_fit(table, .targets = {"age"}, .dates = {{"born", SGM_DATE_PARTS, "2000-01-01"}}),
+        "dates: column 'born': only an age has a reference date");
+    CHECK_ERROR(sgm_pipeline_fit(table, .targets = {"age"}, .embedding = {{"town", -1}}),
+                "embedding: column 'town': a size from 1 to 10000 was expected, -1 came");
+    CHECK_ERROR(sgm_pipeline_fit(table, .targets = {"age"}, .imputes = {{"twon", SGM_IMPUTE_FLAG}}),
+                "impute: ");
     sgm_table_free(table);
 }
 
@@ -157,7 +320,7 @@ TEST(embeddings_have_fields_of_their_own)
 {
     sgm_table *table = pets_table();
     sgm_pipeline *pipeline = sgm_pipeline_fit(table, .targets = {"species"}, .drop = {"id", "note"},
-                                              .embedding = {"town", "postcode"});
+                                              .embedding = {{.column = "town"}, {.column = "postcode"}});
     sgm_table_free(table);
     CHECK_INT(sgm_pipeline_width(pipeline, "inputs"), 2);
     CHECK_INT(sgm_pipeline_width(pipeline, "town"), 1);
@@ -175,8 +338,8 @@ TEST(fields_have_names_that_networks_can_have)
 {
     sgm_table *table =
         sgm_table_open(file("t.csv", "\"home \"\"town, #\",x,home_town,y\na,1,c,2\nb,2,d,3\n"));
-    sgm_pipeline *pipeline =
-        sgm_pipeline_fit(table, .targets = {"y"}, .embedding = {"home \"town, #"}, .drop = {"home_town"});
+    sgm_pipeline *pipeline = sgm_pipeline_fit(
+        table, .targets = {"y"}, .embedding = {{.column = "home \"town, #"}}, .drop = {"home_town"});
     CHECK_INT(sgm_pipeline_width(pipeline, "home__town___"), 1);
     char *network = sgm_pipeline_network(pipeline);
     CHECK(network != NULL && strstr(network, "name=\"home__town___\"") != NULL);
@@ -184,7 +347,8 @@ TEST(fields_have_names_that_networks_can_have)
     sgm_pipeline_free(pipeline);
     sgm_table_free(table);
     table = sgm_table_open(file("t.csv", "home town,home_town,y\na,c,2\nb,d,3\n"));
-    CHECK_ERROR(sgm_pipeline_fit(table, .targets = {"y"}, .embedding = {"home town", "home_town"}),
+    CHECK_ERROR(sgm_pipeline_fit(table, .targets = {"y"},
+                                 .embedding = {{.column = "home town"}, {.column = "home_town"}}),
                 "column 'home_town' and another one would both be the field 'home_town'");
     sgm_table_free(table);
 }
@@ -310,6 +474,23 @@ TEST(categories_of_numbers)
     sgm_pipeline_free(pipeline);
 }
 
+/* Fields have shorter names than columns: they are cut, where that leaves them different. */
+TEST(long_names_of_fields)
+{
+    sgm_table *table = sgm_table_open(file(
+        "l.csv",
+        "the district in which the house stands,the district in which the house stood,y\na,b,1\nb,a,2\n"));
+    sgm_pipeline *pipeline = sgm_pipeline_fit(
+        table, .targets = {"y"}, .embedding = {{.column = "the district in which the house stands"}});
+    CHECK_INT(sgm_pipeline_width(pipeline, "the_district_in_which_the_house"), 1);
+    sgm_pipeline_free(pipeline);
+    CHECK_ERROR(sgm_pipeline_fit(table, .targets = {"y"},
+                                 .embedding = {{.column = "the district in which the house stands"},
+                                               {.column = "the district in which the house stood"}}),
+                "would both be the field 'the_district_in_which_the_house'; rename one");
+    sgm_table_free(table);
+}
+
 TEST(numbers_without_a_finite_mean)
 {
     sgm_table *table = sgm_table_open(file("x.csv", "x,y\n1e308,1\n-1e308,2\n1e308,3\n"));
@@ -336,9 +517,9 @@ static const char kept[] = "{\"version\":1,\"header\":true,\"decimal\":\".\",\"c
 TEST(what_is_kept_reads_back)
 {
     sgm_table *table = pets_table();
-    sgm_pipeline *pipeline =
-        sgm_pipeline_fit(table, .targets = {"species"}, .drop = {"id", "note", "born"},
-                         .embedding = {"postcode"}, .scale = SGM_SCALE_ROBUST, .impute = SGM_IMPUTE_MEDIAN);
+    sgm_pipeline *pipeline = sgm_pipeline_fit(table, .targets = {"species"}, .drop = {"id", "note", "born"},
+                                              .embedding = {{.column = "postcode"}},
+                                              .scale = SGM_SCALE_ROBUST, .impute = SGM_IMPUTE_MEDIAN);
     sgm_table_free(table);
     char *json = sgm_pipeline_json(pipeline);
     CHECK_STR(json, kept);
@@ -372,7 +553,17 @@ TEST(what_is_kept_is_checked)
     static const struct {
         const char *part, *other, *message;
     } cases[] = {
-        {"\"version\":1", "\"version\":2", "'version': 1, which this version of Sigma writes, was expected"},
+        {"\"version\":1", "\"version\":3",
+         "'version': 1 or 2, which this version of Sigma reads, was expected"},
+        {"\"factor\":4.0", "\"factor\":4.0,\"dates\":\"age\"", "'dates': age or parts, of a date"},
+        {"\"kind\":\"number\"", "\"kind\":\"date\",\"dates\":\"year\"", "'dates': age or parts"},
+        {"\"kind\":\"number\"", "\"kind\":\"date\",\"dates\":\"age\"", "'reference': a number"},
+        {"\"kind\":\"number\",\"field\":\"inputs\",\"impute\":4.0",
+         "\"kind\":\"date\",\"dates\":\"parts\",\"field\":\"inputs\",\"impute\":1e9",
+         "'impute': a day of the years 0 to 9999 was expected"},
+        {"\"kind\":\"category\"", "\"kind\":\"category\",\"embedding\":8",
+         "'embedding': a whole number from 1 to 10,000, of a field of its own, was expected"},
+        {"\"field\":\"postcode\"", "\"field\":\"postcode\",\"embedding\":0", "'embedding': a whole number"},
         {"\"decimal\":\".\"", "\"decimal\":\";\"", "'decimal'"},
         {"\"header\":true", "\"header\":1", "'header': true or false was expected"},
         {"\"header\":true", "\"header\":false",
@@ -423,7 +614,7 @@ TEST(options_are_checked)
     CHECK_ERROR(sgm_pipeline_fit(table, .targets = {"species"}, .drop = {"nmae"}), "drop: ");
     CHECK_ERROR(sgm_pipeline_fit(table, .targets = {"age"}, .drop = {"age"}),
                 "column 'age' is a target, and named once more");
-    CHECK_ERROR(sgm_pipeline_fit(table, .targets = {"age", "age"}), "named once more");
+    CHECK_ERROR(sgm_pipeline_fit(table, .targets = {"age", "age"}), "targets: column 'age' is named twice");
     CHECK_ERROR(sgm_pipeline_fit(table, .targets = {"age", "species"}), "several targets have to be numbers");
     CHECK_ERROR(sgm_pipeline_fit(table, .targets = {"age"}, .scale = (sgm_scale)9), "a scale from 0 to 3");
     CHECK_ERROR(sgm_pipeline_fit(table, .targets = {"age"},
@@ -432,7 +623,7 @@ TEST(options_are_checked)
     sgm_table_free(table);
     table = sgm_table_open(file("t.csv", "inputs,empty,y\na,,1\nb,,2\n"));
     CHECK_ERROR(sgm_pipeline_fit(table, .targets = {"empty"}), "the target 'empty' has no value in any row");
-    CHECK_ERROR(sgm_pipeline_fit(table, .targets = {"y"}, .embedding = {"inputs"}),
+    CHECK_ERROR(sgm_pipeline_fit(table, .targets = {"y"}, .embedding = {{.column = "inputs"}}),
                 "a field cannot be called 'inputs'");
     sgm_table_free(table);
 }
@@ -472,10 +663,10 @@ TEST(no_memory)
     for (long n = 1; !done; n++) {
         allocator_start(n);
         sgm_table *table = sgm_table_open(data_path("pets.csv"));
-        sgm_pipeline *pipeline = table != NULL
-                                     ? sgm_pipeline_fit(table, .targets = {"species"}, .embedding = {"town"},
-                                                        .scale = SGM_SCALE_ROBUST)
-                                     : NULL;
+        sgm_pipeline *pipeline =
+            table != NULL ? sgm_pipeline_fit(table, .targets = {"species"}, .embedding = {{.column = "town"}},
+                                             .scale = SGM_SCALE_ROBUST)
+                          : NULL;
         sgm_extractor *extractor =
             pipeline != NULL ? sgm_pipeline_extractor(pipeline, data_path("pets.csv")) : NULL;
         sgm_block *block = NULL;

@@ -30,6 +30,58 @@ TEST(nothing_overflows)
     stop(&b);
 }
 
+/* Python, in double: the mean over the examples of a weight times the example's cost; of squared_difference
+ * the sum. */
+TEST(examples_have_weights)
+{
+    static const struct {
+        const char *cost;
+        double total;
+    } cases[] = {{"mean_squared(weights=w)", 0.520833333333},
+                 {"squared_difference(weights=w)", 3.125},
+                 {"mean_absolute(weights=w)", 0.5},
+                 {"softmax_cross_entropy(weights=w)", 0.405114281760},
+                 {"binary_cross_entropy(weights=w)", 1.093652442555}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char network[80];
+        snprintf(network, sizeof network, "input(2) + %s", cases[i].cost);
+        bench b = open_text(network, 3, true);
+        FEED(&b, "inputs", 1, -2, 0.5, 0.25, 3, 1);
+        FEED(&b, "targets", 0, 1, 1, 0, 1, 0);
+        FEED(&b, "w", 0, 2, 0.5);
+        CHECK_OK(sgm_session_run(b.session, b.program));
+        CHECK_OUTPUT(&b, "total", cases[i].total);
+        stop(&b);
+    }
+    check_text(sgm_chain(sgm_input(.shape = {3}), sgm_huber(.weights = "w")), "input(3) + huber(weights=w)");
+    check_record_error("input(2) + triplet(weights=w)", "triplet: compares examples with each other");
+}
+
+/* Python: (s + (y - t)^2 / e^s) / 2 with s of at least log(epsilon), its mean. */
+TEST(gaussian_likelihood)
+{
+    static const struct {
+        const char *cost;
+        double total;
+    } cases[] = {{"gaussian_nll", 0.356330188216},
+                 {"gaussian_nll(weights=w)", 0.508480174182},
+                 {"gaussian_nll(epsilon=2)", 0.605870272784}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char network[80];
+        snprintf(network, sizeof network, "input(4) + %s", cases[i].cost);
+        bench b = open_text(network, 2, true);
+        FEED(&b, "inputs", 0.5, -1, 0.2, -0.7, 2, 0.3, 1.5, 0);
+        FEED(&b, "targets", 1, -1.5, 0, 0.8);
+        if (strstr(network, "weights") != NULL)
+            FEED(&b, "w", 0.5, 1.5);
+        CHECK_OK(sgm_session_run(b.session, b.program));
+        CHECK_OUTPUT(&b, "total", cases[i].total);
+        stop(&b);
+    }
+    check_record_error("input(3) + gaussian_nll",
+                       "gaussian_nll: expected a mean and a logarithm of a variance for each target");
+}
+
 TEST(a_triplet_needs_another_class)
 {
     bench b = open_text("input(2) + triplet(margin=100)", 3, true);

@@ -124,9 +124,9 @@ TEST(errors_point_at_the_column)
     check_error("input(4) + dense(4, )", "column 21: expected an argument, found ')'");
     check_error("input(4) + \x01", "column 12: expected a layer, found '?'");
     check_error("\xc3\xa4 + dense(3)", "column 1: expected a layer, found '?'");
-    check_error(
-        "input(4) + mean_squared(\"\xc3\xa4\xc3\xb6\", x)",
-        "column 31: mean_squared has no use for 'x' here; its arguments are targets, importance, name");
+    check_error("input(4) + mean_squared(\"\xc3\xa4\xc3\xb6\", x, y)",
+                "column 34: mean_squared has no use for 'y' here; its arguments are targets, importance, "
+                "weights, name");
     check_error("input(4) +\n  desne(3)", "line 2, column 3: unknown layer 'desne' (did you mean 'dense'?)");
 }
 

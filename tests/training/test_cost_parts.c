@@ -41,6 +41,10 @@ static const problem problems[] = {
     {.network = FLAT "mean_absolute(targets=numbers)"},
     {.network = FLAT "huber(targets=numbers, delta=0.5)"},
     {.network = FLAT "cosine_distance(targets=numbers)"},
+    {.network = FLAT "dense(6) + gaussian_nll(targets=numbers)"},
+    {.network = FLAT "mean_squared(targets=numbers, weights=weight)"},
+    {.network = FLAT "squared_difference(targets=numbers, weights=weight)"},
+    {.network = SERIES "softmax_cross_entropy(targets=class_steps, weights=weight)"},
     {.network = FLAT "softmax_cross_entropy(targets=shares)"},
     {.network = FLAT
      "softmax_cross_entropy(targets=class, classes, class_weights=(1, 2.5, 0.5), label_smoothing=0.1)"},
@@ -234,6 +238,7 @@ static const field fields[] = {
     {"class", {.rank = 0}, class},
     {"shares", {.rank = 1, .dims = {3}}, share},
     {"bits", {.rank = 1, .dims = {3}}, bit},
+    {"weight", {.rank = 1, .dims = {1}}, share},
     {"number_steps", {.rank = 2, .dims = {STEPS, 3}}, number},
     {"labels", {.rank = 1, .dims = {2}}, label},
     {"class_steps", {.rank = 1, .dims = {STEPS}}, class},

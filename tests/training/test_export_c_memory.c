@@ -92,7 +92,7 @@ TEST(any_allocation_may_fail_in_the_export_of_a_table)
     close(file);
     sgm_table *table = sgm_table_open(path, .separator = ',');
     sgm_pipeline *pipeline = sgm_pipeline_fit(table, .targets = {"price"}, .categorical = {"zip"},
-                                              .embedding = {"town"}, .impute = SGM_IMPUTE_FLAG);
+                                              .embedding = {{.column = "town"}}, .impute = SGM_IMPUTE_FLAG);
     char *network = sgm_pipeline_network(pipeline);
     sgm_dataset *data = sgm_dataset_create("rows", .extractor = sgm_pipeline_extractor(pipeline, path));
     CHECK_OK(sgm_dataset_set_pipeline(data, pipeline));

@@ -350,8 +350,17 @@ TEST(classes)
 TEST(numbers_in_their_units)
 {
     check(PIPELINE(.targets = {"price", "rent"}, .drop = {"id", "species"}, .categorical = {"zip code"},
-                   .embedding = {"class", "town"}, .impute = SGM_IMPUTE_MOST_FREQUENT,
+                   .embedding = {{.column = "class"}, {.column = "town"}}, .impute = SGM_IMPUTE_MOST_FREQUENT,
                    .scale = SGM_SCALE_MIN_MAX),
+          SGM_FLOAT32, 0);
+}
+
+/* Year, month, weekday and hour of dates, of which some have a time. */
+TEST(dates_in_parts)
+{
+    check(PIPELINE(.targets = {"price", "rent"}, .drop = {"id", "species"}, .categorical = {"zip code"},
+                   .dates = {{"built", SGM_DATE_PARTS, NULL}}, .impute = SGM_IMPUTE_FLAG,
+                   .imputes = {{"area", SGM_IMPUTE_MEDIAN}}),
           SGM_FLOAT32, 0);
 }
 
@@ -359,7 +368,8 @@ TEST(numbers_in_their_units)
 TEST(double_precision_and_averages)
 {
     check(PIPELINE(.targets = {"price"}, .drop = {"id", "species", "rent"}, .categorical = {"zip code"},
-                   .embedding = {"class"}, .impute = SGM_IMPUTE_MEDIAN, .scale = SGM_SCALE_ROBUST),
+                   .dates = {{"built", SGM_DATE_AGE, "2000-01-01"}}, .embedding = {{.column = "class"}},
+                   .impute = SGM_IMPUTE_MEDIAN, .scale = SGM_SCALE_ROBUST),
           SGM_FLOAT64, 0.9);
 }
 
@@ -369,7 +379,7 @@ static const sgm_pipeline_options strict = {.struct_size = sizeof strict,
                                             .targets = {"rent"},
                                             .drop = {"id", "species", "price"},
                                             .categorical = {"zip code"},
-                                            .embedding = {"class"},
+                                            .embedding = {{.column = "class"}},
                                             .impute = SGM_IMPUTE_MEAN};
 
 static const raw good = {.area = 80, .rooms = 3, .town = "Ulm", .zip = "0", .built = "", .kind = "flat"};
@@ -444,10 +454,11 @@ TEST(rows_in_one_call)
 
 TEST(missing_values_that_are_needed)
 {
-    trained t = train(
-        PIPELINE(.targets = {"rent"}, .drop = {"id", "species", "price", "area", "town", "built", "class"},
-                 .embedding = {"zip code"}, .categorical = {"zip code"}, .impute = SGM_IMPUTE_REFUSE),
-        SGM_FLOAT32, 0);
+    trained t = train(PIPELINE(.targets = {"rent"},
+                               .drop = {"id", "species", "price", "area", "town", "built", "class"},
+                               .embedding = {{.column = "zip code"}}, .categorical = {"zip code"},
+                               .impute = SGM_IMPUTE_REFUSE),
+                      SGM_FLOAT32, 0);
     take_along(&t);
     struct {
         double rooms;

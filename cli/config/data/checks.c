@@ -22,14 +22,20 @@ bool data_config_has_pipeline(const data_config *data)
     return data_config_is_named(data) || data_config_files(data) != NULL;
 }
 
+static bool names_columns(const data_config *data)
+{
+    return data->target.count + data->drop.count + data->categorical.count + data->embedding.count +
+                   data->scale.count + data->impute.count + data->dates.count >
+               0 ||
+           data->weights != NULL;
+}
+
 /* A table by names. What its columns are is said with the training data; the other data have the same
  * columns. */
 static sgm_status check_named(const char *name, const char *role, const data_config *data)
 {
     bool is_training = strcmp(role, "training") == 0;
-    bool has_columns =
-        data->target.count + data->drop.count + data->categorical.count + data->embedding.count > 0 ||
-        data->scale != NULL || data->impute != NULL || data->decimal != NULL || data->missing != NULL;
+    bool has_columns = names_columns(data) || data->decimal != NULL || data->missing != NULL;
     if (data->class_names.count + data->texts.count + data->input_range.count > 0 ||
         data->classes != OPTION_UNSET || data->skip_rows != OPTION_UNSET)
         return sgm_fail(
@@ -44,18 +50,20 @@ static sgm_status check_named(const char *name, const char *role, const data_con
             "such as fields: {inputs: 0-3, targets: 4}",
             name);
     if (!is_training && has_columns)
-        return sgm_fail(
-            SGM_ERROR_ARGUMENT,
-            "%s: data.%s: target, drop, categorical, embedding, scale, impute, decimal and missing stand in "
-            "data.training, and count for all data",
-            name, role);
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "%s: data.%s: target, drop, categorical, embedding, scale, impute, dates, weights, "
+                        "decimal and missing stand in "
+                        "data.training, and count for all data",
+                        name, role);
     if (data->target.count > SGM_MAX_TARGETS || data->drop.count > SGM_MAX_LISTED ||
-        data->categorical.count > SGM_MAX_LISTED || data->embedding.count > SGM_MAX_FIELDS - 2)
+        data->categorical.count > SGM_MAX_LISTED || data->embedding.count > SGM_MAX_FIELDS - 2 ||
+        data->scale.count > SGM_MAX_LISTED || data->impute.count > SGM_MAX_LISTED ||
+        data->dates.count > SGM_MAX_LISTED)
         return sgm_fail(
             SGM_ERROR_ARGUMENT,
-            "%s: data.%s: at most %d targets, %d columns to drop, %d categorical ones and %d embeddings were "
-            "expected",
-            name, role, SGM_MAX_TARGETS, SGM_MAX_LISTED, SGM_MAX_LISTED, SGM_MAX_FIELDS - 2);
+            "%s: data.%s: at most %d targets, %d embeddings, and %d columns in each of drop, categorical, "
+            "scale, impute and dates were expected",
+            name, role, SGM_MAX_TARGETS, SGM_MAX_FIELDS - 2, SGM_MAX_LISTED);
     return SGM_OK;
 }
 
@@ -63,14 +71,13 @@ static sgm_status check_named(const char *name, const char *role, const data_con
  * data of another kind has no columns. */
 static sgm_status check_columns_by_name(const char *name, const char *role, const data_config *data)
 {
-    if (data_config_is_named(data) ||
-        data->target.count + data->drop.count + data->categorical.count + data->embedding.count == 0)
+    if (data_config_is_named(data) || !names_columns(data))
         return SGM_OK;
-    return sgm_fail(SGM_ERROR_ARGUMENT,
-                    "%s: data.%s: target, drop, categorical and embedding are columns of a csv by their "
-                    "names, and do not "
-                    "go with %s",
-                    name, role, data->csv != NULL ? "fields" : "other data");
+    return sgm_fail(
+        SGM_ERROR_ARGUMENT,
+        "%s: data.%s: target, drop, categorical, embedding, scale, impute, dates and weights are for columns "
+        "of a csv by their names, and do not go with %s",
+        name, role, data->csv != NULL ? "fields" : "other data");
 }
 
 /* Keys of one kind of files. How they become inputs is said with the training data, for all data. */

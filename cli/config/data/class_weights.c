@@ -44,43 +44,29 @@ static sgm_status count_all(sgm_dataset *dataset, int64_t **counts, int64_t *cla
     }
 }
 
-/* "class_weights=(0.7, 1.8)". A class without examples keeps the weight 1: it is in no gradient. */
-static void append_weights(sgm__text *text, const int64_t *counts, int64_t classes)
-{
-    int64_t sum = 0;
-    for (int64_t i = 0; i < classes; i++)
-        sum += counts[i];
-    sgm__text_append(text, "class_weights=(");
-    for (int64_t i = 0; i < classes; i++)
-        sgm__text_append(text, "%s%.6g", i > 0 ? ", " : "",
-                         counts[i] > 0 ? (double)sum / ((double)classes * (double)counts[i]) : 1.0);
-    sgm__text_append(text, ")");
-}
-
-/* The network with the weights as the last argument of its cost; NULL without memory. */
+/* The network with "class_weights=(0.7, 1.8)" in its cost; NULL without memory. A class without examples
+ * keeps the weight 1: it is in no gradient. */
 static char *with_weights(const char *network, const char *cost, const int64_t *counts, int64_t classes)
 {
     sgm__text text = {0};
-    const char *behind = cost + strlen(COST), *end = behind;
-    int depth = 0;
-    if (*behind == '(')
-        do {
-            depth += (*end == '(') - (*end == ')');
-            end++;
-        } while (depth > 0 && *end != '\0');
-    bool has_arguments = end > behind + 2;
-    sgm__text_append_bytes(&text, network, (size_t)(has_arguments ? end - 1 - network : behind - network));
-    sgm__text_append(&text, has_arguments ? ", " : "(");
-    append_weights(&text, counts, classes);
-    sgm__text_append(&text, ")%s", end);
-    return sgm__text_take(&text);
+    int64_t sum = 0;
+    for (int64_t i = 0; i < classes; i++)
+        sum += counts[i];
+    sgm__text_append(&text, "class_weights=(");
+    for (int64_t i = 0; i < classes; i++)
+        sgm__text_append(&text, "%s%.6g", i > 0 ? ", " : "",
+                         counts[i] > 0 ? (double)sum / ((double)classes * (double)counts[i]) : 1.0);
+    sgm__text_append(&text, ")");
+    char *made = text.failed ? NULL : network_with_argument(network, cost, text.data);
+    sgm__text_free(&text);
+    return made;
 }
 
 static sgm_status balance(config *c, sgm_dataset *training)
 {
     const char *cost = strstr(c->network, COST);
     int64_t *counts = NULL, classes = 0;
-    if (cost == NULL || strstr(cost + 1, COST) != NULL)
+    if (cost == NULL || cost != network_find_cost(c->network))
         return sgm_fail(SGM_ERROR_ARGUMENT, "expected a network with one " COST ", which takes the weights");
     if (strstr(cost, "class_weights") != NULL)
         return sgm_fail(SGM_ERROR_ARGUMENT,

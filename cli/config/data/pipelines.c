@@ -9,6 +9,10 @@
 #include "config/files.h"
 #include "data/table/pipeline.h"
 
+#include <stdio.h>
+
+#define DATE_TEXT 64 /* bytes; longer texts are no dates */
+
 /* The place of a name in a list of the library's, 0 if none is given: its default. */
 static int place_of(const char *const *names, int count, const char *name)
 {
@@ -33,31 +37,93 @@ sgm_table *named_table_open(const data_config *data, const sgm_split *split, int
                           .other_parts = others);
 }
 
+/* What the maps of the file say of single columns, and under EVERY_COLUMN of all others. */
+static void choose_columns(const data_config *data, sgm_pipeline_options *options)
+{
+    const char *scale = text_map_get(&data->scale, EVERY_COLUMN),
+               *impute = text_map_get(&data->impute, EVERY_COLUMN);
+    options->scale = (sgm_scale)place_of(scale_names, SCALE_NAMES, scale);
+    options->impute = (sgm_impute)place_of(impute_names, IMPUTE_NAMES, impute);
+    size_t at = 0;
+    for (size_t i = 0; i < data->scale.count; i++)
+        if (data->scale.values[i] != scale)
+            options->scales[at++] = (sgm_column_scale){
+                data->scale.keys[i], (sgm_scale)place_of(scale_names, SCALE_NAMES, data->scale.values[i])};
+    at = 0;
+    for (size_t i = 0; i < data->impute.count; i++)
+        if (data->impute.values[i] != impute)
+            options->imputes[at++] =
+                (sgm_column_impute){data->impute.keys[i],
+                                    (sgm_impute)place_of(impute_names, IMPUTE_NAMES, data->impute.values[i])};
+    for (size_t i = 0; i < data->embedding.count; i++) {
+        int64_t size = 0; /* auto */
+        sgm__parse_int64(data->embedding.values[i], &size);
+        options->embedding[i] = (sgm_column_embedding){data->embedding.keys[i], (int32_t)size};
+    }
+}
+
+/* "age", "age(2026-01-31)": what is in brackets goes to `until`, which has room for any cell that is a date.
+ */
+static void choose_dates(const data_config *data, sgm_pipeline_options *options, char (*until)[DATE_TEXT])
+{
+    for (size_t i = 0; i < data->dates.count; i++) {
+        const char *value = data->dates.values[i], *bracket = strchr(value, '(');
+        options->dates[i] = (sgm_column_dates){
+            .column = data->dates.keys[i],
+            .form = bracket != NULL ? SGM_DATE_AGE : (sgm_date_form)place_of(date_names, DATE_NAMES, value)};
+        if (bracket == NULL)
+            continue;
+        snprintf(until[i], sizeof until[i], "%.*s", (int)strcspn(bracket + 1, ")"), bracket + 1);
+        options->dates[i].until = until[i];
+    }
+}
+
 /* What is learnt of the table is learnt of the rows that are trained on. */
 static sgm_pipeline *fit(const data_group *group)
 {
     const data_config *data = &group->training;
     int32_t part;
     bool others;
+    char until[SGM_MAX_LISTED][DATE_TEXT];
     split_part_of(group, data, &part, &others);
     sgm_table *table = named_table_open(data, group->parts, part, others);
     if (table == NULL)
         return NULL;
-    sgm_pipeline_options options = {.struct_size = sizeof options,
-                                    .scale = (sgm_scale)place_of(scale_names, SCALE_NAMES, data->scale),
-                                    .impute = (sgm_impute)place_of(impute_names, IMPUTE_NAMES, data->impute)};
+    sgm_pipeline_options options = {.struct_size = sizeof options};
     copy_list(options.targets, &data->target);
     copy_list(options.drop, &data->drop);
     if (group->split.group != NULL)
         options.drop[data->drop.count] = group->split.group;
     copy_list(options.categorical, &data->categorical);
-    copy_list(options.embedding, &data->embedding);
+    options.weights = data->weights;
+    choose_columns(data, &options);
+    choose_dates(data, &options, until);
     sgm_pipeline *pipeline = sgm_pipeline_fit_with(table, &options);
     sgm_table_free(table);
     return pipeline;
 }
 
 /* --- both --- */
+
+/* The cost of a network that was given gets the field of weights, unless the network names one. */
+static sgm_status weigh(config *c)
+{
+    static const char argument[] = "weights=";
+    for (const char *at = c->network; (at = strstr(at, argument)) != NULL; at++)
+        if (at == c->network || at[-1] != '_') /* class_weights are others */
+            return SGM_OK;
+    const char *cost = network_find_cost(c->network);
+    if (cost == NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "weights: the network does not have one cost; give weights=weights to those that the "
+                        "weights are for");
+    char *network = network_with_argument(c->network, cost, "weights=weights");
+    if (network == NULL)
+        return SGM_ERROR_MEMORY;
+    sgm__free(c->network);
+    c->network = network;
+    return SGM_OK;
+}
 
 sgm_status experiment_prepare(config *c, const char *checkpoint)
 {
@@ -72,6 +138,8 @@ sgm_status experiment_prepare(config *c, const char *checkpoint)
         return sgm__fail_within("data.training");
     if (c->network == NULL)
         c->network = sgm_pipeline_network(c->data.pipeline);
+    else if (sgm_pipeline_width(c->data.pipeline, "weights") > 0)
+        SGM_TRY(weigh(c));
     return c->network != NULL ? SGM_OK : sgm__last_failure();
 }
 

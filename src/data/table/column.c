@@ -120,6 +120,7 @@ sgm_status sgm__column_add(sgm__column *column, const sgm__cell_format *format, 
             return SGM_ERROR_MEMORY;
     }
     column->counts[kind]++;
+    column->has_times |= kind == SGM__CELL_DATE && value != floor(value);
     if (kind != SGM__CELL_TEXT && measured)
         SGM_TRY(add_value(&column->moments[kind], value));
     return add_text(column, cell);

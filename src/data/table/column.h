@@ -65,6 +65,7 @@ typedef struct sgm__column {
     size_t category_count, category_capacity;
     sgm__name_index index; /* finds categories by their texts */
     bool is_varied;        /* more than SGM_MAX_CATEGORIES were seen; none are kept */
+    bool has_times;        /* a date had a time other than midnight */
 } sgm__column;
 
 /* `cell` stays the caller's. Only what is `measured` counts in the moments. */

@@ -6,6 +6,7 @@
 #include "base/characters.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 /* --- pipelines --- */
@@ -87,67 +88,23 @@ sgm_status sgm__pipeline_place(sgm_pipeline *pipeline, sgm__pipeline_part *part,
         there = &pipeline->fields[pipeline->field_count];
         SGM_TRY(sgm__field_name(there->name, field, "sgm_pipeline_fit"));
         pipeline->field_count++;
-        there->is_target = part->is_target;
-        there->is_index = !part->is_target && strcmp(field, "inputs") != 0;
+        there->is_input = sgm__pipeline_is_input(part);
+        there->is_index = there->is_input && strcmp(field, "inputs") != 0;
     }
     bool is_one_hot = part->kind == SGM_COLUMN_CATEGORY && !there->is_index;
     part->field = (int32_t)(there - pipeline->fields);
     part->first = there->width;
-    part->width = (is_one_hot ? (int32_t)part->category_count : 1) + part->has_flag;
+    part->width = (is_one_hot                      ? (int32_t)part->category_count
+                   : part->kind == SGM_COLUMN_DATE ? sgm__pipeline_date_width(part)
+                                                   : 1) +
+                  part->has_flag;
     there->width += part->width;
     return SGM_OK;
 }
 
-/* --- roles --- */
-
-static bool is_listed(const char *const *list, size_t room, const char *name)
+bool sgm__pipeline_is_input(const sgm__pipeline_part *part)
 {
-    for (size_t i = 0; i < room && list[i] != NULL; i++)
-        if (strcmp(list[i], name) == 0)
-            return true;
-    return false;
-}
-
-#define IS_LISTED(list, name) is_listed(list, sizeof(list) / sizeof *(list), name)
-
-/* All names of a list must be columns. */
-static sgm_status check_list(const sgm_table *table, const char *const *list, size_t room, const char *option)
-{
-    for (size_t i = 0; i < room && list[i] != NULL; i++)
-        if (sgm_table_find_column(table, list[i]) < 0)
-            return sgm__fail_within("%s", option);
-    return SGM_OK;
-}
-
-#define CHECK_LIST(table, options, list)                                                                     \
-    check_list(table, (options)->list, sizeof(options)->list / sizeof *(options)->list, #list)
-
-static sgm_status check_options(const sgm_table *table, const sgm_pipeline_options *options)
-{
-    SGM_TRY(CHECK_LIST(table, options, targets));
-    SGM_TRY(CHECK_LIST(table, options, drop));
-    SGM_TRY(CHECK_LIST(table, options, categorical));
-    SGM_TRY(CHECK_LIST(table, options, embedding));
-    if (options->targets[0] == NULL)
-        return sgm_fail(SGM_ERROR_ARGUMENT, "%s: targets: which column is to be predicted?", table->path);
-    for (size_t i = 0; i < SGM_MAX_TARGETS && options->targets[i] != NULL; i++)
-        if (IS_LISTED(options->drop, options->targets[i]) ||
-            IS_LISTED(options->embedding, options->targets[i]) ||
-            is_listed(options->targets, i, options->targets[i]))
-            return sgm_fail(SGM_ERROR_ARGUMENT, "%s: column '%s' is a target, and named once more",
-                            table->path, options->targets[i]);
-    if (IS_LISTED(options->embedding, "inputs") || IS_LISTED(options->embedding, "targets"))
-        return sgm_fail(SGM_ERROR_ARGUMENT,
-                        "%s: embedding: a field cannot be called 'inputs' or 'targets' as the others are; "
-                        "rename the column",
-                        table->path);
-    if ((unsigned)options->scale > SGM_SCALE_NONE || (unsigned)options->impute > SGM_IMPUTE_REFUSE)
-        return sgm_fail(SGM_ERROR_ARGUMENT,
-                        "%s: a scale from 0 to %d and an impute from 0 to %d were expected, "
-                        "%d and %d came",
-                        table->path, SGM_SCALE_NONE, SGM_IMPUTE_REFUSE, (int)options->scale,
-                        (int)options->impute);
-    return SGM_OK;
+    return !part->is_target && !part->is_weight;
 }
 
 /* --- categories --- */
@@ -235,20 +192,57 @@ static double quantile(const double *sorted, size_t count, double share)
     return rest > 0 ? sorted[below] + rest * (sorted[below + 1] - sorted[below]) : sorted[below];
 }
 
-typedef struct quartiles {
-    double lower, median, upper;
-} quartiles;
+/* What a scale may need to know of the values of a column. */
+typedef struct spread {
+    double minimum, maximum, mean, deviation;
+    double lower, median, upper; /* quartiles */
+} spread;
 
-static sgm_status find_quartiles(const sgm__samples *samples, quartiles *found)
+static void find_moments(const double *values, size_t count, spread *found)
+{
+    for (size_t i = 0; i < count; i++)
+        found->mean += values[i] / (double)count;
+    for (size_t i = 0; i < count; i++)
+        found->deviation += (values[i] - found->mean) * (values[i] - found->mean) / (double)count;
+    found->deviation = sqrt(found->deviation);
+}
+
+/* Of the samples that the table keeps, as the numbers that `part` makes of them; with `is_of_part` the
+ * moments, too. */
+static sgm_status find_quartiles(const sgm__pipeline_part *part, const sgm__samples *samples, bool is_of_part,
+                                 spread *found)
 {
     double *sorted = sgm__alloc(samples->count * sizeof *sorted);
     if (sorted == NULL)
         return SGM_ERROR_MEMORY;
-    memcpy(sorted, samples->values, samples->count * sizeof *sorted);
+    for (size_t i = 0; i < samples->count; i++)
+        sorted[i] = is_of_part ? sgm__pipeline_number(part, samples->values[i]) : samples->values[i];
     qsort(sorted, samples->count, sizeof *sorted, by_value);
-    *found = (quartiles){quantile(sorted, samples->count, 0.25), quantile(sorted, samples->count, 0.5),
-                         quantile(sorted, samples->count, 0.75)};
+    found->lower = quantile(sorted, samples->count, 0.25);
+    found->median = quantile(sorted, samples->count, 0.5);
+    found->upper = quantile(sorted, samples->count, 0.75);
+    if (is_of_part)
+        find_moments(sorted, samples->count, found);
     sgm__free(sorted);
+    return SGM_OK;
+}
+
+/* Of the numbers that the part makes of the cells. An age is a number with its sign turned, and shifted;
+ * years are counted anew. */
+static sgm_status find_spread(const sgm__pipeline_part *part, const sgm__column *column, bool has_quartiles,
+                              spread *found)
+{
+    const sgm_table_column *summary = &column->summary;
+    bool is_age = part->form == SGM_DATE_AGE, is_year = part->form == SGM_DATE_PARTS;
+    double first = sgm__pipeline_number(part, summary->minimum),
+           last = sgm__pipeline_number(part, summary->maximum);
+    *found = (spread){.minimum = is_age ? last : first, .maximum = is_age ? first : last};
+    if (has_quartiles || is_year)
+        SGM_TRY(find_quartiles(part, &sgm__column_moments(column)->samples, is_age || is_year, found));
+    if (!is_year) {
+        found->mean = sgm__pipeline_number(part, summary->mean);
+        found->deviation = summary->standard_deviation;
+    }
     return SGM_OK;
 }
 
@@ -264,40 +258,117 @@ static sgm_status find_most_frequent(const sgm_table *table, const sgm_table_col
     return SGM_OK;
 }
 
-/* A column in which all values are equal is only shifted: its factor stays 1. */
-static sgm_status fit_number(sgm__pipeline_part *part, const sgm_table *table, const sgm__column *column,
-                             const sgm_pipeline_options *options)
+/* What a missing value becomes, as a cell would have it. */
+static sgm_status fit_fill(sgm__pipeline_part *part, const sgm_table *table, const sgm__column *column,
+                           sgm_impute impute)
 {
-    const sgm_table_column *summary = &column->summary;
-    quartiles found = {0};
+    spread found;
+    part->fill = column->summary.mean;
+    if (impute == SGM_IMPUTE_MEDIAN) {
+        SGM_TRY(find_quartiles(part, &sgm__column_moments(column)->samples, false, &found));
+        part->fill = found.median;
+    }
+    return impute == SGM_IMPUTE_MOST_FREQUENT && column->summary.missing > 0
+               ? find_most_frequent(table, &column->summary, &part->fill)
+               : SGM_OK;
+}
+
+/* A column in which all values are equal is only shifted: its factor stays 1. */
+static sgm_status fit_scale(sgm__pipeline_part *part, const sgm__column *column, sgm_scale scale)
+{
+    spread found;
+    SGM_TRY(find_spread(part, column, scale == SGM_SCALE_ROBUST, &found));
+    part->offset = scale == SGM_SCALE_STANDARD  ? found.mean
+                   : scale == SGM_SCALE_MIN_MAX ? found.minimum
+                   : scale == SGM_SCALE_ROBUST  ? found.median
+                                                : 0;
+    part->factor = scale == SGM_SCALE_STANDARD  ? found.deviation
+                   : scale == SGM_SCALE_MIN_MAX ? found.maximum - found.minimum
+                   : scale == SGM_SCALE_ROBUST  ? found.upper - found.lower
+                                                : 1;
+    part->factor = part->factor != 0 ? part->factor : 1; /* NaN stays, and is refused */
+    return SGM_OK;
+}
+
+/* --- choices --- */
+
+/* What the options say of one column, or of all. */
+typedef struct choice {
+    sgm_scale scale;
+    sgm_impute impute;
+    const sgm_column_dates *dates;         /* NULL: days */
+    const sgm_column_embedding *embedding; /* NULL: none */
+    bool is_category;
+} choice;
+
+/* Categories are texts that are taken for such, and what the options name. */
+static choice choose(const sgm_pipeline_options *options, const sgm_table_column *column)
+{
+    const sgm_column_scale *scale = SGM__LISTED(options->scales, column->name);
+    const sgm_column_impute *impute = SGM__LISTED(options->imputes, column->name);
+    choice made = {.scale = scale != NULL ? scale->scale : options->scale,
+                   .impute = impute != NULL ? impute->impute : options->impute,
+                   .dates = SGM__LISTED(options->dates, column->name),
+                   .embedding = SGM__LISTED(options->embedding, column->name)};
+    made.is_category = column->kind == SGM_COLUMN_CATEGORY || made.embedding != NULL ||
+                       SGM__LISTED(options->categorical, column->name) != NULL;
+    return made;
+}
+
+/* The reference of an age is the newest date of the rows that are measured, unless one is given. */
+static sgm_status fit_dates(sgm__pipeline_part *part, const sgm_table *table, const sgm__column *column,
+                            const sgm_column_dates *dates)
+{
+    if (dates == NULL)
+        return SGM_OK;
+    part->form = dates->form;
+    part->has_time = part->form == SGM_DATE_PARTS && column->has_times;
+    part->reference = part->form == SGM_DATE_AGE ? column->summary.maximum : 0;
+    if (dates->until != NULL &&
+        sgm__cell_read(&table->format, dates->until, &part->reference) != SGM__CELL_DATE)
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "%s: dates: column '%s': \"%.60s\" is no date, such as 2026-11-23", table->path,
+                        part->name, dates->until);
+    return SGM_OK;
+}
+
+static sgm_status fit_number(sgm__pipeline_part *part, const sgm_table *table, const sgm__column *column,
+                             const choice *chosen)
+{
     if (sgm__column_moments(column)->count == 0)
         return sgm_fail(SGM_ERROR_ARGUMENT,
                         "%s: column '%s' has no value in the rows that are trained on; drop it", table->path,
-                        summary->name);
-    part->factor = 1;
-    part->fill = summary->mean;
-    if (options->scale == SGM_SCALE_ROBUST || options->impute == SGM_IMPUTE_MEDIAN)
-        SGM_TRY(find_quartiles(&sgm__column_moments(column)->samples, &found));
-    if (options->impute == SGM_IMPUTE_MEDIAN)
-        part->fill = found.median;
-    if (options->impute == SGM_IMPUTE_MOST_FREQUENT && summary->missing > 0)
-        SGM_TRY(find_most_frequent(table, summary, &part->fill));
-    if (options->scale == SGM_SCALE_STANDARD) {
-        part->offset = summary->mean;
-        part->factor = summary->standard_deviation;
-    } else if (options->scale == SGM_SCALE_MIN_MAX) {
-        part->offset = summary->minimum;
-        part->factor = summary->maximum - summary->minimum;
-    } else if (options->scale == SGM_SCALE_ROBUST) {
-        part->offset = found.median;
-        part->factor = found.upper - found.lower;
-    }
-    part->factor = part->factor != 0 ? part->factor : 1; /* NaN stays, and is refused */
+                        part->name);
+    SGM_TRY(fit_dates(part, table, column, chosen->dates));
+    SGM_TRY(fit_fill(part, table, column, chosen->impute));
+    SGM_TRY(fit_scale(part, column, chosen->scale));
     if (isfinite(part->fill) && isfinite(part->offset) && isfinite(part->factor))
         return SGM_OK;
     return sgm_fail(SGM_ERROR_NUMERIC,
                     "%s: the numbers of column '%s' are too large for their mean or range; drop the column",
-                    table->path, summary->name);
+                    table->path, part->name);
+}
+
+/* --- weights --- */
+
+/* With a mean of 1 in training the learning rate means the same as without weights. */
+static sgm_status add_weights(sgm_pipeline *pipeline, const sgm_table *table, const char *name)
+{
+    int64_t at = sgm_table_find_column(table, name);
+    if (at < 0)
+        return sgm__last_failure();
+    const sgm_table_column *column = sgm_table_column_at(table, (size_t)at);
+    if (column->kind != SGM_COLUMN_NUMBER || !(column->mean > 0))
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "%s: weights: column '%s' should hold numbers from 0 on, of which some are above 0",
+                        table->path, name);
+    sgm__pipeline_part *part = &pipeline->parts[pipeline->part_count++];
+    *part = (sgm__pipeline_part){.name = sgm__strdup(name),
+                                 .is_weight = true,
+                                 .kind = SGM_COLUMN_NUMBER,
+                                 .is_required = true,
+                                 .factor = column->mean};
+    return part->name != NULL ? sgm__pipeline_place(pipeline, part, "weights") : SGM_ERROR_MEMORY;
 }
 
 /* --- fitting --- */
@@ -338,44 +409,47 @@ static sgm_status check_target(const sgm_table *table, const sgm_table_column *c
     return SGM_OK;
 }
 
-/* Categories are texts that are taken for such, and what the options name. */
-static bool is_category_of(const sgm_table_column *column, const sgm_pipeline_options *options)
+/* What was said of one column must be possible for what it holds. */
+static sgm_status check_choice(const sgm_table *table, const sgm_table_column *column, const choice *chosen,
+                               const sgm_pipeline_options *options)
 {
-    return column->kind == SGM_COLUMN_CATEGORY || IS_LISTED(options->embedding, column->name) ||
-           IS_LISTED(options->categorical, column->name);
+    const char *kind = chosen->is_category ? "categories" : "numbers";
+    if (chosen->dates != NULL && (chosen->is_category || column->kind != SGM_COLUMN_DATE))
+        return sgm_fail(SGM_ERROR_ARGUMENT, "%s: dates: column '%s' holds %s and no dates", table->path,
+                        column->name, kind);
+    if (chosen->is_category && SGM__LISTED(options->scales, column->name) != NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "%s: scale: column '%s' holds categories, which have no scale",
+                        table->path, column->name);
+    return SGM_OK;
 }
 
 static sgm_status fit_part(sgm__pipeline_part *part, const sgm_table *table, const sgm__column *column,
-                           const sgm_pipeline_options *options)
+                           const choice *chosen)
 {
     if (part->kind != SGM_COLUMN_CATEGORY)
-        return fit_number(part, table, column, options);
+        return fit_number(part, table, column, chosen);
     SGM_TRY(fit_categories(part, table, &column->summary));
     uintptr_t most = 0;
-    bool fills = options->impute == SGM_IMPUTE_MOST_FREQUENT &&
+    bool fills = chosen->impute == SGM_IMPUTE_MOST_FREQUENT &&
                  sgm__pipeline_find_category(&table->format, part, column->summary.categories[0].text, &most);
     part->fill = fills ? (double)most : -1;
     return SGM_OK;
 }
 
-/* Gives a part a field of its own, called as its column. Input layers are named after fields, and take ASCII
- * letters, digits, '_' and '-' only. */
+/* Gives a part a field of its own, called as its column, as far as its name fits. Input layers are named
+ * after fields, and take ASCII letters, digits, '_' and '-' only. */
 static sgm_status place_alone(sgm_pipeline *pipeline, sgm__pipeline_part *part)
 {
-    char *name = sgm__strdup(part->name);
-    if (name == NULL)
-        return SGM_ERROR_MEMORY;
+    char name[SGM__FIELD_NAME];
+    snprintf(name, sizeof name, "%s", part->name);
     for (char *c = name; *c != '\0'; c++)
         if (!sgm__is_alphanumeric(*c) && *c != '-')
             *c = '_';
-    sgm_status status =
-        field_of(pipeline, name) != NULL
-            ? sgm_fail(SGM_ERROR_ARGUMENT,
-                       "embedding: column '%s' and another one would both be the field '%s'; rename one",
-                       part->name, name)
-            : sgm__pipeline_place(pipeline, part, name);
-    sgm__free(name);
-    return status;
+    return field_of(pipeline, name) != NULL
+               ? sgm_fail(SGM_ERROR_ARGUMENT,
+                          "embedding: column '%s' and another one would both be the field '%s'; rename one",
+                          part->name, name)
+               : sgm__pipeline_place(pipeline, part, name);
 }
 
 /* Adds what is done with one column. The part counts from the beginning, so that a failure frees it. */
@@ -384,21 +458,23 @@ static sgm_status add_part(sgm_pipeline *pipeline, const sgm_table *table, size_
 {
     const sgm__column *column = &table->columns[index];
     const sgm_table_column *summary = &column->summary;
-    bool is_category = is_category_of(summary, options),
-         is_field = IS_LISTED(options->embedding, summary->name);
+    const choice chosen = choose(options, summary);
+    bool is_field = chosen.embedding != NULL;
     if (is_target)
-        SGM_TRY(check_target(table, summary, is_category, options->targets[1] == NULL));
-    else if (!is_usable(table, summary, is_category))
+        SGM_TRY(check_target(table, summary, chosen.is_category, options->targets[1] == NULL));
+    else if (!is_usable(table, summary, chosen.is_category))
         return SGM_OK;
+    SGM_TRY(check_choice(table, summary, &chosen, options));
     sgm__pipeline_part *part = &pipeline->parts[pipeline->part_count++];
     part->name = sgm__strdup(summary->name);
     if (part->name == NULL)
         return SGM_ERROR_MEMORY;
     part->is_target = is_target;
-    part->kind = is_category ? SGM_COLUMN_CATEGORY : summary->kind;
-    part->is_required = is_target || options->impute == SGM_IMPUTE_REFUSE;
-    part->has_flag = !is_target && !is_field && options->impute == SGM_IMPUTE_FLAG && summary->missing > 0;
-    SGM_TRY(fit_part(part, table, column, options));
+    part->kind = chosen.is_category ? SGM_COLUMN_CATEGORY : summary->kind;
+    part->is_required = is_target || chosen.impute == SGM_IMPUTE_REFUSE;
+    part->has_flag = !is_target && !is_field && chosen.impute == SGM_IMPUTE_FLAG && summary->missing > 0;
+    part->embedding_size = is_field ? chosen.embedding->size : 0;
+    SGM_TRY(fit_part(part, table, column, &chosen));
     return is_field ? place_alone(pipeline, part)
                     : sgm__pipeline_place(pipeline, part, is_target ? "targets" : "inputs");
 }
@@ -411,7 +487,9 @@ static sgm_status fit(sgm_pipeline *pipeline, const sgm_table *table, const sgm_
         return SGM_ERROR_MEMORY;
     for (size_t i = 0; i < table->column_count; i++) {
         const char *name = table->columns[i].name;
-        if (!IS_LISTED(options->targets, name) && !IS_LISTED(options->drop, name))
+        bool is_weight = options->weights != NULL && strcmp(options->weights, name) == 0;
+        if (!is_weight && SGM__LISTED(options->targets, name) == NULL &&
+            SGM__LISTED(options->drop, name) == NULL)
             SGM_TRY(add_part(pipeline, table, i, options, false));
     }
     if (pipeline->part_count == 0)
@@ -420,7 +498,7 @@ static sgm_status fit(sgm_pipeline *pipeline, const sgm_table *table, const sgm_
         int64_t at = sgm_table_find_column(table, options->targets[i]);
         SGM_TRY(at >= 0 ? add_part(pipeline, table, (size_t)at, options, true) : sgm_last_status());
     }
-    return SGM_OK;
+    return options->weights != NULL ? add_weights(pipeline, table, options->weights) : SGM_OK;
 }
 
 sgm_pipeline *sgm_pipeline_fit_with(const sgm_table *table, const sgm_pipeline_options *given)
@@ -432,8 +510,9 @@ sgm_pipeline *sgm_pipeline_fit_with(const sgm_table *table, const sgm_pipeline_o
         sgm__missing_part("sgm_pipeline_fit: a table");
         return NULL;
     }
-    sgm_pipeline *pipeline =
-        check_options(table, &options) == SGM_OK ? sgm__pipeline_create(table->column_count) : NULL;
+    sgm_pipeline *pipeline = sgm__pipeline_check_options(table, &options) == SGM_OK
+                                 ? sgm__pipeline_create(table->column_count)
+                                 : NULL;
     if (pipeline != NULL && fit(pipeline, table, &options) != SGM_OK) {
         sgm_pipeline_free(pipeline);
         return NULL;
@@ -456,7 +535,6 @@ const char *sgm_pipeline_column(const sgm_pipeline *pipeline, size_t index)
     return index < pipeline->part_count ? pipeline->parts[index].name : NULL;
 }
 
-/* The parts of targets are the last ones. */
 const sgm__pipeline_part *sgm__pipeline_target(const sgm_pipeline *pipeline, size_t index)
 {
     for (size_t i = 0; i < pipeline->part_count; i++)
@@ -470,10 +548,21 @@ const char *const *sgm_pipeline_classes(const sgm_pipeline *pipeline)
     return pipeline->labels == 0 ? (const char *const *)sgm__pipeline_target(pipeline, 0)->categories : NULL;
 }
 
+void sgm__pipeline_units(const sgm_pipeline *pipeline, size_t index, double *factor, double *offset)
+{
+    size_t targets = (size_t)sgm_pipeline_width(pipeline, "targets");
+    const sgm__pipeline_part *mean = sgm__pipeline_target(pipeline, index),
+                             *part = mean != NULL || index < targets
+                                         ? mean
+                                         : sgm__pipeline_target(pipeline, index - targets);
+    bool is_number = part != NULL && part->kind != SGM_COLUMN_CATEGORY;
+    *factor = is_number ? part->factor : 1;
+    *offset = is_number && mean != NULL ? part->offset : 0;
+}
+
 double sgm_pipeline_restore(const sgm_pipeline *pipeline, size_t index, double prediction)
 {
-    const sgm__pipeline_part *part = sgm__pipeline_target(pipeline, index);
-    if (part == NULL || part->kind == SGM_COLUMN_CATEGORY)
-        return prediction;
-    return prediction * part->factor + part->offset;
+    double factor, offset;
+    sgm__pipeline_units(pipeline, index, &factor, &offset);
+    return prediction * factor + offset;
 }

@@ -1,9 +1,9 @@
 /* What a pipeline consists of. Internal to src/data/table.
  *
- * pipeline.c fits one to a table, pipeline_json.c writes and reads it, pipeline_apply.c turns cells into
- * numbers by it, pipeline_extractor.c does so with the rows of a file. Pipelines of files
- * (pipeline_files.c), such as pictures, are fitted and applied by src/data/files. Once made, a pipeline is
- * never changed, so that several threads and extractors can share it. */
+ * pipeline.c fits one to a table by options that pipeline_options.c checks, pipeline_json.c writes and reads
+ * it, pipeline_apply.c turns cells into numbers by it, pipeline_extractor.c does so with the rows of a file.
+ * Pipelines of files (pipeline_files.c), such as pictures, are fitted and applied by src/data/files. Once
+ * made, a pipeline is never changed, so that several threads and extractors can share it. */
 #ifndef SGM_DATA_TABLE_PIPELINE_H
 #define SGM_DATA_TABLE_PIPELINE_H
 
@@ -12,27 +12,33 @@
 #include "data/table/table.h"
 #include <stdatomic.h>
 
+#define SGM__LARGEST_EMBEDDING 10000
+
 /* What is done with the cells of one column. */
 typedef struct sgm__pipeline_part {
-    char *name; /* of the column, owned */
-    bool is_target;
-    sgm_column_kind kind; /* number, date or category */
-    int32_t field;        /* of the pipeline */
-    int32_t first, width; /* its numbers among those of the field's examples */
+    char *name;                /* of the column, owned */
+    bool is_target, is_weight; /* neither: it is an input */
+    sgm_column_kind kind;      /* number, date or category */
+    int32_t field;             /* of the pipeline */
+    int32_t first, width;      /* its numbers among those of the field's examples */
     /* Missing values: an error, or `fill` (of a category its number, -1: none of them). With `has_flag` the
      * last of the numbers says whether the value is missing. */
     bool is_required, has_flag;
     double fill;
-    double offset, factor; /* numbers and dates: (value - offset) / factor */
-    char **categories;     /* owned, in the order of their numbers, NULL at the end */
+    double offset, factor;  /* numbers and dates: (sgm__pipeline_number - offset) / factor */
+    sgm_date_form form;     /* of dates */
+    double reference;       /* SGM_DATE_AGE: days since 1970-01-01 */
+    bool has_time;          /* SGM_DATE_PARTS: the hour is among the numbers */
+    int32_t embedding_size; /* that is proposed; 0: it follows from the number of categories */
+    char **categories;      /* owned, in the order of their numbers, NULL at the end */
     size_t category_count;
     sgm__name_index index; /* of the categories */
 } sgm__pipeline_part;
 
 typedef struct sgm__pipeline_field {
     char name[SGM__FIELD_NAME];
-    int32_t width; /* numbers of an example */
-    bool is_target;
+    int32_t width;  /* numbers of an example */
+    bool is_input;  /* else targets or weights */
     bool is_index;  /* category numbers, for an embedding */
     bool is_length; /* of the sequence in the field before, in steps */
 } sgm__pipeline_field;
@@ -44,12 +50,37 @@ struct sgm_pipeline {
     int32_t labels; /* of a transcript, at most: the categories of the target are its characters; else 0 */
     sgm__cell_format format; /* `missing` is owned */
     bool has_header;
-    /* Inputs first, in the order of the table, then targets; of files the target alone. */
+    /* Inputs first, in the order of the table, then targets, then weights; of files the target alone. */
     sgm__pipeline_part *parts;
     size_t part_count;
-    sgm__pipeline_field fields[SGM_MAX_FIELDS]; /* those of targets last */
+    sgm__pipeline_field fields[SGM_MAX_FIELDS]; /* those of inputs first */
     int32_t field_count;
 };
+
+/* --- pipeline_options.c --- */
+/* The item with this name in a list of `room` items of `size` bytes, which begin with a column's name, NULL
+ * behind the last one; NULL: it is not there. */
+const void *sgm__pipeline_listed(const void *list, size_t room, size_t size, const char *name);
+#define SGM__LISTED(list, name)                                                                              \
+    sgm__pipeline_listed(list, sizeof(list) / sizeof *(list), sizeof *(list), name)
+/* Fails for options that contradict each other, or name no column of the table. */
+sgm_status sgm__pipeline_check_options(const sgm_table *table, const sgm_pipeline_options *options);
+
+/* --- pipeline_dates.c --- */
+typedef struct sgm__date_parts {
+    double year;
+    int month, weekday, hour; /* from 0; the week begins with Monday */
+} sgm__date_parts;
+/* Of days since 1970-01-01, of the years 0 to 9999. */
+sgm__date_parts sgm__date_split(double days);
+bool sgm__date_can_split(double days);
+/* What turns by `step` of `steps`: sine and cosine, as the pipeline writes them. */
+void sgm__date_turn(int step, int steps, float *sine_and_cosine);
+/* The number that is scaled: of a date its age or year, else the value itself. */
+double sgm__pipeline_number(const sgm__pipeline_part *part, double value);
+/* How many numbers a date becomes, and those behind the first one. */
+int32_t sgm__pipeline_date_width(const sgm__pipeline_part *part);
+void sgm__pipeline_write_date(const sgm__pipeline_part *part, double days, float *numbers);
 
 /* --- pipeline.c --- */
 /* Empty; NULL without memory. */
@@ -59,6 +90,9 @@ sgm_status sgm__pipeline_place(sgm_pipeline *pipeline, sgm__pipeline_part *part,
 /* Takes the list of categories, also on failure: they must differ. */
 sgm_status sgm__pipeline_set_categories(sgm__pipeline_part *part, char **categories, size_t count);
 
+bool sgm__pipeline_is_input(const sgm__pipeline_part *part);
+/* What sgm_pipeline_restore does with output number `index`: times a factor, plus an offset. */
+void sgm__pipeline_units(const sgm_pipeline *pipeline, size_t index, double *factor, double *offset);
 /* The part of target number `index`; NULL past the last one. */
 const sgm__pipeline_part *sgm__pipeline_target(const sgm_pipeline *pipeline, size_t index);
 
@@ -103,7 +137,7 @@ typedef struct sgm__pipeline_rows {
     const char *name;     /* of the file, for messages */
     const int64_t *lines; /* of the rows; NULL: they are numbered from 1 */
 } sgm__pipeline_rows;
-/* Adds a field for each of the pipeline's (without targets: with inputs_only) to an empty builder. */
+/* Adds a field for each of the pipeline's (with inputs_only: of inputs alone) to an empty builder. */
 sgm_status sgm__pipeline_begin(const sgm_pipeline *pipeline, bool inputs_only, sgm__builder *builder);
 /* Appends `count` rows of `width` cells each to the builder. */
 sgm_status sgm__pipeline_append(const sgm_pipeline *pipeline, const sgm__pipeline_rows *rows,

@@ -30,7 +30,7 @@ sgm_status sgm__pipeline_find(const sgm_pipeline *pipeline, const char *name, co
                                 part->name);
             columns[i] = (int32_t)k;
         }
-        if (columns[i] < 0 && !(inputs_only && part->is_target))
+        if (columns[i] < 0 && !part->is_weight && !(inputs_only && part->is_target))
             return sgm__table_fail_unknown(name, part->name, names, count);
     }
     return SGM_OK;
@@ -69,18 +69,28 @@ static sgm_status read_category(const sgm__cell_format *format, const sgm__pipel
         part->is_target ? "" : ", leave it empty, or ignore unknown ones");
 }
 
-static sgm_status read_number(const sgm__pipeline_part *part, const char *cell, sgm__cell_kind kind,
-                              double *value)
+/* Whether the cell is a number, or a date, that can be written. */
+static sgm_status check_number(const sgm__pipeline_part *part, const char *cell, sgm__cell_kind kind,
+                               double value)
 {
     sgm__cell_kind wanted = part->kind == SGM_COLUMN_DATE ? SGM__CELL_DATE : SGM__CELL_NUMBER;
     if (kind != wanted)
         return sgm_fail(SGM_ERROR_FORMAT, "\"%.60s\" is no %s; correct it, or leave it empty", cell,
                         sgm_column_kind_name(part->kind));
-    *value = (*value - part->offset) / part->factor;
-    return fabs(*value) <= (double)FLT_MAX
+    if (part->is_weight && value < 0)
+        return sgm_fail(SGM_ERROR_FORMAT, "\"%.60s\" is below 0, and a weight is 0 or more", cell);
+    double scaled = (sgm__pipeline_number(part, value) - part->offset) / part->factor;
+    return fabs(scaled) <= (double)FLT_MAX
                ? SGM_OK
                : sgm_fail(SGM_ERROR_NUMERIC,
                           "\"%.60s\" is too large for float32; drop the column, or scale it", cell);
+}
+
+/* A number, or those of a date. */
+static void write_number(const sgm__pipeline_part *part, double value, float *numbers)
+{
+    numbers[0] = (float)((sgm__pipeline_number(part, value) - part->offset) / part->factor);
+    sgm__pipeline_write_date(part, value, numbers + 1);
 }
 
 /* Writes the numbers of one cell; they were 0. */
@@ -93,17 +103,19 @@ static sgm_status write_cell(const sgm_pipeline *pipeline, const sgm__pipeline_p
     if (is_missing && part->is_required)
         return sgm_fail(SGM_ERROR_FORMAT, "%s",
                         part->is_target ? "the target is missing; leave the row out"
-                                        : "the value is missing, which 'impute' refuses; leave the row out");
+                        : part->is_weight
+                            ? "the weight is missing; a row with the weight 0 does not count"
+                            : "the value is missing, which 'impute' refuses; leave the row out");
     if (!is_missing && is_category)
         SGM_TRY(read_category(&pipeline->format, part, cell, ignore_unknown, &value, &is_missing));
     else if (!is_missing)
-        SGM_TRY(read_number(part, cell, kind, &value));
+        SGM_TRY(check_number(part, cell, kind, value));
     if (is_missing)
-        value = is_category ? part->fill : (part->fill - part->offset) / part->factor;
+        value = part->fill;
     if (part->has_flag)
         numbers[part->width - 1] = is_missing;
     if (!is_category)
-        numbers[0] = (float)value;
+        write_number(part, value, numbers);
     else if (pipeline->fields[part->field].is_index)
         numbers[0] = value >= 0 ? (float)value : (float)part->category_count;
     else if (value >= 0)
@@ -118,7 +130,7 @@ sgm_status sgm__pipeline_begin(const sgm_pipeline *pipeline, bool inputs_only, s
     for (int32_t i = 0; i < pipeline->field_count; i++) {
         const sgm__pipeline_field *field = &pipeline->fields[i];
         sgm_shape example = sgm__pipeline_field_shape(pipeline, i);
-        if (!(inputs_only && field->is_target))
+        if (!inputs_only || field->is_input)
             SGM_TRY(sgm__builder_add_field(builder, field->name, &example));
     }
     return SGM_OK;
@@ -133,7 +145,7 @@ static sgm_status fail_at(const sgm__pipeline_rows *rows, int64_t row, const sgm
                : sgm__fail_within("%s %lld, column '%s'", rows->name, (long long)row + 1, part->name);
 }
 
-/* Fields of targets are the last ones, so that those of inputs have the same numbers in all builders. */
+/* Fields of inputs are the first ones, so that they have the same numbers in all builders. */
 sgm_status sgm__pipeline_append(const sgm_pipeline *pipeline, const sgm__pipeline_rows *rows,
                                 const char *const *cells, size_t width, int64_t count, sgm__builder *builder)
 {
@@ -143,12 +155,14 @@ sgm_status sgm__pipeline_append(const sgm_pipeline *pipeline, const sgm__pipelin
                (size_t)count * (size_t)pipeline->fields[i].width * sizeof(float));
     for (size_t i = 0; i < pipeline->part_count; i++) {
         const sgm__pipeline_part *part = &pipeline->parts[i];
-        if (rows->inputs_only && part->is_target)
+        if (rows->inputs_only && !sgm__pipeline_is_input(part))
             continue;
         float *numbers = sgm__builder_end(builder, part->field) + part->first;
         for (int64_t row = 0; row < count; row++, numbers += pipeline->fields[part->field].width)
-            if (write_cell(pipeline, part, cells[(size_t)row * width + (size_t)rows->columns[i]],
-                           rows->ignore_unknown, numbers) != SGM_OK)
+            if (rows->columns[i] < 0)
+                numbers[0] = 1; /* a weight that the file does not have */
+            else if (write_cell(pipeline, part, cells[(size_t)row * width + (size_t)rows->columns[i]],
+                                rows->ignore_unknown, numbers) != SGM_OK)
                 return fail_at(rows, row, part);
     }
     builder->count += count;

@@ -44,7 +44,8 @@ static sgm_status begin(pipeline_extractor *self)
 static sgm_status append(pipeline_extractor *self, const sgm_examples *rows, sgm__builder *builder)
 {
     for (size_t i = 0; i < self->pipeline->part_count; i++)
-        if (self->columns[i] >= rows->columns && !(self->inputs_only && self->pipeline->parts[i].is_target))
+        if (self->columns[i] >= rows->columns &&
+            !(self->inputs_only && !sgm__pipeline_is_input(&self->pipeline->parts[i])))
             return sgm_fail(SGM_ERROR_FORMAT,
                             "%s: the pipeline reads column %d (from 0), but the table has %d", self->name,
                             (int)self->columns[i], (int)rows->columns);

@@ -17,8 +17,8 @@ static sgm_status set_form(sgm_pipeline *pipeline, const void *form)
     const sgm__file_kind *kind = pipeline->kind;
     SGM_TRY(kind->check(form));
     sgm_shape shape = kind->shape(form);
-    pipeline->fields[0] =
-        (sgm__pipeline_field){.name = "inputs", .width = (int32_t)sgm_shape_elements(&shape)};
+    pipeline->fields[0] = (sgm__pipeline_field){
+        .name = "inputs", .width = (int32_t)sgm_shape_elements(&shape), .is_input = true};
     pipeline->field_count = 1;
     return SGM_OK;
 }
@@ -63,8 +63,9 @@ sgm_status sgm__pipeline_set_characters(sgm_pipeline *pipeline, char **character
                                  .width = labels};
     pipeline->part_count = 1;
     pipeline->labels = labels;
-    pipeline->fields[1] = (sgm__pipeline_field){.name = "lengths", .width = 1, .is_length = true};
-    pipeline->fields[2] = (sgm__pipeline_field){.name = "targets", .width = labels, .is_target = true};
+    pipeline->fields[1] =
+        (sgm__pipeline_field){.name = "lengths", .width = 1, .is_input = true, .is_length = true};
+    pipeline->fields[2] = (sgm__pipeline_field){.name = "targets", .width = labels};
     pipeline->field_count = 3;
     SGM_TRY(sgm__pipeline_set_categories(part, characters, count));
     return part->name != NULL ? SGM_OK : SGM_ERROR_MEMORY;

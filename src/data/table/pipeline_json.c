@@ -10,8 +10,12 @@
  *     {"version":1,"kind":"pictures","width":32,"height":32,"channels":3,"mean":[0.5,0.4,0.4],
  *      "deviation":[0.2,0.2,0.2],"classes":["cat","dog"]}
  *
- * where the kind (src/data/kinds) writes and reads what is between its name and the classes. A text is read
- * strictly (text/json_members.h). See pipeline.h. */
+ * where the kind (src/data/kinds) writes and reads what is between its name and the classes.
+ *
+ * A date has "dates":"age" with a "reference", in days, or "dates":"parts", with "time":true where the hour
+ * is one of them; a category of a field of its own may have an "embedding", the size; a column of weights has
+ * the field "weights". All these are version 2, and what has none of them is written as version 1. A text is
+ * read strictly (text/json_members.h). See pipeline.h. */
 #include "data/table/pipeline.h"
 #include "text/json_members.h"
 #include "text/json_text.h"
@@ -19,7 +23,10 @@
 #include <float.h>
 #include <math.h>
 
-#define VERSION 1
+#define NEWEST_VERSION 2
+
+/* In the order of sgm_date_form. */
+static const char *const form_names[] = {"days", "age", "parts"};
 
 /* --- writing --- */
 
@@ -35,6 +42,18 @@ static json_t *impute_json(const sgm__pipeline_part *part)
     return part->fill >= 0 ? json_string(part->categories[(size_t)part->fill]) : json_null();
 }
 
+/* Days, which are the default, are not said. */
+static void put_dates(json_t *object, const sgm__pipeline_part *part, bool *failed)
+{
+    if (part->form == SGM_DATE_DAYS)
+        return;
+    sgm__json_put(object, "dates", json_string(form_names[part->form]), failed);
+    if (part->form == SGM_DATE_AGE)
+        sgm__json_put(object, "reference", json_real(part->reference), failed);
+    if (part->has_time)
+        sgm__json_put(object, "time", json_true(), failed);
+}
+
 static json_t *part_json(const sgm_pipeline *pipeline, const sgm__pipeline_part *part, bool *failed)
 {
     json_t *object = json_object();
@@ -48,9 +67,12 @@ static json_t *part_json(const sgm_pipeline *pipeline, const sgm__pipeline_part 
     if (part->has_flag)
         sgm__json_put(object, "flag", json_true(), failed);
     if (part->kind == SGM_COLUMN_CATEGORY) {
+        if (part->embedding_size > 0)
+            sgm__json_put(object, "embedding", json_integer(part->embedding_size), failed);
         put_categories(part, "categories", object, failed);
         return object;
     }
+    put_dates(object, part, failed);
     sgm__json_put(object, "offset", json_real(part->offset), failed);
     sgm__json_put(object, "factor", json_real(part->factor), failed);
     return object;
@@ -77,12 +99,23 @@ static void put_files(const sgm_pipeline *pipeline, json_t *object, bool *failed
         sgm__json_put(object, "labels", json_integer(pipeline->labels), failed);
 }
 
+/* The oldest one that can say it, so that older programs read what they understand. */
+static int version_of(const sgm_pipeline *pipeline)
+{
+    bool is_new = false;
+    for (size_t i = 0; i < pipeline->part_count; i++) {
+        const sgm__pipeline_part *part = &pipeline->parts[i];
+        is_new |= part->form != SGM_DATE_DAYS || part->embedding_size > 0 || part->is_weight;
+    }
+    return is_new ? NEWEST_VERSION : 1;
+}
+
 /* A text of the file that is not UTF-8 cannot be put into JSON. */
 char *sgm_pipeline_json(const sgm_pipeline *pipeline)
 {
     json_t *object = json_object();
     bool failed = false;
-    sgm__json_put(object, "version", json_integer(VERSION), &failed);
+    sgm__json_put(object, "version", json_integer(version_of(pipeline)), &failed);
     if (pipeline->kind != NULL)
         put_files(pipeline, object, &failed);
     else
@@ -114,7 +147,9 @@ static sgm_status take_impute(const json_t *object, sgm__pipeline_part *part)
         return impute == NULL ? SGM_OK : sgm__json_fail_member("impute", "nothing beside 'required'");
     if (part->kind != SGM_COLUMN_CATEGORY) {
         SGM_TRY(sgm__json_take_number(object, "impute", &part->fill));
-        return fabs((part->fill - part->offset) / part->factor) <= (double)FLT_MAX
+        if (part->form == SGM_DATE_PARTS && !sgm__date_can_split(part->fill))
+            return sgm__json_fail_member("impute", "a day of the years 0 to 9999");
+        return fabs((sgm__pipeline_number(part, part->fill) - part->offset) / part->factor) <= (double)FLT_MAX
                    ? SGM_OK
                    : sgm__json_fail_member("impute", "a number that fits float32 when it is scaled");
     }
@@ -139,14 +174,26 @@ static sgm_status take_kind(const json_t *object, sgm_column_kind *kind)
     return sgm__json_fail_member("kind", "number, date or category");
 }
 
-/* Inputs before targets, a field of an embedding for one category alone, and targets of one kind. */
+/* Inputs, targets, weights. */
+static int rank_of(const sgm__pipeline_part *part)
+{
+    return part->is_weight ? 2 : part->is_target;
+}
+
+/* Inputs before targets, and weights last; a field of an embedding for one category alone, targets of one
+ * kind.
+ */
 static sgm_status check_place(const sgm_pipeline *pipeline, const sgm__pipeline_part *part, const char *field)
 {
     const sgm__pipeline_part *before = part > pipeline->parts ? part - 1 : NULL;
-    bool is_own = !part->is_target && strcmp(field, "inputs") != 0;
-    if (before != NULL && before->is_target && !part->is_target)
-        return sgm_fail(SGM_ERROR_FORMAT, "columns of targets come last");
-    if (before != NULL && before->is_target &&
+    bool is_own = sgm__pipeline_is_input(part) && strcmp(field, "inputs") != 0;
+    if (before != NULL && rank_of(before) > rank_of(part))
+        return sgm_fail(SGM_ERROR_FORMAT, "columns of targets come last, but for weights");
+    if (part->is_weight && (part->kind != SGM_COLUMN_NUMBER || !part->is_required || part->has_flag ||
+                            part->offset != 0 || (before != NULL && before->is_weight)))
+        return sgm_fail(SGM_ERROR_FORMAT,
+                        "weights are one column of numbers that is required, without an offset");
+    if (before != NULL && before->is_target && part->is_target &&
         (part->kind == SGM_COLUMN_CATEGORY || before->kind == SGM_COLUMN_CATEGORY))
         return sgm_fail(SGM_ERROR_FORMAT, "several targets have to be numbers");
     if (is_own &&
@@ -155,10 +202,37 @@ static sgm_status check_place(const sgm_pipeline *pipeline, const sgm__pipeline_
     return SGM_OK;
 }
 
+static sgm_status take_dates(const json_t *object, sgm__pipeline_part *part)
+{
+    const json_t *dates = json_object_get(object, "dates");
+    const char *name = json_string_value(dates);
+    bool is_age = name != NULL && strcmp(name, form_names[SGM_DATE_AGE]) == 0,
+         is_parts = name != NULL && strcmp(name, form_names[SGM_DATE_PARTS]) == 0;
+    if (dates != NULL &&
+        (part->kind != SGM_COLUMN_DATE || !sgm__pipeline_is_input(part) || !(is_age || is_parts)))
+        return sgm__json_fail_member("dates", "age or parts, of a date that is no target,");
+    part->form = is_age ? SGM_DATE_AGE : is_parts ? SGM_DATE_PARTS : SGM_DATE_DAYS;
+    if (is_parts)
+        return sgm__json_take_flag(object, "time", &part->has_time);
+    return is_age ? sgm__json_take_number(object, "reference", &part->reference) : SGM_OK;
+}
+
+static sgm_status take_embedding(const json_t *object, sgm__pipeline_part *part, const char *field)
+{
+    const json_t *size = json_object_get(object, "embedding");
+    json_int_t number = json_integer_value(size);
+    bool is_own = sgm__pipeline_is_input(part) && strcmp(field, "inputs") != 0;
+    if (size != NULL && (!is_own || number < 1 || number > SGM__LARGEST_EMBEDDING))
+        return sgm__json_fail_member("embedding", "a whole number from 1 to 10,000, of a field of its own,");
+    part->embedding_size = (int32_t)number;
+    return SGM_OK;
+}
+
 static sgm_status take_part(sgm_pipeline *pipeline, json_t *object)
 {
-    static const char *const members[] = {"name", "kind",       "field",  "required", "impute",
-                                          "flag", "categories", "offset", "factor",   NULL};
+    static const char *const members[] = {"name",      "kind",       "field",     "required", "impute",
+                                          "flag",      "categories", "offset",    "factor",   "dates",
+                                          "reference", "time",       "embedding", NULL};
     sgm__pipeline_part *part = &pipeline->parts[pipeline->part_count++];
     const char *name = json_string_value(json_object_get(object, "name")),
                *field = json_string_value(json_object_get(object, "field"));
@@ -172,13 +246,16 @@ static sgm_status take_part(sgm_pipeline *pipeline, json_t *object)
     if (field == NULL)
         return sgm__json_fail_member("field", "a text");
     part->is_target = strcmp(field, "targets") == 0;
+    part->is_weight = strcmp(field, "weights") == 0;
     SGM_TRY(sgm__json_check_members(object, members, NULL));
     SGM_TRY(take_kind(object, &part->kind));
     SGM_TRY(sgm__json_take_flag(object, "required", &part->is_required));
     SGM_TRY(sgm__json_take_flag(object, "flag", &part->has_flag));
     if (part->kind == SGM_COLUMN_CATEGORY) {
         SGM_TRY(take_categories(object, part));
+        SGM_TRY(take_embedding(object, part, field));
     } else {
+        SGM_TRY(take_dates(object, part));
         SGM_TRY(sgm__json_take_number(object, "offset", &part->offset));
         SGM_TRY(sgm__json_take_number(object, "factor", &part->factor));
         if (!(part->factor > 0))
@@ -197,8 +274,7 @@ static sgm_status take_columns(sgm_pipeline *pipeline, const json_t *columns)
                                                    SGM_OK) return sgm__fail_within("column %zu (from 0)",
                                                                                    index);
     bool has_targets = sgm_pipeline_width(pipeline, "targets") > 0;
-    if (!has_targets || pipeline->part_count == 0 || !pipeline->parts[pipeline->part_count - 1].is_target ||
-        pipeline->parts[0].is_target)
+    if (!has_targets || pipeline->part_count == 0 || !sgm__pipeline_is_input(&pipeline->parts[0]))
         return sgm__json_fail_member("columns", "at least one column of inputs and one of targets");
     return SGM_OK;
 }
@@ -301,8 +377,9 @@ static void fail_kind(void)
 static sgm_pipeline *read_object(json_t *object)
 {
     const json_t *version = json_object_get(object, "version"), *kind = json_object_get(object, "kind");
-    if (!json_is_integer(version) || json_integer_value(version) != VERSION) {
-        sgm__json_fail_member("version", "1, which this version of Sigma writes,");
+    if (!json_is_integer(version) || json_integer_value(version) < 1 ||
+        json_integer_value(version) > NEWEST_VERSION) {
+        sgm__json_fail_member("version", "1 or 2, which this version of Sigma reads,");
         return NULL;
     }
     if (kind == NULL)

@@ -9,13 +9,18 @@
 #define HIDDEN "dense(64, relu) + dense(64, relu)"
 #define WIDEST_EMBEDDING 50
 
-/* The categories of the field, and one more for missing and unknown ones. */
-static int64_t embedded_of(const sgm_pipeline *pipeline, int32_t field)
+/* "input(1, name=town) + embedding(9, 5) + flatten": there is one category more than the part has, for
+ * missing and unknown ones. */
+static void append_embedding(sgm__text *text, const sgm_pipeline *pipeline, int32_t field)
 {
-    for (size_t i = 0; i < pipeline->part_count; i++)
-        if (pipeline->parts[i].field == field)
-            return (int64_t)pipeline->parts[i].category_count + 1;
-    return 0;
+    const sgm__pipeline_part *part = pipeline->parts;
+    while (part->field != field)
+        part++;
+    int64_t count = (int64_t)part->category_count + 1, size = (count + 1) / 2;
+    size = size < WIDEST_EMBEDDING ? size : WIDEST_EMBEDDING;
+    sgm__text_append(text, "input(1, name=\"%s\") + embedding(%lld, %lld) + flatten",
+                     pipeline->fields[field].name, (long long)count,
+                     (long long)(part->embedding_size > 0 ? part->embedding_size : size));
 }
 
 /* A branch for each field of inputs; their names, with commas between, are appended to `names`. */
@@ -23,16 +28,15 @@ static void append_branches(sgm__text *text, sgm__text *names, const sgm_pipelin
 {
     for (int32_t i = 0; i < pipeline->field_count; i++) {
         const sgm__pipeline_field *field = &pipeline->fields[i];
-        if (field->is_target)
+        if (!field->is_input)
             continue;
-        int64_t count = embedded_of(pipeline, i), width = (count + 1) / 2;
         sgm__text_append(names, "%sbranch%d", names->length > 0 ? ", " : "", (int)i);
+        sgm__text_append(text, "branch%d = ", (int)i);
         if (field->is_index)
-            sgm__text_append(text, "branch%d = input(1, name=\"%s\") + embedding(%lld, %lld) + flatten; ",
-                             (int)i, field->name, (long long)count,
-                             (long long)(width < WIDEST_EMBEDDING ? width : WIDEST_EMBEDDING));
+            append_embedding(text, pipeline, i);
         else
-            sgm__text_append(text, "branch%d = input(%d); ", (int)i, (int)field->width);
+            sgm__text_append(text, "input(%d)", (int)field->width);
+        sgm__text_append(text, "; ");
     }
 }
 
@@ -56,17 +60,22 @@ char *sgm_pipeline_network(const sgm_pipeline *pipeline)
     sgm__text text = {0}, names = {0};
     int64_t targets = sgm_pipeline_width(pipeline, "targets"),
             inputs = sgm_pipeline_width(pipeline, "inputs");
-    bool is_simple = pipeline->field_count == 2 && inputs > 0;
+    int32_t fields = 0;
+    for (int32_t i = 0; i < pipeline->field_count; i++)
+        fields += pipeline->fields[i].is_input;
+    bool is_simple = fields == 1 && inputs > 0;
     if (!is_simple)
         append_branches(&text, &names, pipeline);
     if (is_simple)
         sgm__text_append(&text, "input(%lld)", (long long)inputs);
-    else if (pipeline->field_count == 2)
+    else if (fields == 1)
         sgm__text_append(&text, "%s", names.data != NULL ? names.data : "");
     else
         sgm__text_append(&text, "concatenate(%s)", names.data != NULL ? names.data : "");
     sgm__text_append(&text, " + " HIDDEN " + dense(%lld) + %s", (long long)targets,
                      sgm_pipeline_classes(pipeline) != NULL ? "softmax_cross_entropy" : "mean_squared");
+    if (sgm_pipeline_width(pipeline, "weights") > 0)
+        sgm__text_append(&text, "(weights=weights)");
     text.failed |= names.failed;
     sgm__text_free(&names);
     return sgm__text_take(&text);

@@ -34,7 +34,9 @@ sgm_status sgm__table_write_source(const sgm__table_program *program, const sgm_
 enum {
     SGM__TABLE_TEXTS = 1,   /* comparing texts, and looking for one in a list */
     SGM__TABLE_NUMBERS = 2, /* numbers in texts, for categories that are numbers */
-    SGM__TABLE_DATES = 4
+    SGM__TABLE_DATES = 4,
+    SGM__TABLE_PARTS = 8, /* of dates */
+    SGM__TABLE_HOURS = 16
 };
 /* Appends the functions, in which cells are written as in the table. */
 void sgm__table_write_functions(const sgm__source_request *request, const sgm__cell_format *format,

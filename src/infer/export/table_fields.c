@@ -10,7 +10,7 @@ static int32_t find_field(const sgm_pipeline *pipeline, const char *name, int64_
 {
     int32_t field = 0;
     while (field < pipeline->field_count &&
-           (pipeline->fields[field].is_target || strcmp(pipeline->fields[field].name, name) != 0))
+           (!pipeline->fields[field].is_input || strcmp(pipeline->fields[field].name, name) != 0))
         field++;
     for (size_t i = 0; i < pipeline->part_count; i++)
         if (pipeline->parts[i].field == field)

@@ -147,6 +147,54 @@ static const char date_words[] =
     "    return rest != 0 && *rest == '\\0';\n"
     "}\n\n";
 
+/* The same arithmetic as that of data/table/pipeline_dates.c. */
+static const char parts_words[] =
+    "/* The year of days since 1970-01-01, and the month, the day of the week from Monday on, and the hour, "
+    "each\n"
+    " * from 0. */\n"
+    "static double $_split_date(double value, int *month, int *weekday, int *hour)\n"
+    "{\n"
+    "    long days = (long)value, shifted, era, of_era, year, of_year, march;\n"
+    "    if ((double)days > value)\n"
+    "        days--;\n"
+    "    shifted = days + 719468;\n"
+    "    era = (shifted >= 0 ? shifted : shifted - 146096) / 146097;\n"
+    "    of_era = shifted - era * 146097;\n"
+    "    year = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;\n"
+    "    of_year = of_era - (365 * year + year / 4 - year / 100);\n"
+    "    march = (5 * of_year + 2) / 153;\n"
+    "    *month = (int)((march + 2) % 12);\n"
+    "    *weekday = (int)((days + 719533) % 7);\n"
+    "    *hour = (int)((value - (double)days) * 24 + 1e-7);\n"
+    "    if (*hour > 23)\n"
+    "        *hour = 23;\n"
+    "    return (double)(era * 400 + year + (march >= 10));\n"
+    "}\n\n";
+
+/* Sine and cosine of each step of what goes round. */
+static void write_turns(const sgm__source_request *request, const char *name, int steps, sgm__text *text)
+{
+    char digits[2][64];
+    sgm__text_append(text, "static const float %s_%s[%d][2] = {\n", request->name, name, steps);
+    for (int i = 0; i < steps; i++) {
+        float turn[2];
+        sgm__date_turn(i, steps, turn);
+        sgm__text_append(text, "    {(float)%s, (float)%s},\n",
+                         sgm__float_text(turn[0], digits[0], sizeof digits[0]),
+                         sgm__float_text(turn[1], digits[1], sizeof digits[1]));
+    }
+    sgm__text_append(text, "};\n\n");
+}
+
+static void write_parts(const sgm__source_request *request, unsigned needed, sgm__text *text)
+{
+    sgm__source_write_template(request, parts_words, text);
+    write_turns(request, "months", 12, text);
+    write_turns(request, "weekdays", 7, text);
+    if ((needed & SGM__TABLE_HOURS) != 0)
+        write_turns(request, "hours", 24, text);
+}
+
 void sgm__table_quote(const char *string, sgm__text *text)
 {
     sgm__text_append(text, "\"");
@@ -195,4 +243,6 @@ void sgm__table_write_functions(const sgm__source_request *request, const sgm__c
     }
     if ((needed & SGM__TABLE_DATES) != 0)
         sgm__source_write_template(request, date_words, text);
+    if ((needed & SGM__TABLE_PARTS) != 0)
+        write_parts(request, needed, text);
 }

@@ -10,6 +10,9 @@
 
 #include <math.h>
 
+/* Numbers that a column can become, without a flag: those of a date with its hour. */
+#define MOST_OF_PART 7
+
 /* What the columns of a graph have become. */
 typedef struct reading {
     sgm_graph *graph;
@@ -38,16 +41,84 @@ static sgm_value number(reading *r, sgm_value like, double value)
 }
 
 /* (x - offset) / factor in float64, then float32, as the pipeline computes it. */
-static sgm_value read_number(reading *r, const sgm__pipeline_part *part, sgm_value *missing)
+static sgm_value scaled(reading *r, const sgm__pipeline_part *part, sgm_value x)
 {
-    sgm_value x = column(r, part, SGM_FLOAT64);
-    *missing = sgm_is_nan(r->graph, x);
-    x = sgm_select(r->graph, *missing, number(r, x, part->fill), x);
     x = sgm_subtract(r->graph, x, number(r, x, part->offset));
     x = sgm_divide(r->graph, x, number(r, x, part->factor));
     x = sgm_cast(r->graph, x, SGM_FLOAT32);
     refuse(r, sgm_logical_not(r->graph, sgm_is_finite(r->graph, x)));
     return x;
+}
+
+/* floor(x / y) in float64. */
+static sgm_value parts_of(reading *r, sgm_value x, double y)
+{
+    return sgm_floor(r->graph, sgm_divide(r->graph, x, number(r, x, y)));
+}
+
+/* a - b, or a + b, of whole numbers in float64. */
+static sgm_value minus(reading *r, sgm_value a, sgm_value b)
+{
+    return sgm_subtract(r->graph, a, b);
+}
+
+static sgm_value plus(reading *r, sgm_value a, sgm_value b)
+{
+    return sgm_add(r->graph, a, b);
+}
+
+static sgm_value times(reading *r, sgm_value x, double y)
+{
+    return sgm_multiply(r->graph, x, number(r, x, y));
+}
+
+/* Sine and cosine of a place on a circle of `steps`, as float32. */
+static void read_turn(reading *r, sgm_value step, double steps, sgm_value *values)
+{
+    sgm_value turn = times(r, minus(r, step, times(r, parts_of(r, step, steps), steps)),
+                           2 * 3.14159265358979323846 / steps);
+    turn = sgm_cast(r->graph, turn, SGM_FLOAT32);
+    values[0] = sgm_sin(r->graph, turn);
+    values[1] = sgm_cos(r->graph, turn);
+}
+
+/* The arithmetic of data/table/pipeline_dates.c, in float64, where all these numbers are exact. `x` is days.
+ */
+static int32_t read_parts(reading *r, const sgm__pipeline_part *part, sgm_value x, sgm_value *values)
+{
+    sgm_value days = sgm_floor(r->graph, x), shifted = plus(r, days, number(r, days, 719468));
+    sgm_value era = parts_of(r, shifted, 146097), of_era = minus(r, shifted, times(r, era, 146097));
+    sgm_value leaps =
+        minus(r, plus(r, minus(r, of_era, parts_of(r, of_era, 1460)), parts_of(r, of_era, 36524)),
+              parts_of(r, of_era, 146096));
+    sgm_value year = parts_of(r, leaps, 365);
+    sgm_value of_year = minus(
+        r, of_era, plus(r, times(r, year, 365), minus(r, parts_of(r, year, 4), parts_of(r, year, 100))));
+    sgm_value march = parts_of(r, plus(r, times(r, of_year, 5), number(r, of_year, 2)), 153);
+    sgm_value next =
+        sgm_cast(r->graph, sgm_greater_equal(r->graph, march, number(r, march, 10)), SGM_FLOAT64);
+    values[0] = scaled(r, part, plus(r, plus(r, times(r, era, 400), year), next));
+    read_turn(r, plus(r, march, number(r, march, 2)), 12, values + 1);
+    read_turn(r, plus(r, days, number(r, days, 3)), 7, values + 3);
+    if (!part->has_time)
+        return 5;
+    sgm_value hour = times(r, minus(r, x, days), 24);
+    read_turn(r, sgm_floor(r->graph, plus(r, hour, number(r, hour, 1e-7))), 24, values + 5);
+    return MOST_OF_PART;
+}
+
+/* A number, or those of a date; returns how many. */
+static int32_t read_number(reading *r, const sgm__pipeline_part *part, sgm_value *missing, sgm_value *values)
+{
+    sgm_value x = column(r, part, SGM_FLOAT64);
+    *missing = sgm_is_nan(r->graph, x);
+    x = sgm_select(r->graph, *missing, number(r, x, part->fill), x);
+    if (part->form == SGM_DATE_PARTS)
+        return read_parts(r, part, x, values);
+    if (part->form == SGM_DATE_AGE)
+        x = sgm_subtract(r->graph, number(r, x, part->reference), x);
+    values[0] = scaled(r, part, x);
+    return 1;
 }
 
 /* One-hot numbers, all 0 for -1; or the index of an embedding, where the last one is that of missing
@@ -74,7 +145,7 @@ static sgm_value read_category(reading *r, const sgm__pipeline_part *part, sgm_v
 /* A field of the prediction: its columns beside each other, in the type of the input. */
 static sgm_value read_field(reading *r, int32_t field, sgm_dtype dtype)
 {
-    sgm_value *values = sgm__calloc(2 * r->pipeline->part_count, sizeof *values);
+    sgm_value *values = sgm__calloc((MOST_OF_PART + 1) * r->pipeline->part_count, sizeof *values);
     int32_t count = 0;
     if (values == NULL)
         return sgm_graph_fail(r->graph, SGM_ERROR_MEMORY, "out of memory for %zu columns",
@@ -85,7 +156,10 @@ static sgm_value read_field(reading *r, int32_t field, sgm_dtype dtype)
         if (part->field != field)
             continue;
         bool is_category = part->kind == SGM_COLUMN_CATEGORY;
-        values[count++] = is_category ? read_category(r, part, &missing) : read_number(r, part, &missing);
+        if (is_category)
+            values[count++] = read_category(r, part, &missing);
+        else
+            count += read_number(r, part, &missing, values + count);
         if (part->is_required)
             refuse(r, missing);
         if (part->has_flag)
@@ -104,8 +178,9 @@ static sgm_value units(reading *r, const sgm_shape *example, bool offsets)
     sgm_tensor *tensor = sgm_tensor_create(SGM_FLOAT64, example);
     double *values = tensor != NULL ? sgm_tensor_data(tensor) : NULL;
     for (int64_t i = 0; values != NULL && i < sgm_shape_elements(example); i++) {
-        const sgm__pipeline_part *target = sgm__pipeline_target(r->pipeline, (size_t)i);
-        values[i] = target == NULL ? !offsets : offsets ? target->offset : target->factor;
+        double factor, offset;
+        sgm__pipeline_units(r->pipeline, (size_t)i, &factor, &offset);
+        values[i] = offsets ? offset : factor;
     }
     sgm_value value = tensor != NULL ? sgm_constant(r->graph, tensor) : (sgm_value){-1};
     sgm_tensor_free(tensor);
@@ -138,7 +213,7 @@ static sgm_status check_names(const sgm_graph *graph, const sgm_pipeline *pipeli
     for (size_t i = 0; i < pipeline->part_count; i++)
         for (size_t k = 0; k < graph->output_count; k++) {
             const char *name = pipeline->parts[i].name;
-            if (!pipeline->parts[i].is_target &&
+            if (sgm__pipeline_is_input(&pipeline->parts[i]) &&
                 strcmp(sgm__graph_string(graph, graph->outputs[k].name), name) == 0)
                 return sgm_fail(SGM_ERROR_ARGUMENT,
                                 "the table's column '%s' is called as an output of the network is; name the "

@@ -45,7 +45,7 @@ static bool is_taken(const char *name)
 
 static bool is_used(const writer *w, const sgm__pipeline_part *part)
 {
-    return !part->is_target && w->fields[part->field] != NULL;
+    return sgm__pipeline_is_input(part) && w->fields[part->field] != NULL;
 }
 
 /* The number of the part whose member has this name, among the first `count`; -1: there is none. */
@@ -218,11 +218,19 @@ static void write_numbers(const writer *w, const char *member, const sgm__pipeli
     sgm__text_append(w->text, "};\n\n");
 }
 
+static unsigned needed_of_date(const sgm__pipeline_part *part)
+{
+    if (part->kind != SGM_COLUMN_DATE)
+        return 0;
+    return SGM__TABLE_DATES | (part->form == SGM_DATE_PARTS ? (unsigned)SGM__TABLE_PARTS : 0U) |
+           (part->has_time ? (unsigned)SGM__TABLE_HOURS : 0U);
+}
+
 static void write_lists(writer *w)
 {
     for (size_t i = 0; i < w->pipeline->part_count; i++) {
         const sgm__pipeline_part *part = &w->pipeline->parts[i];
-        w->needed |= is_used(w, part) && part->kind == SGM_COLUMN_DATE ? SGM__TABLE_DATES : 0U;
+        w->needed |= is_used(w, part) ? needed_of_date(part) : 0U;
         if (part->kind != SGM_COLUMN_CATEGORY || !is_used(w, part))
             continue;
         write_texts(w, w->members[i], part);
@@ -260,6 +268,36 @@ static void write_missing(const writer *w, const sgm__pipeline_part *part, const
         write_refusal(w, "missing", part, "the value is missing, which 'impute' refuses");
 }
 
+/* Days become days until the reference. */
+static void write_age(const writer *w, const sgm__pipeline_part *part)
+{
+    sgm__text_append(w->text, "    value = ");
+    write_double(w->text, part->reference);
+    sgm__text_append(w->text, " - value;\n");
+}
+
+/* One of the parts of a date that go round: two numbers of a list. */
+static void write_turn(const writer *w, const sgm__pipeline_part *part, int32_t behind, const char *list,
+                       const char *name)
+{
+    for (int32_t i = 0; i < 2; i++) {
+        sgm__source_write_template(w->request, "    field_", w->text);
+        sgm__text_append(w->text, "%s[%d] = %s_%s[%s][%d];\n", w->fields[part->field],
+                         (int)(part->first + behind + i), w->request->name, list, name, (int)i);
+    }
+}
+
+/* Days become the year. */
+static void write_parts(const writer *w, const sgm__pipeline_part *part)
+{
+    sgm__source_write_template(w->request, "    value = $_split_date(value, &month, &weekday, &hour);\n",
+                               w->text);
+    write_turn(w, part, 1, "months", "month");
+    write_turn(w, part, 3, "weekdays", "weekday");
+    if (part->has_time)
+        write_turn(w, part, 5, "hours", "hour");
+}
+
 static void write_number(const writer *w, const sgm__pipeline_part *part, const char *member)
 {
     sgm__text_append(w->text, "    value = ");
@@ -273,6 +311,10 @@ static void write_number(const writer *w, const sgm__pipeline_part *part, const 
     } else {
         sgm__text_append(w->text, "    if (!missing)\n        value = row->%s;\n", member);
     }
+    if (part->form == SGM_DATE_AGE)
+        write_age(w, part);
+    else if (part->form == SGM_DATE_PARTS)
+        write_parts(w, part);
     sgm__text_append(w->text, "    value = (value %s ", part->offset < 0 ? "+" : "-");
     write_double(w->text, fabs(part->offset));
     sgm__text_append(w->text, ") / ");
@@ -356,6 +398,8 @@ static void write_read_row(const writer *w)
     sgm__text_append(w->text, ")\n{\n    int missing;\n");
     sgm__text_append(w->text, "%s%s", has_kind(w, false) ? "    double value;\n" : "",
                      has_kind(w, true) ? "    long place;\n" : "");
+    sgm__text_append(w->text, "%s",
+                     (w->needed & SGM__TABLE_PARTS) != 0 ? "    int month, weekday, hour;\n" : "");
     for (int32_t i = 0; i < w->order_count; i++)
         sgm__text_append(w->text, "    for (int i = 0; i < %d; i++)\n        field_%s[i] = 0;\n",
                          (int)w->pipeline->fields[w->order[i]].width, w->fields[w->order[i]]);
@@ -414,9 +458,10 @@ static void write_units(const writer *w, const char *name, int64_t outputs, bool
 {
     sgm__text_append(w->text, "    static const double %s[] = {", name);
     for (int64_t i = 0; i < outputs; i++) {
-        const sgm__pipeline_part *target = sgm__pipeline_target(w->pipeline, (size_t)i);
+        double factor, offset;
+        sgm__pipeline_units(w->pipeline, (size_t)i, &factor, &offset);
         sgm__text_append(w->text, i > 0 ? ", " : "");
-        write_double(w->text, target == NULL ? !offsets : offsets ? target->offset : target->factor);
+        write_double(w->text, offsets ? offset : factor);
     }
     sgm__text_append(w->text, "};\n");
 }

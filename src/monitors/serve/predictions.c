@@ -99,7 +99,25 @@ static void append_member(sgm__text *text, const char *name, json_t *value)
     json_decref(value);
 }
 
-/* {"output": ..., "class" or "labels": ..., "label": names of these}. */
+/* The lower or upper ends of the intervals of each example's targets. */
+static json_t *ends_of(const sgm__serve_predictions *a, bool upper)
+{
+    int64_t elements = sgm_shape_elements(&a->signature->output), targets = elements / 2;
+    json_t *list = json_array();
+    for (int64_t i = 0; i < a->examples; i++) {
+        const double *own = a->numbers + i * elements;
+        json_t *row = json_array();
+        for (int64_t k = 0; k < targets; k++) {
+            double ends[2];
+            sgm__signature_interval(own[k], own[targets + k], &ends[0], &ends[1]);
+            json_array_append_new(row, isfinite(ends[upper]) ? json_real(ends[upper]) : json_null());
+        }
+        json_array_append_new(list, row);
+    }
+    return list;
+}
+
+/* {"output": ..., "class" or "labels": ..., "label": names of these; "lower" and "upper" of intervals}. */
 static void append_predictions(sgm__text *text, const sgm__serve_predictions *a)
 {
     const sgm_shape *output = &a->signature->output;
@@ -112,6 +130,10 @@ static void append_predictions(sgm__text *text, const sgm__serve_predictions *a)
         append_member(text, "labels", labels_of(a, false));
     else if (a->signature->classifies)
         append_member(text, "class", classes_of(a, false));
+    if (a->signature->deviates) {
+        append_member(text, "lower", ends_of(a, false));
+        append_member(text, "upper", ends_of(a, true));
+    }
     if (a->classes != NULL && (a->labels != NULL || a->signature->classifies))
         append_member(text, "label", a->labels != NULL ? labels_of(a, true) : classes_of(a, true));
     sgm__text_append(text, "}");

@@ -12,7 +12,7 @@
 static size_t input_columns(const sgm_pipeline *pipeline)
 {
     size_t count = 0;
-    while (count < pipeline->part_count && !pipeline->parts[count].is_target)
+    while (count < pipeline->part_count && sgm__pipeline_is_input(&pipeline->parts[count]))
         count++;
     return count;
 }

@@ -32,8 +32,10 @@ static sgm_value ctc(sgm_layer_call *call, sgm_graph *graph, const sgm_value *in
             sgm_shape_text(&shape, text, sizeof text));
     sgm_shape example = sgm_shape_of(sgm_layer_integer(call, "labels"));
     sgm_value labels = sgm_layer_field(call, graph, sgm_layer_text(call, "targets"), &example);
-    return sgm_ctc(graph, inputs[0], sgm__layer_whole(graph, labels), lengths_of(call, graph, &shape),
-                   sgm_layer_integer(call, "blank"), sgm_layer_flag(call, "skip"));
+    sgm_value cost =
+        sgm_ctc(graph, inputs[0], sgm__layer_whole(graph, labels), lengths_of(call, graph, &shape),
+                sgm_layer_integer(call, "blank"), sgm_layer_flag(call, "skip"));
+    return sgm__cost_weighted(call, graph, cost);
 }
 
 static sgm_value predict_softmax(sgm_layer_call *call, sgm_graph *graph, sgm_value prediction)

@@ -56,6 +56,18 @@ sgm_value sgm__cost_counted(sgm_layer_call *call, sgm_graph *graph, sgm_value x)
     return sgm_select(graph, sgm_reshape(graph, counts, &wide), x, sgm_filled_like(graph, x, 0));
 }
 
+sgm_value sgm__cost_weighted(sgm_layer_call *call, sgm_graph *graph, sgm_value x)
+{
+    const char *field = sgm_layer_text(call, "weights");
+    sgm_shape one = sgm_shape_of(1), wide = {.rank = sgm_value_type(graph, x).shape.rank};
+    if (field == NULL || *field == '\0')
+        return x;
+    sgm_value weights = sgm_layer_field(call, graph, field, &one);
+    for (int32_t i = 0; i < wide.rank; i++)
+        wide.dims[i] = i == 0 ? sgm_layer_batch(call) : 1;
+    return sgm_multiply(graph, x, sgm_reshape(graph, weights, &wide));
+}
+
 /* Without lengths the mean over all axes but the first. With lengths, example i gets sum_i * batch / (places
  * * all), where `all` is the number of steps that count in the minibatch: its mean over the batch is the
  * mean over all steps that count, long examples counting more. `all` is told to part.c, which weighs the
@@ -66,10 +78,10 @@ sgm_value sgm__cost_mean_of_steps(sgm_layer_call *call, sgm_graph *graph, sgm_va
     sgm_value lengths = sgm_layer_lengths(call);
     sgm_type type = sgm_value_type(graph, x);
     if (type.shape.rank == 1)
-        return x;
+        return sgm__cost_weighted(call, graph, x);
     sgm_value flat = sgm_flatten(graph, sgm__cost_counted(call, graph, x), 0);
     if (!sgm_value_exists(lengths))
-        return sgm_reduce_mean(graph, flat, second, 1, false);
+        return sgm__cost_weighted(call, graph, sgm_reduce_mean(graph, flat, second, 1, false));
     /* Values that each step has (axes behind the second), of which the mean is taken, too. */
     double places =
         (double)sgm_shape_elements(&type.shape) / (double)(type.shape.dims[0] * type.shape.dims[1]);
@@ -77,20 +89,24 @@ sgm_value sgm__cost_mean_of_steps(sgm_layer_call *call, sgm_graph *graph, sgm_va
     sgm_layer_set_count(call, all);
     sgm_value factor = sgm_divide(graph, sgm_number(graph, (double)type.shape.dims[0] / places),
                                   sgm_maximum(graph, all, sgm_number(graph, 1)));
-    return sgm_multiply(graph, sgm_reduce_sum(graph, flat, second, 1, false), factor);
+    flat = sgm__cost_weighted(call, graph, sgm_reduce_sum(graph, flat, second, 1, false));
+    return sgm_multiply(graph, flat, factor);
 }
 
 sgm_value sgm__cost_sum_of_examples(sgm_layer_call *call, sgm_graph *graph, sgm_value x)
 {
     x = sgm__cost_counted(call, graph, x);
-    return sgm_reduce_sum(graph, sgm_flatten(graph, x, 0), (const int32_t[]){1}, 1, false);
+    x = sgm_reduce_sum(graph, sgm_flatten(graph, x, 0), (const int32_t[]){1}, 1, false);
+    return sgm__cost_weighted(call, graph, x);
 }
 
-/* Without lengths it is one number; with lengths one for each example, whose mean the recorder takes. */
+/* Without lengths and weights it is one number; else one for each example, whose mean the recorder takes. */
 sgm_value sgm__cost_mean(sgm_layer_call *call, sgm_graph *graph, sgm_value x)
 {
+    const char *weights = sgm_layer_text(call, "weights");
     bool all = !sgm_value_exists(sgm_layer_lengths(call)) || sgm_value_type(graph, x).shape.rank < 2;
-    return all ? sgm_mean(graph, x) : sgm__cost_mean_of_steps(call, graph, x);
+    return all && (weights == NULL || *weights == '\0') ? sgm_mean(graph, x)
+                                                        : sgm__cost_mean_of_steps(call, graph, x);
 }
 
 sgm_value sgm__cost_sum_of_last(sgm_graph *graph, sgm_value x, bool keep)

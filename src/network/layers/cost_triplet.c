@@ -88,6 +88,11 @@ static sgm_value triplet(sgm_layer_call *call, sgm_graph *graph, const sgm_value
     sgm_value x = inputs[0];
     sgm_shape shape = sgm_value_type(graph, x).shape;
     char text[128];
+    const char *weights = sgm_layer_text(call, "weights");
+    if (weights != NULL && *weights != '\0')
+        return sgm_graph_fail(
+            graph, SGM_ERROR_UNSUPPORTED,
+            "triplet: compares examples with each other, which have no weights of their own");
     if (shape.rank == 2)
         return of_batch(call, graph, x);
     if (shape.rank == 3 && shape.dims[1] == 3)

@@ -91,7 +91,8 @@ static sgm_value squared_difference(sgm_layer_call *call, sgm_graph *graph, cons
 {
     (void)count;
     sgm_value difference = sgm_subtract(graph, inputs[0], sgm__cost_targets(call, graph, inputs[0]));
-    return sgm_sum(graph, sgm__cost_counted(call, graph, sgm_square(graph, difference)));
+    difference = sgm__cost_counted(call, graph, sgm_square(graph, difference));
+    return sgm_sum(graph, sgm__cost_weighted(call, graph, difference));
 }
 
 /* mean (x - t)^2. */

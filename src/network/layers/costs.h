@@ -29,6 +29,9 @@ sgm_value sgm__cost_mean(sgm_layer_call *call, sgm_graph *graph, sgm_value x);
 /* Zeros in the place of steps that do not count, if `x` (batch, steps...) comes from a sequence with lengths.
  */
 sgm_value sgm__cost_counted(sgm_layer_call *call, sgm_graph *graph, sgm_value x);
+/* Values of the examples (batch, ...) times the field of weights that the argument "weights" names; as they
+ * are if it names none. Means and sums above have been weighted. */
+sgm_value sgm__cost_weighted(sgm_layer_call *call, sgm_graph *graph, sgm_value x);
 /* Over the last dimension, which goes away or stays as 1. */
 sgm_value sgm__cost_sum_of_last(sgm_graph *graph, sgm_value x, bool keep);
 /* max(margin - x, 0), squared if the layer's flag `squared` is set. */
@@ -39,9 +42,16 @@ sgm_value sgm__cost_margin(const sgm_layer_call *call, sgm_graph *graph, sgm_val
      .kind = SGM_KIND_TEXT,                                                                                  \
      .default_text = "targets",                                                                              \
      .doc = "the field of the data with what should come out"},                                              \
+        {.name = "importance",                                                                               \
+         .kind = SGM_KIND_NUMBER,                                                                            \
+         .minimum = 0,                                                                                       \
+         .maximum = 1e12,                                                                                    \
+         .default_value = 1,                                                                                 \
+         .doc = "the factor of this cost in the total",                                                      \
+         .live = true},                                                                                      \
     {                                                                                                        \
-        .name = "importance", .kind = SGM_KIND_NUMBER, .minimum = 0, .maximum = 1e12, .default_value = 1,    \
-        .doc = "the factor of this cost in the total", .live = true                                          \
+        .name = "weights", .kind = SGM_KIND_TEXT,                                                            \
+        .doc = "a field of the data with a factor for the cost of each example; none if not given"           \
     }
 #define SGM__COST_CLASSES                                                                                    \
     {.name = "classes",                                                                                      \
