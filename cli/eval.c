@@ -68,18 +68,31 @@ static bool is_shown_first(const char *name)
     return strcmp(name, "loss") == 0 || strcmp(name, "accuracy") == 0 || strcmp(name, "examples") == 0;
 }
 
-/* Errors of a single target of numbers are brought back into the units of its table; other results stay. */
-static double in_units(const config *c, const char *name, double value)
+/* Errors of a target of numbers are brought back into the units of its table; other results stay, as do the
+ * errors of several targets together. */
+static double in_units(const config *c, const char *name, int64_t target, double value)
 {
     static const char *const errors[] = {"mean_absolute_error", "root_mean_squared_error", "maximum_error"};
     const sgm_pipeline *pipeline = c->data.pipeline;
+    bool is_each = ends_with(name, "_per_target");
     if (pipeline == NULL || sgm_pipeline_classes(pipeline) != NULL ||
-        sgm_pipeline_width(pipeline, "targets") != 1)
+        (sgm_pipeline_width(pipeline, "targets") != 1 && !is_each))
         return value;
+    size_t length = strlen(name) - (is_each ? strlen("_per_target") : 0), at = (size_t)target;
     for (size_t i = 0; i < sizeof errors / sizeof *errors; i++)
-        if (strcmp(name, errors[i]) == 0)
-            return value * (sgm_pipeline_restore(pipeline, 0, 1) - sgm_pipeline_restore(pipeline, 0, 0));
+        if (strlen(errors[i]) == length && strncmp(name, errors[i], length) == 0)
+            return value * (sgm_pipeline_restore(pipeline, at, 1) - sgm_pipeline_restore(pipeline, at, 0));
     return value;
+}
+
+/* The numbers of each target, in its units. */
+static void print_json_targets(const config *c, const char *name, const sgm_tensor *numbers)
+{
+    for (int64_t i = 0; i < sgm_tensor_shape(numbers)->dims[0]; i++) {
+        fputs(i == 0 ? "[" : ", ", stdout);
+        print_json_number(in_units(c, name, i, sgm_tensor_get(numbers, &i)));
+    }
+    putchar(']');
 }
 
 /* ", "classes": ["cat", "dog"]", or the names of targets that are numbers, in whose units errors are. */
@@ -120,10 +133,12 @@ static void print_json(const char *name, const sgm_metrics *metrics, const sgm_m
         printf(", ");
         print_json_text(result->identifier);
         printf(": ");
-        if (result->content.kind == SGM_KIND_TENSOR)
+        if (ends_with(result->identifier, "_per_target"))
+            print_json_targets(c, result->identifier, result->content.as.tensor);
+        else if (result->content.kind == SGM_KIND_TENSOR)
             print_json_tensor(result->content.as.tensor);
         else
-            print_json_number(in_units(c, result->identifier, result->content.as.number));
+            print_json_number(in_units(c, result->identifier, 0, result->content.as.number));
     }
     printf("}\n");
 }
@@ -208,8 +223,37 @@ static const char *number_text(double number, char *text, size_t size)
     return text;
 }
 
-/* The numbers on one line, then the confusion matrix and the worst mistakes. Mistakes are named by the
- * number of the example if each example has one prediction, which the sum of the matrix tells. */
+/* Of several targets of a table a line each, "  price: mean_absolute_error 2104, ...", in their units. */
+static void print_targets(const sgm_matches *results, const config *c)
+{
+    static const char end[] = "_per_target";
+    const sgm__pipeline_part *part;
+    for (size_t i = 0; c->data.pipeline != NULL && (part = sgm__pipeline_target(c->data.pipeline, i)) != NULL;
+         i++) {
+        int64_t at = (int64_t)i, shown = 0;
+        for (size_t k = 0; k < results->count; k++) {
+            const sgm_match *result = &results->items[k];
+            char text[32];
+            if (!ends_with(result->identifier, end) ||
+                at >= sgm_tensor_shape(result->content.as.tensor)->dims[0])
+                continue;
+            if (shown++ == 0) {
+                printf("  ");
+                print_name(part->name);
+            }
+            double number =
+                in_units(c, result->identifier, at, sgm_tensor_get(result->content.as.tensor, &at));
+            printf("%s%.*s %s", shown == 1 ? ": " : ", ", (int)(strlen(result->identifier) - strlen(end)),
+                   result->identifier, number_text(number, text, sizeof text));
+        }
+        if (shown > 0)
+            putchar('\n');
+    }
+}
+
+/* The numbers on one line, then those of each target, the confusion matrix and the worst mistakes. Mistakes
+ * are named by the number of the example if each example has one prediction, which the sum of the matrix
+ * tells. */
 static sgm_status print_results(const sgm_matches *results, const sgm_metrics *metrics, const config *c)
 {
     bool any = false;
@@ -224,12 +268,13 @@ static sgm_status print_results(const sgm_matches *results, const sgm_metrics *m
         if (result->content.kind != SGM_KIND_NUMBER || is_shown_first(result->identifier) ||
             is_detail(result->identifier))
             continue;
-        double number = in_units(c, result->identifier, result->content.as.number);
+        double number = in_units(c, result->identifier, 0, result->content.as.number);
         printf("%s%s %s", any ? ", " : "  ", result->identifier, number_text(number, text, sizeof text));
         any = true;
     }
     if (any)
         printf("\n");
+    print_targets(results, c);
     if (confusion != NULL)
         SGM_TRY(print_confusion(confusion, c));
     if (confusion != NULL && mistakes != NULL)

@@ -7,6 +7,8 @@
 
 #include <math.h>
 
+#define MOST_TARGETS 30 /* of which each is told by itself */
+
 /* What is left of all rows and columns; NaN: there are no values, or for r_squared no column that varies. */
 typedef struct errors {
     double mean_absolute, root_mean_squared, maximum, r_squared;
@@ -60,6 +62,40 @@ static errors errors_of(const sgm__predictions *a)
                     columns > 0 ? r_squared / (double)columns : NAN};
 }
 
+/* The same of each column by itself. R squared is NaN where the targets do not vary. */
+static void errors_of_column(const sgm__predictions *a, int64_t column, errors *found)
+{
+    double absolute = 0, squares = 0;
+    for (int64_t row = 0; row < a->rows; row++) {
+        int64_t at = row * a->columns + column;
+        double error = sgm__target_at(a, at) - sgm__output_at(a, at);
+        absolute += fabs(error);
+        squares += error * error;
+    }
+    found->mean_absolute = absolute / (double)a->rows;
+    found->root_mean_squared = sqrt(squares / (double)a->rows);
+    if (!r_squared_of(a, column, &found->r_squared))
+        found->r_squared = NAN;
+}
+
+/* Of several targets, unless there are so many that nobody looks at each: of an autoencoder, say. */
+static sgm_status leave_each(const sgm__predictions *a, const sgm__results *results)
+{
+    double absolute[MOST_TARGETS], squared[MOST_TARGETS], r_squared[MOST_TARGETS];
+    if (a->rows == 0 || a->columns < 2 || a->columns > MOST_TARGETS)
+        return SGM_OK;
+    for (int64_t i = 0; i < a->columns; i++) {
+        errors found;
+        errors_of_column(a, i, &found);
+        absolute[i] = found.mean_absolute;
+        squared[i] = found.root_mean_squared;
+        r_squared[i] = found.r_squared;
+    }
+    SGM_TRY(sgm__leave_numbers(results, "mean_absolute_error_per_target", absolute, a->columns));
+    SGM_TRY(sgm__leave_numbers(results, "root_mean_squared_error_per_target", squared, a->columns));
+    return sgm__leave_numbers(results, "r_squared_per_target", r_squared, a->columns);
+}
+
 static sgm_status compute(const sgm__predictions *predictions, const sgm_metric_options *options,
                           const sgm__results *results)
 {
@@ -68,7 +104,8 @@ static sgm_status compute(const sgm__predictions *predictions, const sgm_metric_
     SGM_TRY(sgm__leave_number(results, "mean_absolute_error", found.mean_absolute));
     SGM_TRY(sgm__leave_number(results, "root_mean_squared_error", found.root_mean_squared));
     SGM_TRY(sgm__leave_number(results, "maximum_error", found.maximum));
-    return sgm__leave_number(results, "r_squared", found.r_squared);
+    SGM_TRY(sgm__leave_number(results, "r_squared", found.r_squared));
+    return leave_each(predictions, results);
 }
 
 const sgm__metric_record sgm__metric_regression = {
@@ -80,5 +117,8 @@ const sgm__metric_record sgm__metric_regression = {
                 SGM__NUMBER("maximum_error", "largest distance of an output from its target", SGM_MINIMUM,
                             SGM__RECORDED),
                 SGM__NUMBER("r_squared", "share of the targets' variance that outputs explain", SGM_MAXIMUM,
-                            SGM__HEADLINE)},
+                            SGM__HEADLINE),
+                SGM__TENSOR("mean_absolute_error_per_target", "of each of several targets"),
+                SGM__TENSOR("root_mean_squared_error_per_target", "of each of several targets"),
+                SGM__TENSOR("r_squared_per_target", "of each of several targets")},
 };

@@ -41,6 +41,11 @@ has price.svg '>price: R squared 0\.[0-9]{4} \(300\)</text>'
 has price.svg '>rent: R squared 0\.[0-9]{4} \(300\)</text>'
 run 0 eval price pets.csv --json
 has out '"targets": \["price", "rent"\], "mean_absolute_error"'
+has out '"mean_absolute_error_per_target": \[[0-9.]+, [0-9.]+\].*"r_squared_per_target": \[0\.[0-9]+, 0\.[0-9]+\]'
+run 0 eval price pets.csv
+has out '^  price: mean_absolute_error [0-9.]+, root_mean_squared_error [0-9.]+, r_squared 0\.[0-9]{4}$'
+awk '/^  price/ { price = $3 } /^  rent/ { rent = $3 } END { exit !(price + 0 > 100 * rent && rent + 0 > 0) }' out
+verdict 'errors of each target are in its units' $? out
 
 # --- PNG: Sigma reads it, and it is twice as many pixels as the SVG has units ---
 mkdir -p pictures/a pictures/b

@@ -127,6 +127,23 @@ TEST(numbers_with_a_constant_column)
     sgm_registry_free(results);
 }
 
+/* By hand: the first target does not vary, the second one misses 20 once. */
+TEST(each_of_several_targets_by_itself)
+{
+    static const double outputs[] = {1, 10, 3, 20}, targets[] = {2, 10, 2, 40};
+    static const double absolute[] = {1, 10}, squared[] = {1, 14.142135623730951},
+                        r_squared[] = {NAN, 1 - 400.0 / 450};
+    sgm_registry *results = compute("regression", 2, 2, outputs, targets);
+    CHECK_OK(results);
+    CHECK_TENSOR(results, "mean_absolute_error_per_target", absolute);
+    CHECK_TENSOR(results, "root_mean_squared_error_per_target", squared);
+    CHECK_TENSOR(results, "r_squared_per_target", r_squared);
+    sgm_registry_free(results);
+    results = compute("regression", 4, 1, outputs, targets);
+    CHECK(!sgm_registry_has(results, "r_squared_per_target"));
+    sgm_registry_free(results);
+}
+
 TEST(constant_targets_have_no_r_squared)
 {
     static const double outputs[] = {0.1, 0.2, 0.3, 0.1}, targets[] = {0.1, 0.1, 0.1, 0.1};
