@@ -335,6 +335,21 @@ static sgm_status check_text(const recorded_network *r, const data_config *data)
     return status;
 }
 
+/* Without examples a loss is no number, and nothing would say so. */
+static sgm_status check_examples(sgm_dataset *dataset)
+{
+    const sgm_block *block = NULL;
+    SGM_TRY(sgm_dataset_fetch_block(dataset, 0, &block));
+    int64_t count = block != NULL ? block->count : 0;
+    if (block != NULL)
+        sgm_dataset_release_block(dataset, block);
+    return count > 0
+               ? SGM_OK
+               : sgm_fail(SGM_ERROR_ARGUMENT,
+                          "there are no examples; where data.split, begin or share makes this part, give "
+                          "it a larger share, or more data");
+}
+
 /* The recording has inputs and targets in separate lists; each of their fields must be in the dataset. */
 sgm_status experiment_check(const char *network, const data_config *data, sgm_dataset *dataset)
 {
@@ -346,7 +361,7 @@ sgm_status experiment_check(const char *network, const data_config *data, sgm_da
     if (status == SGM_OK && data != NULL && data->text != NULL)
         status = check_text(&r, data);
     recorded_close(&r);
-    return status;
+    return status == SGM_OK ? check_examples(dataset) : status;
 }
 
 sgm_status experiment_describe(const char *network, sgm__signature *signature)

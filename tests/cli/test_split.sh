@@ -172,4 +172,9 @@ has err 'warning: network: softmax stands before softmax_cross_entropy, which ha
 run 0 train pets.yaml 'network=input(2) + dense(8, softmax) + dense(3) + softmax_cross_entropy' --folder once --quiet
 same 'a softmax elsewhere' "$(cat err)" ''
 
+# --- a part without examples is an error, not a loss that is no number ---
+printf 'x,y\n1,2\n2,3\n3,5\n4,7\n5,9\n' >few.csv
+echo 'data: {training: {csv: few.csv, target: y}, validation: {csv: few.csv, begin: 0.9, share: 0.05}}' >few.yaml
+run 1 train few.yaml --folder never
+has err 'data\.validation: there are no examples; where data\.split, begin or share makes this part, give it a larger share, or more data'
 finish
