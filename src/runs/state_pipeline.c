@@ -5,6 +5,7 @@
  * that saving it again loses nothing. */
 #include "persistence/bundle.h"
 #include "runs/state.h"
+#include <sigma/graph.h>
 
 #include <stdlib.h>
 
@@ -59,14 +60,45 @@ static sgm_status compare(const sgm_pipeline *one, const sgm_pipeline *other)
     return status;
 }
 
+/* A file whose network and pipeline do not belong together would fail only when rows are asked for. The
+ * network is parsed again, as recording it anew would change what the trainer has. */
+static sgm_status check_widths(const sgm_network *network, const sgm_pipeline *pipeline)
+{
+    char *text = sgm_network_text(network);
+    sgm_network *copy = text != NULL ? sgm_network_parse(text) : NULL;
+    sgm_graph *graph = copy != NULL ? sgm_graph_create() : NULL;
+    sgm_recording recording = {.input_count = 0};
+    const sgm_recording_options options = {.struct_size = sizeof options, .batch = 1, .dtype = SGM_FLOAT32};
+    sgm_status status =
+        graph != NULL ? sgm_network_record(copy, graph, &options, &recording) : sgm__last_failure();
+    for (size_t i = 0; status == SGM_OK && i < recording.input_count; i++) {
+        const sgm_named_value *input = &recording.inputs[i];
+        sgm_shape shape = sgm_value_type(graph, input->value).shape;
+        int64_t width = sgm_pipeline_width(pipeline, input->name), wanted = sgm_shape_elements(&shape);
+        if (width > 0 && width != wanted)
+            status =
+                sgm_fail(SGM_ERROR_FORMAT,
+                         "the network takes %lld numbers of '%s', and the pipeline makes %lld: they are of "
+                         "different trainings",
+                         (long long)wanted, input->name, (long long)width);
+    }
+    sgm_graph_free(graph);
+    sgm_network_free(copy);
+    sgm_string_free(text);
+    return status;
+}
+
 /* Nothing is set here: this is where a checkpoint can be refused. */
 static sgm_status learn_pipeline(sgm_trainer *trainer, const sgm__saved_state *state,
                                  sgm__number_list *before)
 {
     (void)before;
     const sgm__trainer_data *data = sgm__data_of(trainer);
+    const sgm_network *network = sgm__learner_of(trainer)->network;
     const sgm_pipeline *own =
         data->training != NULL ? sgm_dataset_get_pipeline(sgm_iterator_dataset(data->training)) : NULL;
+    if (state->pipeline != NULL && network != NULL)
+        SGM_TRY(check_widths(network, state->pipeline));
     return own != NULL && state->pipeline != NULL ? compare(own, state->pipeline) : SGM_OK;
 }
 

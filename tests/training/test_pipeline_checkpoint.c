@@ -125,6 +125,31 @@ TEST(another_pipeline_is_refused)
     release(&other);
 }
 
+/* The network and the pipeline of a file must belong together: that is told at loading, not with the first
+ * row. */
+TEST(a_pipeline_of_another_width_is_refused)
+{
+    static const char other[] =
+        "{\"version\":1,\"header\":true,\"decimal\":\".\",\"columns\":["
+        "{\"name\":\"x\",\"kind\":\"category\",\"field\":\"inputs\",\"impute\":null,"
+        "\"categories\":[\"a\",\"b\",\"c\",\"d\",\"e\",\"f\",\"g\",\"h\",\"i\"]},"
+        "{\"name\":\"y\",\"kind\":\"number\",\"field\":\"targets\",\"required\":true,\"offset\":0.0,"
+        "\"factor\":1.0}]}";
+    made m = make(NULL);
+    const char *path = data_path("w.safetensors");
+    CHECK_OK(sgm_trainer_prepare(m.trainer));
+    CHECK_OK(sgm_trainer_save(m.trainer, path));
+    sgm_bundle *bundle = sgm_bundle_load(path);
+    char *state = sgm__format("{\"pipeline\":%s,%s", other, sgm_bundle_get_text(bundle, "sigma.state") + 1);
+    CHECK_OK(sgm_bundle_set_text(bundle, "sigma.state", state));
+    CHECK_OK(sgm_bundle_save(bundle, path));
+    CHECK_INT(sgm_trainer_load(m.trainer, path), SGM_ERROR_FORMAT);
+    CHECK(strstr(sgm_last_error(), "numbers of 'inputs', and the pipeline makes 9: they are of different"));
+    sgm__free(state);
+    sgm_bundle_free(bundle);
+    release(&m);
+}
+
 TEST(checkpoints_without_and_with_damaged_ones)
 {
     made m = make(NULL);
