@@ -1,0 +1,45 @@
+#!/bin/bash
+# Arrays of NumPy by their names: one file trains, evaluates and predicts.
+# shellcheck source=tests/cli/check.sh
+. "$SIGMA_SOURCE_DIR/tests/cli/check.sh"
+
+# Points in a square, and in which quarter of it each lies.
+library=$(find "$SIGMA_BUILD_DIR" -maxdepth 2 -name 'libsigma.so' | head -1)
+if [ -z "$library" ]; then
+    echo 'test_arrays.sh: skipped: there is no libsigma.so to write arrays with'
+    echo '0 passed, 0 failed, 1 skipped'
+    exit 0
+fi
+cc -std=c11 -Wall -Wextra -Werror -I"$SIGMA_SOURCE_DIR/include" "$SIGMA_SOURCE_DIR/tests/cli/write_arrays.c" -o write_arrays \
+    "$library" -Wl,-rpath,"${library%/*}" 2>err
+code 0 $? 'the program that writes arrays is compiled'
+./write_arrays points.npz 600 1 >/dev/null
+./write_arrays new.npz 100 2 >wanted
+
+cat >points.yaml <<'YAML'
+network: input(2) + dense(32, relu) + dense(4) + softmax_cross_entropy
+data:
+  training: {inputs: points.npz:x, targets: points.npz:y, classes: 4}
+  split: 0.8
+optimiser: {type: adam, learning_rate: 0.01}
+epochs: 30
+YAML
+same 'lines of the file' "$([ "$(wc -l <points.yaml)" -le 8 ] && echo few)" few
+run 0 train points.yaml --folder points --quiet
+run 0 eval points
+awk -F'accuracy ' '/^validation/ { accuracy = $2 + 0 } END { exit !(accuracy >= 95) }' out
+verdict 'an accuracy of 95 % or more' $? out
+run 0 predict points new.npz:x
+same 'predictions of all examples' "$(wc -l <out)" 100
+cut -d' ' -f1 out | paste -d' ' - wanted | awk '{ good += $1 == $2 } END { exit !(NR == 100 && good >= 93) }'
+verdict 'classes of new points' $? out wanted
+run 0 predict points new.npz:x --output answers.csv --count 3
+same 'a table of answers' "$(head -1 answers.csv; wc -l <answers.csv)" 'prediction,probability_0,probability_1,probability_2,probability_3
+4'
+run 1 predict points new.npz:y
+has err 'expected examples of the shape \(2,\), as the network.s input, got \(\)'
+run 1 predict points new.npz:z
+has err "new\.npz.*'?z"
+run 1 train points.yaml --folder never data.training.inputs=points.npz
+has err 'points\.npz'
+finish
