@@ -141,9 +141,10 @@ has err 'missing\.png'
 run 1 predict run pets/
 has err 'pets/: is a folder; name its pictures'
 
-# --- what is exported takes the numbers of pictures, and no rows of a table ---
+# --- what is exported takes the bytes of pictures, and no rows of a table ---
 run 0 export --c pets.c run
 same 'no rows in C' "$(grep -c 'pets_row' pets.c)" 0
+has pets.c '^int pets_predict_pixels\(const unsigned char \*pixels, PETS_REAL \*outputs\)$'
 "$sigma" export --onnx pets.onnx run 2>err || grep -q 'built without ONNX' err
 verdict 'pictures as an ONNX model' $? err
 

@@ -37,8 +37,8 @@ static void image_write_png(const char *path, int width, int height, int colour,
 }
 
 /* One colour all over; 1, 3 or 4 (CMYK) channels. */
-static void image_write_jpeg(const char *path, int width, int height, int channels,
-                             const unsigned char *colour, int is_progressive)
+__attribute__((unused)) static void image_write_jpeg(const char *path, int width, int height, int channels,
+                                                     const unsigned char *colour, int is_progressive)
 {
     FILE *file = fopen(path, "wb");
     struct jpeg_compress_struct jpeg;

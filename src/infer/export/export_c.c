@@ -5,7 +5,7 @@
  * are named; handlers/source writes the plans as text. The file is written to a temporary one and renamed, so
  * a failure leaves an older file as it was. The trainer's programs are forgotten at the end, as they were
  * recorded in another precision. */
-#include "infer/export/table_export.h"
+#include "infer/export/picture_export.h"
 #include "train/train.h"
 #include "trainer/trainer_lock.h"
 #include <sigma/training.h>
@@ -299,17 +299,20 @@ static sgm_status describe(export *e, const char *path)
     return e->about != NULL ? SGM_OK : SGM_ERROR_MEMORY;
 }
 
-/* Adds what predicts for rows of the table that the network was trained on, if it was one. */
-static sgm_status add_table(const export *e, sgm__source_request *request, sgm__text *declarations,
-                            sgm__text *definitions)
+/* Adds what predicts for rows of the table, or pixels of pictures, that the network was trained on. */
+static sgm_status add_pipeline(const export *e, sgm__source_request *request, sgm__text *declarations,
+                               sgm__text *definitions)
 {
     const sgm__table_program program = {.pipeline = sgm_trainer_get_pipeline(e->trainer),
                                         .plan = e->functions[0].plan,
                                         .inputs = e->functions[0].inputs,
                                         .rows = e->options->batch > 0 ? e->options->batch : 1};
-    if (program.pipeline == NULL || !sgm__table_fits(&program))
+    if (program.pipeline != NULL && sgm__picture_fits(&program))
+        SGM_TRY(sgm__picture_write_source(&program, request, declarations, definitions));
+    else if (program.pipeline != NULL && sgm__table_fits(&program))
+        SGM_TRY(sgm__table_write_source(&program, request, declarations, definitions));
+    else
         return SGM_OK;
-    SGM_TRY(sgm__table_write_source(&program, request, declarations, definitions));
     request->declarations = declarations->data;
     request->definitions = definitions->data;
     return SGM_OK;
@@ -330,7 +333,7 @@ static sgm_status write_to(export *e, const char *path)
                                    .state = read_state,
                                    .user = e->trainer};
     sgm__text text = {0}, declarations = {0}, definitions = {0};
-    sgm_status status = add_table(e, &request, &declarations, &definitions);
+    sgm_status status = add_pipeline(e, &request, &declarations, &definitions);
     if (status == SGM_OK)
         status = sgm__source_write(&request, &text);
     if (status == SGM_OK && text.failed)

@@ -4,7 +4,7 @@
  * numbers of examples: sgm_onnx_export (src/onnx/write.c) compares the two graphs and leaves open what
  * differs between them. */
 #include "graph/passes.h"
-#include "infer/export/table_export.h"
+#include "infer/export/picture_export.h"
 #include "train/train.h"
 #include "trainer/trainer_lock.h"
 #include <sigma/onnx.h>
@@ -13,12 +13,15 @@
 /* The two numbers of examples that are recorded where the model is to take any number. */
 enum { EXAMPLES = 2, OTHER_EXAMPLES = 3 };
 
-/* A copy of the recorded prediction, between the operations of the pipeline if it takes rows of a table. */
+/* A copy of the recorded prediction, with the operations of the pipeline if it takes rows of a table or
+ * pictures. */
 static sgm_graph *complete(const sgm_graph *prediction, const sgm_pipeline *pipeline)
 {
-    return pipeline != NULL && sgm__table_fits_graph(prediction, pipeline)
-               ? sgm__table_graph(prediction, pipeline)
-               : sgm__graph_copy(prediction);
+    if (pipeline != NULL && sgm__picture_fits_graph(prediction, pipeline))
+        return sgm__picture_graph(prediction, pipeline);
+    if (pipeline != NULL && sgm__table_fits_graph(prediction, pipeline))
+        return sgm__table_graph(prediction, pipeline);
+    return sgm__graph_copy(prediction);
 }
 
 /* Records the prediction for `batch` examples; returns a graph of its own. In mixed precision the parameters

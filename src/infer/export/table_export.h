@@ -30,6 +30,12 @@ int32_t sgm__table_field_of_input(const sgm__table_program *program, int32_t inp
 sgm_status sgm__table_write_source(const sgm__table_program *program, const sgm__source_request *request,
                                    sgm__text *interface, sgm__text *code);
 
+/* Appends the declaration of NAME_class, and the function; nothing if the targets have no classes. */
+void sgm__table_declare_class(const sgm_pipeline *pipeline, const sgm__source_request *request,
+                              sgm__text *text);
+void sgm__table_write_class(const sgm_pipeline *pipeline, const sgm__source_request *request,
+                            sgm__text *text);
+
 /* Fixed functions that the code may call: bits. */
 enum {
     SGM__TABLE_TEXTS = 1,   /* comparing texts, and looking for one in a list */

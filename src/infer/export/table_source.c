@@ -152,13 +152,7 @@ static void write_interface(const writer *w)
         " * *problem, unless problem is NULL, says what is wrong with it: a text that stays. */\n"
         "int $_predict_rows(const $_row *rows, double *outputs, const char **problem);\n",
         w->text);
-    if (sgm_pipeline_classes(w->pipeline) != NULL)
-        sgm__source_write_template(
-            w->request,
-            "/* What output number `index` of a row, from 0 on, is the class of; NULL: "
-            "there are no more. */\n"
-            "const char *$_class(int index);\n",
-            w->text);
+    sgm__table_declare_class(w->pipeline, w->request, w->text);
     sgm__text_append(w->text, "\n");
 }
 
@@ -491,24 +485,35 @@ static void write_predict_rows(const writer *w)
     sgm__text_append(w->text, "    return 0;\n}\n\n");
 }
 
-static void write_class(const writer *w)
+void sgm__table_declare_class(const sgm_pipeline *pipeline, const sgm__source_request *request,
+                              sgm__text *text)
 {
-    const char *const *classes = sgm_pipeline_classes(w->pipeline);
+    if (sgm_pipeline_classes(pipeline) != NULL)
+        sgm__source_write_template(
+            request,
+            "/* What output number `index` of an example, from 0 on, is the class of; NULL: "
+            "there are no more. */\n"
+            "const char *$_class(int index);\n",
+            text);
+}
+
+void sgm__table_write_class(const sgm_pipeline *pipeline, const sgm__source_request *request, sgm__text *text)
+{
+    const char *const *classes = sgm_pipeline_classes(pipeline);
     size_t count = 0;
     if (classes == NULL)
         return;
-    sgm__source_write_template(w->request,
+    sgm__source_write_template(request,
                                "const char *$_class(int index)\n"
                                "{\n"
                                "    static const char *const names[] = {\n",
-                               w->text);
+                               text);
     for (; classes[count] != NULL; count++) {
-        sgm__text_append(w->text, "        ");
-        sgm__table_quote(classes[count], w->text);
-        sgm__text_append(w->text, ",\n");
+        sgm__text_append(text, "        ");
+        sgm__table_quote(classes[count], text);
+        sgm__text_append(text, ",\n");
     }
-    sgm__text_append(w->text, "    };\n    return index >= 0 && index < %zu ? names[index] : 0;\n}\n\n",
-                     count);
+    sgm__text_append(text, "    };\n    return index >= 0 && index < %zu ? names[index] : 0;\n}\n\n", count);
 }
 
 /* --- all of it --- */
@@ -535,7 +540,7 @@ sgm_status sgm__table_write_source(const sgm__table_program *program, const sgm_
     sgm__text_append(code, "%s", lists.data != NULL ? lists.data : "");
     write_read_row(&w);
     write_predict_rows(&w);
-    write_class(&w);
+    sgm__table_write_class(w.pipeline, request, code);
     bool failed = lists.failed || interface->failed || code->failed;
     sgm__text_free(&lists);
     sgm__free(w.members);
