@@ -23,7 +23,9 @@ static const char usage_text[] =
     "Usage: sigma eval CHECKPOINT|FOLDER [--data NAME | FILE.csv | CLASSES/] [--metrics LIST] [--json]\n"
     "                  [--plot FILE.svg|FILE.png]\n\n"
     "Measures a trained network: loss, and, where the targets are classes, accuracy, precision, recall, F1,\n"
-    "area under the ROC curve and the confusion matrix; of other targets the errors.\n\n"
+    "area under the ROC curve and the confusion matrix; of other targets the errors, of transcripts the "
+    "share\n"
+    "of wrong characters and of texts without a mistake.\n\n"
     "  --data NAME     a ready-made dataset ('sigma info' lists them), or training, validation, test as the\n"
     "                  run's config.yaml has them; default: validation and test\n"
     "  FILE.csv        a table with the columns, and targets, of the one that the network was trained on by "
@@ -390,6 +392,10 @@ static sgm_status measure(saved *s, const char *name, const eval_options *option
     sgm_metrics metrics;
     sgm_status status =
         results != NULL ? score(s, iterator, options->metrics, &metrics, results) : sgm__last_failure();
+    const sgm_pipeline *pipeline = s->c.data.pipeline;
+    if (status == SGM_OK && options->metrics == NULL && pipeline != NULL &&
+        sgm_pipeline_characters(pipeline) != NULL)
+        status = eval_texts(s, dataset, results);
     if (status == SGM_OK)
         status = print_all(s, name, &metrics, results, options->json);
     if (status == SGM_OK && options->plot != NULL)

@@ -130,6 +130,13 @@ static void print_steps(const prediction *p, const output_row *a)
 /* At most as many labels as the output has steps. */
 static void print_labels(const prediction *p, const output_row *a)
 {
+    const char *const *characters = p->pipeline != NULL ? sgm_pipeline_characters(p->pipeline) : NULL;
+    if (characters != NULL && !p->json) {
+        for (int64_t i = 0; i < a->count / p->classes && a->labels[i] > 0; i++)
+            print_name(characters[a->labels[i] - 1]);
+        printf("\n");
+        return;
+    }
     fputs(p->json ? ", \"labels\": [" : "", stdout);
     for (int64_t i = 0; i < a->count / p->classes && a->labels[i] >= 0; i++)
         printf("%s%lld", between(p, i), (long long)a->labels[i]);

@@ -106,6 +106,16 @@ run 0 predict heard words/0.wav --json
 has out "^\{\"file\": \"words/0\.wav\", \"text\": \"$(sed -n 's/^0\.wav,//p' words/words.csv)\"\}$"
 run 0 eval heard words/words.csv
 has out '^words/words\.csv: loss 0\.[0-9]+ \(400 examples\)$'
+has out '^  character_error_rate 0\.0[0-4][0-9]*, text_accuracy (0\.9[5-9]|1\.00)'
+# What is counted, by hand: of three texts of two letters one loses its last letter.
+{ head -n 1 words/words.csv; grep -E '^[0-9]+\.wav,(ab|ba)$' words/words.csv | head -n 3; } >words/three.csv
+run 0 eval heard words/three.csv --json
+has out '"character_error_rate": 0, "text_accuracy": 1'
+sed -E '2s/,(.).$/,\1/' words/three.csv >words/short.csv
+run 0 eval heard words/short.csv --json
+has out '"character_error_rate": 0\.2, "text_accuracy": 0\.66666'
+run 0 predict heard --data validation --count 2
+same 'texts of two examples' "$(grep -cE '^[abcd]{1,4}$' out)" 2
 serve heard
 ask -F a=@words/0.wav
 has out "\"label\":\[\[$(sed -n 's/^0\.wav,//p' words/words.csv | sed 's/./"&",/g; s/,$//')\]\]"
