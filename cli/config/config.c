@@ -57,6 +57,9 @@ static const option data_table[] = {
                .row.doc = "target: the sign before decimals, \".\" or \",\""),
     OPTION_ROW(data_config, inputs, OPTION_PATH, .row.doc = "an array, .npy, .npz:NAME or idx"),
     OPTION_ROW(data_config, targets, OPTION_PATH, .row.doc = "the array with the targets of these inputs"),
+    OPTION_ROW(data_config, arrays, OPTION_MAP, .is_path = true,
+               .row.doc = "inputs: more arrays, for a network with several inputs, by their fields, {town: "
+                          "data.npz:town}"),
     OPTION_ROW(data_config, images, OPTION_PATH,
                .row.doc = "a folder of PNG and JPEG pictures, in a folder for each class"),
     OPTION_ROW(data_config, size, OPTION_LIST, .check = check_side,

@@ -30,6 +30,7 @@ typedef struct data_config {
     char *dataset;          /* the name of a ready-made one, or text:PATH */
     char *csv;              /* path of a table */
     char *inputs, *targets; /* paths of arrays */
+    text_map arrays;        /* more of them, by the fields that they become */
     char *text;             /* path of a text, read as tokens */
     /* Path of a folder with pictures of classes. With data.training only: to which width and height they are
      * scaled (empty: all are of one size), how many channels they have. */

@@ -74,6 +74,9 @@ sgm_extractor *experiment_extractor(const data_group *group, const data_config *
         extractor = array_data(data->inputs, "inputs");
         if (data->targets != NULL)
             extractor = sgm_merge_extractor(extractor, array_data(data->targets, "targets"));
+        for (size_t i = 0; i < data->arrays.count; i++)
+            extractor =
+                sgm_merge_extractor(extractor, array_data(data->arrays.values[i], data->arrays.keys[i]));
     }
     int32_t classes =
         data->classes != OPTION_UNSET ? (int32_t)data->classes : (int32_t)data->class_names.count;
@@ -362,6 +365,23 @@ sgm_status experiment_check(const char *network, const data_config *data, sgm_da
         status = check_text(&r, data);
     recorded_close(&r);
     return status == SGM_OK ? check_examples(dataset) : status;
+}
+
+sgm_extractor *experiment_archive(const char *network, const char *path)
+{
+    recorded_network r;
+    sgm_extractor *all = NULL;
+    if (recorded_open(&r, network) != SGM_OK)
+        return NULL;
+    for (size_t i = 0; i < r.recording.input_count; i++) {
+        const char *field = r.recording.inputs[i].name;
+        char *array = sgm__format("%s:%s", path, field);
+        sgm_extractor *next = array != NULL ? array_data(array, field) : NULL;
+        all = i == 0 ? next : sgm_merge_extractor(all, next);
+        sgm__free(array);
+    }
+    recorded_close(&r);
+    return all;
 }
 
 sgm_status experiment_describe(const char *network, sgm__signature *signature)

@@ -38,6 +38,8 @@ sgm_status experiment_feed(sgm_trainer *trainer, const config *c, sgm_dataset *t
 sgm_iterator *experiment_measuring(sgm_dataset *dataset, const config *c);
 /* The extractor of a table, of arrays or of files, before a split; NULL and an error on failure. */
 sgm_extractor *experiment_extractor(const data_group *group, const data_config *data);
+/* The inputs of a network from the arrays of an archive, FILE.npz, which are called as they are. */
+sgm_extractor *experiment_archive(const char *network, const char *path);
 /* --- data/split.c: data.split --- */
 /* Makes the group's split, if it has one and it is not made yet. */
 sgm_status experiment_split(data_group *group, int64_t seed);

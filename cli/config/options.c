@@ -386,10 +386,15 @@ static sgm_status set_entry(const option *o, void *base, const arrival *at, cons
     SGM_TRY(check_value(o, at, value->text));
     for (size_t i = 0; i < map->count; i++)
         if (strcmp(map->keys[i], key) == 0)
-            return replace(&map->values[i], value->text);
+            return o->is_path ? set_path(&map->values[i], at, value->text)
+                              : replace(&map->values[i], value->text);
     SGM_TRY(sgm__reserve(&map->keys, &map->key_capacity, map->count + 1, sizeof *map->keys));
     SGM_TRY(sgm__reserve(&map->values, &map->capacity, map->count + 1, sizeof *map->values));
-    char *key_copy = sgm__strdup(key), *value_copy = sgm__strdup(value->text);
+    char *key_copy = sgm__strdup(key), *value_copy = NULL;
+    if (o->is_path)
+        set_path(&value_copy, at, value->text);
+    else
+        value_copy = sgm__strdup(value->text);
     if (key_copy == NULL || value_copy == NULL) {
         sgm__free(key_copy);
         sgm__free(value_copy);

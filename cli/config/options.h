@@ -60,8 +60,8 @@ typedef struct option {
      * check. Not called where there are choices. */
     sgm_status (*check)(const char *value);
     void (*more)(const struct option *o, sgm__text *out); /* appends to the words of the help */
-    bool is_path;                                         /* a list: each item is a path, as of OPTION_PATH */
-    bool joins; /* a map: a value that is a list becomes one text with commas */
+    bool is_path; /* a list or map: each item, or value, is a path, as of OPTION_PATH */
+    bool joins;   /* a map: a value that is a list becomes one text with commas */
     /* A map for which less than a map may stand: a text as the value of this key, or texts as keys with this
      * value. NULL: it is an error. */
     const char *key_of_text, *value_of_texts;

@@ -258,14 +258,16 @@ static sgm_status read_lengths(prediction *p, const char *path)
     return status == SGM_OK ? SGM_OK : sgm__fail_within("--lengths %s", path);
 }
 
-/* A file has one input, so networks with several are refused. */
+/* A network with several inputs takes an archive with an array for each; other files have one input. */
 sgm_status predict_file(prediction *p, const char *path, const char *lengths, char separator)
 {
+    if (p->signature.inputs > 1 && ends_with(path, ".npz"))
+        return predict_extracted(p, experiment_archive(p->s.network, path));
     if (p->signature.inputs != 1)
-        return sgm_fail(
-            SGM_ERROR_UNSUPPORTED,
-            "%s: a file has one input, but the network has %zu; --data NAME takes data with all of them",
-            path, p->signature.inputs);
+        return sgm_fail(SGM_ERROR_UNSUPPORTED,
+                        "%s: a file has one input, but the network has %zu; FILE.npz with an array for each, "
+                        "called as the inputs are, or --data NAME has all of them",
+                        path, p->signature.inputs);
     find_table(p);
     if (lengths != NULL)
         SGM_TRY(read_lengths(p, lengths));

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Arrays of NumPy by their names: one file trains, evaluates and predicts.
+# Arrays of NumPy by their names: one file trains, evaluates and predicts, with one input and with several.
 # shellcheck source=tests/cli/check.sh
 . "$SIGMA_SOURCE_DIR/tests/cli/check.sh"
 
@@ -42,4 +42,27 @@ run 1 predict points new.npz:z
 has err "new\.npz.*'?z"
 run 1 train points.yaml --folder never data.training.inputs=points.npz
 has err 'points\.npz'
+
+# --- a network with two inputs, whose fields are arrays of one archive ---
+cat >two.yaml <<'YAML'
+network: across = input(1); up = input(1, name=up); concatenate(across, up) + dense(32, relu) + dense(4) + softmax_cross_entropy
+data:
+  training: {inputs: points.npz:inputs, arrays: {up: points.npz:up}, targets: points.npz:y, classes: 4}
+  split: 0.8
+optimiser: {type: adam, learning_rate: 0.01}
+epochs: 30
+YAML
+run 0 train two.yaml --folder two --quiet
+has two/config.yaml '^      up: "?/.*/points\.npz:up"?$'
+run 0 eval two
+awk -F'accuracy ' '/^validation/ { accuracy = $2 + 0 } END { exit !(accuracy >= 95) }' out
+verdict 'an accuracy of 95 % or more with two inputs' $? out
+run 0 predict two new.npz
+cut -d' ' -f1 out | paste -d' ' - wanted | awk '{ good += $1 == $2 } END { exit !(NR == 100 && good >= 93) }'
+verdict 'classes of new points by two inputs' $? out wanted
+run 1 predict two new.npz:x
+has err 'a file has one input, but the network has 2; FILE\.npz with an array for each, called as the inputs are'
+echo 'data: {training: {dataset: iris, arrays: {up: points.npz:up}}}' >bad.yaml
+run 2 train bad.yaml --folder never
+has err 'arrays: are more fields beside inputs, which is missing'
 finish

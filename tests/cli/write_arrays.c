@@ -1,7 +1,7 @@
-/* Writes an archive of named arrays for the tests of the command: points in a square, and the quarter in
- * which each lies.
+/* Writes an archive of named arrays for the tests of the command: points in a square, the quarter in which
+ * each lies, and both numbers of the points by themselves.
  *
- *     write_arrays FILE.npz ROWS SEED     arrays x (rows, 2) and y (rows); prints y */
+ *     write_arrays FILE.npz ROWS SEED     arrays x (rows, 2), y (rows), inputs and up (rows, 1); prints y */
 #include <sigma/sigma.h>
 
 #include <stdio.h>
@@ -30,21 +30,22 @@ static sgm_status add(sgm_bundle *bundle, const char *name, const double *number
 int main(int count, char **arguments)
 {
     int64_t rows = count == 4 ? atoi(arguments[2]) : 0;
-    double *points = calloc((size_t)rows * 3 + 1, sizeof *points);
+    double *points = calloc((size_t)rows * 5 + 1, sizeof *points);
     if (points == NULL || rows < 1)
         return 2;
-    double *quarters = points + 2 * rows;
+    double *quarters = points + 2 * rows, *across = quarters + rows, *up = across + rows;
     state = (uint64_t)atoi(arguments[3]);
     for (int64_t i = 0; i < rows; i++) {
-        points[2 * i] = 2 * random_number() - 1;
-        points[2 * i + 1] = 2 * random_number() - 1;
+        across[i] = points[2 * i] = 2 * random_number() - 1;
+        up[i] = points[2 * i + 1] = 2 * random_number() - 1;
         quarters[i] = (points[2 * i] > 0) + 2 * (points[2 * i + 1] > 0);
         printf("%d\n", (int)quarters[i]);
     }
     sgm_bundle *bundle = sgm_bundle_create();
     bool good = add(bundle, "x", points, rows, 2) == SGM_OK &&
                 add(bundle, "y", quarters, rows, 0) == SGM_OK &&
-                sgm_bundle_save(bundle, arguments[1]) == SGM_OK;
+                add(bundle, "inputs", across, rows, 1) == SGM_OK &&
+                add(bundle, "up", up, rows, 1) == SGM_OK && sgm_bundle_save(bundle, arguments[1]) == SGM_OK;
     if (!good)
         fprintf(stderr, "write_arrays: %s\n", sgm_last_error());
     sgm_bundle_free(bundle);

@@ -146,6 +146,12 @@ sgm_status check_data(const char *name, const char *role, const data_config *dat
                         "where that makes sense",
                         name, role);
     SGM_TRY(check_files(name, role, data));
+    if (data->arrays.count > 0 && data->inputs == NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "%s: data.%s.arrays: are more fields beside inputs, which is missing", name, role);
+    if (data->arrays.count > SGM_MAX_FIELDS - 2)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "%s: data.%s.arrays: at most %d, got %zu", name, role,
+                        SGM_MAX_FIELDS - 2, data->arrays.count);
     SGM_TRY(check_columns_by_name(name, role, data));
     if (data_config_is_named(data))
         return check_named(name, role, data);
