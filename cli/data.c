@@ -20,7 +20,8 @@ static const char usage_text[] =
     "Usage: sigma data NAME|FILE.yaml [--count N]\n"
     "       sigma data CLASSES/\n"
     "       sigma data FILE.csv [--separator S] [--decimal S] [--missing TEXT] [--header yes|no]\n"
-    "                      [--skip-ragged]\n\n"
+    "                      [--skip-ragged]\n"
+    "       sigma data --clear-cache\n\n"
     "Shows a ready-made dataset ('sigma info' lists them), or all data of a configuration: examples,\n"
     "fields with their shapes and ranges, how often each class is there, the first examples, and how\n"
     "'augment' of the configuration changes them.\n\n"
@@ -35,7 +36,9 @@ static const char usage_text[] =
     "  --decimal S     the sign before decimals, '.' or ',' (default '.')\n"
     "  --missing TEXT  cells with this text have no value, beside empty ones and NA, NaN, null, None, ?\n"
     "  --header yes|no whether the first line names the columns (default: unless it has a number)\n"
-    "  --skip-ragged   rows with another number of cells than the first are left out\n\n"
+    "  --skip-ragged   rows with another number of cells than the first are left out\n"
+    "  --clear-cache   deletes what was kept of extracted files for other runs ('sigma info' says how "
+    "much)\n\n"
     "Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.\n";
 
 /* What is known of one field after the blocks so far. */
@@ -334,7 +337,7 @@ static int show_named(const char *name, int64_t count)
 typedef struct data_arguments {
     int64_t count;
     const char *separator, *decimal, *missing, *header;
-    bool skip_ragged;
+    bool skip_ragged, clear_cache;
 } data_arguments;
 
 /* A single character, or the word "tab". */
@@ -381,17 +384,34 @@ static int show_word(const char *name, const data_arguments *given)
     return !is_text && sgm__is_folder(name) ? data_show_files(name) : show_named(name, given->count);
 }
 
+static int clear_cache(void)
+{
+    int64_t files, bytes, left, bytes_left;
+    char size[32];
+    if (sgm_kept_data_measure(NULL, &files, &bytes) != SGM_OK || sgm_kept_data_clear(NULL) != SGM_OK ||
+        sgm_kept_data_measure(NULL, &left, &bytes_left) != SGM_OK)
+        return report_error("data", CLI_FAILED);
+    printf("%lld file%s deleted, %s\n", (long long)(files - left), files - left == 1 ? "" : "s",
+           sgm_bytes_text((double)(bytes - bytes_left), size, sizeof size));
+    return CLI_OK;
+}
+
 int data_run(int argc, char **argv)
 {
     data_arguments given = {.count = 3};
-    const argument_rule rules[] = {
-        {"--count", ARGUMENT_COUNT, &given.count},    {"--separator", ARGUMENT_TEXT, &given.separator},
-        {"--decimal", ARGUMENT_TEXT, &given.decimal}, {"--missing", ARGUMENT_TEXT, &given.missing},
-        {"--header", ARGUMENT_TEXT, &given.header},   {"--skip-ragged", ARGUMENT_FLAG, &given.skip_ragged}};
+    const argument_rule rules[] = {{"--count", ARGUMENT_COUNT, &given.count},
+                                   {"--separator", ARGUMENT_TEXT, &given.separator},
+                                   {"--decimal", ARGUMENT_TEXT, &given.decimal},
+                                   {"--missing", ARGUMENT_TEXT, &given.missing},
+                                   {"--header", ARGUMENT_TEXT, &given.header},
+                                   {"--skip-ragged", ARGUMENT_FLAG, &given.skip_ragged},
+                                   {"--clear-cache", ARGUMENT_FLAG, &given.clear_cache}};
     arguments a = {.rules = rules, .rule_count = sizeof rules / sizeof *rules, .help = usage_text};
     int code;
     if (arguments_read(&a, argc, argv, &code)) {
-        if (a.word_count != 1)
+        if (given.clear_cache && a.word_count == 0)
+            code = clear_cache();
+        else if (a.word_count != 1 || given.clear_cache)
             code = usage_error("data", "expected one dataset or file, got %zu", a.word_count);
         else
             code = show_word(a.words[0], &given);

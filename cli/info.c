@@ -106,6 +106,20 @@ static void print_places(void)
     sgm_string_free(cache);
 }
 
+/* What was kept of extracted data in the usual folder. */
+static void print_kept(void)
+{
+    int64_t files, bytes;
+    char size[32];
+    if (sgm_kept_data_measure(NULL, &files, &bytes) != SGM_OK) {
+        sgm_clear_error();
+        return;
+    }
+    printf("extracted data that is kept for other runs\n  %lld file%s, %s%s\n", (long long)files,
+           files == 1 ? "" : "s", sgm_bytes_text((double)bytes, size, sizeof size),
+           files > 0 ? "; 'sigma data --clear-cache' deletes them" : "");
+}
+
 /* Whether the file of a ready-made dataset is on this machine. Only looks, fetches nothing: hence no URL. */
 static const char *availability(const char *name)
 {
@@ -182,6 +196,7 @@ int info_run(int argc, char **argv)
             print_handlers();
             print_layers_and_optimisers();
             print_places();
+            print_kept();
             print_datasets();
         }
     }

@@ -186,9 +186,10 @@ static void tell_changes(const config *c)
     /* Keys that may differ: they do not change what is computed, or (network, optimiser.type) the library
      * compares them with the checkpoint. */
     static const char *const free_keys[] = {
-        "plugins",    "name",           "folder",           "epochs",
-        "iterations", "threads",        "operator.threads", "checkpoint_every",
-        "network",    "optimiser.type", "start_from"};
+        "plugins",          "name",           "folder",           "epochs",
+        "iterations",       "threads",        "operator.threads", "checkpoint_every",
+        "network",          "optimiser.type", "start_from",       "data.cache",
+        "data.cache_folder"};
     config old;
     char *path = sgm__format("%s/config.yaml", c->folder);
     if (path == NULL || !sgm__file_exists(path) || config_load(&old, path, NULL, 0) != SGM_OK) {

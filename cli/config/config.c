@@ -170,6 +170,10 @@ static const option data_group_table[] = {
     OPTION_ROW(data_group, augment, OPTION_SETTING, .settings = sgm_iterator_settings,
                .check = sgm_augmentation_check, .more = list_augmentations),
     SETTING(data_group, prefetch_threads, sgm_iterator_settings),
+    OPTION_ROW(data_group, cache, OPTION_TEXT, .check = check_cache,
+               .row.doc = "whether files, once extracted, are kept for other runs; if not given: images are"),
+    OPTION_ROW(data_group, cache_folder, OPTION_PATH,
+               .row.doc = "where they are kept; if not given: data in $SIGMA_CACHE_DIR or ~/.cache/sigma"),
 };
 
 /* Keys below optimiser.schedule. The first SCHEDULE_OF_KIND of them say nothing without a kind. */
@@ -478,6 +482,13 @@ char *config_text(const config *c)
 {
     sgm__text out = {0};
     options_write(config_table, config_table_count, c, &out);
+    return sgm__text_take(&out);
+}
+
+char *config_data_text(const data_config *data)
+{
+    sgm__text out = {0};
+    options_write(data_table, COUNT(data_table), data, &out);
     return sgm__text_take(&out);
 }
 

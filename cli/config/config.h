@@ -105,11 +105,16 @@ typedef struct data_group {
     bool shuffle, drop_last;
     char *augment;
     int64_t prefetch_threads;
+    /* Whether extracted blocks are kept for other runs, "true" or "false" (NULL: where they take long), and
+     * in which folder (NULL: the library's). */
+    char *cache, *cache_folder;
     /* Of tables by names and of files: fitted to the training data or read from a checkpoint
      * (experiment_prepare), owned; NULL: there is none. No key of a file. */
     sgm_pipeline *pipeline;
     /* Of data.split (experiment_split), owned; NULL: there is none. No key of a file. */
     sgm_split *parts;
+    /* Those of the run, which also decode files; 0: the library's. No key of a file. */
+    int32_t threads;
 } data_group;
 
 /* The section `start_from`: another training whose parameters this one begins with. */
@@ -163,6 +168,8 @@ sgm_status config_parse(config *c, const char *name, const char *text, size_t le
 void config_free(config *c);
 /* Everything that has a value, as YAML that config_load reads; sgm_string_free. */
 char *config_text(const config *c);
+/* The same of one dataset alone. */
+char *config_data_text(const data_config *data);
 /* The library's optimiser; the caller owns it. NULL and an error if the values do not go together. */
 sgm_optimiser *config_optimiser(const optimiser_config *o);
 sgm_dtype config_precision(const config *c);

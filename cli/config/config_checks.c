@@ -107,6 +107,12 @@ sgm_status check_split_by(const char *value)
     return check_choice(value, names, sizeof names / sizeof *names);
 }
 
+sgm_status check_cache(const char *value)
+{
+    static const char *const names[] = {"true", "false"};
+    return check_choice(value, names, sizeof names / sizeof *names);
+}
+
 /* A side of a picture in pixels. */
 sgm_status check_side(const char *value)
 {

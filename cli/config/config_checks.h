@@ -45,6 +45,7 @@ sgm_status check_class_weights(const char *value);
 sgm_status check_share(const char *value);
 sgm_status check_features(const char *value);
 sgm_status check_split_by(const char *value);
+sgm_status check_cache(const char *value);
 sgm_status check_side(const char *value);
 /* Fails with the nearest of the names, or all of them, if the value is none. */
 sgm_status check_choice(const char *value, const char *const *names, size_t count);

@@ -168,11 +168,10 @@ sgm_dataset *experiment_dataset(const data_group *group, const data_config *data
     } else {
         sgm_extractor *extractor =
             is_part ? part_extractor(group, data) : experiment_extractor(group, source);
-        if (extractor != NULL && data->shuffled) /* in one block, so that the order is of everything */
-            dataset =
-                sgm_dataset_create(name, .extractor = sgm_shuffle(extractor, .seed = seed), .block_size = -1);
-        else if (extractor != NULL)
-            dataset = sgm_dataset_create(name, .extractor = extractor);
+        if (extractor != NULL && source->shuffled) /* in one block, so that the order is of everything */
+            extractor = sgm_shuffle(extractor, .seed = seed);
+        if (extractor != NULL)
+            dataset = extracted_dataset(group, source, extractor, name);
         dataset = name_classes(dataset, group, source);
     }
     if (dataset == NULL || (isnan(data->begin) && isnan(data->share)))

@@ -58,9 +58,14 @@ sgm_status experiment_prepare(config *c, const char *checkpoint);
 sgm_table *named_table_open(const data_config *data, const sgm_split *split, int32_t part, bool others);
 /* The examples of data->csv by the group's pipeline; NULL and an error on failure. */
 sgm_extractor *named_table_extractor(const data_group *group, const data_config *data);
-/* --- data/files.c: folders of files, such as pictures --- */
-/* A pipeline that is fitted to the files that are trained on; the caller frees it. */
+/* --- data/cache.c: what is kept for other runs --- */
+/* The dataset of an extractor, which it takes; `source` is the data that the extractor reads. */
+sgm_dataset *extracted_dataset(const data_group *group, const data_config *source, sgm_extractor *extractor,
+                               const char *name);
+/* A pipeline that is fitted to the files that are trained on, or was by an earlier run; the caller frees it.
+ */
 sgm_pipeline *files_fit(const data_group *group);
+/* --- data/files.c: folders of files, such as pictures --- */
 /* The examples of the data's folder by the group's pipeline. With `part_of` (NULL: all) only those of the
  * split that belong to that one of the group's data. */
 sgm_extractor *files_extractor(const data_group *group, const data_config *data, const data_config *part_of);

@@ -301,10 +301,20 @@ typedef struct sgm_dataset_options {
      * a shuffled order and does not fit in memory_limit wants one: without it the source is read again and
      * again. The file in it has no name, and goes with the dataset. */
     const char *cache;
+    /* The file in the cache folder, or where that is NULL in "data" of SIGMA_CACHE_DIR, has a name and stays
+     * for other runs, which read neither the source nor decode it again. It is found by all that the examples
+     * depend on: the state of each file, the options of all parts, the version of Sigma. Damaged or
+     * incomplete files are never used. Nothing is kept of programs' own readers and extractors, which do not
+     * say what they depend on, and of those that learn from the data. */
+    bool keep;
+    int64_t keep_limit; /* bytes of all files in that folder, the oldest go; default 4 GB */
 } SGM_BY_NAME sgm_dataset_options;
 /* A dataset of an extractor; nothing is read yet. NULL on failure. The caller frees it. */
 #define sgm_dataset_create(...) SGM_WITH_OPTIONS(sgm_dataset_create_with, sgm_dataset_options, __VA_ARGS__)
 SGM_API sgm_dataset *sgm_dataset_create_with(const char *name, const sgm_dataset_options *options);
+/* Files and bytes that were kept in a folder, NULL: in the usual one; and their removal. */
+SGM_API sgm_status sgm_kept_data_measure(const char *folder, int64_t *files, int64_t *bytes);
+SGM_API sgm_status sgm_kept_data_clear(const char *folder);
 /* From memory: `count` fields of equal example count; the tensors are copied as float32. */
 SGM_API sgm_dataset *sgm_dataset_create_from(const char *name, const char *const *fields,
                                              sgm_tensor *const *tensors, size_t count);

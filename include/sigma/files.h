@@ -60,6 +60,7 @@ typedef struct sgm_files_extractor_options {
     sgm_split *split; /* only its part, or all others; only their files are read. NULL: all files */
     int32_t part;     /* of the split, from 0 */
     bool other_parts; /* all but that part */
+    int32_t threads; /* that read the files of a block, which do not change by it; default: one a processor */
 } SGM_BY_NAME sgm_files_extractor_options;
 /* The files of a folder of classes, which are found by their names: each must be one of the pipeline's. */
 #define sgm_files_extractor(...)                                                                             \

@@ -29,6 +29,7 @@ typedef struct sgm_picture_options {
     const sgm_split *split;
     int32_t part;     /* of the split, from 0 */
     bool other_parts; /* all but that part */
+    int32_t threads;  /* that decode them; default: one a processor */
 } SGM_BY_NAME sgm_picture_options;
 /* Fits a pipeline, for which all pictures of the part are decoded once. The caller frees it; it does not need
  * the list any more. At least two classes are expected. */

@@ -165,6 +165,7 @@ static void note_end(sgm_dataset *dataset)
     pthread_mutex_lock(&dataset->mutex);
     dataset->ended = true;
     pthread_mutex_unlock(&dataset->mutex);
+    sgm__kept_advance(dataset);
 }
 
 /* Makes an extracted block known: checks it, makes its slot, and writes it to the cache file unless it is
@@ -181,10 +182,13 @@ static sgm_status register_block(sgm_dataset *dataset, sgm_block *block, int64_t
     if (status != SGM_OK || stored || !dataset->cache)
         return status;
     int64_t where;
-    sgm__cache_write(dataset, block, &where);
+    uint64_t check;
+    sgm__cache_write(dataset, block, &where, &check);
     pthread_mutex_lock(&dataset->mutex);
     dataset->slots[index].disk = where;
+    dataset->slots[index].check = check;
     pthread_mutex_unlock(&dataset->mutex);
+    sgm__kept_advance(dataset);
     return SGM_OK;
 }
 
@@ -312,6 +316,9 @@ static sgm_status extract(sgm_dataset *dataset, int64_t index, sgm_block **block
 static sgm_status load(sgm_dataset *dataset, int64_t index, sgm_block **block)
 {
     *block = NULL;
+    sgm__kept_begin(dataset);
+    if (has_ended_before(dataset, index))
+        return SGM_OK;
     pthread_mutex_lock(&dataset->mutex);
     bool seen = index < (int64_t)dataset->slot_count;
     sgm__slot slot = seen ? dataset->slots[index] : (sgm__slot){.disk = -1};
@@ -319,8 +326,12 @@ static sgm_status load(sgm_dataset *dataset, int64_t index, sgm_block **block)
                            ? (size_t)slot.examples * dataset->layout.example_bytes
                            : expected_bytes(dataset));
     pthread_mutex_unlock(&dataset->mutex);
-    if (slot.disk >= 0)
-        return sgm__cache_read(dataset, slot.disk, slot.examples, block);
+    if (slot.disk >= 0) {
+        sgm_status status = sgm__cache_read(dataset, &slot, block);
+        if (status == SGM_OK || !dataset->kept)
+            return status;
+        sgm__kept_forget(dataset);
+    }
     sgm__extraction_begin(dataset->name);
     sgm_status status = extract(dataset, index, block);
     if (status == SGM_OK && seen && *block == NULL)
@@ -432,6 +443,19 @@ void sgm__example_range_release(sgm__example_range *range)
     *range = (sgm__example_range){0};
 }
 
+/* Reads on until block `index` was passed, unless an earlier run has left all blocks. Called by the busy
+ * thread without the mutex. */
+static sgm_status see_on(sgm_dataset *dataset, int64_t index)
+{
+    sgm__kept_begin(dataset);
+    if (dataset->kept && dataset->kept->is_complete)
+        return SGM_OK;
+    sgm__extraction_begin(dataset->name);
+    sgm_status status = move_to(dataset, index + 1);
+    sgm__extraction_end(status);
+    return status == SGM_OK ? SGM_OK : fail_work(dataset);
+}
+
 /* Reads on until block `index` has a slot, or the end is known; its number of examples is then known even if
  * the block is not kept. Looks again after begin_work, since the thread before may have read as far. */
 static sgm_status see_block(sgm_dataset *dataset, int64_t index)
@@ -442,11 +466,7 @@ static sgm_status see_block(sgm_dataset *dataset, int64_t index)
         begin_work(dataset);
         if (index >= (int64_t)dataset->slot_count && !dataset->ended) {
             pthread_mutex_unlock(&dataset->mutex);
-            sgm__extraction_begin(dataset->name);
-            status = move_to(dataset, index + 1);
-            sgm__extraction_end(status);
-            if (status != SGM_OK)
-                status = fail_work(dataset);
+            status = see_on(dataset, index);
             pthread_mutex_lock(&dataset->mutex);
         }
         end_work(dataset);
@@ -620,6 +640,7 @@ static void drop_blocks(sgm_dataset *dataset)
         slot->disk = -1;
     }
     dataset->disk_end = 0;
+    sgm__kept_free(dataset); /* it is of the other state */
 }
 
 /* Holds the mutex while the numbers are set, so no thread fetches a block of the old state in between. A

@@ -11,8 +11,10 @@
 #define SGM_DATA_DATASET_H
 
 #include "data/block/block.h"
+#include "data/cache/key.h"
 
 #include <sigma/data.h>
+#include <sigma/split.h>
 
 /* --- datasets (dataset.c, dataset_view.c) --- */
 
@@ -36,6 +38,14 @@ sgm_status sgm__dataset_number(sgm_dataset *dataset, int64_t index, int64_t row,
 /* True when it is known without reading that the dataset has no more than `count` blocks. False may also mean
  * "not known". */
 bool sgm__dataset_ends_at(sgm_dataset *dataset, int64_t count);
+
+/* --- what is kept for other runs (dataset_kept.c) --- */
+/* The folder that was given, or the usual one; sgm__free. NULL and an error: there is none. */
+char *sgm__kept_folder(const char *given);
+
+/* --- splits (split.c) --- */
+/* Adds which examples belong to a part, or to all others; without a split (NULL) all do. */
+void sgm__split_describe(const sgm_split *split, int32_t part, bool others, sgm__key *key);
 
 /* --- ready-made datasets (ready_made.c) --- */
 

@@ -56,6 +56,7 @@ void sgm_dataset_free(sgm_dataset *dataset)
             sgm_block_free(&dataset->slots[i].block->block);
     sgm__free(dataset->slots);
     sgm_extractor_free(dataset->extractor);
+    sgm__kept_free(dataset);
     if (dataset->disk >= 0)
         close(dataset->disk);
     sgm__free(dataset->cache);
@@ -153,6 +154,8 @@ static sgm_status configure(sgm_dataset *dataset, const sgm_dataset_options *opt
             dataset->name, (long long)options->block_size, (long long)options->memory_limit);
     dataset->block_size = options->block_size == -1 ? INT64_MAX : options->block_size;
     dataset->limit = options->memory_limit > 0 ? (size_t)options->memory_limit : default_limit();
+    if (options->keep)
+        return sgm__kept_create(dataset, options);
     if (!options->cache)
         return SGM_OK;
     dataset->cache = sgm__strdup(options->cache);

@@ -1,4 +1,5 @@
-/* The inside of a dataset. Internal to dataset.c, dataset_create.c, dataset_view.c and dataset_cache.c.
+/* The inside of a dataset. Internal to dataset.c, dataset_create.c, dataset_view.c, dataset_cache.c and
+ * dataset_kept.c.
  *
  * There are two kinds of datasets behind one struct: those with blocks of their own (from an extractor, or
  * from memory), and views, which have a base and hand out parts of its blocks. One mutex per dataset guards
@@ -19,7 +20,8 @@
 typedef struct sgm__slot {
     sgm__block *block; /* NULL: not in memory */
     int64_t examples;
-    int64_t disk; /* where the block lies in the cache file, in bytes; -1: the file does not have it */
+    int64_t disk;   /* where the block lies in the cache file, in bytes; -1: the file does not have it */
+    uint64_t check; /* hash of its bytes there; 0: they need not be checked */
 } sgm__slot;
 
 /* Names and shapes of the fields, learnt from the first block. All other blocks must have the same ones,
@@ -30,6 +32,15 @@ typedef struct sgm__layout {
     sgm_shape examples[SGM_MAX_FIELDS]; /* shape of one example */
     size_t example_bytes;               /* of all fields of one example */
 } sgm__layout;
+
+/* A cache file that stays for other runs (dataset_kept.c). */
+typedef struct sgm__kept {
+    char *folder;
+    uint64_t limit;              /* bytes of all files in the folder */
+    bool has_begun, is_complete; /* complete: an earlier run wrote it, so that nothing is written */
+    sgm__key key;
+    char *path, *part; /* of the whole file; of the one that is being written, NULL: none */
+} sgm__kept;
 
 /* SGM__BLOCKS has blocks of its own. SGM__VIEW_EXAMPLES is a share of the examples of each block of its base,
  * SGM__VIEW_BLOCKS is some of its base's blocks. */
@@ -79,16 +90,32 @@ struct sgm_dataset {
     char *cache;            /* folder of the cache file; NULL: none was wanted, or the disk failed */
     int disk;               /* the cache file; -1: not opened yet */
     int64_t disk_end;       /* bytes written to it: where the next block goes */
+    sgm__kept *kept;        /* NULL: the cache file, if there is one, goes with the dataset */
 };
 
 /* --- dataset_cache.c: a file without a name in the cache folder --- */
 
-/* Appends a block to the cache file; *where becomes its place. *where is -1 if the disk did not take it: this
- * is logged and no error, and the dataset goes on without a cache. Called by the busy thread, without the
- * mutex. */
-void sgm__cache_write(sgm_dataset *dataset, const sgm_block *block, int64_t *where);
-/* Reads a block of `examples` examples from place `where` into a new *block. Called by the busy thread. */
-sgm_status sgm__cache_read(const sgm_dataset *dataset, int64_t where, int64_t examples, sgm_block **block);
+/* Appends a block to the cache file; *where becomes its place, *check the hash of its bytes. *where is -1 if
+ * the disk did not take it: this is logged and no error, and the dataset goes on without a cache. Called by
+ * the busy thread, without the mutex. */
+void sgm__cache_write(sgm_dataset *dataset, const sgm_block *block, int64_t *where, uint64_t *check);
+/* Reads a block from its place into a new *block. Called by the busy thread. */
+sgm_status sgm__cache_read(const sgm_dataset *dataset, const sgm__slot *slot, sgm_block **block);
+/* Writes all bytes, whatever the system takes at once. False with errno set on failure. */
+bool sgm__cache_write_bytes(int file, const void *bytes, size_t length, int64_t where);
+sgm_status sgm__cache_read_bytes(int file, void *bytes, size_t length, int64_t where);
+
+/* --- dataset_kept.c: a file that stays in the cache folder; all by the busy thread, without the mutex --- */
+
+sgm_status sgm__kept_create(sgm_dataset *dataset, const sgm_dataset_options *options);
+/* Before the first block is read: takes the blocks of an earlier run, or begins a file. */
+void sgm__kept_begin(sgm_dataset *dataset);
+/* When a block was written or the end was found: completes the file once it has all blocks. */
+void sgm__kept_advance(sgm_dataset *dataset);
+/* After a block could not be read back: forgets the file, which is deleted, so that all is extracted. */
+void sgm__kept_forget(sgm_dataset *dataset);
+/* Keeps nothing more; a file that is not complete is deleted. */
+void sgm__kept_free(sgm_dataset *dataset);
 
 /* --- dataset_view.c --- */
 /* The functions of dataset.h of the same names, for views. */

@@ -80,7 +80,8 @@ sgm_extractor *sgm__preprocess_create(const sgm__preprocess_parts *parts)
                                                          .parent = parts->parent,
                                                          .rewind = parts->rewind,
                                                          .follows_parent = true,
-                                                         .passed_over = parts->passed_over});
+                                                         .passed_over = parts->passed_over,
+                                                         .describe = parts->describe});
 }
 
 /* Allocates a preprocessor's struct, whose first member is the field's name, and copies the name there. On
@@ -136,6 +137,13 @@ static sgm_status normalise_extract(void *self, sgm_extractor *parent, int64_t c
     return change_block(parent, count, block, ((normalise *)self)->field, normalise_field, self);
 }
 
+static void normalise_describe(const void *pointer, sgm__key *key)
+{
+    const normalise *self = pointer;
+    sgm__key_add_text(key, self->field);
+    sgm__key_add_bytes(key, &self->range, sizeof self->range);
+}
+
 /* The comparison is written so that it also refuses a range with a NaN; a width that overflows is refused,
  * too. */
 sgm_extractor *sgm_normalise_with(sgm_extractor *extractor, const sgm_preprocess_options *options)
@@ -156,7 +164,8 @@ sgm_extractor *sgm_normalise_with(sgm_extractor *extractor, const sgm_preprocess
     }
     if (sgm__preprocess_range(&copy, type.name, &self->range) != SGM_OK)
         return refuse(extractor, self);
-    return sgm__preprocess_create(&(sgm__preprocess_parts){.type = &type, .self = self, .parent = extractor});
+    return sgm__preprocess_create(&(sgm__preprocess_parts){
+        .type = &type, .self = self, .parent = extractor, .describe = normalise_describe});
 }
 
 /* --- one-hot --- */
@@ -233,6 +242,14 @@ static sgm_status one_hot_extract(void *self, sgm_extractor *parent, int64_t cou
     return change_block(parent, count, block, ((one_hot *)self)->field, one_hot_field, self);
 }
 
+static void one_hot_describe(const void *pointer, sgm__key *key)
+{
+    const one_hot *self = pointer;
+    sgm__key_add_text(key, self->field);
+    sgm__key_add_number(key, self->classes);
+    sgm__key_add_bytes(key, self->values, self->listed ? (size_t)self->classes * sizeof *self->values : 0);
+}
+
 /* At most 2^24 classes, as beyond that float32 cannot tell whole numbers apart. `values` are copied. */
 sgm_extractor *sgm_one_hot_with(sgm_extractor *extractor, const sgm_preprocess_options *options)
 {
@@ -252,7 +269,8 @@ sgm_extractor *sgm_one_hot_with(sgm_extractor *extractor, const sgm_preprocess_o
     self->listed = copy.values != NULL;
     if (copy.values)
         memcpy(self->values, copy.values, listed * sizeof(double));
-    return sgm__preprocess_create(&(sgm__preprocess_parts){.type = &type, .self = self, .parent = extractor});
+    return sgm__preprocess_create(&(sgm__preprocess_parts){
+        .type = &type, .self = self, .parent = extractor, .describe = one_hot_describe});
 }
 
 /* --- permute --- */
@@ -287,6 +305,13 @@ static sgm_status permute_extract(void *self, sgm_extractor *parent, int64_t cou
     return change_block(parent, count, block, ((permute *)self)->field, permute_values, self);
 }
 
+static void permute_describe(const void *pointer, sgm__key *key)
+{
+    const permute *self = pointer;
+    sgm__key_add_text(key, self->field);
+    sgm__key_add_bytes(key, self->axes, (size_t)(self->axis_count + 1) * sizeof *self->axes);
+}
+
 /* `seen` has a bit for each axis that was named, so that an axis named twice is found. */
 sgm_extractor *sgm_permute_field_with(sgm_extractor *extractor, const sgm_preprocess_options *options)
 {
@@ -313,7 +338,8 @@ sgm_extractor *sgm_permute_field_with(sgm_extractor *extractor, const sgm_prepro
                  SGM_MAX_RANK - 1);
         return refuse(extractor, self);
     }
-    return sgm__preprocess_create(&(sgm__preprocess_parts){.type = &type, .self = self, .parent = extractor});
+    return sgm__preprocess_create(&(sgm__preprocess_parts){
+        .type = &type, .self = self, .parent = extractor, .describe = permute_describe});
 }
 
 /* --- shuffle --- */
@@ -375,6 +401,13 @@ static void shuffle_passed_over(void *self)
     ((shuffle *)self)->blocks++;
 }
 
+static void shuffle_describe(const void *pointer, sgm__key *key)
+{
+    const shuffle *self = pointer;
+    sgm__key_add_text(key, self->field);
+    sgm__key_add_bytes(key, &self->seed, sizeof self->seed);
+}
+
 sgm_extractor *sgm_shuffle_with(sgm_extractor *extractor, const sgm_preprocess_options *options)
 {
     static const sgm_extractor_type type = {.name = "shuffle", .extract = shuffle_extract, .free = sgm__free};
@@ -393,7 +426,8 @@ sgm_extractor *sgm_shuffle_with(sgm_extractor *extractor, const sgm_preprocess_o
                                                            .self = self,
                                                            .parent = extractor,
                                                            .rewind = shuffle_rewind,
-                                                           .passed_over = shuffle_passed_over});
+                                                           .passed_over = shuffle_passed_over,
+                                                           .describe = shuffle_describe});
 }
 
 /* --- a range for chosen indices --- */
@@ -434,6 +468,15 @@ static sgm_status per_index_extract(void *self, sgm_extractor *parent, int64_t c
     return change_block(parent, count, block, ((per_index *)self)->field, per_index_field, self);
 }
 
+static void per_index_describe(const void *pointer, sgm__key *key)
+{
+    const per_index *self = pointer;
+    sgm__key_add_text(key, self->field);
+    sgm__key_add_number(key, self->output_min);
+    sgm__key_add_number(key, self->output_max);
+    sgm__key_add_bytes(key, self->triples, 3 * self->count * sizeof *self->triples);
+}
+
 /* An index must be a whole number that a double holds exactly; a NaN fails every comparison here. */
 static sgm_status check_triples(const double *ranges, size_t count)
 {
@@ -467,5 +510,6 @@ sgm_extractor *sgm_per_index_normalise(sgm_extractor *extractor, const char *fie
     self->output_min = output_min;
     self->output_max = output_max;
     memcpy(self->triples, ranges, bytes);
-    return sgm__preprocess_create(&(sgm__preprocess_parts){.type = &type, .self = self, .parent = extractor});
+    return sgm__preprocess_create(&(sgm__preprocess_parts){
+        .type = &type, .self = self, .parent = extractor, .describe = per_index_describe});
 }

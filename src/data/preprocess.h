@@ -6,6 +6,7 @@
 #ifndef SGM_DATA_PREPROCESS_H
 #define SGM_DATA_PREPROCESS_H
 
+#include "data/cache/key.h"
 #include "data/dataset.h"
 
 /* Changes one field of a block, in place or by replacing its tensor. `index` numbers the fields that are
@@ -35,6 +36,7 @@ typedef struct sgm__preprocess_parts {
     sgm_extractor *parent;
     sgm_status (*rewind)(void *self);
     void (*passed_over)(void *self); /* told that a block was skipped; NULL: it need not know */
+    void (*describe)(const void *self, sgm__key *key); /* as in sgm__extractor_parts */
 } sgm__preprocess_parts;
 /* Takes over `self` and the parent, also on failure. The preprocessor gives one block for each block of its
  * parent. */

@@ -3,8 +3,8 @@
  * Random, stratified and grouped splits are dealt: examples, in a random order within each key, or whole
  * groups, go one after the other to the part that lacks most of its share. So each part has its share of the
  * whole, and of each key, to within an example or two, without rounding for each key by itself. */
+#include "data/dataset.h"
 #include "data/read/extractor.h"
-#include <sigma/split.h>
 
 #include <math.h>
 #include <stdatomic.h>
@@ -257,6 +257,13 @@ int32_t sgm_split_part_of(const sgm_split *split, int64_t example)
     return example >= 0 && example < split->examples ? split->parts[example] : -1;
 }
 
+void sgm__split_describe(const sgm_split *split, int32_t part, bool others, sgm__key *key)
+{
+    sgm__key_add_bytes(key, split != NULL ? split->parts : NULL, split != NULL ? (size_t)split->examples : 0);
+    sgm__key_add_number(key, part);
+    sgm__key_add_number(key, others);
+}
+
 /* --- the extractor --- */
 
 typedef struct selection {
@@ -325,6 +332,12 @@ static sgm_status rewind_selection(void *pointer)
     return SGM_OK;
 }
 
+static void describe(const void *pointer, sgm__key *key)
+{
+    const selection *self = pointer;
+    sgm__split_describe(self->split, self->part, self->others, key);
+}
+
 static void release(void *pointer)
 {
     selection *self = pointer;
@@ -349,5 +362,5 @@ sgm_extractor *sgm_split_extractor(sgm_extractor *extractor, sgm_split *split, i
     }
     *self = (selection){.split = sgm_split_retain(split), .part = part, .others = others};
     return sgm__extractor_create(&(sgm__extractor_parts){
-        .type = &type, .self = self, .parent = extractor, .rewind = rewind_selection});
+        .type = &type, .self = self, .parent = extractor, .rewind = rewind_selection, .describe = describe});
 }

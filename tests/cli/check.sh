@@ -9,7 +9,7 @@ trap '[ -z "$process" ] || kill -KILL "$process" 2>/dev/null; rm -rf "$folder"' 
 sigma=$SIGMA_BUILD_DIR/sigma
 # shellcheck disable=SC2034 # for those who source it
 examples=$SIGMA_SOURCE_DIR/examples
-export SIGMA_DATA_DIR=$SIGMA_SOURCE_DIR/data
+export SIGMA_DATA_DIR=$SIGMA_SOURCE_DIR/data SIGMA_CACHE_DIR=${SIGMA_CACHE_DIR:-$folder/.cache}
 cd "$folder" || exit 1
 
 # verdict NAME STATUS [FILES...]: one test; the files (if none are named: out err) are shown when it fails.

@@ -123,22 +123,9 @@ sgm_files *data_config_open_files(const data_config *data)
 
 /* --- parts of an experiment (experiment.h) --- */
 
-sgm_pipeline *files_fit(const data_group *group)
-{
-    const data_config *data = &group->training;
-    int32_t part;
-    bool others;
-    split_part_of(group, data, &part, &others);
-    sgm_files *files = data_config_open_files(data);
-    sgm_pipeline *pipeline =
-        files != NULL ? data_config_files(data)->fit(files, data, group->parts, part, others) : NULL;
-    sgm_files_free(files);
-    return pipeline;
-}
-
 sgm_extractor *files_extractor(const data_group *group, const data_config *data, const data_config *part_of)
 {
-    sgm_files_extractor_options options = {.struct_size = sizeof options};
+    sgm_files_extractor_options options = {.struct_size = sizeof options, .threads = group->threads};
     if (part_of != NULL) {
         options.split = group->parts;
         split_part_of(group, part_of, &options.part, &options.other_parts);

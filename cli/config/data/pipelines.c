@@ -127,6 +127,7 @@ static sgm_status weigh(config *c)
 
 sgm_status experiment_prepare(config *c, const char *checkpoint)
 {
+    c->data.threads = c->threads != OPTION_UNSET ? (int32_t)c->threads : 0;
     SGM_TRY(experiment_split(&c->data, c->seed));
     if (!data_config_has_pipeline(&c->data.training) || c->data.pipeline != NULL)
         return SGM_OK;

@@ -93,6 +93,14 @@ sgm_split *sgm_files_split_with(const sgm_files *files, const sgm_split_options 
     return split;
 }
 
+void sgm__files_describe(const sgm_files *files, sgm__key *key)
+{
+    sgm__key_add_text(key, files->kind->name);
+    sgm__class_folder_describe(&files->folder, key);
+    for (size_t i = 0; files->transcripts != NULL && i < files->folder.count; i++)
+        sgm__key_add_text(key, files->transcripts[i]);
+}
+
 bool sgm__files_is_of_part(const sgm__files_part *part, int64_t file)
 {
     return part->split == NULL || (sgm_split_part_of(part->split, file) == part->part) != part->others;

@@ -34,14 +34,27 @@ typedef struct sgm__files_part {
 sgm_status sgm__files_check_part(const sgm_files *files, const sgm__files_part *part);
 bool sgm__files_is_of_part(const sgm__files_part *part, int64_t file);
 
+/* Adds which files there are, with their classes. */
+void sgm__files_describe(const sgm_files *files, sgm__key *key);
+
+/* --- files_threads.c --- */
+#define SGM__MOST_FILE_THREADS 64
+/* As many threads as were asked for, 0: as there are processors; at most SGM__MOST_FILE_THREADS. */
+int32_t sgm__files_threads(int32_t asked);
+/* Calls `visit` for items 0 to count - 1, on so many threads, which are numbered from 0. */
+sgm_status sgm__files_visit(int64_t count, int32_t threads,
+                            sgm_status (*visit)(void *user, int32_t thread, int64_t item), void *user);
+
 /* --- files_fit.c --- */
 /* Before a form is fitted: the list must be of the kind (`who` is named in the message), and have two classes
  * and the part. */
 sgm_status sgm__files_check_fit(const sgm_files *files, const sgm__file_kind *kind,
                                 const sgm__files_part *part, const char *who);
-/* Calls `learn` with each file of the part, in order; a part without any is an error. */
-sgm_status sgm__files_learn(const sgm_files *files, const sgm__files_part *part,
-                            sgm_status (*learn)(void *learner, const sgm_file *file), void *learner);
+/* Calls `learn` with each file of the part, on so many threads, each with a number of its own; a part without
+ * any is an error. */
+sgm_status sgm__files_learn(const sgm_files *files, const sgm__files_part *part, int32_t threads,
+                            sgm_status (*learn)(void *learner, int32_t thread, const sgm_file *file),
+                            void *learner);
 /* A pipeline of the form, which is taken also on failure, with the classes of the files. */
 sgm_pipeline *sgm__files_pipeline(const sgm_files *files, void *form);
 

@@ -1,6 +1,10 @@
 /* The files of a folder as examples, by a pipeline: an extractor (../read/extractor.h). */
+#include "data/dataset.h"
 #include "data/files/files.h"
 #include "data/read/extractor.h"
+
+/* Files that are read together: as many as threads share well. */
+#define FILES_AT_ONCE 1024
 
 typedef struct files_extractor {
     sgm_pipeline *pipeline;
@@ -9,7 +13,11 @@ typedef struct files_extractor {
     sgm__files_part part;
     int32_t *classes; /* of the pipeline, for each class of the folder */
     int64_t next;     /* of the files */
-    sgm__bytes memory;
+    int32_t threads;
+    sgm__bytes memory[SGM__MOST_FILE_THREADS]; /* of each thread */
+    /* Files that are read together, and the builder that their examples go to. */
+    int64_t wanted[FILES_AT_ONCE];
+    const sgm__builder *builder;
 } files_extractor;
 
 /* Labels of the characters from 1 on, and 0 behind, which is the blank of ctc. */
@@ -49,24 +57,48 @@ static sgm_status write_target(const files_extractor *self, int64_t file, sgm__b
     return SGM_OK;
 }
 
-static sgm_status append(files_extractor *self, int64_t file, sgm__builder *builder)
+/* The builder as it will be when the files before this one are in it. */
+static sgm_status read_one(void *pointer, int32_t thread, int64_t item)
 {
-    SGM_TRY(sgm__builder_reserve(builder, 1));
+    files_extractor *self = pointer;
+    int64_t file = self->wanted[item];
+    sgm__builder builder = *self->builder;
+    builder.count += item;
     SGM_TRY(sgm__pipeline_read_file(self->pipeline,
                                     &(const sgm_file){.name = sgm_files_path(self->files, file)},
-                                    &self->memory, builder));
-    SGM_TRY(write_target(self, file, builder));
-    builder->count++;
+                                    &self->memory[thread], &builder));
+    return write_target(self, file, &builder);
+}
+
+/* The next files of the part, at most so many. */
+static int64_t choose(files_extractor *self, int64_t most)
+{
+    int64_t count = 0;
+    for (; count < most && self->next < sgm_files_count(self->files); self->next++)
+        if (sgm__files_is_of_part(&self->part, self->next))
+            self->wanted[count++] = self->next;
+    return count;
+}
+
+static sgm_status append(files_extractor *self, int64_t count, sgm__builder *builder)
+{
+    SGM_TRY(sgm__builder_reserve(builder, count));
+    self->builder = builder;
+    SGM_TRY(sgm__files_visit(count, self->threads, read_one, self));
+    builder->count += count;
     return SGM_OK;
 }
 
 static sgm_status build(files_extractor *self, int64_t count, sgm__builder *builder)
 {
     SGM_TRY(sgm__pipeline_begin(self->pipeline, false, builder));
-    for (; builder->count < count && self->next < sgm_files_count(self->files); self->next++)
-        if (sgm__files_is_of_part(&self->part, self->next))
-            SGM_TRY(append(self, self->next, builder));
-    return SGM_OK;
+    for (;;) {
+        int64_t left = count - builder->count;
+        int64_t chosen = choose(self, left < FILES_AT_ONCE ? left : FILES_AT_ONCE);
+        if (chosen == 0)
+            return SGM_OK;
+        SGM_TRY(append(self, chosen, builder));
+    }
 }
 
 /* *block stays NULL at the end of the folder. */
@@ -91,13 +123,22 @@ static sgm_status skip(void *pointer, int64_t count, int64_t *skipped)
     return SGM_OK;
 }
 
+static void describe(const void *pointer, sgm__key *key)
+{
+    const files_extractor *self = pointer;
+    sgm__files_describe(self->files, key);
+    sgm__pipeline_describe(self->pipeline, key);
+    sgm__split_describe(self->split, self->part.part, self->part.others, key);
+}
+
 static void release(void *pointer)
 {
     files_extractor *self = pointer;
     sgm_files_free(self->files);
     sgm_pipeline_free(self->pipeline);
     sgm_split_free(self->split);
-    sgm__bytes_free(&self->memory);
+    for (int32_t i = 0; i < SGM__MOST_FILE_THREADS; i++)
+        sgm__bytes_free(&self->memory[i]);
     sgm__free(self->classes);
     sgm__free(self);
 }
@@ -162,11 +203,16 @@ sgm_extractor *sgm_files_extractor_with(sgm_pipeline *pipeline, const char *path
         return NULL;
     *self = (files_extractor){.pipeline = sgm_pipeline_retain(pipeline),
                               .split = options.split != NULL ? sgm_split_retain(options.split) : NULL,
-                              .part = {options.split, options.part, options.other_parts}};
+                              .part = {options.split, options.part, options.other_parts},
+                              .threads = sgm__files_threads(options.threads)};
     if (open_folder(self, path) != SGM_OK) {
         release(self);
         return NULL;
     }
     return sgm__extractor_create(
-        &(sgm__extractor_parts){.type = &type, .self = self, .rewind = rewind_folder, .skip = skip});
+        &(sgm__extractor_parts){.type = &type,
+                                .self = self,
+                                .rewind = rewind_folder,
+                                .skip = skip,
+                                .describe = describe});
 }

@@ -26,19 +26,37 @@ sgm_status sgm__files_check_fit(const sgm_files *files, const sgm__file_kind *ki
     return sgm__files_check_part(files, part);
 }
 
-sgm_status sgm__files_learn(const sgm_files *files, const sgm__files_part *part,
-                            sgm_status (*learn)(void *learner, const sgm_file *file), void *learner)
+/* The files of a part, by their numbers. */
+typedef struct learning {
+    const sgm_files *files;
+    int64_t *numbers;
+    sgm_status (*learn)(void *learner, int32_t thread, const sgm_file *file);
+    void *learner;
+} learning;
+
+static sgm_status visit(void *pointer, int32_t thread, int64_t item)
 {
-    bool any = false;
-    for (int64_t i = 0; i < sgm_files_count(files); i++) {
-        if (!sgm__files_is_of_part(part, i))
-            continue;
-        any = true;
-        SGM_TRY(learn(learner, &(const sgm_file){.name = sgm_files_path(files, i)}));
-    }
-    return any ? SGM_OK
-               : sgm_fail(SGM_ERROR_ARGUMENT, "%s: the part of the split has no %s", files->path,
-                          files->kind->names->one);
+    const learning *self = pointer;
+    return self->learn(self->learner, thread,
+                       &(const sgm_file){.name = sgm_files_path(self->files, self->numbers[item])});
+}
+
+sgm_status sgm__files_learn(const sgm_files *files, const sgm__files_part *part, int32_t threads,
+                            sgm_status (*learn)(void *learner, int32_t thread, const sgm_file *file),
+                            void *learner)
+{
+    int64_t count = 0;
+    learning self = {files, sgm__calloc((size_t)sgm_files_count(files), sizeof(int64_t)), learn, learner};
+    if (self.numbers == NULL)
+        return SGM_ERROR_MEMORY;
+    for (int64_t i = 0; i < sgm_files_count(files); i++)
+        if (sgm__files_is_of_part(part, i))
+            self.numbers[count++] = i;
+    sgm_status status = count > 0 ? sgm__files_visit(count, threads, visit, &self)
+                                  : sgm_fail(SGM_ERROR_ARGUMENT, "%s: the part of the split has no %s",
+                                             files->path, files->kind->names->one);
+    sgm__free(self.numbers);
+    return status;
 }
 
 /* Copies the names of the classes into a pipeline. */

@@ -12,35 +12,60 @@ sgm_status sgm_picture_size(const char *path, int32_t *width, int32_t *height)
     return sgm__image_size(path, width, height);
 }
 
-/* The form, and sums over the bytes of each channel, which are exact: 2^48 pixels would fit. */
-typedef struct learner {
-    sgm__picture_form form;
+/* What a thread has seen: sums over the bytes of each channel, which are exact: 2^48 pixels would fit. */
+typedef struct sums {
     sgm__bytes bytes;
     uint64_t pixels, sum[3], squares[3];
+} sums;
+
+typedef struct learner {
+    sgm__picture_form form;
+    sums sums[SGM__MOST_FILE_THREADS];
 } learner;
 
-static sgm_status learn(void *pointer, const sgm_file *file)
+static sgm_status learn(void *pointer, int32_t thread, const sgm_file *file)
 {
     learner *self = pointer;
-    sgm__picture_form *form = &self->form;
-    size_t channels = (size_t)form->channels;
-    self->bytes.length = 0;
-    SGM_TRY(sgm__image_decode(file->name, &form->width, &form->height, form->channels, &self->bytes));
-    for (size_t i = 0; i < self->bytes.length; i++) {
-        uint64_t byte = self->bytes.data[i];
-        self->sum[i % channels] += byte;
-        self->squares[i % channels] += byte * byte;
+    sums *own = &self->sums[thread];
+    int32_t width = self->form.width, height = self->form.height;
+    size_t channels = (size_t)self->form.channels;
+    own->bytes.length = 0;
+    SGM_TRY(sgm__image_decode(file->name, &width, &height, self->form.channels, &own->bytes));
+    for (size_t c = 0; c < channels; c++) {
+        uint64_t sum = 0, squares = 0;
+        for (size_t i = c; i < own->bytes.length; i += channels) {
+            uint64_t byte = own->bytes.data[i];
+            sum += byte;
+            squares += byte * byte;
+        }
+        own->sum[c] += sum;
+        own->squares[c] += squares;
     }
-    self->pixels += self->bytes.length / channels;
+    own->pixels += own->bytes.length / channels;
     return SGM_OK;
+}
+
+/* Into those of the first thread. */
+static void add_up(learner *self)
+{
+    sums *first = &self->sums[0];
+    for (int32_t i = 1; i < SGM__MOST_FILE_THREADS; i++) {
+        const sums *own = &self->sums[i];
+        first->pixels += own->pixels;
+        for (int32_t c = 0; c < 3; c++) {
+            first->sum[c] += own->sum[c];
+            first->squares[c] += own->squares[c];
+        }
+    }
 }
 
 /* A channel that does not vary has the deviation 1. */
 static void set_normalisation(learner *self)
 {
+    const sums *all = &self->sums[0];
     for (int32_t c = 0; c < self->form.channels; c++) {
-        double mean = (double)self->sum[c] / (double)self->pixels;
-        double variance = (double)self->squares[c] / (double)self->pixels - mean * mean;
+        double mean = (double)all->sum[c] / (double)all->pixels;
+        double variance = (double)all->squares[c] / (double)all->pixels - mean * mean;
         self->form.mean[c] = mean / 255;
         self->form.deviation[c] = variance > 1e-6 ? sqrt(variance) / 255 : 1;
     }
@@ -81,7 +106,8 @@ static sgm_status fit(learner *self, const sgm_files *files, const sgm_picture_o
         SGM_TRY(find_size(files, form));
     /* Size and channels are checked before anything is decoded by them. */
     SGM_TRY(sgm__pictures.check(form));
-    SGM_TRY(sgm__files_learn(files, &part, learn, self));
+    SGM_TRY(sgm__files_learn(files, &part, sgm__files_threads(options->threads), learn, self));
+    add_up(self);
     set_normalisation(self);
     return SGM_OK;
 }
@@ -93,6 +119,7 @@ sgm_pipeline *sgm_picture_pipeline_with(const sgm_files *files, const sgm_pictur
     if (sgm__options_read(&options, sizeof options, given, "sgm_picture_pipeline") != SGM_OK)
         return NULL;
     sgm_status status = fit(&self, files, &options);
-    sgm__bytes_free(&self.bytes);
+    for (int32_t i = 0; i < SGM__MOST_FILE_THREADS; i++)
+        sgm__bytes_free(&self.sums[i].bytes);
     return status == SGM_OK ? sgm__files_pipeline(files, &self.form) : NULL;
 }

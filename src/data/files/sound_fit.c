@@ -19,8 +19,9 @@ typedef struct learner {
 } learner;
 
 /* Welford's method (1962), one number after the other, so that nothing is lost where the mean is large. */
-static sgm_status learn(void *pointer, const sgm_file *file)
+static sgm_status learn(void *pointer, int32_t thread, const sgm_file *file)
 {
+    (void)thread;
     learner *self = pointer;
     int64_t samples;
     SGM_TRY(sgm__sound_read(&self->form, file, self->numbers, &samples));
@@ -138,7 +139,8 @@ static sgm_status fit(learner *self, const sgm_files *files, const sgm_sound_opt
     self->numbers = sgm__calloc(self->count, sizeof *self->numbers);
     if (self->numbers == NULL)
         return SGM_ERROR_MEMORY;
-    SGM_TRY(sgm__files_learn(files, &part, learn, self));
+    /* On one thread: the sums are rounded, and depend on their order. */
+    SGM_TRY(sgm__files_learn(files, &part, 1, learn, self));
     set_normalisation(self);
     return SGM_OK;
 }

@@ -205,3 +205,12 @@ void sgm__class_folder_free(sgm__class_folder *folder)
     sgm__free(folder->classes);
     *folder = (sgm__class_folder){0};
 }
+
+void sgm__class_folder_describe(const sgm__class_folder *folder, sgm__key *key)
+{
+    sgm__key_add_texts(key, (const char *const *)folder->classes);
+    for (size_t i = 0; i < folder->count; i++) {
+        sgm__key_add_file(key, folder->files[i].path);
+        sgm__key_add_number(key, folder->files[i].class);
+    }
+}

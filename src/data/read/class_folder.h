@@ -6,6 +6,7 @@
 #define SGM_DATA_READ_CLASS_FOLDER_H
 
 #include "base/base.h"
+#include "data/cache/key.h"
 
 /* Which files are listed, and how they are told. Names are compared by their endings, in upper or lower case;
  * the content is checked when it is read. */
@@ -40,6 +41,8 @@ typedef struct sgm__class_folder {
 sgm_status sgm__class_folder_list(sgm__class_folder *folder, const char *path, const sgm__file_names *names,
                                   bool strict);
 void sgm__class_folder_free(sgm__class_folder *folder);
+/* Adds the files, in their order, and their classes. */
+void sgm__class_folder_describe(const sgm__class_folder *folder, sgm__key *key);
 /* Whether a file has one of the endings. */
 bool sgm__has_file_name(const sgm__file_names *names, const char *name);
 

@@ -148,6 +148,27 @@ sgm_status sgm__extractor_fit(sgm_extractor *extractor, int64_t count)
     return status == SGM_OK ? SGM_OK : sgm__fail_within("%s", extractor->type.name);
 }
 
+/* --- what blocks depend on --- */
+
+void sgm__extractor_describe(const sgm_extractor *extractor, sgm__key *key)
+{
+    const sgm__extractor_parts *parts = &extractor->parts;
+    if (parts->parent)
+        sgm__extractor_describe(parts->parent, key);
+    if (parts->second)
+        sgm__extractor_describe(parts->second, key);
+    sgm__key_add_text(key, extractor->type.name);
+    if (parts->describe)
+        parts->describe(parts->self, key);
+    else
+        sgm__key_refuse(key, extractor->type.name);
+}
+
+void sgm__extractor_describe_nothing(const void *self, sgm__key *key)
+{
+    (void)self, (void)key;
+}
+
 /* --- passing over --- */
 
 /* Skips in the cheapest way that the part has: by its own function; by its parents, for one that follows

@@ -9,6 +9,7 @@
 #define SGM_DATA_READ_EXTRACTOR_H
 
 #include "data/block/block.h"
+#include "data/cache/key.h"
 
 /* --- extractors (extractor.c) --- */
 
@@ -25,9 +26,16 @@ typedef struct sgm__extractor_parts {
      * can skip for it. */
     bool follows_parent;
     void (*passed_over)(void *self); /* told after its parent has skipped a block; NULL: it need not know */
+    /* Adds what its blocks depend on besides those of its parents: options, sources. NULL: it does not say.
+     */
+    void (*describe)(const void *self, sgm__key *key);
 } sgm__extractor_parts;
 /* Takes over `self`, `parent` and `second`, also on failure; copies the type. */
 sgm_extractor *sgm__extractor_create(const sgm__extractor_parts *parts);
+/* Adds what the blocks of the whole chain depend on. */
+void sgm__extractor_describe(const sgm_extractor *extractor, sgm__key *key);
+/* The `describe` of a part without options. */
+void sgm__extractor_describe_nothing(const void *self, sgm__key *key);
 /* Lets all adaptive parts learn that have not learnt yet, innermost first. Each goes over the whole source in
  * blocks of `count` examples (0: as many as fit in a few megabytes) and rewinds it, so this must not be
  * called in the middle of a pass. Once all have learnt it does nothing. */

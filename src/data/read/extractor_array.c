@@ -8,6 +8,7 @@
  * offset are read; these are held back as a tensor and joined with the next chunk. sgm_merge_extractor, at
  * the end, puts the fields of two extractors into one block. */
 #include "data/read/extractor.h"
+#include "data/read/reader.h"
 #include "tensor/tensor_internal.h"
 
 /* A region of an example, and where it goes. begin, end and offset are the user's; the rest is computed from
@@ -364,6 +365,27 @@ static void array_free(void *pointer)
     sgm__free(self);
 }
 
+static void add_shape(sgm__key *key, const sgm_shape *shape)
+{
+    sgm__key_add_bytes(key, shape->dims, (size_t)shape->rank * sizeof *shape->dims);
+}
+
+/* Before the first chunk was read and the regions resolved. */
+static void array_describe(const void *pointer, sgm__key *key)
+{
+    const array_extractor *self = pointer;
+    sgm__reader_describe(self->chunks.reader, key);
+    for (int32_t i = 0; i < self->region_count; i++) {
+        const region *r = &self->regions[i];
+        sgm__key_add_text(key, self->names[r->field]);
+        add_shape(key, &r->begin);
+        add_shape(key, &r->end);
+        sgm__key_add_number(key, (double)r->offset);
+    }
+    for (int32_t i = 0; i < self->field_count; i++)
+        add_shape(key, &self->shapes[i]);
+}
+
 sgm_extractor *sgm_array_extractor_with(sgm_reader *reader, const sgm_array_extractor_options *options)
 {
     static const sgm_extractor_type type = {
@@ -384,8 +406,8 @@ sgm_extractor *sgm_array_extractor_with(sgm_reader *reader, const sgm_array_extr
         array_free(self);
         return NULL;
     }
-    return sgm__extractor_create(
-        &(sgm__extractor_parts){.type = &type, .self = self, .rewind = array_rewind, .skip = array_skip});
+    return sgm__extractor_create(&(sgm__extractor_parts){
+        .type = &type, .self = self, .rewind = array_rewind, .skip = array_skip, .describe = array_describe});
 }
 
 /* --- side by side --- */
@@ -432,6 +454,10 @@ sgm_extractor *sgm_merge_extractor(sgm_extractor *first, sgm_extractor *second)
         sgm_extractor_free(second);
         return NULL;
     }
-    return sgm__extractor_create(&(sgm__extractor_parts){
-        .type = &type, .self = second, .parent = first, .second = second, .follows_parent = true});
+    return sgm__extractor_create(&(sgm__extractor_parts){.type = &type,
+                                                         .self = second,
+                                                         .parent = first,
+                                                         .second = second,
+                                                         .follows_parent = true,
+                                                         .describe = sgm__extractor_describe_nothing});
 }

@@ -6,6 +6,7 @@
  * is a number, or a text that a mapping of its column knows, or missing. Everything else is an error that
  * names line and column. Arrays are turned into fields by extractor_array.c. */
 #include "data/read/extractor.h"
+#include "data/read/reader.h"
 
 #include <math.h>
 
@@ -257,6 +258,31 @@ static sgm_status csv_skip(void *pointer, int64_t count, int64_t *skipped)
     return sgm__chunks_skip(&self->chunks, count, skipped);
 }
 
+static void describe_mapping(const mapping *m, sgm__key *key)
+{
+    sgm__key_add_number(key, m->first);
+    sgm__key_add_number(key, m->last);
+    for (size_t i = 0; i < m->count; i++) {
+        sgm__key_add_text(key, m->texts[i]);
+        sgm__key_add_number(key, m->numbers ? m->numbers[i] : (double)i);
+    }
+}
+
+static void csv_describe(const void *pointer, sgm__key *key)
+{
+    const csv_extractor *self = pointer;
+    sgm__reader_describe(self->chunks.reader, key);
+    for (size_t i = 0; i < self->group_count; i++) {
+        sgm__key_add_text(key, self->names[self->groups[i].field]);
+        sgm__key_add_number(key, self->groups[i].first);
+        sgm__key_add_number(key, self->groups[i].last);
+    }
+    for (size_t i = 0; i < self->mapping_count; i++)
+        describe_mapping(&self->mappings[i], key);
+    sgm__key_add_number(key, self->has_missing);
+    sgm__key_add_number(key, self->missing);
+}
+
 sgm_extractor *sgm_csv_extractor_with(sgm_reader *reader, const sgm_csv_extractor_options *options)
 {
     static const sgm_extractor_type type = {
@@ -277,6 +303,6 @@ sgm_extractor *sgm_csv_extractor_with(sgm_reader *reader, const sgm_csv_extracto
         csv_free(self);
         return NULL;
     }
-    return sgm__extractor_create(
-        &(sgm__extractor_parts){.type = &type, .self = self, .rewind = csv_rewind, .skip = csv_skip});
+    return sgm__extractor_create(&(sgm__extractor_parts){
+        .type = &type, .self = self, .rewind = csv_rewind, .skip = csv_skip, .describe = csv_describe});
 }

@@ -11,11 +11,13 @@ struct sgm_reader {
     sgm_reader_type type;
     void *self;
     char *name;
-    bool is_prepared, has_failed; /* has_failed: the position is unknown until a rewind succeeds */
+    bool is_prepared, has_failed;   /* has_failed: the position is unknown until a rewind succeeds */
+    sgm__reader_describes describe; /* NULL: it does not say what its examples depend on */
 };
 
 /* Takes over `self`, also on failure. Copies the type. */
-sgm_reader *sgm_reader_create(const sgm_reader_type *type, void *self, const char *source_name)
+sgm_reader *sgm__reader_create(const sgm_reader_type *type, void *self, const char *source_name,
+                               sgm__reader_describes describe)
 {
     if (type == NULL || type->read == NULL || type->rewind == NULL) {
         sgm_fail(SGM_ERROR_ARGUMENT,
@@ -27,6 +29,7 @@ sgm_reader *sgm_reader_create(const sgm_reader_type *type, void *self, const cha
         if (reader != NULL && reader->name != NULL) {
             reader->type = *type;
             reader->self = self;
+            reader->describe = describe;
             return reader;
         }
         sgm__free(reader);
@@ -34,6 +37,20 @@ sgm_reader *sgm_reader_create(const sgm_reader_type *type, void *self, const cha
     if (type != NULL && type->free != NULL)
         type->free(self);
     return NULL;
+}
+
+sgm_reader *sgm_reader_create(const sgm_reader_type *type, void *self, const char *source_name)
+{
+    return sgm__reader_create(type, self, source_name, NULL);
+}
+
+void sgm__reader_describe(const sgm_reader *reader, sgm__key *key)
+{
+    sgm__key_add_text(key, reader->type.name);
+    if (reader->describe != NULL)
+        reader->describe(reader->self, key);
+    else
+        sgm__key_refuse(key, reader->name);
 }
 
 /* A preparation that failed is tried again at the next call. */
@@ -275,6 +292,14 @@ static void byte_free(void *self)
     sgm__free(reader);
 }
 
+static void byte_describe(const void *pointer, sgm__key *key)
+{
+    const byte_reader *self = pointer;
+    sgm__source_describe(self->source, key);
+    sgm__key_add_number(key, (double)self->header_size);
+    sgm__key_add_number(key, (double)self->example_size);
+}
+
 /* Takes the source, also on failure. */
 sgm_reader *sgm_byte_reader(sgm_source *source, int64_t header_size, int64_t example_size)
 {
@@ -296,7 +321,7 @@ sgm_reader *sgm_byte_reader(sgm_source *source, int64_t header_size, int64_t exa
     self->source = source;
     self->header_size = header_size;
     self->example_size = example_size;
-    return sgm_reader_create(&type, self, source->name);
+    return sgm__reader_create(&type, self, source->name, byte_describe);
 }
 
 /* --- characters --- */
@@ -399,6 +424,14 @@ static void character_free(void *self)
     sgm__free(reader);
 }
 
+static void character_describe(const void *pointer, sgm__key *key)
+{
+    const character_reader *self = pointer;
+    sgm__source_describe(self->input.source, key);
+    sgm__key_add_number(key, (double)self->length);
+    sgm__key_add_number(key, (double)self->stride);
+}
+
 /* A stride of 0 means the window's length: windows side by side. Takes the source, also on failure. */
 sgm_reader *sgm_character_reader(sgm_source *source, int64_t length, int64_t stride)
 {
@@ -421,5 +454,5 @@ sgm_reader *sgm_character_reader(sgm_source *source, int64_t length, int64_t str
     self->input.source = source;
     self->length = length;
     self->stride = stride > 0 ? stride : length;
-    return sgm_reader_create(&type, self, source->name);
+    return sgm__reader_create(&type, self, source->name, character_describe);
 }

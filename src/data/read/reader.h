@@ -25,6 +25,12 @@ void sgm__input_close(sgm__input *input);
 /* Reads more if the buffer is empty; if it is empty afterwards, the stream has ended. */
 sgm_status sgm__input_fill(sgm__input *input);
 
+/* As sgm_reader_create, for a reader that says what its examples depend on, options and sources. */
+typedef void (*sgm__reader_describes)(const void *self, sgm__key *key);
+sgm_reader *sgm__reader_create(const sgm_reader_type *type, void *self, const char *source_name,
+                               sgm__reader_describes describe);
+void sgm__reader_describe(const sgm_reader *reader, sgm__key *key);
+
 /* Memory for a run of examples that is used again for the next run. It grows with what really arrives: a
  * header that promises a huge array must not allocate it. */
 typedef struct sgm__bytes {

@@ -471,6 +471,16 @@ static sgm_status check_arguments(const sgm_source *source, const sgm_csv_option
     return SGM_OK;
 }
 
+static void csv_describe(const void *pointer, sgm__key *key)
+{
+    const csv_reader *self = pointer;
+    sgm__source_describe(self->input.source, key);
+    sgm__key_add_number(key, self->separator);
+    sgm__key_add_number(key, self->skip_rows);
+    sgm__key_add_text(key, self->missing);
+    sgm__key_add_number(key, self->skip_ragged);
+}
+
 /* Takes the source, also on failure. */
 sgm_reader *sgm_csv_reader_with(sgm_source *source, const sgm_csv_options *given)
 {
@@ -493,5 +503,5 @@ sgm_reader *sgm_csv_reader_with(sgm_source *source, const sgm_csv_options *given
         csv_free(self);
         return NULL;
     }
-    return sgm_reader_create(&type, self, source->name);
+    return sgm__reader_create(&type, self, source->name, csv_describe);
 }

@@ -71,6 +71,12 @@ static void idx_free(void *user)
     sgm__free(user);
 }
 
+static void idx_describe(const void *pointer, sgm__key *key)
+{
+    const sgm__array_input *self = pointer;
+    sgm__source_describe(self->source, key);
+}
+
 sgm_reader *sgm_idx_reader(sgm_source *source)
 {
     static const sgm_reader_type type = {"idx", idx_rewind, idx_read, idx_rewind, idx_free};
@@ -84,5 +90,5 @@ sgm_reader *sgm_idx_reader(sgm_source *source)
         return NULL;
     }
     self->source = source;
-    return sgm_reader_create(&type, self, source->name);
+    return sgm__reader_create(&type, self, source->name, idx_describe);
 }

@@ -90,6 +90,23 @@ static sgm_status check_arguments(const char *folder, const sgm_image_options *o
     return SGM_OK;
 }
 
+/* The list is made when the reader is prepared, which this does not wait for: a folder may change until then.
+ */
+static void image_describe(const void *pointer, sgm__key *key)
+{
+    const image_reader *self = pointer;
+    sgm__class_folder images = {0};
+    if (sgm__class_folder_list(&images, self->path, &sgm__picture_names, false) != SGM_OK) {
+        sgm__key_refuse(key, self->path);
+        sgm_clear_error();
+    }
+    sgm__class_folder_describe(&images, key);
+    sgm__class_folder_free(&images);
+    sgm__key_add_number(key, self->width);
+    sgm__key_add_number(key, self->height);
+    sgm__key_add_number(key, self->channels);
+}
+
 sgm_reader *sgm_image_reader_with(const char *folder, const sgm_image_options *given)
 {
     static const sgm_reader_type type = {"images", image_prepare, image_read, image_rewind, image_free};
@@ -108,7 +125,7 @@ sgm_reader *sgm_image_reader_with(const char *folder, const sgm_image_options *g
         image_free(self);
         return NULL;
     }
-    return sgm_reader_create(&type, self, folder);
+    return sgm__reader_create(&type, self, folder, image_describe);
 }
 
 /* (height, width, channels); prepares the reader, as the size may come from the first image. */

@@ -286,6 +286,12 @@ static void jsonl_free(void *user)
     sgm__free(self);
 }
 
+static void jsonl_describe(const void *pointer, sgm__key *key)
+{
+    const jsonl_reader *self = pointer;
+    sgm__source_describe(self->input.source, key);
+}
+
 sgm_reader *sgm_jsonl_reader(sgm_source *source)
 {
     static const sgm_reader_type type = {"jsonl", jsonl_rewind, jsonl_read, jsonl_rewind, jsonl_free};
@@ -299,5 +305,5 @@ sgm_reader *sgm_jsonl_reader(sgm_source *source)
         return NULL;
     }
     self->input.source = source;
-    return sgm_reader_create(&type, self, source->name);
+    return sgm__reader_create(&type, self, source->name, jsonl_describe);
 }

@@ -184,6 +184,13 @@ static char *member_name(const char *array)
     return sgm__format("%s%s", array, is_file ? "" : ".npy");
 }
 
+static void npy_describe(const void *pointer, sgm__key *key)
+{
+    const npy_reader *self = pointer;
+    sgm__source_describe(self->input.source, key);
+    sgm__key_add_text(key, self->array);
+}
+
 sgm_reader *sgm_npy_reader(sgm_source *source, const char *array)
 {
     static const sgm_reader_type type = {"npy", npy_rewind, npy_read, npy_rewind, npy_free};
@@ -201,5 +208,5 @@ sgm_reader *sgm_npy_reader(sgm_source *source, const char *array)
         npy_free(self);
         return NULL;
     }
-    return sgm_reader_create(&type, self, source->name);
+    return sgm__reader_create(&type, self, source->name, npy_describe);
 }

@@ -78,6 +78,17 @@ sgm_stream *sgm_source_open(sgm_source *source)
     return source->type->open(source);
 }
 
+/* What cannot be made available is reported when it is read. */
+void sgm__source_describe(sgm_source *source, sgm__key *key)
+{
+    if (source->type->describe == NULL || sgm_source_prepare(source) != SGM_OK) {
+        sgm__key_refuse(key, source->name);
+        sgm_clear_error();
+        return;
+    }
+    source->type->describe(source, key);
+}
+
 /* --- streams --- */
 
 void *sgm__stream_create(size_t size, const sgm__stream_type *type, sgm_source *source, const char *name)
@@ -279,10 +290,15 @@ static sgm_stream *file_open(sgm_source *source)
     return &stream->base;
 }
 
+static void file_describe(const sgm_source *source, sgm__key *key)
+{
+    sgm__key_add_file(key, source->name);
+}
+
 /* Does not look at the file, which may come into being before it is opened. */
 sgm_source *sgm_file_source(const char *path)
 {
-    static const sgm__source_type type = {file_exists, NULL, file_open, NULL};
+    static const sgm__source_type type = {file_exists, NULL, file_open, NULL, file_describe};
     if (path == NULL || *path == '\0') {
         sgm_fail(SGM_ERROR_ARGUMENT, "a file source needs a path, an empty one came; name the file");
         return NULL;
@@ -359,9 +375,15 @@ static void memory_free(sgm_source *source)
     sgm__free(((memory_source *)source)->bytes);
 }
 
+static void memory_describe(const sgm_source *source, sgm__key *key)
+{
+    const memory_source *self = (const memory_source *)source;
+    sgm__key_add_bytes(key, self->bytes, self->length);
+}
+
 sgm_source *sgm_memory_source(const char *name, const void *bytes, size_t length)
 {
-    static const sgm__source_type type = {memory_exists, NULL, memory_open, memory_free};
+    static const sgm__source_type type = {memory_exists, NULL, memory_open, memory_free, memory_describe};
     if (bytes == NULL && length > 0) {
         sgm_fail(SGM_ERROR_ARGUMENT, "a memory source of %zu bytes was asked for, NULL came for them",
                  length);
@@ -426,7 +448,13 @@ static void first_free(sgm_source *source)
     sgm__free(self->sources);
 }
 
-static const sgm__source_type first_type = {first_exists, first_prepare, first_open, first_free};
+static void first_describe(const sgm_source *source, sgm__key *key)
+{
+    sgm__source_describe(((const first_source *)source)->chosen, key);
+}
+
+static const sgm__source_type first_type = {first_exists, first_prepare, first_open, first_free,
+                                            first_describe};
 
 /* The name of the source is "A or B or C". Does not free the sources on failure. */
 static first_source *first_create(sgm_source *const *sources, size_t count)

@@ -9,6 +9,7 @@
 #define SGM_DATA_READ_SOURCE_H
 
 #include "base/base.h"
+#include "data/cache/key.h"
 #include <dirent.h>
 #include <sigma/data.h>
 #include <stdatomic.h>
@@ -20,6 +21,8 @@ typedef struct sgm__source_type {
     sgm_status (*prepare)(sgm_source *source); /* NULL: nothing to do */
     sgm_stream *(*open)(sgm_source *source);   /* NULL and the error set on failure */
     void (*free)(sgm_source *source);          /* frees what the concrete source holds; NULL: nothing */
+    /* Adds what its bytes depend on; called after `prepare`. NULL: nobody knows. */
+    void (*describe)(const sgm_source *source, sgm__key *key);
 } sgm__source_type;
 
 /* First member of every concrete source. A stream holds a reference on its source, so that a source may be
@@ -53,6 +56,8 @@ sgm_status sgm__fail_missing(const char *what);
 void *sgm__source_create(size_t size, const sgm__source_type *type, const char *name);
 /* The same for a stream; retains `source`, which may be NULL for a stream on top of another one. */
 void *sgm__stream_create(size_t size, const sgm__stream_type *type, sgm_source *source, const char *name);
+/* Adds what the bytes of a source depend on. */
+void sgm__source_describe(sgm_source *source, sgm__key *key);
 /* Exactly `size` bytes; `what` ("the header") is named when the stream ends before. */
 sgm_status sgm__stream_read_exactly(sgm_stream *stream, void *buffer, size_t size, const char *what);
 

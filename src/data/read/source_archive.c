@@ -280,11 +280,18 @@ static void compressed_free(sgm_source *source)
     sgm__free(self->member);
 }
 
+static void compressed_describe(const sgm_source *source, sgm__key *key)
+{
+    const compressed_source *self = (const compressed_source *)source;
+    sgm__source_describe(self->packed, key);
+    sgm__key_add_text(key, self->member);
+}
+
 /* Takes `source`, also on failure. */
 sgm_source *sgm_compressed_source(sgm_source *source, const char *member)
 {
     static const sgm__source_type type = {compressed_exists, compressed_prepare, compressed_open,
-                                          compressed_free};
+                                          compressed_free, compressed_describe};
     if (source == NULL) {
         sgm__fail_missing("source");
         return NULL;

@@ -169,11 +169,17 @@ static void known_free(sgm_source *source)
     sgm__free(self->sha256);
 }
 
+static void known_describe(const sgm_source *source, sgm__key *key)
+{
+    sgm__source_describe(((const known_source *)source)->found, key);
+}
+
 /* `url` and `sha256` may be NULL. FILE must be a relative name without "..", since it becomes part of paths.
  */
 sgm_source *sgm_known_source(const char *file, const char *url, const char *sha256)
 {
-    static const sgm__source_type type = {known_exists, known_prepare, known_open, known_free};
+    static const sgm__source_type type = {known_exists, known_prepare, known_open, known_free,
+                                          known_describe};
     if (file == NULL || *file == '\0' || *file == '/' || strstr(file, "..") != NULL) {
         sgm_fail(SGM_ERROR_ARGUMENT,
                  "the name of a dataset's file was expected, '%s' came; for a path use "

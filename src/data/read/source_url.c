@@ -507,6 +507,12 @@ static sgm_status set_options(url_source *self, const sgm_url_options *options)
     return SGM_OK;
 }
 
+/* The file that it was fetched to. */
+static void url_describe(const sgm_source *source, sgm__key *key)
+{
+    sgm__key_add_file(key, ((const url_source *)source)->path);
+}
+
 /* --- paths --- */
 
 bool sgm__is_url(const char *path)
@@ -560,7 +566,7 @@ sgm_source *sgm__unpacked_path_source(const char *path)
 
 sgm_source *sgm_url_source_with(const char *url, const sgm_url_options *options)
 {
-    static const sgm__source_type type = {url_exists, url_prepare, url_open, url_free};
+    static const sgm__source_type type = {url_exists, url_prepare, url_open, url_free, url_describe};
     sgm_url_options copy;
     if (sgm__options_read(&copy, sizeof copy, options, "sgm_url_source") != SGM_OK ||
         check_arguments(url, &copy) != SGM_OK)

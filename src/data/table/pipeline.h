@@ -8,6 +8,7 @@
 #define SGM_DATA_TABLE_PIPELINE_H
 
 #include "data/block/block.h"
+#include "data/cache/key.h"
 #include "data/kinds/kind.h"
 #include "data/table/table.h"
 #include <stdatomic.h>
@@ -95,6 +96,9 @@ bool sgm__pipeline_is_input(const sgm__pipeline_part *part);
 void sgm__pipeline_units(const sgm_pipeline *pipeline, size_t index, double *factor, double *offset);
 /* The part of target number `index`; NULL past the last one. */
 const sgm__pipeline_part *sgm__pipeline_target(const sgm_pipeline *pipeline, size_t index);
+
+/* Adds all that it consists of. */
+void sgm__pipeline_describe(const sgm_pipeline *pipeline, sgm__key *key);
 
 /* --- pipeline_files.c --- */
 /* Fails for a pipeline of files. */

@@ -1,6 +1,6 @@
 /* The rows of a file as examples, by a pipeline: an extractor (../read/extractor.h). */
 #include "data/read/extractor.h"
-#include "data/read/source.h"
+#include "data/read/reader.h"
 #include "data/table/pipeline.h"
 
 #include <stdlib.h>
@@ -95,6 +95,15 @@ static sgm_status skip(void *pointer, int64_t count, int64_t *skipped)
     return sgm__chunks_skip(&self->chunks, count, skipped);
 }
 
+static void describe(const void *pointer, sgm__key *key)
+{
+    const pipeline_extractor *self = pointer;
+    sgm__reader_describe(self->chunks.reader, key);
+    sgm__pipeline_describe(self->pipeline, key);
+    sgm__key_add_number(key, self->inputs_only);
+    sgm__key_add_number(key, self->ignore_unknown);
+}
+
 static void release(void *pointer)
 {
     pipeline_extractor *self = pointer;
@@ -128,8 +137,8 @@ sgm_extractor *sgm__pipeline_extractor_of(sgm_pipeline *pipeline, sgm_source *so
         release(self);
         return NULL;
     }
-    return sgm__extractor_create(
-        &(sgm__extractor_parts){.type = &type, .self = self, .rewind = rewind_file, .skip = skip});
+    return sgm__extractor_create(&(sgm__extractor_parts){
+        .type = &type, .self = self, .rewind = rewind_file, .skip = skip, .describe = describe});
 }
 
 sgm_extractor *sgm_pipeline_extractor_with(sgm_pipeline *pipeline, const char *path,

@@ -128,6 +128,18 @@ char *sgm_pipeline_json(const sgm_pipeline *pipeline)
     return text;
 }
 
+/* The text has all, digits included, so that pipelines of equal texts are equal. */
+void sgm__pipeline_describe(const sgm_pipeline *pipeline, sgm__key *key)
+{
+    char *text = sgm_pipeline_json(pipeline);
+    sgm__key_add_text(key, text);
+    if (text == NULL) {
+        sgm__key_refuse(key, "pipeline");
+        sgm_clear_error();
+    }
+    sgm__free(text);
+}
+
 /* --- reading --- */
 
 static sgm_status take_categories(const json_t *object, sgm__pipeline_part *part)

@@ -6,15 +6,13 @@
  * only logged. Several processes may use the folder at the same time. kernels.c calls sgm__device_build. With
  * the device's lock held.
  */
+#include "base/cache/cache_folder.h"
 #include "handlers/device/run/device.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <sigma/base.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define MAGIC 0x316c656e72656b73u           /* "skernel1" as bytes, with the version of the format */
@@ -54,59 +52,6 @@ static char *path_of(const sgm__device *device, const char *source, char **folde
     return path;
 }
 
-/* --- the oldest go --- */
-
-/* A file in the folder; `used` is its time of change, which load_stored sets when it is used. */
-typedef struct entry {
-    char name[128];
-    struct timespec used;
-    uint64_t bytes;
-} entry;
-
-static bool is_older(const entry *a, const entry *b)
-{
-    return a->used.tv_sec < b->used.tv_sec ||
-           (a->used.tv_sec == b->used.tv_sec && a->used.tv_nsec < b->used.tv_nsec);
-}
-
-/* Finds the least recently used file, and the number and size of all. */
-static bool find_oldest(DIR *folder, entry *oldest, uint64_t *bytes, size_t *files)
-{
-    *bytes = *files = 0;
-    rewinddir(folder);
-    for (const struct dirent *found; (found = readdir(folder)) != NULL;) {
-        struct stat information;
-        entry e;
-        if (strlen(found->d_name) >= sizeof e.name ||
-            fstatat(dirfd(folder), found->d_name, &information, AT_SYMLINK_NOFOLLOW) != 0 ||
-            !S_ISREG(information.st_mode))
-            continue;
-        memcpy(e.name, found->d_name, strlen(found->d_name) + 1);
-        e.used = information.st_mtim;
-        e.bytes = (uint64_t)information.st_size;
-        *bytes += e.bytes;
-        if ((*files)++ == 0 || is_older(&e, oldest))
-            *oldest = e;
-    }
-    return *files > 0;
-}
-
-/* Deletes the least recently used files until the folder is within its bounds. The folder is read anew for
- * each, as other processes may change it; there is rarely more than one to delete. */
-static void limit(const char *path)
-{
-    DIR *folder = opendir(path);
-    entry oldest = {0};
-    uint64_t bytes;
-    size_t files;
-    while (folder != NULL && find_oldest(folder, &oldest, &bytes, &files) &&
-           (bytes > MAXIMUM_BYTES || files > MAXIMUM_FILES))
-        if (unlinkat(dirfd(folder), oldest.name, 0) != 0)
-            break;
-    if (folder != NULL)
-        closedir(folder);
-}
-
 /* --- files --- */
 
 /* Writes under a name that only this process and thread uses, then renames it, so that other processes see a
@@ -138,7 +83,7 @@ static void store(const char *folder, const char *path, const void *binary, size
         status = write_file(path, file, sizeof head + bytes);
     }
     if (status == SGM_OK) {
-        limit(folder);
+        sgm__cache_folder_limit(folder, MAXIMUM_BYTES, MAXIMUM_FILES);
     } else {
         sgm__log(SGM_LOG_DEBUG, "device", "compiled kernels are not kept: %s", sgm_last_error());
         sgm_clear_error();
@@ -165,7 +110,7 @@ static void *load_stored(sgm__device *device, const char *path)
         if (!good || device->driver->load(device->self, binary, length, &module, message) != SGM_DEVICE_OK)
             module = NULL;
         else
-            utimensat(AT_FDCWD, path, NULL, 0); /* marks the file as used, for `limit` */
+            sgm__cache_file_used(path);
     }
     if (module == NULL) {
         sgm__log(SGM_LOG_INFO, "device", "'%s' is damaged or of another driver: it is made again", path);
