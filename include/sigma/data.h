@@ -312,8 +312,9 @@ typedef struct sgm_dataset_options {
 /* A dataset of an extractor; nothing is read yet. NULL on failure. The caller frees it. */
 #define sgm_dataset_create(...) SGM_WITH_OPTIONS(sgm_dataset_create_with, sgm_dataset_options, __VA_ARGS__)
 SGM_API sgm_dataset *sgm_dataset_create_with(const char *name, const sgm_dataset_options *options);
-/* Files and bytes that were kept in a folder, NULL: in the usual one; and their removal. */
+/* Counts the files and bytes that were kept in a folder; NULL: in the usual one. */
 SGM_API sgm_status sgm_kept_data_measure(const char *folder, int64_t *files, int64_t *bytes);
+/* Deletes what was kept in a folder; NULL: in the usual one. Runs that use it go on. */
 SGM_API sgm_status sgm_kept_data_clear(const char *folder);
 /* From memory: `count` fields of equal example count; the tensors are copied as float32. */
 SGM_API sgm_dataset *sgm_dataset_create_from(const char *name, const char *const *fields,
