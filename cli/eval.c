@@ -35,6 +35,7 @@ static const char usage_text[] =
     "such "
     "a\n"
     "                  one (" FILE_KEYS "); classes are found by their names\n"
+    "  --masks MASKS/  the masks of the pictures in CLASSES/, which need no classes then\n"
     "  --metrics LIST  only these, as in \"confusion,f1,top_k(1,3)\" ('sigma info --hooks' lists metrics);\n"
     "                  none: only loss and accuracy\n"
     "  --json          one object a line, with the metrics of each class, and names of classes or targets\n"
@@ -287,6 +288,15 @@ static sgm_status print_results(const sgm_matches *results, const sgm_metrics *m
 
 /* --- measuring --- */
 
+/* What is measured of classes of pixels, which are too many for an area under a curve. */
+#define OF_MASKS "mean_iou confusion f1"
+
+static bool has_masks(const saved *s)
+{
+    const sgm_pipeline *pipeline = s->c.data.pipeline;
+    return pipeline != NULL && pipeline->kind != NULL && pipeline->kind->target_shape != NULL;
+}
+
 /* Whether all metrics are asked for without --metrics: where the targets have few classes. */
 static bool wants_report(sgm_dataset *dataset)
 {
@@ -300,8 +310,11 @@ static bool wants_report(sgm_dataset *dataset)
 static sgm_status score(const saved *s, sgm_iterator *iterator, const char *wanted, sgm_metrics *metrics,
                         sgm_registry *results)
 {
-    if (wanted != NULL ? strcmp(wanted, "none") == 0 : !wants_report(sgm_iterator_dataset(iterator)))
+    if (wanted != NULL ? strcmp(wanted, "none") == 0
+                       : !has_masks(s) && !wants_report(sgm_iterator_dataset(iterator)))
         return sgm_trainer_evaluate(s->trainer, iterator, metrics);
+    if (wanted == NULL && has_masks(s))
+        wanted = OF_MASKS;
     sgm_status status = sgm_trainer_evaluate_metrics(s->trainer, iterator, wanted, results);
     if (status == SGM_ERROR_SHAPE &&
         wanted == NULL) /* outputs that are unlike targets: only the cost knows */
@@ -332,7 +345,7 @@ static sgm_status print_all(const saved *s, const char *name, const sgm_metrics 
 
 /* `data` and `file`: at most one is not NULL. */
 typedef struct eval_options {
-    const char *data, *file, *metrics, *plot;
+    const char *data, *file, *masks, *metrics, *plot;
     bool json;
 } eval_options;
 
@@ -350,8 +363,9 @@ static sgm_dataset *open_dataset(saved *s, const char *name, const eval_options 
     }
     const sgm_pipeline *pipeline = s->c.data.pipeline;
     bool is_table = strcmp(sgm_pipeline_kind(pipeline), "table") == 0;
-    const data_config data = is_table ? (data_config){.csv = (char *)(uintptr_t)options->file}
-                                      : data_config_of_files(pipeline, options->file);
+    data_config data = is_table ? (data_config){.csv = (char *)(uintptr_t)options->file}
+                                : data_config_of_files(pipeline, options->file);
+    data.masks = (char *)(uintptr_t)options->masks;
     return sgm_dataset_create(name, .extractor = experiment_extractor(&s->c.data, &data));
 }
 
@@ -434,6 +448,7 @@ int eval_run(int argc, char **argv)
 {
     eval_options options = {.json = false};
     const argument_rule rules[] = {{"--data", ARGUMENT_TEXT, &options.data},
+                                   {"--masks", ARGUMENT_TEXT, &options.masks},
                                    {"--metrics", ARGUMENT_TEXT, &options.metrics},
                                    {"--plot", ARGUMENT_TEXT, &options.plot},
                                    {"--json", ARGUMENT_FLAG, &options.json}};

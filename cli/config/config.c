@@ -62,6 +62,9 @@ static const option data_table[] = {
                           "data.npz:town}"),
     OPTION_ROW(data_config, images, OPTION_PATH,
                .row.doc = "a folder of PNG and JPEG pictures, in a folder for each class"),
+    OPTION_ROW(data_config, masks, OPTION_PATH,
+               .row.doc =
+                   "images: a folder of PNG masks of their names, whose values are the classes of pixels"),
     OPTION_ROW(data_config, size, OPTION_LIST, .check = check_side,
                .row.doc =
                    "images: [width, height] to which all are scaled; if not given all must be of one size"),

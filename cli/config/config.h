@@ -34,7 +34,7 @@ typedef struct data_config {
     char *text;             /* path of a text, read as tokens */
     /* Path of a folder with pictures of classes. With data.training only: to which width and height they are
      * scaled (empty: all are of one size), how many channels they have. */
-    char *images;
+    char *images, *masks; /* masks: of a folder with the masks of all pictures, which have no classes then */
     text_list size;
     int64_t channels;
     /* Path of a folder with sounds of classes. With data.training only: samples a second and seconds to which

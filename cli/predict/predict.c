@@ -6,6 +6,7 @@
  * file. Predictions for --output are kept until all are there. Datasets have scaled their inputs themselves.
  */
 #include "predict/predict.h"
+#include "data/table/pipeline.h"
 #include "tensor/tensor_internal.h"
 
 #include <stdio.h>
@@ -34,7 +35,8 @@ static const char usage_text[] =
     "                    numbers is skipped; also packed, FILE.csv.gz; - is the standard input\n"
     "  --output FILE     writes a table instead of printing: a header, then a line for each example, with\n"
     "                    the class and the probability of each class, or the numbers; FILE.csv.gz is\n"
-    "                    packed. The file is written whole or not at all\n"
+    "                    packed. The file is written whole or not at all. Of pictures with masks: the mask,\n"
+    "                    FILE.png, or a folder for the masks of several pictures\n"
     "  --id COLUMNS      of a table by names: these columns of the input, as in id,date, come first in\n"
     "                    --output\n"
     "  --probabilities   all classes with their probabilities, the likeliest first; --output has them\n"
@@ -195,12 +197,18 @@ static bool is_of_files(const prediction *p)
     return p->pipeline != NULL && strcmp(sgm_pipeline_kind(p->pipeline), "table") != 0;
 }
 
+/* Whether it was trained on pictures with masks. */
+static bool is_of_masks(const prediction *p)
+{
+    return is_of_files(p) && p->pipeline->kind->target_shape != NULL;
+}
+
 /* What can be asked of this network only; the rest is checked before it is loaded. */
 static sgm_status check_network(const prediction *p, const predict_words *words)
 {
     bool is_named = p->pipeline != NULL && words->data == NULL && !is_numpy(words->files[0]);
     int32_t rank = p->signature.output.rank;
-    if (p->output != NULL && is_of_files(p))
+    if (p->output != NULL && is_of_files(p) && (!is_of_masks(p) || words->data != NULL))
         return sgm_fail(SGM_ERROR_ARGUMENT, "--output: is for tables; %s are answered with --json",
                         sgm_pipeline_kind(p->pipeline));
     if (p->id != NULL && !is_named)
@@ -217,6 +225,8 @@ static sgm_status answer_files(prediction *p, const predict_words *words)
 {
     char separator = words->separator[0];
     const char *file = words->files[0];
+    if (is_of_masks(p) && !is_numpy(file))
+        return predict_masks(&p->s, words->files, words->file_count, p->output, p->json);
     if (is_of_files(p) && !is_numpy(file))
         return predict_files(&p->s, &p->signature, words->files, words->file_count, p->json);
     if (words->file_count > 1)
@@ -231,13 +241,14 @@ static sgm_status answer_files(prediction *p, const predict_words *words)
 static sgm_status predict_input(prediction *p, const predict_words *words)
 {
     SGM_TRY(check_network(p, words));
-    if (p->output != NULL)
+    bool has_table = p->output != NULL && !is_of_masks(p);
+    if (has_table)
         SGM_TRY(predict_answers_begin(p));
     if (words->data != NULL)
         SGM_TRY(predict_dataset(p, words->data));
     else
         SGM_TRY(answer_files(p, words));
-    return p->output != NULL ? predict_answers_write(p) : SGM_OK;
+    return has_table ? predict_answers_write(p) : SGM_OK;
 }
 
 /* Returns an exit code. */

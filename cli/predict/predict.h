@@ -89,6 +89,10 @@ void predict_answers_free(prediction *p);
 /* --- predict_files.c --- */
 /* For `sigma predict RUN cat.png ...`: prints the class of each file. `s` is open, and its pipeline is of
  * files. */
+/* --- predict_masks.c --- */
+/* For pictures with masks: prints which classes each picture has, and writes its mask to `output` (NULL:
+ * nowhere), a file or a folder. */
+sgm_status predict_masks(saved *s, const char *const *files, size_t count, const char *output, bool json);
 sgm_status predict_files(saved *s, const sgm__signature *signature, const char *const *files, size_t count,
                          bool json);
 

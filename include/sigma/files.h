@@ -61,6 +61,8 @@ typedef struct sgm_files_extractor_options {
     int32_t part;     /* of the split, from 0 */
     bool other_parts; /* all but that part */
     int32_t threads; /* that read the files of a block, which do not change by it; default: one a processor */
+    /* Of pictures with masks (sgm_masked_pictures_open): their folder. */
+    const char *masks;
 } SGM_BY_NAME sgm_files_extractor_options;
 /* The files of a folder of classes, which are found by their names: each must be one of the pipeline's. */
 #define sgm_files_extractor(...)                                                                             \

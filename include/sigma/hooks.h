@@ -314,7 +314,7 @@ typedef struct sgm_metric_options {
 } SGM_BY_NAME sgm_metric_options;
 
 /* A metric by its name, one of sgm_metric_names: "cost", "top_k", "binary_accuracy", "confusion", "f1",
- * "roc_auc", "regression", "perplexity". The manual's chapter on
+ * "roc_auc", "regression", "mean_iou", "perplexity". The manual's chapter on
  * metrics has what each leaves, its formula and its source. Without examples all are NaN. */
 SGM_API sgm_hook *sgm_metric_with(const char *metric, const char *data, const sgm_metric_options *options);
 #define sgm_metric(metric, ...) SGM_WITH_OPTIONS_2(sgm_metric_with, sgm_metric_options, metric, __VA_ARGS__)

@@ -20,6 +20,13 @@ extern "C" {
 /* What a file says of its size in pixels; its pixels are not decoded. */
 SGM_API sgm_status sgm_picture_size(const char *path, int32_t *width, int32_t *height);
 
+/* Pictures of a folder, each with a mask of its name, MASKS/photo.png of photo.jpg: a PNG file with a palette
+ * or of grey, as large as the picture, whose values are classes. Its pipeline, of the kind "masked pictures",
+ * has the class of each pixel as targets, (height, width), in the order of the values that there are in all
+ * masks; classes are called as these. Masks are scaled by taking the nearest pixel. The caller frees the
+ * list; NULL and an error that names a picture without a mask. */
+SGM_API sgm_files *sgm_masked_pictures_open(const char *path, const char *masks);
+
 typedef struct sgm_picture_options {
     size_t struct_size;
     int32_t width, height; /* of the inputs; default: of all pictures, which must be of one size then */

@@ -261,10 +261,28 @@ static size_t example_elements(const sgm_field *field)
     return (size_t)(sgm_shape_elements(shape) / shape->dims[0]);
 }
 
+/* The class of each pixel of the inputs, (examples, height, width) beside (examples, channels, height,
+ * width); NULL: the targets are something else. What moves pixels moves these, too. */
+static const sgm_field *masks_of(sgm_block *block, const sgm_field *inputs)
+{
+    const sgm_field *targets = sgm__block_find(block, "targets");
+    const sgm_shape *of = sgm_tensor_shape(inputs->values), *shape;
+    if (targets == NULL)
+        return NULL;
+    shape = sgm_tensor_shape(targets->values);
+    return of->rank == 4 && shape->rank == 3 && shape->dims[1] == of->dims[2] && shape->dims[2] == of->dims[3]
+               ? targets
+               : NULL;
+}
+
 /* Mixing needs targets that can be averaged. A target of one number is taken for the number of a class, whose
  * average would mean another class. */
-static sgm_status fits_mixing(const sgm_block *block)
+static sgm_status fits_mixing(sgm_block *block)
 {
+    const sgm_field *inputs = sgm__block_find(block, "inputs");
+    if (inputs != NULL && masks_of(block, inputs) != NULL)
+        return sgm_fail(SGM_ERROR_SHAPE,
+                        "mixup: targets are the class of each pixel, and classes cannot be mixed");
     for (int32_t i = 0; i < block->field_count; i++)
         if (strcmp(block->fields[i].name, "inputs") != 0 && example_elements(&block->fields[i]) == 1)
             return sgm_fail(SGM_ERROR_SHAPE,
@@ -310,10 +328,30 @@ static sgm__random random_of(uint64_t seed, int64_t example, size_t step)
     return sgm__random_make(seed, (uint64_t)example * SGM_MAX_AUGMENTATIONS + step);
 }
 
+/* Does to the mask what was done to the picture, with the same random numbers. From outside comes class 0. */
+static void change_mask(const augmentation_step *step, drawing d, const sgm__picture *picture,
+                        const sgm_field *masks, int64_t example)
+{
+    double arguments[MAXIMUM_ARGUMENTS];
+    const sgm_augmentation_type *type = &step->kind->type;
+    if (step->kind->picture == cutout) /* hides a part of the picture; what is there stays the same */
+        return;
+    for (size_t i = 0; i < MAXIMUM_ARGUMENTS; i++)
+        arguments[i] =
+            i < type->argument_count && strcmp(type->arguments[i].name, "fill") == 0 ? 0 : step->arguments[i];
+    d.arguments = arguments;
+    sgm__picture mask = *picture;
+    mask.channels = 1;
+    mask.is_mask = true;
+    mask.pixels = (float *)sgm_tensor_data(masks->values) + (size_t)(example * mask.height * mask.width);
+    step->kind->picture(&d, &mask);
+}
+
 /* Applies a step that looks at one example at a time to the first `count` examples. `place` is the step's
  * place in the chain, `first` the first example's number in the epoch. */
 static void change_examples(const augmentation_step *step, size_t place, const sgm_field *inputs,
-                            int64_t count, uint64_t seed, int64_t first, float *scratch)
+                            const sgm_field *masks, int64_t count, uint64_t seed, int64_t first,
+                            float *scratch)
 {
     const sgm_shape *shape = sgm_tensor_shape(inputs->values);
     int32_t rank = shape->rank;
@@ -327,9 +365,12 @@ static void change_examples(const augmentation_step *step, size_t place, const s
     for (int64_t i = 0; i < count; i++) {
         drawing d = {.arguments = step->arguments, .random = random_of(seed, first + i, place)};
         picture.pixels = (float *)sgm_tensor_data(inputs->values) + (size_t)i * elements;
+        const drawing same = d;
         if (step->kind->picture != NULL)
             step->kind->picture(&d, &picture);
-        else
+        if (step->kind->picture != NULL && masks != NULL)
+            change_mask(step, same, &picture, masks, i);
+        if (step->kind->picture == NULL)
             step->kind->numbers(&d, picture.pixels, (int64_t)elements);
     }
 }
@@ -382,11 +423,12 @@ void sgm__augmentation_apply(const sgm__augmentation *chain, sgm_block *block, i
                              int64_t first, float *scratch)
 {
     const sgm_field *inputs = sgm__block_find(block, "inputs");
+    const sgm_field *masks = inputs != NULL ? masks_of(block, inputs) : NULL;
     for (size_t i = 0; i < chain->count && inputs != NULL; i++) {
         const augmentation_step *step = &chain->steps[i];
         if (mixes(step->kind))
             mix_examples(step, i, block, count, seed, first, scratch);
         else
-            change_examples(step, i, inputs, count, seed, first, scratch);
+            change_examples(step, i, inputs, masks, count, seed, first, scratch);
     }
 }

@@ -19,6 +19,7 @@ typedef struct sgm__picture {
     /* as many numbers as the picture has, for those changes that read pixels after others were written */
     float *scratch;
     int64_t channels, height, width;
+    bool is_mask; /* pixels are classes: of those around a place the nearest counts, and none is mixed */
 } sgm__picture;
 
 void sgm__picture_mirror(const sgm__picture *picture, bool left_right, bool top_bottom);

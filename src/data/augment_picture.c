@@ -66,6 +66,17 @@ typedef struct neighbours {
     float weight[4];  /* of bilinear interpolation; the four add up to 1 */
 } neighbours;
 
+/* Gives the nearest of the neighbours all the weight. */
+static void choose_nearest(neighbours *from)
+{
+    int best = 0;
+    for (int i = 1; i < 4; i++)
+        if (from->weight[i] > from->weight[best])
+            best = i;
+    for (int i = 0; i < 4; i++)
+        from->weight[i] = i == best;
+}
+
 /* The neighbours of row y and column x, which are fractions; pixel centres are at whole numbers here. Rows
  * and columns are compared as doubles, since a place far outside the picture may not fit an int64_t. */
 static neighbours around(const sgm__picture *picture, double y, double x)
@@ -79,6 +90,8 @@ static neighbours around(const sgm__picture *picture, double y, double x)
             row >= 0 && row < (double)picture->height && column >= 0 && column < (double)picture->width;
         found.index[i] = inside ? (int64_t)row * picture->width + (int64_t)column : -1;
     }
+    if (picture->is_mask)
+        choose_nearest(&found);
     return found;
 }
 

@@ -92,6 +92,8 @@ typedef enum sgm__metric_takes {
     X(roc_auc, NOTHING, "area under the curve of true over false positives, as DATA.roc_auc")                \
     X(regression, NOTHING,                                                                                   \
       "DATA.mean_absolute_error, .root_mean_squared_error, .maximum_error and .r_squared")                   \
+    X(mean_iou, THRESHOLD,                                                                                   \
+      "mean intersection over union of classes, as DATA.mean_iou; of masks: over pixels")                    \
     X(perplexity, NOTHING, "exp of the mean cross-entropy, as DATA.perplexity")
 
 #define SGM__METRIC_RESULTS 16 /* of one metric, at most */

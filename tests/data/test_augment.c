@@ -16,7 +16,7 @@ static float pixels[PIXELS], room[PIXELS];
 
 static const sgm__picture *fresh(void)
 {
-    static const sgm__picture picture = {pixels, room, CHANNELS, HEIGHT, WIDTH};
+    static const sgm__picture picture = {pixels, room, CHANNELS, HEIGHT, WIDTH, false};
     for (int i = 0; i < PIXELS; i++)
         pixels[i] = (float)sin(0.7 * i);
     return &picture;
@@ -46,7 +46,7 @@ TEST(a_quarter_turn_goes_against_the_clock)
 {
     float square[] = {1, 2, 3, 4, 5, 6, 7, 8, 9}, scratch[9];
     const float transposed[] = {3, 6, 9, 2, 5, 8, 1, 4, 7};
-    sgm__picture_rotate(&(sgm__picture){square, scratch, 1, 3, 3}, 90, 0);
+    sgm__picture_rotate(&(sgm__picture){square, scratch, 1, 3, 3, false}, 90, 0);
     for (int i = 0; i < 9; i++)
         CHECK_NEAR(square[i], transposed[i], 1e-6);
 }
@@ -483,4 +483,61 @@ TEST(what_is_measured_is_not_augmented)
                 "data 'validation': its examples would be augmented");
     sgm_env_free(env);
     sgm_dataset_free(dataset);
+}
+
+/* --- masks: the class of each pixel moves with it --- */
+
+#define MASK_SIDE 12
+#define MASK_COUNT 8
+
+/* A square, whose pixels are 1 in the picture and of class 1. */
+static sgm_dataset *squares(void)
+{
+    static float inputs[MASK_COUNT][MASK_SIDE][MASK_SIDE];
+    for (int i = 0; i < MASK_COUNT; i++)
+        for (int y = 0; y < MASK_SIDE; y++)
+            for (int x = 0; x < MASK_SIDE; x++)
+                inputs[i][y][x] = y >= 2 && y < 8 && x >= 4 && x < 10 - i / 4;
+    sgm_shape picture = sgm_shape_of(MASK_COUNT, 1, MASK_SIDE, MASK_SIDE),
+              mask = sgm_shape_of(MASK_COUNT, MASK_SIDE, MASK_SIDE);
+    sgm_tensor *tensors[] = {sgm_tensor_create(SGM_FLOAT32, &picture), sgm_tensor_create(SGM_FLOAT32, &mask)};
+    for (int i = 0; i < 2; i++)
+        memcpy(sgm_tensor_data(tensors[i]), inputs, sizeof inputs);
+    sgm_dataset *made =
+        sgm_dataset_create_from("squares", (const char *const[]){"inputs", "targets"}, tensors, 2);
+    sgm_tensor_free(tensors[0]);
+    sgm_tensor_free(tensors[1]);
+    return made;
+}
+
+/* Of all pixels of some epochs: the share that the mask has as the picture, rounded. All of it are classes.
+ */
+static double agreement(const char *augment)
+{
+    sgm_dataset *dataset = squares();
+    sgm_iterator *iterator = sgm_minibatches(dataset, .size = MASK_COUNT, .augment = augment, .seed = 5);
+    double same = 0, all = 0;
+    for (int epoch = 0; epoch < 10; epoch++) {
+        const sgm_block *batch;
+        while (sgm_iterator_next(iterator, &batch) == SGM_OK && batch != NULL) {
+            const float *inputs = sgm_tensor_const_data(sgm_block_field(batch, "inputs")),
+                        *targets = sgm_tensor_const_data(sgm_block_field(batch, "targets"));
+            for (int i = 0; i < MASK_COUNT * MASK_SIDE * MASK_SIDE; i++, all++) {
+                CHECK(targets[i] == 0 || targets[i] == 1);
+                same += targets[i] == roundf(inputs[i]);
+            }
+        }
+    }
+    sgm_iterator_free(iterator);
+    sgm_dataset_free(dataset);
+    return same / all;
+}
+
+TEST(masks_move_with_their_pictures)
+{
+    CHECK_NEAR(agreement("flip(0.5, 0.5) + shift(3)"), 1, 0);
+    CHECK(agreement("rotate(40) + crop(0.5)") > 0.95);
+    CHECK(agreement("cutout(4)") < 0.99); /* what is hidden is still there */
+    CHECK(agreement("cutout(4)") > 0.8);
+    check_first(squares(), "mixup(0.2)", "classes cannot be mixed");
 }

@@ -212,6 +212,23 @@ TEST(padding_does_not_count_for_perplexity)
     sgm_registry_free(results);
 }
 
+/* 0: 2 right of 3 that are or were predicted; 1: 1 of 3; 2: 1 of 2; 3: never. */
+TEST(intersection_over_union_of_classes)
+{
+    static const double outputs[] = {9, 0, 0, 0, 9, 0, 0, 0, 0, 9, 0, 0, 0, 9, 0, 0, 0, 0, 9, 0},
+                        targets[] = {1, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 1, 0, 0, 0, 0, 0, 1, 0};
+    static const double more[] = {0, 5, 0, 0}, wanted[] = {0, 0, 1, 0};
+    double all_outputs[24], all_targets[24];
+    memcpy(all_outputs, outputs, sizeof outputs);
+    memcpy(all_outputs + 20, more, sizeof more);
+    memcpy(all_targets, targets, sizeof targets);
+    memcpy(all_targets + 20, wanted, sizeof wanted);
+    sgm_registry *results = compute("mean_iou", 6, 4, all_outputs, all_targets);
+    CHECK_OK(results);
+    CHECK_NEAR(number(results, "mean_iou"), (2. / 3 + 1. / 3 + 1. / 2) / 3, 1e-12);
+    sgm_registry_free(results);
+}
+
 TEST(what_is_no_number_is_right_nowhere)
 {
     static const double outputs[] = {NAN, NAN, NAN, 0.1, 0.2, 0.7}, targets[] = {1, 0, 0, 0, 0, 1};

@@ -99,6 +99,9 @@ static sgm_status check_key(const char *name, const char *role, const data_confi
 /* Folders of files. */
 static sgm_status check_files(const char *name, const char *role, const data_config *data)
 {
+    if (data->masks != NULL && data->images == NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "%s: data.%s: masks are those of images, which are missing", name,
+                        role);
     const file_key *key;
     for (size_t i = 0; (key = file_key_at(i)) != NULL; i++)
         SGM_TRY(check_key(name, role, data, key));
@@ -183,6 +186,10 @@ sgm_status check_parts(const char *name, const data_group *group)
                             "target then",
                             name);
         const file_key *key = data_config_files(others[i]);
+        if (key != NULL && (others[i]->masks != NULL) != (training->masks != NULL))
+            return sgm_fail(SGM_ERROR_ARGUMENT,
+                            "%s: data: either all images have masks, or none: those of data.training %s",
+                            name, training->masks != NULL ? "do" : "do not");
         if (key != NULL && key != data_config_files(training))
             return sgm_fail(
                 SGM_ERROR_ARGUMENT,

@@ -110,13 +110,17 @@ data_config data_config_of_files(const sgm_pipeline *pipeline, const char *path)
     data_config data = {0};
     const file_key *key;
     for (size_t i = 0; (key = file_key_at(i)) != NULL; i++)
-        if (strcmp(key->kind, sgm_pipeline_kind(pipeline)) == 0)
+        if (strcmp(key->kind, sgm_pipeline_kind(pipeline)) == 0 ||
+            (strcmp(key->kind, "pictures") == 0 &&
+             strcmp(sgm_pipeline_kind(pipeline), "masked pictures") == 0))
             *(const char **)(void *)((char *)&data + key->offset) = path;
     return data;
 }
 
 sgm_files *data_config_open_files(const data_config *data)
 {
+    if (data->masks != NULL)
+        return sgm_masked_pictures_open(data->images, data->masks);
     const file_key *key = data_config_files(data);
     return sgm_files_open(file_key_path(key, data), key->kind);
 }
@@ -125,7 +129,8 @@ sgm_files *data_config_open_files(const data_config *data)
 
 sgm_extractor *files_extractor(const data_group *group, const data_config *data, const data_config *part_of)
 {
-    sgm_files_extractor_options options = {.struct_size = sizeof options, .threads = group->threads};
+    sgm_files_extractor_options options = {
+        .struct_size = sizeof options, .threads = group->threads, .masks = data->masks};
     if (part_of != NULL) {
         options.split = group->parts;
         split_part_of(group, part_of, &options.part, &options.other_parts);

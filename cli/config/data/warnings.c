@@ -70,7 +70,9 @@ static sgm_status read_block(beginning *b, const sgm_block *block)
     b->count = b->count < most ? b->count : most;
     SGM_TRY(read_field(block, "inputs", b->count, &b->width, &b->inputs));
     SGM_TRY(read_field(block, "targets", b->count, &b->targets, &b->wanted));
-    b->has_classes = are_one_hot(b);
+    /* Targets with more axes are classes of pixels or steps, by their numbers. */
+    sgm_tensor *targets = sgm_block_field(block, "targets");
+    b->has_classes = targets != NULL && sgm_tensor_shape(targets)->rank == 2 && are_one_hot(b);
     return SGM_OK;
 }
 

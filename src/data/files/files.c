@@ -38,6 +38,9 @@ void sgm_files_free(sgm_files *files)
     for (size_t i = 0; files->transcripts != NULL && i < files->folder.count; i++)
         sgm__free(files->transcripts[i]);
     sgm__free(files->transcripts);
+    for (size_t i = 0; files->masks != NULL && i < files->folder.count; i++)
+        sgm__free(files->masks[i]);
+    sgm__free(files->masks);
     sgm__class_folder_free(&files->folder);
     sgm__free(files->path);
     sgm__free(files);
@@ -99,6 +102,8 @@ void sgm__files_describe(const sgm_files *files, sgm__key *key)
     sgm__class_folder_describe(&files->folder, key);
     for (size_t i = 0; files->transcripts != NULL && i < files->folder.count; i++)
         sgm__key_add_text(key, files->transcripts[i]);
+    for (size_t i = 0; files->masks != NULL && i < files->folder.count; i++)
+        sgm__key_add_file(key, files->masks[i]);
 }
 
 bool sgm__files_is_of_part(const sgm__files_part *part, int64_t file)

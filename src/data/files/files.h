@@ -6,7 +6,7 @@
 #ifndef SGM_DATA_FILES_FILES_H
 #define SGM_DATA_FILES_FILES_H
 
-#include "data/kinds/kind.h"
+#include "data/kinds/picture.h"
 #include "data/table/pipeline.h"
 
 struct sgm_files {
@@ -14,6 +14,8 @@ struct sgm_files {
     const sgm__file_kind *kind;
     sgm__class_folder folder; /* of transcripts without classes */
     char **transcripts;       /* of each file, owned; NULL: there are classes */
+    char **masks;             /* of each file, owned; NULL: they have none */
+    size_t mask_capacity;
 };
 
 /* --- files_table.c --- */
@@ -55,6 +57,8 @@ sgm_status sgm__files_check_fit(const sgm_files *files, const sgm__file_kind *ki
 sgm_status sgm__files_learn(const sgm_files *files, const sgm__files_part *part, int32_t threads,
                             sgm_status (*learn)(void *learner, int32_t thread, const sgm_file *file),
                             void *learner);
+/* masks.c: a pipeline of pictures with masks, whose classes are found in these. */
+sgm_pipeline *sgm__masked_pipeline(const sgm_files *files, const sgm__picture_form *form, int32_t threads);
 /* A pipeline of the form, which is taken also on failure, with the classes of the files. */
 sgm_pipeline *sgm__files_pipeline(const sgm_files *files, void *form);
 

@@ -2,6 +2,7 @@
 #include "data/dataset.h"
 #include "data/files/files.h"
 #include "data/read/extractor.h"
+#include <sigma/picture.h>
 
 /* Files that are read together: as many as threads share well. */
 #define FILES_AT_ONCE 1024
@@ -45,14 +46,18 @@ static sgm_status write_labels(const files_extractor *self, int64_t file, float 
     return SGM_OK;
 }
 
-/* One-hot classes, or labels. */
-static sgm_status write_target(const files_extractor *self, int64_t file, sgm__builder *builder)
+/* One-hot classes, labels, or a mask. */
+static sgm_status write_target(const files_extractor *self, int64_t file, sgm__bytes *memory,
+                               sgm__builder *builder)
 {
     int32_t field = builder->field_count - 1;
     float *target = sgm__builder_end(builder, field);
     memset(target, 0, builder->fields[field].elements * sizeof *target);
     if (self->pipeline->labels > 0)
         return write_labels(self, file, target);
+    if (self->pipeline->kind->read_target != NULL)
+        return self->pipeline->kind->read_target(self->pipeline->form, self->files->masks[file], memory,
+                                                 target);
     target[self->classes[sgm_files_class(self->files, file)]] = 1;
     return SGM_OK;
 }
@@ -67,7 +72,7 @@ static sgm_status read_one(void *pointer, int32_t thread, int64_t item)
     SGM_TRY(sgm__pipeline_read_file(self->pipeline,
                                     &(const sgm_file){.name = sgm_files_path(self->files, file)},
                                     &self->memory[thread], &builder));
-    return write_target(self, file, &builder);
+    return write_target(self, file, &self->memory[thread], &builder);
 }
 
 /* The next files of the part, at most so many. */
@@ -174,9 +179,18 @@ static sgm_status find_classes(files_extractor *self)
     return SGM_OK;
 }
 
-static sgm_status open_folder(files_extractor *self, const char *path)
+static sgm_status open_folder(files_extractor *self, const char *path, const char *masks)
 {
-    self->files = sgm_files_open(path, self->pipeline->kind->name);
+    const sgm__file_kind *kind = self->pipeline->kind;
+    bool has_masks = kind->read_target != NULL;
+    if (has_masks != (masks != NULL))
+        return sgm_fail(
+            SGM_ERROR_ARGUMENT,
+            has_masks ? "%s: the folder with the masks of its pictures was expected, too, as the pipeline "
+                        "is of pictures with masks"
+                      : "%s: masks were given, but the pipeline is of files without them",
+            path);
+    self->files = has_masks ? sgm_masked_pictures_open(path, masks) : sgm_files_open(path, kind->name);
     if (self->files == NULL)
         return sgm_last_status();
     SGM_TRY(sgm__files_check_part(self->files, &self->part));
@@ -184,7 +198,7 @@ static sgm_status open_folder(files_extractor *self, const char *path)
     if (has_texts != (self->pipeline->labels > 0))
         return sgm_fail(SGM_ERROR_ARGUMENT, "%s: the network was trained on %s; name such", path,
                         has_texts ? "a folder of classes" : "a table with the columns 'file' and 'text'");
-    return has_texts ? SGM_OK : find_classes(self);
+    return has_texts || has_masks ? SGM_OK : find_classes(self);
 }
 
 sgm_extractor *sgm_files_extractor_with(sgm_pipeline *pipeline, const char *path,
@@ -205,14 +219,10 @@ sgm_extractor *sgm_files_extractor_with(sgm_pipeline *pipeline, const char *path
                               .split = options.split != NULL ? sgm_split_retain(options.split) : NULL,
                               .part = {options.split, options.part, options.other_parts},
                               .threads = sgm__files_threads(options.threads)};
-    if (open_folder(self, path) != SGM_OK) {
+    if (open_folder(self, path, options.masks) != SGM_OK) {
         release(self);
         return NULL;
     }
-    return sgm__extractor_create(
-        &(sgm__extractor_parts){.type = &type,
-                                .self = self,
-                                .rewind = rewind_folder,
-                                .skip = skip,
-                                .describe = describe});
+    return sgm__extractor_create(&(sgm__extractor_parts){
+        .type = &type, .self = self, .rewind = rewind_folder, .skip = skip, .describe = describe});
 }

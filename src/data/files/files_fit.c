@@ -12,7 +12,7 @@ sgm_status sgm__files_check_fit(const sgm_files *files, const sgm__file_kind *ki
     if (files->kind != kind)
         return sgm_fail(SGM_ERROR_ARGUMENT, "%s: %s were expected, a list of %s came", who,
                         kind->names->several, files->kind->names->several);
-    if (files->transcripts != NULL)
+    if (files->transcripts != NULL || files->masks != NULL)
         return sgm__files_check_part(files, part);
     if (folder->class_count < 2)
         return sgm_fail(SGM_ERROR_ARGUMENT,

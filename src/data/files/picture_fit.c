@@ -97,7 +97,8 @@ static sgm_status fit(learner *self, const sgm_files *files, const sgm_picture_o
     if ((options->width == 0) != (options->height == 0) || options->width < 0 || options->height < 0)
         return sgm_fail(SGM_ERROR_ARGUMENT, "a width and a height were expected, or neither, %d and %d came",
                         (int)options->width, (int)options->height);
-    SGM_TRY(sgm__files_check_fit(files, &sgm__pictures, &part, "sgm_picture_pipeline"));
+    const sgm__file_kind *kind = files != NULL && files->masks != NULL ? files->kind : &sgm__pictures;
+    SGM_TRY(sgm__files_check_fit(files, kind, &part, "sgm_picture_pipeline"));
     *form = (sgm__picture_form){.width = options->width,
                                 .height = options->height,
                                 .channels = options->channels != 0 ? options->channels : DEFAULT_CHANNELS,
@@ -121,5 +122,8 @@ sgm_pipeline *sgm_picture_pipeline_with(const sgm_files *files, const sgm_pictur
     sgm_status status = fit(&self, files, &options);
     for (int32_t i = 0; i < SGM__MOST_FILE_THREADS; i++)
         sgm__bytes_free(&self.sums[i].bytes);
-    return status == SGM_OK ? sgm__files_pipeline(files, &self.form) : NULL;
+    if (status != SGM_OK)
+        return NULL;
+    return files->masks != NULL ? sgm__masked_pipeline(files, &self.form, sgm__files_threads(options.threads))
+                                : sgm__files_pipeline(files, &self.form);
 }

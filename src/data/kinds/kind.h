@@ -38,6 +38,10 @@ typedef struct sgm__file_kind {
     void (*make_sequence)(void *form);
     sgm_status (*read_sequence)(const void *form, const sgm_file *file, sgm__bytes *memory, float *inputs,
                                 float *steps);
+    /* Of a kind whose targets are files, too: the shape of an example's, and what writes them. NULL: the
+     * class of a file, one-hot. */
+    sgm_shape (*target_shape)(const void *form);
+    sgm_status (*read_target)(const void *form, const char *path, sgm__bytes *memory, float *targets);
     /* The form as members of a JSON object, and back from one whose members are `members`. */
     void (*put)(const void *form, json_t *object, bool *failed);
     sgm_status (*take)(void *form, const json_t *object);

@@ -1,5 +1,6 @@
 /* The list of all kinds of files; see kind.h. */
 #include "data/kinds/kind.h"
+#include "data/kinds/masked_picture.h"
 
 static const sgm__file_kind *const kinds[] = {&sgm__pictures, &sgm__sounds};
 
@@ -18,6 +19,8 @@ char *sgm__file_kind_names(void)
 
 const sgm__file_kind *sgm__file_kind_find(const char *name)
 {
+    if (strcmp(name, sgm__masked_pictures.name) == 0) /* in no folders of classes, so it is not in the list */
+        return &sgm__masked_pictures;
     for (size_t i = 0; sgm__file_kind_at(i) != NULL; i++)
         if (strcmp(kinds[i]->name, name) == 0)
             return kinds[i];

@@ -92,6 +92,11 @@ sgm_status sgm__image_decode(const char *path, int32_t *width, int32_t *height, 
 /* The same of a file that is in memory; `name` is for messages. */
 sgm_status sgm__image_decode_memory(const char *name, const void *image, size_t length, int32_t *width,
                                     int32_t *height, int32_t channels, sgm__bytes *bytes);
+/* Appends the values of a mask, a PNG file with a palette or of grey, one byte for each pixel; scaled to
+ * *width x *height by taking the nearest pixel, or if both are 0 in its own size, which is written there. */
+sgm_status sgm__mask_decode(const char *path, int32_t *width, int32_t *height, sgm__bytes *bytes);
+/* Writes such a file, with a palette. */
+sgm_status sgm__mask_write(const char *path, int32_t width, int32_t height, const unsigned char *values);
 /* The size that a PNG or JPEG file states, without decoding its pixels. */
 sgm_status sgm__image_size(const char *path, int32_t *width, int32_t *height);
 

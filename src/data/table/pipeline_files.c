@@ -93,8 +93,11 @@ const char *sgm_pipeline_kind(const sgm_pipeline *pipeline)
 sgm_shape sgm__pipeline_field_shape(const sgm_pipeline *pipeline, int32_t index)
 {
     const sgm__pipeline_field *field = &pipeline->fields[index];
-    if (pipeline->kind != NULL && index == 0)
-        return pipeline->kind->shape(pipeline->form);
+    const sgm__file_kind *kind = pipeline->kind;
+    if (kind != NULL && index == 0)
+        return kind->shape(pipeline->form);
+    if (kind != NULL && kind->target_shape != NULL)
+        return kind->target_shape(pipeline->form);
     return field->is_length ? sgm_scalar_shape() : sgm_shape_of(field->width);
 }
 

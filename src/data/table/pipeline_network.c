@@ -47,6 +47,8 @@ static char *network_of_files(const sgm_pipeline *pipeline)
     if (pipeline->labels > 0) /* and the blank */
         sgm__text_append(&text, " + dense(%zu, time_distributed) + ctc(%d)",
                          pipeline->parts[0].category_count + 1, (int)pipeline->labels);
+    else if (pipeline->kind->target_shape != NULL)
+        sgm__text_append(&text, " + softmax_cross_entropy");
     else
         sgm__text_append(&text, " + dense(%lld) + softmax_cross_entropy",
                          (long long)sgm_pipeline_width(pipeline, "targets"));
