@@ -480,7 +480,7 @@ same "a network of two fields predicts for data" "$(cut -d ' ' -f 1 out | tr '\n
 run 0 predict kinds --data training
 same "all examples of it" "$(wc -l <out)" 24
 run 1 predict kinds given.csv
-has err 'given.csv: a file has one input, but the network has 2; --data NAME takes data with all of them'
+has err 'given\.csv: a file has one input, but the network has 2; FILE\.npz with an array for each, called as the inputs are, or --data'
 run 1 serve kinds
 has err 'a network with one input was expected; this one has 2'
 printf 'green,3\n' >given.csv
