@@ -218,6 +218,8 @@ typedef struct sgm_csv_extractor_options {
     sgm_value_mapping mappings[8]; /* of columns that hold texts */
     double missing;                /* what a missing cell becomes; default: an error. Set has_missing too. */
     bool has_missing;              /* `missing` counts, also if it is 0 */
+    int32_t threads; /* that split and convert rows of a csv reader; default: one per processor, at most 16.
+                      * The numbers are the same for all. */
 } SGM_BY_NAME sgm_csv_extractor_options;
 /* Rows of text as fields of numbers; a text without a mapping that is no number is an error with line and
  * column. Takes the reader. */

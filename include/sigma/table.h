@@ -6,9 +6,9 @@
  *                sgm_column_kind_name(sgm_table_column_at(pets, i)->kind));
  *     sgm_table_free(pets);
  *
- * Opening reads the whole file once, row by row, and keeps what describes it, not the rows: memory is bounded
- * by the number of columns. Nothing is guessed that the cells do not say: a column holds numbers if all its
- * cells that have a value are numbers. */
+ * Opening reads the whole file once, piece by piece, and keeps what describes it, not the rows: memory is
+ * bounded by the number of columns and of threads. Nothing is guessed that the cells do not say: a column
+ * holds numbers if all its cells that have a value are numbers. */
 #ifndef SIGMA_TABLE_H
 #define SIGMA_TABLE_H
 
@@ -79,6 +79,8 @@ typedef struct sgm_table_options {
     const sgm_split *split;
     int32_t part;     /* of the split, from 0 */
     bool other_parts; /* all but that part */
+    int32_t threads;  /* that read a file of text; default: one per processor, at most 16. What is found is
+                       * the same, to the bit, for any number. */
 } SGM_BY_NAME sgm_table_options;
 
 /* What describes a file of rows. */
@@ -243,6 +245,7 @@ typedef struct sgm_pipeline_extractor_options {
                             error */
     char separator;      /* default: found as sgm_table_open does */
     bool skip_ragged;    /* as in sgm_table_options */
+    int32_t threads;     /* as in sgm_table_options */
 } SGM_BY_NAME sgm_pipeline_extractor_options;
 /* Reads the rows of a file. Has the table a header, so must the file. */
 #define sgm_pipeline_extractor(...)                                                                          \

@@ -217,57 +217,6 @@ static const char *skip_spaces(const char *text)
     return text;
 }
 
-/* Most numbers in files are short: their digits are a whole number that a double holds exactly, divided by a
- * power of ten that it holds exactly, too. Then the division is the only rounding, and so gives the nearest
- * double (Clinger, "How to read floating point numbers accurately", 1990). False: the text is another number,
- * or none. */
-static bool parse_short_double(const char *text, double *value)
-{
-    static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,
-                                    1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19};
-    uint64_t digits = 0;
-    int count = 0, decimals = 0;
-    text = skip_spaces(text);
-    bool negative = *text == '-';
-    text += *text == '-' || *text == '+';
-    for (; sgm__is_digit(*text); text++, count++)
-        digits = digits * 10 + (uint64_t)(*text - '0');
-    if (*text == '.')
-        for (text++; sgm__is_digit(*text); text++, count++, decimals++)
-            digits = digits * 10 + (uint64_t)(*text - '0');
-    /* Nineteen digits do not overflow. A processor that computes with more digits than it stores would round
-     * twice. */
-    bool is_exact = FLT_EVAL_METHOD == 0 && count > 0 && count <= 19 && digits <= (uint64_t)1 << 53;
-    if (!is_exact || *skip_spaces(text) != '\0')
-        return false;
-    double parsed = (double)digits / powers[decimals];
-    *value = negative ? -parsed : parsed;
-    return true;
-}
-
-/* strtod_l would also take hexadecimal numbers and NaN payloads, which no format of the library has, so their
- * letters are refused first. Overflow is an error, underflow is not: the nearest double is small or 0 then.
- * errno is restored. */
-bool sgm__parse_double(const char *text, double *value)
-{
-    if (!text)
-        return false;
-    if (parse_short_double(text, value))
-        return true;
-    if (strpbrk(text, "xX("))
-        return false;
-    char *end;
-    int saved = errno;
-    errno = 0;
-    double parsed = strtod_l(text, &end, get_c_locale());
-    bool overflow = errno == ERANGE && isinf(parsed);
-    errno = saved;
-    if (end == text || overflow || *skip_spaces(end) != '\0')
-        return false;
-    *value = parsed;
-    return true;
-}
-
 /* Tries 15, 16 and 17 digits. All decimals of at most 15 digits survive the way through a double (DBL_DIG),
  * so 15 suffice whenever a short form exists, and %g drops trailing zeros. Subnormal numbers have fewer
  * significant bits: there the search begins at 1 digit. */

@@ -122,6 +122,54 @@ TEST(short_doubles)
     }
 }
 
+/* Decimals that need more than one rounding step's care: all exponents, all bits, halfway between two doubles
+ * and next to it, below the normal ones and around the largest. */
+TEST(long_doubles)
+{
+    static const char *const texts[] = {"1.7976931348623157e308",
+                                        "1.7976931348623158e308",
+                                        "2.2250738585072011e-308",
+                                        "2.2250738585072014e-308",
+                                        "4.9406564584124654e-324",
+                                        "2.4703282292062327e-324",
+                                        "2.4703282292062328e-324",
+                                        "9007199254740993e22",
+                                        "9007199254740993e23",
+                                        "1e23",
+                                        "8.5e22",
+                                        "1e-342",
+                                        "9999999999999999999e-343",
+                                        "0e400",
+                                        "0.000e-9999999999999999999",
+                                        "1E5",
+                                        "1e+5",
+                                        "7e-5 "};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        check_against_strtod(texts[i]);
+    sgm__random random = sgm__random_make(7, 2);
+    for (int i = 0; i < 600000; i++) {
+        char text[64];
+        uint64_t bits = (uint64_t)sgm__random_uint32(&random) << 32 | sgm__random_uint32(&random);
+        uint64_t half = (bits >> 11 | UINT64_C(1) << 52) << 1 | 1; /* 54 bits: between two doubles */
+        double number;
+        if (i % 4 == 0) {
+            snprintf(text, sizeof text, "%llu", (unsigned long long)((half << bits % 10) + (i % 8 == 0)));
+        } else if (i % 4 == 1) {
+            int exponent = (int)sgm__random_below(&random, 640) - 340;
+            bits %= UINT64_C(10000000000000000000);
+            snprintf(text, sizeof text, "%llue%d", (unsigned long long)(exponent > 289 ? bits % 10 : bits),
+                     exponent);
+        } else {
+            bits = i % 4 == 2 ? bits : bits >> 12 >> bits % 52; /* the latter are below the normal ones */
+            memcpy(&number, &bits, sizeof number);
+            number = isfinite(number) ? number : 1;
+            snprintf(text, sizeof text, "%.*g", 15 + i / 4 % 3, number);
+        }
+        if (isfinite(strtod(text, NULL)))
+            check_against_strtod(text);
+    }
+}
+
 TEST(what_is_no_double)
 {
     static const char *const texts[] = {"",    " ",     "banana", "1.5x", "1 2",      "1,5", "0x10", "1e",

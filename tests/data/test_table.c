@@ -87,6 +87,46 @@ TEST(dates_that_are_none)
     sgm_table_free(table);
 }
 
+/* What is at the bounds of numbers and dates, each as the cell of a column by itself. */
+TEST(kinds_of_cells)
+{
+    static const struct {
+        const char *cell, *kind;
+    } cases[] = {{"5", "number"},
+                 {"\" 5\"", "category"},
+                 {"\"5 \"", "number"},
+                 {"+5", "number"},
+                 {"-.5e-3", "number"},
+                 {"1e400", "category"},
+                 {"0x10", "category"},
+                 {"inf", "category"},
+                 {"1.", "number"},
+                 {".", "category"},
+                 {"-", "category"},
+                 {"12.34.5", "category"},
+                 {"1234-5", "category"},
+                 {"1234/5", "category"},
+                 {"12.34", "number"},
+                 {"12.34567", "number"},
+                 {"1999-12-31", "date"},
+                 {"31.12.1999", "date"},
+                 {"1999-12-32", "category"},
+                 {"123456789012345678901234567890", "number"},
+                 {"0.1234567890123456789012", "number"},
+                 {"#N/A", "empty"},
+                 {"nan", "empty"},
+                 {"none", "category"},
+                 {"NANA", "category"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char content[128];
+        snprintf(content, sizeof content, "a,b\n%s,-5\n", cases[i].cell);
+        sgm_table *table = sgm_table_open(file("k.csv", content), .header = SGM_HEADER_FIRST_LINE);
+        if (strcmp(kind_of(table, "a"), cases[i].kind) != 0)
+            TEST_FAIL("'%s' is of kind %s", cases[i].cell, kind_of(table, "a"));
+        sgm_table_free(table);
+    }
+}
+
 TEST(separators_are_found)
 {
     static const struct {

@@ -29,9 +29,9 @@ static sgm_status write_labels(const files_extractor *self, int64_t file, float 
     char character[5];
     int32_t count = 0;
     for (; (text = sgm__next_character(text, character)) != NULL; count++) {
-        uintptr_t at;
+        size_t at;
         const char *path = sgm_files_path(self->files, file);
-        if (!sgm__name_index_find(&pipeline->parts[0].index, character, &at))
+        if (!sgm__text_index_find(&pipeline->parts[0].index, character, strlen(character), &at))
             return sgm_fail(SGM_ERROR_FORMAT,
                             "%s: its text has the character '%s', which no text had when the "
                             "network was trained",
@@ -171,8 +171,8 @@ static sgm_status find_classes(files_extractor *self)
     if (self->classes == NULL)
         return SGM_ERROR_MEMORY;
     for (size_t i = 0; i < folder->class_count; i++) {
-        uintptr_t at;
-        if (!sgm__name_index_find(&part->index, folder->classes[i], &at))
+        size_t at;
+        if (!sgm__text_index_find(&part->index, folder->classes[i], strlen(folder->classes[i]), &at))
             return fail_class(self, folder->classes[i]);
         self->classes[i] = (int32_t)at;
     }

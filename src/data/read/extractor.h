@@ -1,10 +1,10 @@
 /* Extractors from the inside: a chain of parts that turns what a reader reads into blocks. Internal to
  * src/data.
  *
- * The first part of a chain reads (extractor_csv.c, extractor_array.c); each further part is a preprocessor
- * around the one before, its parent. A program asks the last part for a block, which asks its parent, and so
- * on. A merge has two parents, `parent` and `second`, so a chain may be a tree. All of it runs on one thread
- * at a time: that of the dataset which has set `busy` (dataset.c). */
+ * The first part of a chain reads (../csv/extractor_csv.c, extractor_array.c); each further part is a
+ * preprocessor around the one before, its parent. A program asks the last part for a block, which asks its
+ * parent, and so on. A merge has two parents, `parent` and `second`, so a chain may be a tree. All of it runs
+ * on one thread at a time: that of the dataset which has set `busy` (dataset.c). */
 #ifndef SGM_DATA_READ_EXTRACTOR_H
 #define SGM_DATA_READ_EXTRACTOR_H
 

@@ -2,7 +2,7 @@
  *
  * sgm_reader_read and its neighbours stand between extractors (extractor.c:sgm__chunks_read) and all readers,
  * also those that programs write: they check arguments and results, and keep a reader that failed from being
- * read on. The other readers are in files of their own: reader_csv.c, reader_idx.c, reader_npy.c,
+ * read on. The other readers are in files of their own: ../csv/reader_csv.c, reader_idx.c, reader_npy.c,
  * reader_image.c. reader.h says what the buffers are for. */
 #include "data/read/reader.h"
 

@@ -5,11 +5,13 @@
  * that can be read in one way only. 03/04/2026 is April or March, depending on the country, and stays a text.
  */
 #include "base/characters.h"
+#include "base/number/parse_double.h"
 #include "data/table/column.h"
 
 #include <math.h>
 
-#define LONGEST_NUMBER 64 /* bytes; longer cells are texts */
+#define LONGEST_NUMBER 64 /* bytes; longer cells are texts, where a comma is before decimals */
+#define LONGEST_MARK 4
 
 /* The words that pandas and scikit-learn take for a missing value, and '?', which the older collections have.
  */
@@ -19,10 +21,10 @@ const char *const sgm__cell_missing_marks[] = {"NA",  "N/A",  "n/a",  "#N/A", "<
 static bool is_missing_mark(const char *cell)
 {
     bool may_be = *cell == 'N' || *cell == 'n' || *cell == '#' || *cell == '<' || *cell == '?';
-    if (!may_be) /* most cells */
+    if (!may_be || strnlen(cell, LONGEST_MARK + 1) > LONGEST_MARK) /* most cells */
         return false;
     for (size_t i = 0; sgm__cell_missing_marks[i] != NULL; i++)
-        if (strcmp(cell, sgm__cell_missing_marks[i]) == 0)
+        if (cell[1] == sgm__cell_missing_marks[i][1] && strcmp(cell, sgm__cell_missing_marks[i]) == 0)
             return true;
     return false;
 }
@@ -115,7 +117,7 @@ static bool parse_date(const char *text, double *value)
 
 /* With a decimal comma, a dot is no part of a number: 1.234 would be another one than the file's author
  * meant. */
-static bool parse_number(const sgm__cell_format *format, const char *cell, double *value)
+static bool parse_number(const sgm__cell_format *format, const char *cell, bool is_padded, double *value)
 {
     char own[LONGEST_NUMBER];
     if (format->decimal == ',') {
@@ -127,9 +129,11 @@ static bool parse_number(const sgm__cell_format *format, const char *cell, doubl
         if (comma != NULL)
             *comma = '.';
         cell = own;
+        is_padded = false;
     }
     double parsed;
-    if (!sgm__parse_double(cell, &parsed) || !isfinite(parsed))
+    bool is_number = is_padded ? sgm__parse_double_padded(cell, &parsed) : sgm__parse_double(cell, &parsed);
+    if (!is_number || !isfinite(parsed))
         return false;
     *value = parsed;
     return true;
@@ -144,7 +148,8 @@ static bool may_be_date(const char *cell)
     return cell[4] == '-' || cell[4] == '/' || (cell[2] == '.' && cell[4] != '\0' && cell[5] == '.');
 }
 
-sgm__cell_kind sgm__cell_read(const sgm__cell_format *format, const char *cell, double *value)
+static sgm__cell_kind read_cell(const sgm__cell_format *format, const char *cell, bool is_padded,
+                                double *value)
 {
     if (cell == NULL || *cell == '\0' || is_missing_mark(cell) ||
         (format->missing != NULL && strcmp(cell, format->missing) == 0))
@@ -153,5 +158,23 @@ sgm__cell_kind sgm__cell_read(const sgm__cell_format *format, const char *cell, 
     if (is_date)
         return parse_date(cell, value) ? SGM__CELL_DATE : SGM__CELL_TEXT;
     bool may_be_number = is_digit || *cell == '+' || *cell == '-' || *cell == '.' || *cell == ',';
-    return may_be_number && parse_number(format, cell, value) ? SGM__CELL_NUMBER : SGM__CELL_TEXT;
+    return may_be_number && parse_number(format, cell, is_padded, value) ? SGM__CELL_NUMBER : SGM__CELL_TEXT;
+}
+
+sgm__cell_kind sgm__cell_read(const sgm__cell_format *format, const char *cell, double *value)
+{
+    return read_cell(format, cell, false, value);
+}
+
+/* What begins like a date or a number mostly is one; what is not is looked at again. */
+sgm__cell_kind sgm__cell_read_padded(const sgm__cell_format *format, const char *cell, double *value)
+{
+    if (cell != NULL && format->missing == NULL && format->decimal != ',' && *cell > ' ' && *cell < 'A') {
+        bool may_be = (cell[4] == '-') | (cell[4] == '/') | ((cell[2] == '.') & (cell[5] == '.'));
+        if (may_be && sgm__is_digit(*cell) && parse_date(cell, value))
+            return SGM__CELL_DATE;
+        if (sgm__parse_short_double(cell, value))
+            return SGM__CELL_NUMBER;
+    }
+    return read_cell(format, cell, true, value);
 }

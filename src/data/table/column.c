@@ -1,7 +1,6 @@
-/* The summary of a column, cell by cell: see column.h.
+/* The moments of a column, and its summary: see column.h.
  *
- * Memory is bounded: of numbers and dates the moments and some evenly spaced values are kept, of the
- * different texts the first SGM_MAX_CATEGORIES, which are dropped when there is one more. */
+ * Memory is bounded: of numbers and dates the moments and some evenly spaced values are kept. */
 #include "data/table/column.h"
 
 #include <math.h>
@@ -15,115 +14,128 @@
 
 /* --- values --- */
 
-static sgm_status add_sample(sgm__samples *samples, int64_t number, double value)
+/* Drops every second value. */
+static void thin_out(sgm__samples *samples)
+{
+    for (size_t i = 0; i < MAXIMUM_SAMPLES / 2; i++)
+        samples->values[i] = samples->values[2 * i];
+    samples->count = MAXIMUM_SAMPLES / 2;
+    samples->stride *= 2;
+    samples->next = (int64_t)samples->count * samples->stride;
+}
+
+/* Of the values number `first` and on, those whose turn it is. */
+static sgm_status add_samples(sgm__samples *samples, int64_t first, const double *values, int64_t count)
 {
     if (samples->stride == 0)
         samples->stride = 1;
-    if ((number & (samples->stride - 1)) != 0) /* a power of two */
-        return SGM_OK;
-    if (samples->count == MAXIMUM_SAMPLES) {
-        for (size_t i = 0; i < MAXIMUM_SAMPLES / 2; i++)
-            samples->values[i] = samples->values[2 * i];
-        samples->count = MAXIMUM_SAMPLES / 2;
-        samples->stride *= 2;
-        if ((number & (samples->stride - 1)) != 0)
-            return SGM_OK;
+    while (samples->next < first + count) {
+        if (samples->count == MAXIMUM_SAMPLES) {
+            thin_out(samples);
+            continue;
+        }
+        SGM_TRY(
+            sgm__reserve(&samples->values, &samples->capacity, samples->count + 1, sizeof *samples->values));
+        samples->values[samples->count++] = values[samples->next - first];
+        samples->next += samples->stride;
     }
-    SGM_TRY(sgm__reserve(&samples->values, &samples->capacity, samples->count + 1, sizeof *samples->values));
-    samples->values[samples->count++] = value;
     return SGM_OK;
 }
 
+#define LANES 8 /* sums side by side, since each addition waits for the one before */
+
+static double add_lanes(const double *lanes)
+{
+    return ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) + ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]));
+}
+
 /* Adds the block's values to mean and squares: those of the block by themselves, then both together (Chan,
- * Golub and LeVeque, "Updating Formulae and a Pairwise Algorithm for Computing Sample Variances", 1979). */
+ * Golub and LeVeque, "Updating Formulae and a Pairwise Algorithm for Computing Sample Variances", 1979). A
+ * block that is not full is filled up: with the first value for the extremes, with what adds nothing for the
+ * sums. */
 static void add_block(sgm__moments *moments)
 {
-    double own = (double)moments->block_count, before = (double)moments->count - own, sum = 0, squares = 0;
-    if (moments->block_count == 0)
+    double *block = moments->block, sums[LANES] = {0}, squares[LANES] = {0}, low[LANES], high[LANES];
+    size_t count = moments->block_count;
+    double own = (double)count, before = (double)moments->count - own;
+    if (count == 0)
         return;
-    for (size_t i = 0; i < moments->block_count; i++)
-        sum += moments->block[i];
-    double mean = sum / own, distance = mean - moments->mean;
-    for (size_t i = 0; i < moments->block_count; i++)
-        squares += (moments->block[i] - mean) * (moments->block[i] - mean);
+    if (before == 0)
+        moments->minimum = moments->maximum = block[0];
+    for (size_t k = 0; k < LANES; k++)
+        low[k] = high[k] = block[0];
+    memset(block + count, 0, (SGM__MOMENTS_BLOCK - count) * sizeof *block);
+    for (size_t i = 0; i < SGM__MOMENTS_BLOCK; i += LANES)
+        for (size_t k = 0; k < LANES; k++)
+            sums[k] += block[i + k];
+    double mean = add_lanes(sums) / own, distance = mean - moments->mean;
+    for (size_t i = count; i < SGM__MOMENTS_BLOCK; i++)
+        block[i] = mean;
+    for (size_t i = 0; i < SGM__MOMENTS_BLOCK; i += LANES)
+        for (size_t k = 0; k < LANES; k++)
+            squares[k] += (block[i + k] - mean) * (block[i + k] - mean);
+    for (size_t i = count; i < SGM__MOMENTS_BLOCK; i++)
+        block[i] = block[0];
+    for (size_t i = 0; i < SGM__MOMENTS_BLOCK; i += LANES) {
+        for (size_t k = 0; k < LANES; k++) {
+            low[k] = block[i + k] < low[k] ? block[i + k] : low[k];
+            high[k] = block[i + k] > high[k] ? block[i + k] : high[k];
+        }
+    }
+    for (size_t k = 0; k < LANES; k++) {
+        moments->minimum = low[k] < moments->minimum ? low[k] : moments->minimum;
+        moments->maximum = high[k] > moments->maximum ? high[k] : moments->maximum;
+    }
     moments->mean += distance * (own / (double)moments->count);
-    moments->squares += squares;
+    moments->squares += add_lanes(squares);
     if (before > 0)
         moments->squares += distance * distance * (before * own / (double)moments->count);
     moments->block_count = 0;
 }
 
-static sgm_status add_value(sgm__moments *moments, double value)
+static sgm_status add_values(sgm__moments *moments, const double *values, int64_t count)
 {
-    SGM_TRY(add_sample(&moments->samples, moments->count, value));
-    if (moments->count == 0 || value < moments->minimum)
-        moments->minimum = value;
-    if (moments->count == 0 || value > moments->maximum)
-        moments->maximum = value;
-    moments->count++;
-    moments->block[moments->block_count++] = value;
-    if (moments->block_count == SGM__MOMENTS_BLOCK)
-        add_block(moments);
+    SGM_TRY(add_samples(&moments->samples, moments->count, values, count));
+    while (count > 0) {
+        size_t room = SGM__MOMENTS_BLOCK - moments->block_count;
+        size_t some = (size_t)count < room ? (size_t)count : room;
+        memcpy(moments->block + moments->block_count, values, some * sizeof *values);
+        moments->block_count += some;
+        moments->count += (int64_t)some;
+        if (moments->block_count == SGM__MOMENTS_BLOCK)
+            add_block(moments);
+        values += some;
+        count -= (int64_t)some;
+    }
     return SGM_OK;
 }
 
-/* --- different texts --- */
-
-static void drop_categories(sgm__column *column)
+/* The end of the rows from `row` on that are of one kind, and measured alike. */
+static int64_t find_end(const uint8_t *kinds, const bool *measured, int64_t row, int64_t count)
 {
-    for (size_t i = 0; i < column->category_count; i++)
-        sgm__free((char *)(uintptr_t)column->categories[i].text);
-    sgm__free(column->categories);
-    sgm__name_index_free(&column->index);
-    column->categories = NULL;
-    column->category_count = column->category_capacity = 0;
+    uint8_t kind = kinds[row];
+    int64_t end = row + 1;
+    if (measured == NULL)
+        for (uint64_t word, same = kind * UINT64_C(0x0101010101010101); end + 8 <= count; end += 8) {
+            memcpy(&word, kinds + end, sizeof word);
+            if (word != same)
+                break;
+        }
+    while (end < count && kinds[end] == kind && (measured == NULL || measured[end] == measured[row]))
+        end++;
+    return end;
 }
 
-static sgm_status add_text(sgm__column *column, const char *cell)
+sgm_status sgm__column_measure(sgm__column *column, const uint8_t *kinds, const double *values,
+                               const bool *measured, int64_t count)
 {
-    uintptr_t at;
-    if (column->is_varied)
-        return SGM_OK;
-    if (sgm__name_index_find(&column->index, cell, &at)) {
-        column->categories[at].count++;
-        return SGM_OK;
+    for (int64_t row = 0, end; row < count; row = end) {
+        end = find_end(kinds, measured, row, count);
+        bool has_values = kinds[row] == SGM__CELL_NUMBER || kinds[row] == SGM__CELL_DATE;
+        if (has_values && (measured == NULL || measured[row]))
+            SGM_TRY(add_values(&column->moments[kinds[row]], values + row, end - row));
     }
-    if (column->category_count == SGM_MAX_CATEGORIES) {
-        drop_categories(column);
-        column->is_varied = true;
-        return SGM_OK;
-    }
-    SGM_TRY(sgm__reserve(&column->categories, &column->category_capacity, column->category_count + 1,
-                         sizeof *column->categories));
-    SGM_TRY(sgm__name_index_reserve(&column->index, 1));
-    char *text = sgm__strdup(cell);
-    if (text == NULL)
-        return SGM_ERROR_MEMORY;
-    column->categories[column->category_count] = (sgm_category){text, 1};
-    sgm__name_index_add(&column->index, text, column->category_count++);
     return SGM_OK;
-}
-
-sgm_status sgm__column_add(sgm__column *column, const sgm__cell_format *format, const char *cell,
-                           int64_t line, bool measured)
-{
-    double value;
-    sgm__cell_kind kind = sgm__cell_read(format, cell, &value);
-    if (kind == SGM__CELL_MISSING) {
-        column->counts[kind]++;
-        return SGM_OK;
-    }
-    if (column->counts[kind] == 0) {
-        column->first[kind] = sgm__strdup(cell);
-        column->first_line[kind] = line;
-        if (column->first[kind] == NULL)
-            return SGM_ERROR_MEMORY;
-    }
-    column->counts[kind]++;
-    column->has_times |= kind == SGM__CELL_DATE && value != floor(value);
-    if (kind != SGM__CELL_TEXT && measured)
-        SGM_TRY(add_value(&column->moments[kind], value));
-    return add_text(column, cell);
 }
 
 /* --- the end --- */
@@ -140,12 +152,13 @@ static sgm_column_kind kind_of(const sgm__column *column, int64_t values)
 {
     if (values == 0)
         return SGM_COLUMN_EMPTY;
-    if (column->counts[SGM__CELL_NUMBER] == values)
+    if (column->tally.counts[SGM__CELL_NUMBER] == values)
         return SGM_COLUMN_NUMBER;
-    if (column->counts[SGM__CELL_DATE] == values)
+    if (column->tally.counts[SGM__CELL_DATE] == values)
         return SGM_COLUMN_DATE;
-    bool are_few = column->category_count <= FEW_CATEGORIES || (int64_t)column->category_count <= values / 2;
-    return !column->is_varied && are_few ? SGM_COLUMN_CATEGORY : SGM_COLUMN_TEXT;
+    bool are_few =
+        column->tally.category_count <= FEW_CATEGORIES || (int64_t)column->tally.category_count <= values / 2;
+    return !column->tally.is_varied && are_few ? SGM_COLUMN_CATEGORY : SGM_COLUMN_TEXT;
 }
 
 /* Of a column of texts that was meant to hold numbers, or dates: the first cell that holds none. */
@@ -154,14 +167,14 @@ static void find_exception(sgm__column *column, int64_t values)
     sgm_table_column *summary = &column->summary;
     static const sgm__cell_kind meant[] = {SGM__CELL_NUMBER, SGM__CELL_DATE};
     for (size_t i = 0; i < sizeof meant / sizeof *meant; i++) {
-        if ((double)column->counts[meant[i]] < MOSTLY * (double)values)
+        if ((double)column->tally.counts[meant[i]] < MOSTLY * (double)values)
             continue;
         for (int kind = SGM__CELL_NUMBER; kind < SGM__CELL_KINDS; kind++) {
-            bool is_other = kind != (int)meant[i] && column->counts[kind] > 0;
+            bool is_other = kind != (int)meant[i] && column->tally.counts[kind] > 0;
             if (is_other &&
-                (summary->exception == NULL || column->first_line[kind] < summary->exception_line)) {
-                summary->exception = column->first[kind];
-                summary->exception_line = column->first_line[kind];
+                (summary->exception == NULL || column->tally.first_line[kind] < summary->exception_line)) {
+                summary->exception = column->tally.first[kind];
+                summary->exception_line = column->tally.first_line[kind];
             }
         }
     }
@@ -177,22 +190,23 @@ const sgm__moments *sgm__column_moments(const sgm__column *column)
 void sgm__column_finish(sgm__column *column)
 {
     sgm_table_column *summary = &column->summary;
-    int64_t values =
-        column->counts[SGM__CELL_NUMBER] + column->counts[SGM__CELL_DATE] + column->counts[SGM__CELL_TEXT];
+    int64_t values = column->tally.counts[SGM__CELL_NUMBER] + column->tally.counts[SGM__CELL_DATE] +
+                     column->tally.counts[SGM__CELL_TEXT];
     for (int kind = 0; kind < SGM__CELL_KINDS; kind++)
         add_block(&column->moments[kind]);
-    if (column->category_count > 0)
-        qsort(column->categories, column->category_count, sizeof *column->categories, by_frequency);
-    sgm__name_index_free(&column->index); /* it knows the places from before */
+    if (column->tally.category_count > 0)
+        qsort(column->tally.categories, column->tally.category_count, sizeof *column->tally.categories,
+              by_frequency);
+    sgm__text_index_free(&column->tally.index); /* it knows the places from before */
     *summary = (sgm_table_column){.name = column->name,
                                   .kind = kind_of(column, values),
-                                  .missing = column->counts[SGM__CELL_MISSING],
+                                  .missing = column->tally.counts[SGM__CELL_MISSING],
                                   .minimum = NAN,
                                   .maximum = NAN,
                                   .mean = NAN,
                                   .standard_deviation = NAN,
-                                  .categories = column->categories,
-                                  .category_count = column->category_count};
+                                  .categories = column->tally.categories,
+                                  .category_count = column->tally.category_count};
     const sgm__moments *moments = sgm__column_moments(column);
     if (moments == NULL) {
         find_exception(column, values);
@@ -208,10 +222,8 @@ void sgm__column_finish(sgm__column *column)
 
 void sgm__column_free(sgm__column *column)
 {
-    drop_categories(column);
-    for (int kind = 0; kind < SGM__CELL_KINDS; kind++) {
-        sgm__free(column->first[kind]);
+    sgm__tally_free(&column->tally);
+    for (int kind = 0; kind < SGM__CELL_KINDS; kind++)
         sgm__free(column->moments[kind].samples.values);
-    }
     sgm__free(column->name);
 }

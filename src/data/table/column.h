@@ -1,13 +1,15 @@
 /* What is learnt of a column of a table while its cells come by. Internal to src/data/table.
  *
- * table.c gives each cell to sgm__column_add, and at the end asks sgm__column_finish for the summary that
- * sigma/table.h describes. What a column holds is known only behind its last cell, so numbers, dates and
- * different texts are followed at the same time. */
+ * Several threads read rows at once (../csv/pass.h). Each has a tally of each column (tally.c), to which it
+ * adds the cells that come to it, in any order. What depends on the order of cells, the moments of numbers
+ * and dates, is the column's own (column.c), and is told of them in the order of the file. At the end
+ * sgm__column_finish makes of both the summary that sigma/table.h describes. What a column holds is known
+ * only behind its last cell, so numbers, dates and different texts are followed at the same time. */
 #ifndef SGM_DATA_TABLE_COLUMN_H
 #define SGM_DATA_TABLE_COLUMN_H
 
-#include "base/base.h"
-#include "base/name_index.h"
+#include "data/csv/csv.h"
+#include "data/table/text_index.h"
 #include <sigma/table.h>
 
 /* --- cells (cell.c) --- */
@@ -29,6 +31,31 @@ typedef struct sgm__cell_format {
 /* What a cell holds; NULL is a missing one. *value becomes its number, or days since 1970-01-01; it is left
  * alone for the other kinds. */
 sgm__cell_kind sgm__cell_read(const sgm__cell_format *format, const char *cell, double *value);
+/* The same of a cell behind which eight more bytes may be read: faster. */
+sgm__cell_kind sgm__cell_read_padded(const sgm__cell_format *format, const char *cell, double *value);
+
+/* --- tallies (tally.c) --- */
+
+/* Zeroed: no cell was seen. */
+typedef struct sgm__tally {
+    int64_t counts[SGM__CELL_KINDS];
+    /* The first cell of each kind, owned, and its line: the exceptions, if the column turns out to be of
+     * another kind. */
+    char *first[SGM__CELL_KINDS];
+    int64_t first_line[SGM__CELL_KINDS];
+    sgm_category *categories; /* the different texts, owned, in the order in which they came */
+    size_t category_count, category_capacity;
+    sgm__text_index index; /* of the categories */
+    bool has_times;        /* a date had a time other than midnight */
+    bool is_varied;        /* more than SGM_MAX_CATEGORIES were seen; none are kept */
+} sgm__tally;
+/* Adds the cells of a column of the rows. kinds[row] becomes what the cell in a row holds, and values[row]
+ * its number. */
+sgm_status sgm__tally_add(sgm__tally *tally, const sgm__cell_format *format, const sgm__csv_rows *rows,
+                          size_t column, uint8_t *kinds, double *values);
+/* Adds what another one has seen. */
+sgm_status sgm__tally_merge(sgm__tally *tally, const sgm__tally *other);
+void sgm__tally_free(sgm__tally *tally);
 
 /* --- columns (column.c) --- */
 
@@ -38,6 +65,7 @@ typedef struct sgm__samples {
     double *values;
     size_t count, capacity;
     int64_t stride; /* 0 before the first value, which means 1 */
+    int64_t next;   /* number of the value that is kept next */
 } sgm__samples;
 
 #define SGM__MOMENTS_BLOCK 64
@@ -55,22 +83,14 @@ typedef struct sgm__moments {
 typedef struct sgm__column {
     sgm_table_column summary;
     char *name;
-    int64_t counts[SGM__CELL_KINDS];
     sgm__moments moments[SGM__CELL_KINDS]; /* of numbers and of dates; the others stay empty */
-    /* The first cell of each kind, owned, and its line: the exceptions, if the column turns out to be of
-     * another kind. */
-    char *first[SGM__CELL_KINDS];
-    int64_t first_line[SGM__CELL_KINDS];
-    sgm_category *categories; /* texts are owned */
-    size_t category_count, category_capacity;
-    sgm__name_index index; /* finds categories by their texts */
-    bool is_varied;        /* more than SGM_MAX_CATEGORIES were seen; none are kept */
-    bool has_times;        /* a date had a time other than midnight */
+    sgm__tally tally;                      /* of all threads, at the end */
 } sgm__column;
 
-/* `cell` stays the caller's. Only what is `measured` counts in the moments. */
-sgm_status sgm__column_add(sgm__column *column, const sgm__cell_format *format, const char *cell,
-                           int64_t line, bool measured);
+/* Adds numbers and dates of `count` rows to the moments. Only the rows that are `measured` count; NULL: all.
+ */
+sgm_status sgm__column_measure(sgm__column *column, const uint8_t *kinds, const double *values,
+                               const bool *measured, int64_t count);
 /* Decides the kind and fills in `summary`. */
 void sgm__column_finish(sgm__column *column);
 /* The values that decide a histogram; NULL for a column that holds neither numbers nor dates. */

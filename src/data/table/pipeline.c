@@ -44,7 +44,7 @@ void sgm_pipeline_free(sgm_pipeline *pipeline)
     for (size_t i = 0; i < pipeline->part_count; i++) {
         sgm__pipeline_part *part = &pipeline->parts[i];
         free_categories(part->categories, part->category_count);
-        sgm__name_index_free(&part->index);
+        sgm__text_index_free(&part->index);
         sgm__free(part->name);
     }
     if (pipeline->form != NULL && pipeline->kind->release != NULL)
@@ -59,13 +59,12 @@ sgm_status sgm__pipeline_set_categories(sgm__pipeline_part *part, char **categor
 {
     part->categories = categories;
     part->category_count = count;
-    SGM_TRY(sgm__name_index_reserve(&part->index, count));
     for (size_t i = 0; i < count; i++) {
-        uintptr_t other;
-        if (sgm__name_index_find(&part->index, categories[i], &other))
+        size_t other, length = strlen(categories[i]);
+        if (sgm__text_index_find(&part->index, categories[i], length, &other))
             return sgm_fail(SGM_ERROR_FORMAT, "column '%s' has the category '%s' twice", part->name,
                             categories[i]);
-        sgm__name_index_add(&part->index, categories[i], i);
+        SGM_TRY(sgm__text_index_add(&part->index, categories[i], length));
     }
     return SGM_OK;
 }
@@ -322,7 +321,7 @@ static sgm_status fit_dates(sgm__pipeline_part *part, const sgm_table *table, co
     if (dates == NULL)
         return SGM_OK;
     part->form = dates->form;
-    part->has_time = part->form == SGM_DATE_PARTS && column->has_times;
+    part->has_time = part->form == SGM_DATE_PARTS && column->tally.has_times;
     part->reference = part->form == SGM_DATE_AGE ? column->summary.maximum : 0;
     if (dates->until != NULL &&
         sgm__cell_read(&table->format, dates->until, &part->reference) != SGM__CELL_DATE)
@@ -429,9 +428,10 @@ static sgm_status fit_part(sgm__pipeline_part *part, const sgm_table *table, con
     if (part->kind != SGM_COLUMN_CATEGORY)
         return fit_number(part, table, column, chosen);
     SGM_TRY(fit_categories(part, table, &column->summary));
-    uintptr_t most = 0;
+    const char *frequent = column->summary.categories[0].text;
+    size_t most = 0;
     bool fills = chosen->impute == SGM_IMPUTE_MOST_FREQUENT &&
-                 sgm__pipeline_find_category(&table->format, part, column->summary.categories[0].text, &most);
+                 sgm__pipeline_find_category(&table->format, part, frequent, strlen(frequent), &most);
     part->fill = fills ? (double)most : -1;
     return SGM_OK;
 }

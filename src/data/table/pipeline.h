@@ -33,7 +33,7 @@ typedef struct sgm__pipeline_part {
     int32_t embedding_size; /* that is proposed; 0: it follows from the number of categories */
     char **categories;      /* owned, in the order of their numbers, NULL at the end */
     size_t category_count;
-    sgm__name_index index; /* of the categories */
+    sgm__text_index index; /* of the categories */
 } sgm__pipeline_part;
 
 typedef struct sgm__pipeline_field {
@@ -129,7 +129,7 @@ char *sgm__pipeline_number_category(double number, char *text, size_t size);
 /* Whether a cell is one of the part's categories, as it stands or as the same number; *at becomes its place.
  */
 bool sgm__pipeline_find_category(const sgm__cell_format *format, const sgm__pipeline_part *part,
-                                 const char *cell, uintptr_t *at);
+                                 const char *cell, size_t length, size_t *at);
 /* Where the parts' cells are in a row: columns[i] belongs to part i. Fails if a column is missing; `name` is
  * the file's. With `inputs_only` columns of targets may be missing. */
 sgm_status sgm__pipeline_find(const sgm_pipeline *pipeline, const char *name, const char *const *names,
@@ -138,13 +138,13 @@ sgm_status sgm__pipeline_find(const sgm_pipeline *pipeline, const char *name, co
 typedef struct sgm__pipeline_rows {
     const int32_t *columns; /* from sgm__pipeline_find */
     bool inputs_only, ignore_unknown;
-    const char *name;     /* of the file, for messages */
-    const int64_t *lines; /* of the rows; NULL: they are numbered from 1 */
+    bool are_numbered; /* "row 3" in messages in place of "FILE: line 3" */
+    const char *name;  /* of the file, for messages */
 } sgm__pipeline_rows;
 /* Adds a field for each of the pipeline's (with inputs_only: of inputs alone) to an empty builder. */
 sgm_status sgm__pipeline_begin(const sgm_pipeline *pipeline, bool inputs_only, sgm__builder *builder);
-/* Appends `count` rows of `width` cells each to the builder. */
-sgm_status sgm__pipeline_append(const sgm_pipeline *pipeline, const sgm__pipeline_rows *rows,
-                                const char *const *cells, size_t width, int64_t count, sgm__builder *builder);
+/* Appends rows to the builder. */
+sgm_status sgm__pipeline_append(const sgm_pipeline *pipeline, const sgm__pipeline_rows *how,
+                                const sgm__csv_rows *rows, sgm__builder *builder);
 
 #endif

@@ -39,22 +39,25 @@ sgm_status sgm__pipeline_find(const sgm_pipeline *pipeline, const char *name, co
 /* --- cells --- */
 
 bool sgm__pipeline_find_category(const sgm__cell_format *format, const sgm__pipeline_part *part,
-                                 const char *cell, uintptr_t *at)
+                                 const char *cell, size_t length, size_t *at)
 {
     char text[32];
     double number;
-    if (sgm__name_index_find(&part->index, cell, at))
+    if (sgm__text_index_find(&part->index, cell, length, at))
         return true;
-    return sgm__cell_read(format, cell, &number) == SGM__CELL_NUMBER &&
-           sgm__name_index_find(&part->index, sgm__pipeline_number_category(number, text, sizeof text), at);
+    if (sgm__cell_read(format, cell, &number) != SGM__CELL_NUMBER)
+        return false;
+    sgm__pipeline_number_category(number, text, sizeof text);
+    return sgm__text_index_find(&part->index, text, strlen(text), at);
 }
 
 /* A number, or the place of a category; *is_missing if there is none. */
 static sgm_status read_category(const sgm__cell_format *format, const sgm__pipeline_part *part,
-                                const char *cell, bool ignore_unknown, double *value, bool *is_missing)
+                                const char *cell, size_t length, bool ignore_unknown, double *value,
+                                bool *is_missing)
 {
-    uintptr_t at;
-    if (sgm__pipeline_find_category(format, part, cell, &at)) {
+    size_t at;
+    if (sgm__pipeline_find_category(format, part, cell, length, &at)) {
         *value = (double)at;
         return SGM_OK;
     }
@@ -93,30 +96,57 @@ static void write_number(const sgm__pipeline_part *part, double value, float *nu
     sgm__pipeline_write_date(part, value, numbers + 1);
 }
 
-/* Writes the numbers of one cell; they were 0. */
-static sgm_status write_cell(const sgm_pipeline *pipeline, const sgm__pipeline_part *part, const char *cell,
-                             bool ignore_unknown, float *numbers)
+/* How the rows are read, and one of their cells. */
+typedef struct cell_place {
+    const sgm_pipeline *pipeline;
+    const sgm__pipeline_part *part;
+    const sgm__pipeline_rows *how;
+    bool is_padded;
+} cell_place;
+
+/* What a cell stands for: a number, or the place of a category. */
+static sgm_status read_value(const cell_place *at, const char *cell, size_t length, double *value,
+                             bool *is_missing)
 {
-    double value = 0;
-    sgm__cell_kind kind = sgm__cell_read(&pipeline->format, cell, &value);
-    bool is_missing = kind == SGM__CELL_MISSING, is_category = part->kind == SGM_COLUMN_CATEGORY;
-    if (is_missing && part->is_required)
+    const sgm__cell_format *format = &at->pipeline->format;
+    const sgm__pipeline_part *part = at->part;
+    size_t place;
+    *is_missing = false;
+    if (cell != NULL && part->kind == SGM_COLUMN_CATEGORY &&
+        sgm__text_index_find(&part->index, cell, length, &place)) { /* most categories */
+        *value = (double)place;
+        return SGM_OK;
+    }
+    sgm__cell_kind kind =
+        at->is_padded ? sgm__cell_read_padded(format, cell, value) : sgm__cell_read(format, cell, value);
+    *is_missing = kind == SGM__CELL_MISSING;
+    if (*is_missing && part->is_required)
         return sgm_fail(SGM_ERROR_FORMAT, "%s",
                         part->is_target ? "the target is missing; leave the row out"
                         : part->is_weight
                             ? "the weight is missing; a row with the weight 0 does not count"
                             : "the value is missing, which 'impute' refuses; leave the row out");
-    if (!is_missing && is_category)
-        SGM_TRY(read_category(&pipeline->format, part, cell, ignore_unknown, &value, &is_missing));
-    else if (!is_missing)
-        SGM_TRY(check_number(part, cell, kind, value));
+    if (*is_missing)
+        return SGM_OK;
+    return part->kind == SGM_COLUMN_CATEGORY
+               ? read_category(format, part, cell, length, at->how->ignore_unknown, value, is_missing)
+               : check_number(part, cell, kind, *value);
+}
+
+/* Writes the numbers of one cell; they were 0. */
+static sgm_status write_cell(const cell_place *at, const char *cell, size_t length, float *numbers)
+{
+    const sgm__pipeline_part *part = at->part;
+    double value = 0;
+    bool is_missing, is_category = part->kind == SGM_COLUMN_CATEGORY;
+    SGM_TRY(read_value(at, cell, length, &value, &is_missing));
     if (is_missing)
         value = part->fill;
     if (part->has_flag)
         numbers[part->width - 1] = is_missing;
     if (!is_category)
         write_number(part, value, numbers);
-    else if (pipeline->fields[part->field].is_index)
+    else if (at->pipeline->fields[part->field].is_index)
         numbers[0] = value >= 0 ? (float)value : (float)part->category_count;
     else if (value >= 0)
         numbers[(int64_t)value] = 1;
@@ -137,44 +167,46 @@ sgm_status sgm__pipeline_begin(const sgm_pipeline *pipeline, bool inputs_only, s
 }
 
 /* "pets.csv: line 17, column 'age'". */
-static sgm_status fail_at(const sgm__pipeline_rows *rows, int64_t row, const sgm__pipeline_part *part)
+static sgm_status fail_at(const sgm__pipeline_rows *how, int64_t line, const sgm__pipeline_part *part)
 {
-    return rows->lines != NULL
-               ? sgm__fail_within("%s: line %lld, column '%s'", rows->name, (long long)rows->lines[row],
-                                  part->name)
-               : sgm__fail_within("%s %lld, column '%s'", rows->name, (long long)row + 1, part->name);
+    return how->are_numbered
+               ? sgm__fail_within("%s %lld, column '%s'", how->name, (long long)line, part->name)
+               : sgm__fail_within("%s: line %lld, column '%s'", how->name, (long long)line, part->name);
 }
 
-/* Fields of inputs are the first ones, so that they have the same numbers in all builders. */
-sgm_status sgm__pipeline_append(const sgm_pipeline *pipeline, const sgm__pipeline_rows *rows,
-                                const char *const *cells, size_t width, int64_t count, sgm__builder *builder)
+/* Column by column. Fields of inputs are the first ones, so that they have the same numbers in all builders.
+ */
+sgm_status sgm__pipeline_append(const sgm_pipeline *pipeline, const sgm__pipeline_rows *how,
+                                const sgm__csv_rows *rows, sgm__builder *builder)
 {
-    SGM_TRY(sgm__builder_reserve(builder, count));
+    SGM_TRY(sgm__builder_reserve(builder, rows->count));
     for (int32_t i = 0; i < builder->field_count; i++)
         memset(sgm__builder_end(builder, i), 0,
-               (size_t)count * (size_t)pipeline->fields[i].width * sizeof(float));
+               (size_t)rows->count * (size_t)pipeline->fields[i].width * sizeof(float));
     for (size_t i = 0; i < pipeline->part_count; i++) {
         const sgm__pipeline_part *part = &pipeline->parts[i];
-        if (rows->inputs_only && !sgm__pipeline_is_input(part))
+        if (how->inputs_only && !sgm__pipeline_is_input(part))
             continue;
+        const cell_place at = {pipeline, part, how, rows->are_padded};
         float *numbers = sgm__builder_end(builder, part->field) + part->first;
-        for (int64_t row = 0; row < count; row++, numbers += pipeline->fields[part->field].width)
-            if (rows->columns[i] < 0)
+        int32_t width = pipeline->fields[part->field].width;
+        size_t cell = (size_t)how->columns[i];
+        for (int64_t row = 0; row < rows->count; row++, numbers += width, cell += (size_t)rows->columns)
+            if (how->columns[i] < 0)
                 numbers[0] = 1; /* a weight that the file does not have */
-            else if (write_cell(pipeline, part, cells[(size_t)row * width + (size_t)rows->columns[i]],
-                                rows->ignore_unknown, numbers) != SGM_OK)
-                return fail_at(rows, row, part);
+            else if (write_cell(&at, rows->cells[cell], rows->lengths[cell], numbers) != SGM_OK)
+                return fail_at(how, rows->lines[row], part);
     }
-    builder->count += count;
+    builder->count += rows->count;
     return SGM_OK;
 }
 
-static sgm_block *apply(const sgm_pipeline *pipeline, const sgm__pipeline_rows *rows,
-                        const char *const *cells, size_t width, int64_t count)
+static sgm_block *apply(const sgm_pipeline *pipeline, const sgm__pipeline_rows *how,
+                        const sgm__csv_rows *rows)
 {
     sgm__builder builder = {0};
     if (sgm__pipeline_begin(pipeline, true, &builder) == SGM_OK &&
-        sgm__pipeline_append(pipeline, rows, cells, width, count, &builder) == SGM_OK)
+        sgm__pipeline_append(pipeline, how, rows, &builder) == SGM_OK)
         return sgm__builder_take(&builder);
     sgm__builder_free(&builder);
     return NULL;
@@ -190,12 +222,16 @@ sgm_block *sgm_pipeline_apply(const sgm_pipeline *pipeline, const char *const *n
     if (sgm__pipeline_expect_table(pipeline) != SGM_OK)
         return NULL;
     int32_t *columns = sgm__calloc(pipeline->part_count, sizeof *columns);
+    const sgm_examples examples = {.count = rows, .columns = (int32_t)count, .cells = cells, .first_line = 1};
+    sgm__csv_rows split = {0};
     sgm_block *block = NULL;
-    if (columns != NULL &&
+    if (columns != NULL && sgm__csv_rows_copy(&split, &examples) == SGM_OK &&
         sgm__pipeline_find(pipeline, "what is asked", names, count, true, columns) == SGM_OK)
         block = apply(pipeline,
-                      &(const sgm__pipeline_rows){.columns = columns, .inputs_only = true, .name = "row"},
-                      cells, count, rows);
+                      &(const sgm__pipeline_rows){
+                          .columns = columns, .inputs_only = true, .are_numbered = true, .name = "row"},
+                      &split);
+    sgm__csv_rows_free(&split);
     sgm__free(columns);
     return block;
 }

@@ -1,4 +1,5 @@
 /* The rows of a file as examples, by a pipeline: an extractor (../read/extractor.h). */
+#include "data/csv/pass.h"
 #include "data/read/extractor.h"
 #include "data/read/reader.h"
 #include "data/table/pipeline.h"
@@ -8,7 +9,7 @@
 typedef struct pipeline_extractor {
     sgm_pipeline *pipeline;
     char *name; /* of the file, for messages */
-    sgm__chunks chunks;
+    sgm__pass_blocks rows;
     int32_t *columns; /* of the pipeline's parts in a row, found in the header */
     bool has_begun;   /* the header was read */
     bool inputs_only, ignore_unknown;
@@ -32,7 +33,7 @@ static sgm_status begin(pipeline_extractor *self)
         self->has_begun = true;
         return find_numbered(self);
     }
-    SGM_TRY(sgm__chunks_read(&self->chunks, 1, &header));
+    SGM_TRY(sgm__pass_blocks_header(&self->rows, &header));
     if (header.count == 0)
         return sgm_fail(SGM_ERROR_FORMAT, "%s: the table is empty: it has no line with a cell", self->name);
     SGM_TRY(sgm__pipeline_find(self->pipeline, self->name, header.cells, (size_t)header.columns,
@@ -41,8 +42,10 @@ static sgm_status begin(pipeline_extractor *self)
     return SGM_OK;
 }
 
-static sgm_status append(pipeline_extractor *self, const sgm_examples *rows, sgm__builder *builder)
+/* Appends rows to a builder, on a thread of the pass. */
+static sgm_status append(void *pointer, const sgm__csv_rows *rows, sgm__builder *builder)
 {
+    const pipeline_extractor *self = pointer;
     for (size_t i = 0; i < self->pipeline->part_count; i++)
         if (self->columns[i] >= rows->columns &&
             !(self->inputs_only && !sgm__pipeline_is_input(&self->pipeline->parts[i])))
@@ -52,25 +55,17 @@ static sgm_status append(pipeline_extractor *self, const sgm_examples *rows, sgm
     const sgm__pipeline_rows how = {.columns = self->columns,
                                     .inputs_only = self->inputs_only,
                                     .ignore_unknown = self->ignore_unknown,
-                                    .name = self->name,
-                                    .lines = rows->lines};
-    return sgm__pipeline_append(self->pipeline, &how, rows->cells, (size_t)rows->columns, rows->count,
-                                builder);
+                                    .name = self->name};
+    if (builder->field_count == 0)
+        SGM_TRY(sgm__pipeline_begin(self->pipeline, self->inputs_only, builder));
+    return sgm__pipeline_append(self->pipeline, &how, rows, builder);
 }
 
-/* Reads chunks until the builder has `count` examples or the file ends. */
 static sgm_status build(pipeline_extractor *self, int64_t count, sgm__builder *builder)
 {
     SGM_TRY(begin(self));
     SGM_TRY(sgm__pipeline_begin(self->pipeline, self->inputs_only, builder));
-    while (builder->count < count) {
-        sgm_examples rows;
-        SGM_TRY(sgm__chunks_read(&self->chunks, count - builder->count, &rows));
-        if (rows.count == 0)
-            break;
-        SGM_TRY(append(self, &rows, builder));
-    }
-    return SGM_OK;
+    return sgm__pass_blocks_take(&self->rows, count, builder);
 }
 
 /* *block stays NULL at the end of the file. */
@@ -85,20 +80,20 @@ static sgm_status rewind_file(void *pointer)
 {
     pipeline_extractor *self = pointer;
     self->has_begun = false;
-    return sgm__chunks_rewind(&self->chunks);
+    return sgm__pass_blocks_rewind(&self->rows);
 }
 
 static sgm_status skip(void *pointer, int64_t count, int64_t *skipped)
 {
     pipeline_extractor *self = pointer;
     SGM_TRY(begin(self));
-    return sgm__chunks_skip(&self->chunks, count, skipped);
+    return sgm__pass_blocks_skip(&self->rows, count, skipped);
 }
 
 static void describe(const void *pointer, sgm__key *key)
 {
     const pipeline_extractor *self = pointer;
-    sgm__reader_describe(self->chunks.reader, key);
+    sgm__reader_describe(self->rows.reader, key);
     sgm__pipeline_describe(self->pipeline, key);
     sgm__key_add_number(key, self->inputs_only);
     sgm__key_add_number(key, self->ignore_unknown);
@@ -107,11 +102,19 @@ static void describe(const void *pointer, sgm__key *key)
 static void release(void *pointer)
 {
     pipeline_extractor *self = pointer;
-    sgm_reader_free(self->chunks.reader);
+    sgm__pass_blocks_free(&self->rows);
     sgm_pipeline_free(self->pipeline);
     sgm__free(self->columns);
     sgm__free(self->name);
     sgm__free(self);
+}
+
+static double numbers_per_cell(const sgm_pipeline *pipeline)
+{
+    double numbers = 0;
+    for (int32_t i = 0; i < pipeline->field_count; i++)
+        numbers += pipeline->fields[i].width;
+    return numbers / (double)pipeline->part_count;
 }
 
 sgm_extractor *sgm__pipeline_extractor_of(sgm_pipeline *pipeline, sgm_source *source,
@@ -132,8 +135,12 @@ sgm_extractor *sgm__pipeline_extractor_of(sgm_pipeline *pipeline, sgm_source *so
     self->ignore_unknown = options.ignore_unknown;
     self->name = sgm__strdup(sgm_source_name(source));
     self->columns = sgm__calloc(pipeline->part_count, sizeof *self->columns);
-    self->chunks.reader = sgm__table_reader(source, &separator, options.skip_ragged);
-    if (self->name == NULL || self->columns == NULL || self->chunks.reader == NULL) {
+    self->rows = (sgm__pass_blocks){.reader = sgm__table_reader(source, &separator, options.skip_ragged),
+                                    .convert = append,
+                                    .user = self,
+                                    .threads = options.threads,
+                                    .numbers_per_cell = numbers_per_cell(pipeline)};
+    if (self->name == NULL || self->columns == NULL || self->rows.reader == NULL) {
         release(self);
         return NULL;
     }

@@ -154,7 +154,7 @@ static sgm_status take_categories(const json_t *object, sgm__pipeline_part *part
 static sgm_status take_impute(const json_t *object, sgm__pipeline_part *part)
 {
     const json_t *impute = json_object_get(object, "impute");
-    uintptr_t at;
+    size_t at;
     if (part->is_required)
         return impute == NULL ? SGM_OK : sgm__json_fail_member("impute", "nothing beside 'required'");
     if (part->kind != SGM_COLUMN_CATEGORY) {
@@ -168,7 +168,8 @@ static sgm_status take_impute(const json_t *object, sgm__pipeline_part *part)
     part->fill = -1;
     if (json_is_null(impute))
         return SGM_OK;
-    if (!json_is_string(impute) || !sgm__name_index_find(&part->index, json_string_value(impute), &at))
+    if (!json_is_string(impute) || !sgm__text_index_find(&part->index, json_string_value(impute),
+                                                         strlen(json_string_value(impute)), &at))
         return sgm__json_fail_member("impute", "one of the categories, or null");
     part->fill = (double)at;
     return SGM_OK;

@@ -1,9 +1,10 @@
 /* Opens a table: finds its header, reads all rows once, and keeps a summary of each column.
  *
- * Rows come from table_file.c, cells go to the columns (column.c). */
+ * Rows come from the reader of table_file.c, with several threads (../csv/pass.h). These add cells to tallies
+ * and leave the numbers in slots, which go to the columns (column.c) in the order of the file. */
 #include "data/table/table.h"
-
-#define ROWS_AT_ONCE 1024
+#include "base/name_index.h"
+#include "data/csv/pass.h"
 
 /* --- the header --- */
 
@@ -57,45 +58,144 @@ static sgm_status name_columns(sgm_table *table, const sgm_examples *first, cons
 
 /* --- rows --- */
 
-/* Whether what is measured is of this row, too. */
-static bool is_measured(const sgm_table_options *options, int64_t row)
-{
-    return options->split == NULL ||
-           (sgm_split_part_of(options->split, row) == options->part) != options->other_parts;
-}
+/* --- rows --- */
 
-static sgm_status add_rows(sgm_table *table, const sgm_examples *rows, const sgm_table_options *options)
+/* What the cells of a piece hold, column by column. */
+typedef struct values {
+    int64_t rows;
+    uint8_t *kinds;
+    double *numbers;
+    size_t kind_capacity, number_capacity;
+} values;
+
+typedef struct reading {
+    sgm_table *table;
+    const sgm_table_options *options;
+    values slots[SGM__PASS_SLOTS];
+    sgm__tally *tallies[SGM__PASS_MAXIMUM_THREADS]; /* of each worker: one for each column; NULL: none yet */
+    bool *measured;                                 /* rows of a slot; used with a split */
+    size_t measured_capacity;
+} reading;
+
+/* The rows of a piece, on a thread of the pass. */
+static sgm_status add_rows(void *user, size_t slot, size_t worker, const sgm__csv_rows *rows)
 {
-    for (int64_t row = 0; row < rows->count; row++) {
-        bool measured = is_measured(options, table->rows + row);
-        for (size_t i = 0; i < table->column_count; i++)
-            SGM_TRY(sgm__column_add(&table->columns[i], &table->format,
-                                    rows->cells[(size_t)row * table->column_count + i], rows->lines[row],
-                                    measured));
-    }
-    table->rows += rows->count;
+    reading *self = user;
+    values *into = &self->slots[slot];
+    size_t columns = self->table->column_count, cells = columns * (size_t)rows->count;
+    if (self->tallies[worker] == NULL)
+        self->tallies[worker] = sgm__calloc(columns, sizeof *self->tallies[worker]);
+    if (self->tallies[worker] == NULL)
+        return SGM_ERROR_MEMORY;
+    SGM_TRY(sgm__reserve(&into->kinds, &into->kind_capacity, cells, sizeof *into->kinds));
+    SGM_TRY(sgm__reserve(&into->numbers, &into->number_capacity, cells, sizeof *into->numbers));
+    into->rows = rows->count;
+    for (size_t i = 0; i < columns; i++)
+        SGM_TRY(sgm__tally_add(&self->tallies[worker][i], &self->table->format, rows, i,
+                               into->kinds + i * (size_t)rows->count,
+                               into->numbers + i * (size_t)rows->count));
     return SGM_OK;
 }
 
-static sgm_status read_all(sgm_table *table, sgm_reader *reader, const sgm_table_options *options)
+/* Which rows of a slot are of the part that is measured; NULL: all. */
+static sgm_status find_measured(reading *self, int64_t rows, const bool **measured)
 {
-    sgm_examples rows;
-    SGM_TRY(sgm_reader_read(reader, 1, &rows));
-    if (rows.count == 0)
+    const sgm_table_options *options = self->options;
+    *measured = NULL;
+    if (options->split == NULL)
+        return SGM_OK;
+    SGM_TRY(sgm__reserve(&self->measured, &self->measured_capacity, (size_t)rows, sizeof *self->measured));
+    for (int64_t row = 0; row < rows; row++)
+        self->measured[row] = (sgm_split_part_of(options->split, self->table->rows + row) == options->part) !=
+                              options->other_parts;
+    *measured = self->measured;
+    return SGM_OK;
+}
+
+/* The slots are given in the order of the file. */
+static sgm_status measure(reading *self, size_t slot)
+{
+    sgm_table *table = self->table;
+    const values *from = &self->slots[slot];
+    const bool *measured;
+    SGM_TRY(find_measured(self, from->rows, &measured));
+    for (size_t i = 0; i < table->column_count; i++)
+        SGM_TRY(sgm__column_measure(&table->columns[i], from->kinds + i * (size_t)from->rows,
+                                    from->numbers + i * (size_t)from->rows, measured, from->rows));
+    table->rows += from->rows;
+    return SGM_OK;
+}
+
+/* A first row that is no header. */
+static sgm_status add_first(reading *self, const sgm_examples *first)
+{
+    sgm__csv_rows rows = {0};
+    sgm_status status = sgm__csv_rows_copy(&rows, first);
+    if (status == SGM_OK)
+        status = add_rows(self, 0, 0, &rows);
+    sgm__csv_rows_free(&rows);
+    return status == SGM_OK ? measure(self, 0) : status;
+}
+
+static sgm_status add_all(reading *self, sgm__pass *pass)
+{
+    size_t slot;
+    if (pass == NULL)
+        return SGM_ERROR_MEMORY;
+    for (;;) {
+        SGM_TRY(sgm__pass_next(pass, &slot));
+        if (slot == SGM__PASS_SLOTS)
+            return SGM_OK;
+        SGM_TRY(measure(self, slot));
+    }
+}
+
+/* The tallies of the workers add up to those of the columns. */
+static sgm_status finish_columns(reading *self)
+{
+    for (size_t i = 0; i < self->table->column_count; i++) {
+        sgm__column *column = &self->table->columns[i];
+        for (size_t worker = 0; worker < SGM__PASS_MAXIMUM_THREADS; worker++)
+            if (self->tallies[worker] != NULL)
+                SGM_TRY(sgm__tally_merge(&column->tally, &self->tallies[worker][i]));
+        sgm__column_finish(column);
+    }
+    return SGM_OK;
+}
+
+static void free_reading(reading *self)
+{
+    for (size_t i = 0; i < SGM__PASS_SLOTS; i++) {
+        sgm__free(self->slots[i].kinds);
+        sgm__free(self->slots[i].numbers);
+    }
+    for (size_t worker = 0; worker < SGM__PASS_MAXIMUM_THREADS; worker++) {
+        for (size_t i = 0; self->tallies[worker] != NULL && i < self->table->column_count; i++)
+            sgm__tally_free(&self->tallies[worker][i]);
+        sgm__free(self->tallies[worker]);
+    }
+    sgm__free(self->measured);
+}
+
+static sgm_status read_all(reading *self, sgm_reader *reader)
+{
+    sgm_table *table = self->table;
+    const sgm_table_options *options = self->options;
+    sgm_examples first;
+    SGM_TRY(sgm_reader_read(reader, 1, &first));
+    if (first.count == 0)
         return sgm_fail(SGM_ERROR_FORMAT, "%s: the table is empty: it has no line with a cell", table->path);
-    SGM_TRY(name_columns(table, &rows, options));
+    SGM_TRY(name_columns(table, &first, options));
     if (!table->has_header)
-        SGM_TRY(add_rows(table, &rows, options));
-    do {
-        SGM_TRY(sgm_reader_read(reader, ROWS_AT_ONCE, &rows));
-        SGM_TRY(add_rows(table, &rows, options));
-    } while (rows.count > 0);
+        SGM_TRY(add_first(self, &first));
+    sgm__pass *pass = sgm__pass_create(reader, options->threads, 1, add_rows, self);
+    sgm_status status = add_all(self, pass);
+    sgm__pass_free(pass);
+    SGM_TRY(status);
     if (options->split != NULL && sgm_split_examples(options->split) != table->rows)
         return sgm_fail(SGM_ERROR_ARGUMENT, "%s: the table has %lld rows, and the split is of %lld",
                         table->path, (long long)table->rows, (long long)sgm_split_examples(options->split));
-    for (size_t i = 0; i < table->column_count; i++)
-        sgm__column_finish(&table->columns[i]);
-    return SGM_OK;
+    return finish_columns(self);
 }
 
 /* What this thread reads from now on is shown as a task. */
@@ -107,9 +207,11 @@ static sgm_status open_table(sgm_table *table, const sgm_table_options *options)
         sgm__table_reader(sgm__unpacked_path_source(table->path), &table->separator, options->skip_ragged);
     if (reader == NULL)
         return sgm_last_status();
+    reading self = {.table = table, .options = options};
     sgm__extraction_begin(table->path);
-    sgm_status status = read_all(table, reader, options);
+    sgm_status status = read_all(&self, reader);
     sgm__extraction_end(status);
+    free_reading(&self);
     sgm_reader_free(reader);
     return status;
 }

@@ -1,6 +1,7 @@
 /* Splits the rows of a file by one of its columns: reads that column alone as keys (sigma/split.h).
  *
  * The table knows its header and the kind of the column; its file is read once more for the keys. */
+#include "base/name_index.h"
 #include "data/block/block.h"
 #include "data/table/table.h"
 
@@ -113,12 +114,12 @@ static sgm_status check_column(const sgm_table *table, int64_t at, sgm_split_kin
     bool has_order = column->summary.kind == SGM_COLUMN_EMPTY || sgm__column_moments(column) != NULL;
     if (kind != SGM_SPLIT_TIME || has_order)
         return SGM_OK;
-    sgm__cell_kind other = column->counts[SGM__CELL_TEXT] > 0 ? SGM__CELL_TEXT : SGM__CELL_DATE;
+    sgm__cell_kind other = column->tally.counts[SGM__CELL_TEXT] > 0 ? SGM__CELL_TEXT : SGM__CELL_DATE;
     return sgm_fail(
         SGM_ERROR_FORMAT,
         "%s, line %lld: column '%s' has \"%.40s\"; a split by time expects numbers alone, or dates "
         "alone, such as 2026-11-23",
-        table->path, (long long)column->first_line[other], column->name, column->first[other]);
+        table->path, (long long)column->tally.first_line[other], column->name, column->tally.first[other]);
 }
 
 sgm_split *sgm_table_split_with(const sgm_table *table, const char *column, const sgm_split_options *given)

@@ -1,10 +1,12 @@
 /* Turns rows of text cells into fields of numbers: columns by number, texts to numbers by mappings.
  *
- * sgm_csv_extractor reads from reader_csv.c, or any reader that gives text, in chunks (extractor.c) and
- * appends them to a builder (../block/block.h) until a block is full. A field is made of one or more ranges
- * of columns, in the order in which the options name them; its examples are flat, (examples, columns). A cell
- * is a number, or a text that a mapping of its column knows, or missing. Everything else is an error that
- * names line and column. Arrays are turned into fields by extractor_array.c. */
+ * sgm_csv_extractor reads from reader_csv.c with several threads (pass.h), or from any reader that gives
+ * text, until a block is full. A field is made of one or more ranges of columns, in the order in which the
+ * options name them; its examples are flat, (examples, columns). A cell is a number, or a text that a mapping
+ * of its column knows, or missing. Everything else is an error that names line and column. Arrays are turned
+ * into fields by extractor_array.c. */
+#include "base/number/parse_double.h"
+#include "data/csv/pass.h"
 #include "data/read/extractor.h"
 #include "data/read/reader.h"
 
@@ -29,7 +31,7 @@ typedef struct mapping {
 
 /* Options, copied and put in order: groups[] in the order given, fields by first mention. */
 typedef struct csv_extractor {
-    sgm__chunks chunks;
+    sgm__pass_blocks rows;
     size_t group_count;
     columns groups[MAX_GROUPS];
     int32_t field_count;
@@ -125,7 +127,7 @@ static void csv_free(void *pointer)
         sgm__free(self->mappings[i].texts);
         sgm__free(self->mappings[i].numbers);
     }
-    sgm_reader_free(self->chunks.reader);
+    sgm__pass_blocks_free(&self->rows);
     sgm__free(self);
 }
 
@@ -154,7 +156,8 @@ static bool map_text(const mapping *known, const char *text, double *value)
 
 /* Converts one cell into a float32. A finite double may be too large for float32; that is told apart from
  * text such as "nan" and "inf", which is refused, as it would spread through the whole network. */
-static sgm_status convert(const csv_extractor *self, const char *cell, const mapping *known, float *target)
+static sgm_status convert(const csv_extractor *self, const char *cell, bool is_padded, const mapping *known,
+                          float *target)
 {
     double value = self->missing;
     if (!cell && !self->has_missing)
@@ -163,7 +166,8 @@ static sgm_status convert(const csv_extractor *self, const char *cell, const map
     if (cell && known && !map_text(known, cell, &value))
         return sgm_fail(SGM_ERROR_FORMAT, "\"%.60s\" is none of the %zu texts that are mapped", cell,
                         known->count);
-    if (cell && !known && !sgm__parse_double(cell, &value))
+    if (cell && !known &&
+        !(is_padded ? sgm__parse_double_padded(cell, &value) : sgm__parse_double(cell, &value)))
         return sgm_fail(SGM_ERROR_FORMAT,
                         "\"%.60s\" is not a number; skip rows that are headings, map texts to numbers", cell);
     *target = (float)value;
@@ -175,65 +179,61 @@ static sgm_status convert(const csv_extractor *self, const char *cell, const map
 
 /* Fills the columns of a group in all examples; `target` is the group's first column in the first new
  * example. Column by column, so that the mapping is looked up once for each. */
-static sgm_status fill_group(const csv_extractor *self, const columns *group, const sgm_examples *examples,
+static sgm_status fill_group(const csv_extractor *self, const columns *group, const sgm__csv_rows *rows,
                              float *target)
 {
     int32_t width = self->widths[group->field];
     for (int32_t column = group->first; column <= group->last; column++, target++) {
         const mapping *known = mapping_of(self, column);
-        for (int64_t row = 0; row < examples->count; row++) {
-            const char *cell = examples->cells[row * examples->columns + column];
-            if (convert(self, cell, known, &target[row * width]) != SGM_OK)
-                return sgm__fail_within(
-                    "%s: line %lld, column %d (from 0)", sgm_reader_name(self->chunks.reader),
-                    (long long)(examples->lines ? examples->lines[row] : examples->first_line + row),
-                    (int)column);
+        for (int64_t row = 0; row < rows->count; row++) {
+            const char *cell = rows->cells[row * rows->columns + column];
+            if (convert(self, cell, rows->are_padded, known, &target[row * width]) != SGM_OK)
+                return sgm__fail_within("%s: line %lld, column %d (from 0)",
+                                        sgm_reader_name(self->rows.reader), (long long)rows->lines[row],
+                                        (int)column);
         }
     }
     return SGM_OK;
 }
 
-/* Appends a chunk to the builder. `done` counts the columns of each field that were filled, which is where
- * the next group of the field begins. The builder's count is raised last: an example that failed halfway is
- * none. */
-static sgm_status append(const csv_extractor *self, const sgm_examples *examples, sgm__builder *builder)
-{
-    if (examples->values)
-        return sgm_fail(SGM_ERROR_TYPE,
-                        "%s: expected text, but the reader gives arrays; use sgm_array_extractor",
-                        sgm_reader_name(self->chunks.reader));
-    if (self->last_column >= examples->columns)
-        return sgm_fail(SGM_ERROR_FORMAT,
-                        "%s: a field reads column %d, but the table has %d: columns 0 to %d",
-                        sgm_reader_name(self->chunks.reader), (int)self->last_column, (int)examples->columns,
-                        (int)examples->columns - 1);
-    SGM_TRY(sgm__builder_reserve(builder, examples->count));
-    int32_t done[SGM_MAX_FIELDS] = {0};
-    for (size_t i = 0; i < self->group_count; i++) {
-        const columns *group = &self->groups[i];
-        float *target = sgm__builder_end(builder, group->field) + done[group->field];
-        SGM_TRY(fill_group(self, group, examples, target));
-        done[group->field] += group->last - group->first + 1;
-    }
-    builder->count += examples->count;
-    return SGM_OK;
-}
-
-/* Reads chunks until the builder has `count` examples or the source ends. */
-static sgm_status build(csv_extractor *self, int64_t count, sgm__builder *builder)
+static sgm_status add_fields(const csv_extractor *self, sgm__builder *builder)
 {
     for (int32_t i = 0; i < self->field_count; i++) {
         sgm_shape example = sgm_shape_of(self->widths[i]);
         SGM_TRY(sgm__builder_add_field(builder, self->names[i], &example));
     }
-    while (builder->count < count) {
-        sgm_examples examples;
-        SGM_TRY(sgm__chunks_read(&self->chunks, count - builder->count, &examples));
-        if (examples.count == 0)
-            break;
-        SGM_TRY(append(self, &examples, builder));
-    }
     return SGM_OK;
+}
+
+/* Appends rows to the builder. `done` counts the columns of each field that were filled, which is where the
+ * next group of the field begins. The builder's count is raised last: an example that failed halfway is none.
+ */
+static sgm_status append(void *pointer, const sgm__csv_rows *rows, sgm__builder *builder)
+{
+    const csv_extractor *self = pointer;
+    if (self->last_column >= rows->columns)
+        return sgm_fail(SGM_ERROR_FORMAT,
+                        "%s: a field reads column %d, but the table has %d: columns 0 to %d",
+                        sgm_reader_name(self->rows.reader), (int)self->last_column, (int)rows->columns,
+                        (int)rows->columns - 1);
+    if (builder->field_count == 0)
+        SGM_TRY(add_fields(self, builder));
+    SGM_TRY(sgm__builder_reserve(builder, rows->count));
+    int32_t done[SGM_MAX_FIELDS] = {0};
+    for (size_t i = 0; i < self->group_count; i++) {
+        const columns *group = &self->groups[i];
+        float *target = sgm__builder_end(builder, group->field) + done[group->field];
+        SGM_TRY(fill_group(self, group, rows, target));
+        done[group->field] += group->last - group->first + 1;
+    }
+    builder->count += rows->count;
+    return SGM_OK;
+}
+
+static sgm_status build(csv_extractor *self, int64_t count, sgm__builder *builder)
+{
+    SGM_TRY(add_fields(self, builder));
+    return sgm__pass_blocks_take(&self->rows, count, builder);
 }
 
 /* *block stays NULL at the end of the table. */
@@ -247,15 +247,13 @@ static sgm_status csv_extract(void *pointer, sgm_extractor *parent, int64_t coun
 static sgm_status csv_rewind(void *pointer)
 {
     csv_extractor *self = pointer;
-    return sgm__chunks_rewind(&self->chunks);
+    return sgm__pass_blocks_rewind(&self->rows);
 }
 
-/* Passes over rows. They are read and split into cells, as only that tells where a row ends, but not
- * converted. */
 static sgm_status csv_skip(void *pointer, int64_t count, int64_t *skipped)
 {
     csv_extractor *self = pointer;
-    return sgm__chunks_skip(&self->chunks, count, skipped);
+    return sgm__pass_blocks_skip(&self->rows, count, skipped);
 }
 
 static void describe_mapping(const mapping *m, sgm__key *key)
@@ -271,7 +269,7 @@ static void describe_mapping(const mapping *m, sgm__key *key)
 static void csv_describe(const void *pointer, sgm__key *key)
 {
     const csv_extractor *self = pointer;
-    sgm__reader_describe(self->chunks.reader, key);
+    sgm__reader_describe(self->rows.reader, key);
     for (size_t i = 0; i < self->group_count; i++) {
         sgm__key_add_text(key, self->names[self->groups[i].field]);
         sgm__key_add_number(key, self->groups[i].first);
@@ -296,13 +294,14 @@ sgm_extractor *sgm_csv_extractor_with(sgm_reader *reader, const sgm_csv_extracto
         sgm_reader_free(reader);
         return NULL;
     }
-    self->chunks.reader = reader;
+    self->rows = (sgm__pass_blocks){.reader = reader, .convert = append, .user = self};
     sgm_csv_extractor_options copy;
     if (sgm__options_read(&copy, sizeof copy, options, type.name) != SGM_OK ||
         configure(self, &copy) != SGM_OK) {
         csv_free(self);
         return NULL;
     }
+    self->rows.threads = copy.threads;
     return sgm__extractor_create(&(sgm__extractor_parts){
         .type = &type, .self = self, .rewind = csv_rewind, .skip = csv_skip, .describe = csv_describe});
 }
