@@ -269,7 +269,7 @@ static int inspect_unknown(const char *path, const inspect_options *w)
 static int inspect_checkpoint(const char *path, const inspect_options *w)
 {
     saved s;
-    if (saved_open(&s, path) != SGM_OK)
+    if (saved_open_training(&s, path) != SGM_OK)
         return inspect_unknown(path, w);
     int code = CLI_OK;
     if (show(s.env, s.trainer, s.network, &s.c, w) != SGM_OK)

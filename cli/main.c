@@ -7,6 +7,7 @@
 #include "cli.h"
 #include "monitors/task_lines.h"
 #include "predict/predict.h"
+#include "text/names.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -84,11 +85,9 @@ static int run_command(int argc, char **argv)
         if (strcmp(name, names[i]) == 0)
             return commands[i].run(argc - 1, argv + 1);
     }
-    const char *near = sgm__nearest(name, names, COMMAND_COUNT);
-    complain("sigma: unknown command '%s'", name);
-    if (near != NULL)
-        complain(" (did you mean '%s'?)", near);
-    complain("; 'sigma --help' lists them\n");
+    char hint[SGM__NAME_HINT];
+    complain("sigma: unknown command '%s'%s; 'sigma --help' lists them\n", name,
+             sgm__name_hint(SGM__NAME_COMMAND, name, names, COMMAND_COUNT, hint));
     return CLI_USAGE;
 }
 

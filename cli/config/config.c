@@ -311,7 +311,7 @@ const option config_table[] = {
     OPTION_ROW(config, name, OPTION_TEXT, .check = check_name,
                .row.doc = "of the experiment; if not given: the file's"),
     OPTION_ROW(
-        config, network, OPTION_TEXT, .check = check_network_or_auto,
+        config, network, OPTION_TEXT, .check = check_network_or_auto, .rewrite = real_network,
         .row.doc =
             "layers, \"input(4) + dense(10, relu) + dense(3) + softmax_cross_entropy\"; auto (if not given "
             "with `target`): proposed for the table"),

@@ -37,6 +37,14 @@ CHECK_PARSED(reducer)
 CHECK_PARSED(rule)
 CHECK_PARSED(hook)
 
+char *real_network(const char *value)
+{
+    sgm_network *network = sgm_network_parse(value);
+    char *text = network != NULL ? sgm_network_text(network) : NULL;
+    sgm_network_free(network);
+    return text;
+}
+
 sgm_status check_network_or_auto(const char *value)
 {
     return strcmp(value, "auto") == 0 ? SGM_OK : check_network(value);

@@ -21,6 +21,8 @@ extern const char *const date_names[DATE_NAMES];
 
 sgm_status check_network(const char *value);
 sgm_status check_network_or_auto(const char *value);
+/* The notation written anew, with the names that its layers have here; sgm__free. */
+char *real_network(const char *value);
 sgm_status check_column_scale(const char *value);
 sgm_status check_impute(const char *value);
 sgm_status check_embedding(const char *value);

@@ -190,12 +190,18 @@ sgm_env *experiment_env(const config *c)
                           .precision = config_precision(c));
 }
 
+/* The optimiser says whether parameters have averages. */
+sgm_status experiment_fill_inference(sgm_trainer *trainer, const config *c)
+{
+    sgm_trainer_set_network(trainer, c->network);
+    return sgm_trainer_set_optimiser(trainer, config_optimiser(&c->optimiser));
+}
+
 /* The trainer keeps its first failure, so one look at its status at the end suffices; it also takes what
  * the constructors make, NULL included. */
 sgm_status experiment_fill(sgm_trainer *trainer, const config *c)
 {
-    sgm_trainer_set_network(trainer, c->network);
-    sgm_trainer_set_optimiser(trainer, config_optimiser(&c->optimiser));
+    experiment_fill_inference(trainer, c);
     for (size_t i = 0; i < c->initialisers.count; i++)
         sgm_trainer_add_initialiser(trainer, c->initialisers.keys[i],
                                     sgm_initialiser_parse(c->initialisers.values[i]));

@@ -30,6 +30,8 @@ sgm_env *experiment_env(const config *c);
 sgm_trainer *experiment_trainer(sgm_env *env, const config *c);
 /* The same for a trainer that exists already (those of a search). */
 sgm_status experiment_fill(sgm_trainer *trainer, const config *c);
+/* What of it inference needs: network and optimiser. */
+sgm_status experiment_fill_inference(sgm_trainer *trainer, const config *c);
 /* Gives the trainer minibatches to train on, and what is measured after each epoch (NULL: nothing). The
  * caller keeps its references to the datasets. */
 sgm_status experiment_feed(sgm_trainer *trainer, const config *c, sgm_dataset *training,

@@ -9,6 +9,7 @@
  * A value that fails leaves its member as it was; of a map the entries before the wrong one stay. */
 #include "config/options.h"
 #include "data/read/source.h"
+#include "text/names.h"
 
 #include <limits.h>
 #include <math.h>
@@ -88,6 +89,15 @@ static arrival inside(const arrival *at, const yaml_node *node, const char *key)
     return child;
 }
 
+/* The path of an arrival without its last part, `key`. */
+static char *parent_path(const arrival *at, const char *key, char *buffer)
+{
+    size_t length = strlen(at->path), last = strlen(key);
+    snprintf(buffer, MAX_PATH_TEXT, "%s", at->path);
+    buffer[length > last ? length - last - 1 : 0] = '\0';
+    return buffer;
+}
+
 static char *number_text(double value, char *buffer, size_t size)
 {
     snprintf(buffer, size, "%.15g", value);
@@ -130,42 +140,74 @@ static const option *find(const option *table, size_t count, const char *key, si
     return NULL;
 }
 
-/* What other programs call a key. */
-static const char *usual_name(const char *key)
+/* --- keys of other programs --- */
+
+/* Whether the table has an option "path.to.key". */
+static bool has_path(const option *table, size_t count, const char *path)
 {
-    static const char *const names[][2] = {{"lr", "learning_rate"},    {"batch_size", "batch"},
-                                           {"optimizer", "optimiser"}, {"model", "network"},
-                                           {"device", "handler"},      {"num_epochs", "epochs"}};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(key, names[i][0]) == 0)
-            return names[i][1];
-    return key;
+    const void *base = table;
+    const char *entry;
+    return options_find(table, count, path, &base, &entry) != NULL;
 }
 
-/* The error for an unknown key: it belongs to a group of this table, or is nearly a known one, or all
- * known ones are listed. */
+/* The row of the table of names for a key at this place, of those with a real key (`near`: or one that is
+ * only likely meant); *rest becomes that key, seen from here. A row's key is a whole path, or one that is
+ * seen from wherever it is found. */
+static const sgm__name_row *find_key(const option *table, size_t count, const char *here, const char *key,
+                                     bool near, const char **rest)
+{
+    const sgm__name_row *row;
+    size_t length = strlen(here);
+    for (size_t i = 0; (row = sgm__name_row_at(i)) != NULL; i++) {
+        if (row->kind != SGM__NAME_KEY || row->near != near || !sgm__name_row_says(row, key))
+            continue;
+        *rest = row->real;
+        if (row->real == NULL || has_path(table, count, row->real))
+            return row;
+        bool below = length > 0 && strncmp(row->real, here, length) == 0 && row->real[length] == '.';
+        *rest = row->real + length + 1;
+        if (below && has_path(table, count, *rest))
+            return row;
+    }
+    return NULL;
+}
+
+/* "; there are name, network, ...", all keys of a table. */
+static void append_known(const option *table, size_t count, sgm__text *out)
+{
+    for (size_t i = 0; i < count; i++)
+        sgm__text_append(out, "%s%s", i > 0 ? ", " : "; there are ", table[i].row.name);
+}
+
+/* The error for an unknown key: what it means elsewhere, or it belongs to a group of this table, or is nearly
+ * a known one, or all known ones are listed. */
 static sgm_status fail_unknown(const option *table, size_t count, const arrival *at, const char *key)
 {
-    const char *names[64] = {NULL};
-    sgm__text known = {0};
-    for (size_t i = 0; i < count && i < 64; i++) {
-        names[i] = table[i].row.name;
-        sgm__text_append(&known, "%s%s", i > 0 ? ", " : "", names[i]);
-    }
-    const char *usual = usual_name(key), *near = sgm__nearest(usual, names, count < 64 ? count : 64);
+    const char *names[64] = {NULL}, *below = NULL, *rest = NULL;
     char where[PATH_MAX + 400];
-    const char *below = NULL;
+    for (size_t i = 0; i < count && i < 64; i++)
+        names[i] = table[i].row.name;
+    const char *near = sgm__nearest(key, names, count < 64 ? count : 64);
     for (size_t i = 0; i < count && below == NULL; i++)
-        if (table[i].kind == OPTION_GROUP &&
-            find(table[i].children, table[i].child_count, usual, strlen(usual)))
+        if (table[i].kind == OPTION_GROUP && find(table[i].children, table[i].child_count, key, strlen(key)))
             below = table[i].row.name;
     place(at, where, sizeof where);
+    char here[MAX_PATH_TEXT];
+    const sgm__name_row *row = find_key(table, count, parent_path(at, key, here), key, true, &rest);
+    if (row != NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "%s: unknown key%s%s%s%s%s", where,
+                        row->real != NULL ? " (did you mean '" : "", row->real != NULL ? row->real : "",
+                        row->real != NULL ? "'?)" : "", row->advice != NULL ? ": " : "",
+                        row->advice != NULL ? row->advice : "");
+    if (below != NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "%s: unknown key here; '%s' belongs below '%s'", where, key,
+                        below);
+    if (near != NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "%s: unknown key (did you mean '%s'?)", where, near);
+    sgm__text known = {0};
+    append_known(table, count, &known);
     sgm_status status =
-        below != NULL  ? sgm_fail(SGM_ERROR_ARGUMENT, "%s: unknown key here; '%s' belongs below '%s'", where,
-                                  usual, below)
-        : near != NULL ? sgm_fail(SGM_ERROR_ARGUMENT, "%s: unknown key (did you mean '%s'?)", where, near)
-                       : sgm_fail(SGM_ERROR_ARGUMENT, "%s: unknown key; there are %s", where,
-                                  known.data != NULL ? known.data : "");
+        sgm_fail(SGM_ERROR_ARGUMENT, "%s: unknown key%s", where, known.data != NULL ? known.data : "");
     sgm__text_free(&known);
     return status;
 }
@@ -182,25 +224,34 @@ static sgm_status check_choice(const option *o, const arrival *at, const char *v
         }
         sgm__text_append(&known, "%s%s", count > 0 ? ", " : "", o->row.choices[count]);
     }
-    const char *near = sgm__nearest(value, o->row.choices, count);
-    char where[PATH_MAX + 400];
-    sgm_status status =
-        sgm_fail(SGM_ERROR_ARGUMENT, "%s: expected one of %s, got '%.60s'%s%s%s",
-                 place(at, where, sizeof where), known.data != NULL ? known.data : "", value,
-                 near != NULL ? " (did you mean '" : "", near != NULL ? near : "", near != NULL ? "'?)" : "");
+    char where[PATH_MAX + 400], hint[SGM__NAME_HINT];
+    sgm_status status = SGM_OK;
+    if (sgm__name_real(SGM__NAME_CHOICE, value, o->row.choices, count, NULL) == NULL)
+        status = sgm_fail(SGM_ERROR_ARGUMENT, "%s: expected one of %s, got '%.60s'%s",
+                          place(at, where, sizeof where), known.data != NULL ? known.data : "", value,
+                          sgm__name_hint(SGM__NAME_CHOICE, value, o->row.choices, count, hint));
     sgm__text_free(&known);
     return status;
 }
 
-/* Checks one text by the option's choices or its check, and puts the place before the check's message. */
-static sgm_status check_value(const option *o, const arrival *at, const char *value)
+/* Checks one text by the option's choices or its check, and puts the place before the check's message. *kept
+ * becomes the text with real names in place of those of other programs, or NULL if it has none; sgm__free. */
+static sgm_status check_value(const option *o, const arrival *at, const char *value, char **kept)
 {
-    if (o->row.choices != NULL)
-        return check_choice(o, at, value);
-    if (o->check == NULL || o->check(value) == SGM_OK)
-        return SGM_OK;
+    sgm__names_replaced replaced;
     char where[PATH_MAX + 400];
-    return sgm__fail_within("%s", place(at, where, sizeof where));
+    sgm_status status = SGM_OK;
+    *kept = NULL;
+    sgm__names_begin(&replaced);
+    if (o->row.choices != NULL)
+        status = check_choice(o, at, value);
+    else if (o->check != NULL && o->check(value) != SGM_OK)
+        status = sgm__fail_within("%s", place(at, where, sizeof where));
+    sgm__names_end(&replaced);
+    if (status != SGM_OK || replaced.count == 0)
+        return status;
+    *kept = o->rewrite != NULL ? o->rewrite(value) : sgm__names_replace(value, &replaced);
+    return *kept != NULL ? SGM_OK : sgm_last_status();
 }
 
 /* Replaces an owned text by a copy of `value`; the old one stays on failure. */
@@ -269,9 +320,13 @@ static sgm_status set_scalar(const option *o, void *base, const arrival *at, con
     if (node->kind != YAML_TEXT || (node->text[0] == '\0' && node->plain))
         return fail_expected(o, at, node);
     if (o->kind == OPTION_TEXT || o->kind == OPTION_PATH) {
-        SGM_TRY(check_value(o, at, node->text));
-        return o->kind == OPTION_PATH ? set_path(target, at, node->text)
-                                      : set_text(o, target, at, node->text);
+        char *kept;
+        SGM_TRY(check_value(o, at, node->text, &kept));
+        const char *text = kept != NULL ? kept : node->text;
+        sgm_status status =
+            o->kind == OPTION_PATH ? set_path(target, at, text) : set_text(o, target, at, text);
+        sgm__free(kept);
+        return status;
     }
     if (!node->plain)
         return fail_expected(o, at, node);
@@ -309,12 +364,18 @@ static sgm_status append_item(const option *o, text_list *list, const arrival *a
     here.node = item;
     if (item->kind != YAML_TEXT || (item->plain && item->text[0] == '\0'))
         return fail_expected(o, &here, item);
-    SGM_TRY(check_value(o, &here, item->text));
-    SGM_TRY(sgm__reserve(&list->items, &list->capacity, list->count + 1, sizeof *list->items));
-    char *copy = NULL;
-    SGM_TRY(o->is_path ? set_path(&copy, at, item->text) : replace(&copy, item->text));
-    list->items[list->count++] = copy;
-    return SGM_OK;
+    char *kept, *copy = NULL;
+    SGM_TRY(check_value(o, &here, item->text, &kept));
+    const char *text = kept != NULL ? kept : item->text;
+    sgm_status status = o->is_path ? set_path(&copy, at, text) : replace(&copy, text);
+    sgm__free(kept);
+    if (status == SGM_OK)
+        status = sgm__reserve(&list->items, &list->capacity, list->count + 1, sizeof *list->items);
+    if (status == SGM_OK)
+        list->items[list->count++] = copy;
+    else
+        sgm__free(copy);
+    return status;
 }
 
 /* A new list replaces the old one, once all its items are good. A single text is a list of one. */
@@ -361,6 +422,32 @@ static char *join(const yaml_node *list)
     return sgm__text_take(&text);
 }
 
+/* A text, or a path if the values of the map are paths. */
+static sgm_status put_value(const option *o, const arrival *at, const char *value, char **place_of_it)
+{
+    return o->is_path ? set_path(place_of_it, at, value) : replace(place_of_it, value);
+}
+
+static sgm_status put_entry(const option *o, text_map *map, const arrival *at, const char *key,
+                            const char *value)
+{
+    for (size_t i = 0; i < map->count; i++)
+        if (strcmp(map->keys[i], key) == 0)
+            return put_value(o, at, value, &map->values[i]);
+    SGM_TRY(sgm__reserve(&map->keys, &map->key_capacity, map->count + 1, sizeof *map->keys));
+    SGM_TRY(sgm__reserve(&map->values, &map->capacity, map->count + 1, sizeof *map->values));
+    char *key_copy = sgm__strdup(key), *value_copy = NULL;
+    sgm_status status =
+        key_copy != NULL ? put_value(o, at, value, &value_copy) : sgm_last_status();
+    if (status != SGM_OK) {
+        sgm__free(key_copy);
+        return status;
+    }
+    map->keys[map->count] = key_copy;
+    map->values[map->count++] = value_copy;
+    return SGM_OK;
+}
+
 /* Sets one entry of a map; an old value of the key is replaced, so arguments add to what the file says.
  * `joins` allows a list as value. Errors say what a value should be (a text, a list of texts), therefore
  * the copies of the option with another kind. */
@@ -383,26 +470,11 @@ static sgm_status set_entry(const option *o, void *base, const arrival *at, cons
         text.kind = OPTION_TEXT;
         return fail_expected(&text, at, value);
     }
-    SGM_TRY(check_value(o, at, value->text));
-    for (size_t i = 0; i < map->count; i++)
-        if (strcmp(map->keys[i], key) == 0)
-            return o->is_path ? set_path(&map->values[i], at, value->text)
-                              : replace(&map->values[i], value->text);
-    SGM_TRY(sgm__reserve(&map->keys, &map->key_capacity, map->count + 1, sizeof *map->keys));
-    SGM_TRY(sgm__reserve(&map->values, &map->capacity, map->count + 1, sizeof *map->values));
-    char *key_copy = sgm__strdup(key), *value_copy = NULL;
-    if (o->is_path)
-        set_path(&value_copy, at, value->text);
-    else
-        value_copy = sgm__strdup(value->text);
-    if (key_copy == NULL || value_copy == NULL) {
-        sgm__free(key_copy);
-        sgm__free(value_copy);
-        return sgm_last_status();
-    }
-    map->keys[map->count] = key_copy;
-    map->values[map->count++] = value_copy;
-    return SGM_OK;
+    char *kept;
+    SGM_TRY(check_value(o, at, value->text, &kept));
+    sgm_status status = put_entry(o, map, at, key, kept != NULL ? kept : value->text);
+    sgm__free(kept);
+    return status;
 }
 
 static void clear_map(text_map *map)
@@ -453,6 +525,7 @@ static sgm_status set_map(const option *o, void *base, const arrival *at, const 
 }
 
 static sgm_status apply_map(const option *table, size_t count, void *base, const arrival *at);
+static sgm_status apply_path(const option *table, size_t count, void *base, arrival *at, const char *key);
 
 /* Stores a node into the member of any option. A single value for a group goes to the group's first
  * option: `optimiser: adam` is optimiser.type. */
@@ -478,6 +551,27 @@ static sgm_status set_option(const option *given, void *base, const arrival *at)
     }
 }
 
+/* Stores the value of a key that the table does not have: under the name that it has here, which is noted.
+ * `behind`: what follows the key in an argument, such as ".kind", or "". */
+static sgm_status apply_foreign(const option *table, size_t count, void *base, const arrival *at,
+                                const yaml_node *key_node, const char *key, const char *behind)
+{
+    const char *rest = NULL;
+    const sgm__name_row *row = find_key(table, count, at->path, key, false, &rest);
+    if (row == NULL) {
+        arrival unknown = inside(at, key_node, key);
+        return fail_unknown(table, count, &unknown, key);
+    }
+    char *whole = sgm__format("%s%s", rest, behind);
+    if (whole == NULL)
+        return sgm_last_status();
+    sgm__name_note(key, row->real);
+    arrival real = *at;
+    sgm_status status = apply_path(table, count, base, &real, whole);
+    sgm__free(whole);
+    return status;
+}
+
 /* Stores each pair of a map by the table. */
 static sgm_status apply_map(const option *table, size_t count, void *base, const arrival *at)
 {
@@ -485,8 +579,10 @@ static sgm_status apply_map(const option *table, size_t count, void *base, const
         const yaml_node *key = at->node->keys[i];
         const option *o = find(table, count, key->text, strlen(key->text));
         if (o == NULL) {
-            arrival unknown = inside(at, key, key->text);
-            return fail_unknown(table, count, &unknown, key->text);
+            arrival foreign = *at;
+            foreign.node = at->node->children[i];
+            SGM_TRY(apply_foreign(table, count, base, &foreign, key, key->text, ""));
+            continue;
         }
         arrival child = inside(at, at->node->children[i], key->text);
         SGM_TRY(set_option(o, base, &child));
@@ -521,9 +617,9 @@ static sgm_status apply_path(const option *table, size_t count, void *base, arri
         const option *o = find(table, count, key, length);
         char name[MAX_PATH_TEXT];
         snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name - 1), key);
-        *at = inside(at, at->node, name);
         if (o == NULL)
-            return fail_unknown(table, count, at, name);
+            return apply_foreign(table, count, base, at, at->node, name, dot != NULL ? dot : "");
+        *at = inside(at, at->node, name);
         if (dot == NULL)
             return set_option(o, base, at);
         key = dot + 1;

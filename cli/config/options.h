@@ -59,6 +59,8 @@ typedef struct option {
     /* Checks a text, each item of a list, each value of a map; its message needs no place. NULL: nothing to
      * check. Not called where there are choices. */
     sgm_status (*check)(const char *value);
+    /* A text with names of other programs, with the real ones; sgm__free. NULL: word by word. */
+    char *(*rewrite)(const char *value);
     void (*more)(const struct option *o, sgm__text *out); /* appends to the words of the help */
     bool is_path; /* a list or map: each item, or value, is a path, as of OPTION_PATH */
     bool joins;   /* a map: a value that is a list becomes one text with commas */

@@ -153,31 +153,47 @@ sgm_status saved_describe(saved *s, const char *path)
     return status;
 }
 
-/* Makes environment and trainer, and loads the checkpoint. */
-static sgm_status load(saved *s)
+/* Makes environment and trainer, and loads the checkpoint. Inference takes the settings as well, since
+ * arguments of layers are among them. */
+static sgm_status load(saved *s, bool training)
 {
     s->env = experiment_env(&s->c);
-    s->trainer = s->env != NULL ? experiment_trainer(s->env, &s->c) : NULL;
+    s->trainer = s->env != NULL ? sgm_trainer_create(s->env, s->c.name) : NULL;
     if (s->trainer == NULL)
         return sgm_last_status();
-    SGM_TRY(sgm_trainer_load(s->trainer, s->checkpoint));
+    SGM_TRY(training ? experiment_fill(s->trainer, &s->c) : experiment_fill_inference(s->trainer, &s->c));
+    SGM_TRY(training ? sgm_trainer_load(s->trainer, s->checkpoint)
+                     : sgm_trainer_load_parts(s->trainer, s->checkpoint,
+                                              .parts = SGM_PART_NETWORK | SGM_PART_PARAMETERS |
+                                                       SGM_PART_SETTINGS));
     sgm_pipeline *pipeline = sgm_trainer_get_pipeline(s->trainer);
     s->c.data.pipeline = pipeline != NULL ? sgm_pipeline_retain(pipeline) : NULL;
     return SGM_OK;
 }
 
-sgm_status saved_load(saved *s)
+static sgm_status load_or_close(saved *s, bool training)
 {
-    sgm_status status = load(s);
+    sgm_status status = load(s, training);
     if (status != SGM_OK)
         saved_close(s);
     return status;
+}
+
+sgm_status saved_load(saved *s)
+{
+    return load_or_close(s, false);
 }
 
 sgm_status saved_open(saved *s, const char *path)
 {
     SGM_TRY(saved_describe(s, path));
     return saved_load(s);
+}
+
+sgm_status saved_open_training(saved *s, const char *path)
+{
+    SGM_TRY(saved_describe(s, path));
+    return load_or_close(s, true);
 }
 
 /* The trainer belongs to the environment. */

@@ -24,8 +24,11 @@ char *file_of(const char *path, const char *name);
 char *saved_path(const char *path);
 /* saved_describe, then saved_load. On failure *s is closed. */
 sgm_status saved_open(saved *s, const char *path);
-/* The two parts of saved_open: first which network it is and how it was trained, then the trainer with
- * what it learnt. Between them a subcommand can check arguments that need no trainer. */
+/* The same with all that its training had: hooks, modifiers, operator, and the whole checkpoint. */
+sgm_status saved_open_training(saved *s, const char *path);
+/* The two parts of saved_open: first which network it is and how it was trained, then a trainer with what
+ * the network learnt, for inference: what only its training used is not there, and nothing is said of it.
+ * Between them a subcommand can check arguments that need no trainer. */
 sgm_status saved_describe(saved *s, const char *path);
 sgm_status saved_load(saved *s);
 void saved_close(saved *s);

@@ -138,8 +138,9 @@ SGM_API void sgm_set_allocator(const sgm_allocator *allocator);
  *     sgm_log_message(SGM_LOG_INFO, "my-hook", "the loss is %g", loss);
  *
  * A message goes to every sink whose level it reaches. There is one sink from the beginning: stderr, from
- * warnings on; the variable SIGMA_LOG (debug, info, warning, error, off) sets its level, SIGMA_LOG_FILE names
- * a file that gets all messages. Both are read at the first use of the logger.
+ * warnings on, and what reporters say until a level is chosen; the variable SIGMA_LOG (debug, info, warning,
+ * error, off) sets its level, SIGMA_LOG_FILE names a file that gets all messages. Both are read at the first
+ * use of the logger.
  *
  * Any thread may log, and no two messages mix. A message that no sink wants costs a comparison; none needs
  * memory. What a sink's own function makes the library log is dropped. */

@@ -249,7 +249,7 @@ SGM_API const char *sgm_hook_name_at(size_t index);
 
 /* --- hooks of your own as text --- */
 /* The version of sgm_hook_text_type. */
-#define SGM_HOOK_TEXT_API 1
+#define SGM_HOOK_TEXT_API 2
 /* What a text gave: the values of the arguments, or their defaults. Valid during create(). */
 typedef struct sgm_hook_arguments sgm_hook_arguments;
 /* A number, an integer or a flag (0 or 1); NaN: there is none. */
@@ -265,6 +265,7 @@ typedef struct sgm_hook_text_type {
     const sgm_option *arguments; /* in the order in which they may come without names; at most 12 */
     size_t argument_count;       /* rows of `arguments` */
     sgm_hook *(*create)(const sgm_hook_arguments *arguments, sgm_time_step when); /* makes the hook */
+    const char *example; /* a text, for who asks (`sigma info NAME`); NULL: none */
 } sgm_hook_text_type;
 /* Makes a hook known by its text. `type` must stay; any thread. */
 SGM_API sgm_status sgm_register_hook(const sgm_hook_text_type *type);
@@ -322,7 +323,7 @@ SGM_API sgm_hook *sgm_metric_with(const char *metric, const char *data, const sg
 SGM_API const char *const *sgm_metric_names(size_t *count);
 
 /* The version of sgm_metric_type. */
-#define SGM_METRIC_API 1
+#define SGM_METRIC_API 2
 /* A metric of your own: one number of all predictions of a pass, left as DATA.NAME. A static table. */
 typedef struct sgm_metric_type {
     uint32_t api;           /* SGM_METRIC_API */
@@ -331,6 +332,7 @@ typedef struct sgm_metric_type {
     /* `outputs` are (examples, ...), float32 or float64; `targets` have the same shape, or, as numbers of
      * classes, one element where the outputs have a row. There is at least one example. Both are borrowed. */
     sgm_status (*compute)(const sgm_tensor *outputs, const sgm_tensor *targets, double *value);
+    const char *formula; /* for who asks (`sigma info NAME`); NULL: not said */
 } sgm_metric_type;
 /* From then on the name can be used as those above, and as a hook's text, "NAME(validation)". `type` must
  * stay; any thread. */

@@ -282,7 +282,7 @@ SGM_API bool sgm_network_is_dynamic(const sgm_network *network);
 
 /* --- layers from outside the library --- */
 /* The version of sgm_layer_type. */
-#define SGM_LAYER_API 1
+#define SGM_LAYER_API 2
 /* What kind of layer it is; several may be set. */
 typedef enum sgm_layer_flags {
     SGM_LAYER_COST = 1,       /* inputs: prediction; its value is one number for each example or one in all */
@@ -314,6 +314,9 @@ typedef struct sgm_layer_type {
     sgm_value (*forward)(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs, int32_t count);
     /* Costs: what the network's output is, from the prediction; NULL: the prediction itself. */
     sgm_value (*predict)(sgm_layer_call *call, sgm_graph *graph, sgm_value prediction);
+    /* For who asks (`sigma info NAME`): what it computes, and the layer in the notation, "dense(10, relu)";
+     * NULL: not said. */
+    const char *formula, *example;
 } sgm_layer_type;
 /* Makes a layer known by its name. `type` must stay; any thread. */
 SGM_API sgm_status sgm_register_layer(const sgm_layer_type *type);

@@ -180,7 +180,7 @@ SGM_API sgm_status sgm_optimiser_set(sgm_optimiser *optimiser, const char *name,
 #define sgm_lbfgs(...) SGM_OPTIMISER("lbfgs", __VA_ARGS__)
 
 /* The version of sgm_optimiser_type. */
-#define SGM_OPTIMISER_API 2
+#define SGM_OPTIMISER_API 3
 /* What update() gets. */
 typedef struct sgm_update_call {
     sgm_graph *graph;                     /* into which it records */
@@ -203,6 +203,9 @@ typedef struct sgm_optimiser_type {
     /* NULL, or for a method that looks at all parameters together: called before the updates, it may record
      * what they share, and change the gradients that update() gets. count: 1 or more. */
     void (*prepare)(sgm_update_call *calls, size_t count);
+    /* For who asks (`sigma info NAME`): the new parameter p from the gradient g, with the learning rate r;
+     * NULL: not said. */
+    const char *formula;
 } sgm_optimiser_type;
 /* Makes an optimiser known by its name. `type` must stay; any thread. */
 SGM_API sgm_status sgm_register_optimiser(const sgm_optimiser_type *type);

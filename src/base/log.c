@@ -126,7 +126,8 @@ static void free_sink(sgm_log_sink *sink)
 /* --- the sinks --- */
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static function_sink default_sink = {.base = {.minimum = SGM_LOG_WARNING, .write = write_to_stderr}};
+static function_sink default_sink = {
+    .base = {.minimum = SGM_LOG_WARNING, .notes = true, .write = write_to_stderr}};
 static sgm_log_sink *sinks = &default_sink.base;
 /* The lowest level that a sink takes; written under `mutex`, read without it. */
 static atomic_int minimum_level;
@@ -166,7 +167,7 @@ static void add_sink(sgm_log_sink *sink)
 static void write_to_all(const sgm__log_entry *entry)
 {
     for (sgm_log_sink *sink = sinks; sink != NULL; sink = sink->next)
-        if (!sink->ended && entry->level >= sink->minimum)
+        if (!sink->ended && (entry->level >= sink->minimum || (entry->note && sink->notes)))
             sink->write(sink, entry);
 }
 
@@ -180,7 +181,8 @@ static void tell_troubles(const sgm__log_entry *entry)
         char message[sizeof sink->trouble];
         memcpy(message, sink->trouble, sizeof message);
         sink->trouble[0] = '\0';
-        write_to_all(&(sgm__log_entry){SGM_LOG_WARNING, "log", message, entry->time});
+        write_to_all(&(sgm__log_entry){
+            .level = SGM_LOG_WARNING, .source = "log", .message = message, .time = entry->time});
     }
 }
 
@@ -202,9 +204,10 @@ static void remove_ended(void)
 
 /* The one place that calls sinks. `logging` is set while the mutex is held, and tells every function here
  * that this thread has it. */
-static void deliver(sgm_log_level level, const char *source, const char *message)
+static void deliver(sgm_log_level level, bool note, const char *source, const char *message)
 {
-    sgm__log_entry entry = {.level = level, .source = source != NULL ? source : "", .message = message};
+    sgm__log_entry entry = {
+        .level = level, .note = note, .source = source != NULL ? source : "", .message = message};
     clock_gettime(CLOCK_REALTIME, &entry.time);
     pthread_mutex_lock(&mutex);
     logging = true;
@@ -242,7 +245,7 @@ static void open_users_file(const char *path)
     }
     snprintf(message, sizeof message, "SIGMA_LOG_FILE: '%.1000s' cannot be opened: %s", path,
              sgm__errno_text(error));
-    deliver(SGM_LOG_WARNING, "log", message);
+    deliver(SGM_LOG_WARNING, false, "log", message);
 }
 
 /* Called once, before the first use of the logger. The handlers around fork take the lock in the parent and
@@ -253,12 +256,14 @@ static void configure(void)
     const char *level = getenv("SIGMA_LOG"), *path = getenv("SIGMA_LOG_FILE");
     char message[160];
     pthread_atfork(before_fork, after_fork, after_fork);
-    bool wrong = level != NULL && level[0] != '\0' && !find_level(level, &default_sink.base.minimum);
+    bool chosen = level != NULL && level[0] != '\0';
+    bool wrong = chosen && !find_level(level, &default_sink.base.minimum);
+    default_sink.base.notes &= !chosen || wrong;
     update_minimum_level();
     if (wrong) {
         snprintf(message, sizeof message, "SIGMA_LOG is '%.40s'; expected debug, info, warning, error or off",
                  level);
-        deliver(SGM_LOG_WARNING, "log", message);
+        deliver(SGM_LOG_WARNING, false, "log", message);
     }
     if (path != NULL && path[0] != '\0')
         open_users_file(path);
@@ -268,12 +273,14 @@ static void configure(void)
 
 /* Neither touches the thread's newest error nor needs memory: messages are logged amid the handling of
  * failures. */
-void sgm__vlog(sgm_log_level level, const char *source, const char *format, va_list arguments)
+static void say(sgm_log_level level, bool note, const char *source, const char *format, va_list arguments)
+    SGM_PRINTF(4, 0);
+static void say(sgm_log_level level, bool note, const char *source, const char *format, va_list arguments)
 {
     if (logging || level < SGM_LOG_DEBUG || level >= SGM_LOG_NONE)
         return;
     pthread_once(&configured, configure);
-    if ((int)level < atomic_load_explicit(&minimum_level, memory_order_relaxed))
+    if (!note && (int)level < atomic_load_explicit(&minimum_level, memory_order_relaxed))
         return;
     char message[SGM__LOG_MESSAGE];
     int length = vsnprintf(message, sizeof message, format, arguments);
@@ -281,7 +288,20 @@ void sgm__vlog(sgm_log_level level, const char *source, const char *format, va_l
         return;
     if ((size_t)length >= sizeof message)
         memcpy(message + sizeof message - 4, "...", 4);
-    deliver(level, source, sgm__make_printable(message));
+    deliver(level, note, source, sgm__make_printable(message));
+}
+
+void sgm__vlog(sgm_log_level level, const char *source, const char *format, va_list arguments)
+{
+    say(level, false, source, format, arguments);
+}
+
+void sgm__log_note(const char *source, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    say(SGM_LOG_INFO, true, source, format, arguments);
+    va_end(arguments);
 }
 
 void sgm_log_message(sgm_log_level level, const char *source, const char *format, ...)
@@ -299,6 +319,7 @@ void sgm_set_logger(sgm_log_function log, void *user, sgm_log_level minimum)
     lock_sinks();
     default_sink.base.write = log != NULL ? call_function : write_to_stderr;
     default_sink.base.minimum = minimum;
+    default_sink.base.notes = false;
     default_sink.function = log;
     default_sink.user = user;
     update_minimum_level();
@@ -363,7 +384,10 @@ void sgm_log_set_level(sgm_log_sink *sink, sgm_log_level minimum)
 {
     pthread_once(&configured, configure);
     lock_sinks();
-    (sink != NULL ? sink : &default_sink.base)->minimum = minimum;
+    if (sink == NULL)
+        sink = &default_sink.base;
+    sink->minimum = minimum;
+    sink->notes = false;
     update_minimum_level();
     unlock_sinks();
 }

@@ -1,5 +1,6 @@
 /* Says what a sink of the logger is: the interface between log.c, which keeps the list of sinks, and
- * log_file.c. Internal to the logger; programs use sgm_log_add_sink and sgm_log_add_file. */
+ * log_file.c; programs use sgm_log_add_sink and sgm_log_add_file. And notes, which the default sink shows
+ * though their level is below its own. Internal. */
 #ifndef SGM_BASE_LOG_SINK_H
 #define SGM_BASE_LOG_SINK_H
 
@@ -15,6 +16,7 @@
 /* One message on its way to the sinks; the texts stay the caller's. */
 typedef struct sgm__log_entry {
     sgm_log_level level;
+    bool note;
     const char *source, *message;
     struct timespec time;
 } sgm__log_entry;
@@ -23,11 +25,17 @@ typedef struct sgm__log_entry {
 struct sgm_log_sink {
     sgm_log_sink *next;
     sgm_log_level minimum;
+    bool notes; /* it also takes what sgm__log_note says, below its level */
     void (*write)(sgm_log_sink *self, const sgm__log_entry *entry);
     void (*close)(sgm_log_sink *self); /* frees the sink; NULL: the sink is static and stays */
     bool ended;        /* takes no more messages; freed as soon as no loop over the list is under way */
     char trouble[320]; /* filled in by `write`: a report for the other sinks; "": none */
 };
+
+/* Logs at the level info what somebody should read, though nothing is wrong: the lines of reporters, since
+ * they were asked for, and names that are called otherwise. The standard error shows it as long as nobody has
+ * chosen a level. */
+void sgm__log_note(const char *source, const char *format, ...) SGM_PRINTF(2, 3);
 
 /* log_file.c: makes a sink in `memory` of SGM__LOG_FILE_ROOM zeroed bytes, aligned for any type. Returns 0,
  * or the errno value of the failure. The memory is the caller's choice, because the sink of SIGMA_LOG_FILE

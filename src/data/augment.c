@@ -8,6 +8,7 @@
  * stream for each example and step (random_of), so results do not depend on threads. */
 #include "data/augment.h"
 #include "text/call_text.h"
+#include "text/names.h"
 
 #include <math.h>
 
@@ -167,15 +168,17 @@ static const augmentation_kind *find_kind(const char *name)
         if (strcmp(names[i], name) == 0)
             return &kinds[i];
     }
-    const char *near = sgm__nearest(name, names, KIND_COUNT);
+    const char *real = sgm__name_real(SGM__NAME_AUGMENTATION, name, names, KIND_COUNT, NULL);
+    char hint[SGM__NAME_HINT];
+    if (real != NULL)
+        return find_kind(real);
     for (size_t i = 0; i < KIND_COUNT; i++)
-        sgm__text_append(&all, "%s%s", i > 0 ? ", " : "", names[i]);
-    sgm_fail(SGM_ERROR_NOT_FOUND, "unknown augmentation '%s'%s%s%s", name,
-             near != NULL ? "; did you mean '" : "; there are ",
-             near != NULL       ? near
+        sgm__text_append(&all, "%s%s", i > 0 ? ", " : "; there are ", names[i]);
+    sgm__name_hint(SGM__NAME_AUGMENTATION, name, names, KIND_COUNT, hint);
+    sgm_fail(SGM_ERROR_NOT_FOUND, "unknown augmentation '%s'%s", name,
+             hint[0] != '\0'    ? hint
              : all.data != NULL ? all.data
-                                : "others",
-             near != NULL ? "'?" : "");
+                                : "");
     sgm__text_free(&all);
     return NULL;
 }

@@ -7,9 +7,9 @@
  */
 #include "handlers/handler.h"
 #include "handlers/handler_text.h"
+#include "text/names.h"
 
 #include <stdio.h>
-#include <strings.h>
 
 /* The handlers that compute by themselves; the debugging handler wraps one of them. The list makes the table
  * of types and the names that sgm_handler_name_at returns. */
@@ -40,36 +40,21 @@ static const sgm__handler_type *find_type(const char *name)
     return NULL;
 }
 
-/* Words that users of other libraries try, and the handlers that they mean here. */
-static const struct {
-    const char *word, *handlers;
-} of_others[] = {
-    {"gpu", "'opencl' or 'cuda'"}, {"nvidia", "'cuda'"}, {"amd", "'opencl'"}, {"intel", "'cpu' or 'opencl'"}};
-
-/* A hint such as " (did you mean 'cpu'?)", written into `buffer`; "" if no known name is similar. */
-static const char *guess(const char *name, char *buffer, size_t size)
+/* A hint such as " (did you mean 'cpu'?)"; "" if no known name is meant. */
+static const char *guess(const char *name, char hint[SGM__NAME_HINT])
 {
     char word[64];
     snprintf(word, sizeof word, "%.*s", (int)sgm__handler_text_name(name), name);
-    for (size_t i = 0; i < sizeof of_others / sizeof of_others[0]; i++)
-        if (strcasecmp(word, of_others[i].word) == 0) {
-            snprintf(buffer, size, " (did you mean %s?)", of_others[i].handlers);
-            return buffer;
-        }
-    const char *near = sgm__nearest(word, names, NAME_COUNT);
-    if (near == NULL)
-        return "";
-    snprintf(buffer, size, " (did you mean '%s'?)", near);
-    return buffer;
+    return sgm__name_hint(SGM__NAME_HANDLER, word, names, NAME_COUNT, hint);
 }
 
 static sgm_status fail_unknown(const char *name)
 {
-    char list[256] = "", meant[64];
+    char list[256] = "", hint[SGM__NAME_HINT];
     for (size_t i = 0, length = 0; i < TYPE_COUNT && length < sizeof list; i++)
         length += (size_t)snprintf(list + length, sizeof list - length, "%s, ", types[i]->name);
     return sgm_fail(SGM_ERROR_NOT_FOUND, "there is no handler '%.60s'%s; there are %sand " WATCHING "NAME",
-                    name, guess(name, meant, sizeof meant), list);
+                    name, guess(name, hint), list);
 }
 
 /* Copies the caller's options, whose struct may be older and shorter (struct_size), and checks their

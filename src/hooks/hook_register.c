@@ -106,7 +106,8 @@ sgm_status sgm_register_hook(const sgm_hook_text_type *type)
     if (type->argument_count > SGM__CALL_ROWS)
         return sgm_fail(SGM_ERROR_ARGUMENT, "the hook '%s' has %zu arguments, of at most %d", type->name,
                         type->argument_count, SGM__CALL_ROWS);
-    sgm__hook_row row = {.name = type->name, .doc = type->doc, .when = type->when, .create = create};
+    sgm__hook_row row = {
+        .name = type->name, .doc = type->doc, .when = type->when, .create = create, .example = type->example};
     bool is_new;
     if (row.when.interval == 0)
         row.when = (sgm_time_step){SGM_EPOCH, 1, 0};

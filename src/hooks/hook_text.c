@@ -6,6 +6,7 @@
  * ("if loss stalls then stop") goes to sgm__hook_read_rule. */
 #include "hooks/hook_text.h"
 #include "hooks/when/criteria.h"
+#include "text/names.h"
 
 /* A hook's text while it is read. */
 typedef struct hook_text {
@@ -25,6 +26,26 @@ static size_t count_arguments(const sgm__hook_row *row)
     return count;
 }
 
+/* The row of a name that another program has for a hook; NULL and an error that says what may be meant. */
+static const sgm__hook_row *read_foreign(sgm__phrase *phrase, const char *const *names, size_t count)
+{
+    char word[SGM__CALL_NAME] = "", hint[SGM__NAME_HINT];
+    if (phrase->kind == SGM__PHRASE_WORD && phrase->length < sizeof word)
+        memcpy(word, phrase->text + phrase->at, phrase->length);
+    const char *real = sgm__name_real(SGM__NAME_HOOK, word, names, count, NULL);
+    for (size_t i = 0; i < count && real != NULL; i++)
+        if (strcmp(names[i], real) == 0) {
+            sgm__phrase_next(phrase);
+            return sgm__hook_row_at(i);
+        }
+    if (sgm__name_is_known(SGM__NAME_HOOK, word))
+        sgm__phrase_fail(phrase, phrase->at, "unknown hook '%s'%s", word,
+                         sgm__name_hint(SGM__NAME_HOOK, word, names, count, hint));
+    else
+        sgm__phrase_expected(phrase, "the name of a hook, as 'sigma info --hooks' lists them", names, count);
+    return NULL;
+}
+
 /* NULL: an error that names the nearest. */
 static const sgm__hook_row *read_row(sgm__phrase *phrase)
 {
@@ -41,7 +62,7 @@ static const sgm__hook_row *read_row(sgm__phrase *phrase)
             row = sgm__hook_row_at(i);
     }
     if (row == NULL)
-        sgm__phrase_expected(phrase, "the name of a hook, as 'sigma info --hooks' lists them", names, count);
+        row = read_foreign(phrase, names, count);
     sgm__free(names);
     return row;
 }
@@ -138,15 +159,29 @@ static sgm_status read_local(const sgm__phrase *phrase, sgm_hook **hook)
     return *hook ? SGM_OK : sgm__phrase_within(phrase, phrase->at);
 }
 
+/* The text that the hook is kept by has the real names. */
+static sgm_status set_text(sgm_hook *hook, const char *text, const sgm__names_replaced *replaced)
+{
+    if (replaced->count == 0)
+        return sgm__hook_set_text(hook, text);
+    char *real = sgm__names_replace(text, replaced);
+    sgm_status status = real != NULL ? sgm__hook_set_text(hook, real) : SGM_ERROR_MEMORY;
+    sgm__free(real);
+    return status;
+}
+
 sgm_hook *sgm_hook_parse(const char *text)
 {
     sgm__phrase phrase;
+    sgm__names_replaced replaced;
     sgm_hook *hook = NULL;
     sgm_status status = sgm__phrase_begin(&phrase, text);
+    sgm__names_begin(&replaced);
     if (status == SGM_OK)
         status = sgm__phrase_is(&phrase, "local") ? read_local(&phrase, &hook) : read_hook(text, &hook);
+    sgm__names_end(&replaced);
     if (status == SGM_OK)
-        status = sgm__hook_set_text(hook, text);
+        status = set_text(hook, text, &replaced);
     if (status == SGM_OK)
         return hook;
     sgm_hook_free(hook);

@@ -61,7 +61,8 @@ typedef struct sgm__hook_row {
     sgm_option arguments[SGM__CALL_ROWS + 1];
     /* Makes the hook from its arguments, which are checked, and from its time step. NULL: it failed. */
     sgm_hook *(*create)(const sgm__call *call, sgm_time_step when);
-    bool global; /* it cannot be local: its type has `only_global` */
+    bool global;         /* it cannot be local: its type has `only_global` */
+    const char *example; /* a text that can be parsed; NULL: its name alone can */
 } sgm__hook_row;
 
 /* The rows of the library and then those of programs (hook_register.c); NULL: past the last. */

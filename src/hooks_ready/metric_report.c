@@ -4,6 +4,7 @@
  * results of the same event from the trainer's registry (DATA.top_3, DATA.confusion), and writes lines to
  * the function of its options or to the log. Other values are reported by report.c. Reporters run on the
  * training's thread. */
+#include "base/log_sink.h"
 #include "metrics/metrics.h"
 #include "registry/pattern.h"
 
@@ -26,7 +27,7 @@ static void say(const score_reporter *self, const sgm_hook_call *call, const cha
     if (self->options.report != NULL)
         self->options.report(self->options.user, line);
     else
-        sgm__log(SGM_LOG_INFO, call->trainer, "%s", line);
+        sgm__log_note(call->trainer, "%s", line);
 }
 
 /* The number DATA.NAME; it is there, since the required metric ran before. */

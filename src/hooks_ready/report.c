@@ -4,6 +4,7 @@
  * The line goes to the function of the options, else to the log. Means over many iterations and times are
  * in reporters.c, metrics of data in metric_report.c, tensors as pictures in text_art.c. In the background
  * the function is called on the hook's thread, and values are copies as of the event. */
+#include "base/log_sink.h"
 #include "hooks/hook_text.h"
 #include "hooks_ready/reporting.h"
 
@@ -27,7 +28,7 @@ sgm_status sgm__report(const sgm_value_reporter_options *options, const sgm_hook
     if (options->report)
         options->report(options->user, line);
     else
-        sgm__log(SGM_LOG_INFO, call->trainer, "%s", line);
+        sgm__log_note(call->trainer, "%s", line);
     sgm__free(line);
     return SGM_OK;
 }

@@ -3,7 +3,7 @@
  * Meant for a look at an image from a terminal, for example at what target_maximiser has found; the web
  * monitor draws real pictures. A tensor is (rows, columns, channels), (rows, columns) or (columns), of any
  * type. */
-#include "base/base.h"
+#include "base/log_sink.h"
 #include "hooks/hook_text.h"
 
 #include <math.h>
@@ -96,7 +96,7 @@ static sgm_status say(const art_reporter *self, const sgm_hook_call *call, const
     if (self->options.report)
         self->options.report(self->options.user, text);
     else
-        sgm__log(SGM_LOG_INFO, call->trainer, "%s", text);
+        sgm__log_note(call->trainer, "%s", text);
     sgm__free(text);
     return SGM_OK;
 }

@@ -196,12 +196,14 @@ static void restore_setting(sgm_trainer *trainer, const char *identifier, const 
     if (is_now(trainer, identifier, now))
         return;
     if (!was_changed && !is_now(trainer, identifier, first)) {
-        sgm__log(SGM_LOG_WARNING, sgm_trainer_name(trainer),
-                 "%s was changed from %s to %s before the checkpoint, but is set otherwise now: that stays",
-                 identifier, first, now);
+        if (sgm__trainer_can_train(trainer))
+            sgm__log(
+                SGM_LOG_WARNING, sgm_trainer_name(trainer),
+                "%s was changed from %s to %s before the checkpoint, but is set otherwise now: that stays",
+                identifier, first, now);
         return;
     }
-    if (sgm__settings_set(trainer, identifier, now) != SGM_OK)
+    if (sgm__settings_set(trainer, identifier, now) != SGM_OK && sgm__trainer_can_train(trainer))
         sgm__log(SGM_LOG_WARNING, sgm_trainer_name(trainer),
                  "%s was changed to %.60s, which cannot be set again: %s", identifier, now, sgm_last_error());
 }

@@ -5,6 +5,7 @@
  * hooks_ready/metric_rows.c, texts without hooks metrics_text.c. Searches, early stopping and best
  * checkpoints ask sgm__is_better_below here when nobody tells them a direction. */
 #include "metrics/metrics.h"
+#include "text/names.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -77,15 +78,19 @@ sgm_status sgm__metric_compute(const sgm__metric *metric, const sgm__predictions
 /* `name` need not end in 0: it may be a token of a longer text. Without a near name the error lists all. */
 size_t sgm__metric_find(const char *name, size_t length)
 {
-    char copy[64];
+    char copy[64], hint[SGM__NAME_HINT];
     size_t count;
     for (size_t i = 0; i < metric_count; i++)
         if (strlen(metrics[i].name) == length && memcmp(metrics[i].name, name, length) == 0)
             return i;
     snprintf(copy, sizeof copy, "%.*s", (int)(length < sizeof copy ? length : sizeof copy - 1), name);
-    const char *near = sgm__nearest(copy, sgm_metric_names(&count), metric_count);
-    if (near != NULL) {
-        sgm_fail(SGM_ERROR_NOT_FOUND, "unknown metric '%s'; did you mean '%s'?", copy, near);
+    const char *const *known_names = sgm_metric_names(&count);
+    const char *real = sgm__name_real(SGM__NAME_METRIC, copy, known_names, count, NULL);
+    if (real != NULL)
+        return sgm__metric_find(real, strlen(real));
+    sgm__name_hint(SGM__NAME_METRIC, copy, known_names, count, hint);
+    if (hint[0] != '\0') {
+        sgm_fail(SGM_ERROR_NOT_FOUND, "unknown metric '%s'%s", copy, hint);
         return SIZE_MAX;
     }
     sgm__text known = {0};

@@ -120,9 +120,12 @@ sgm_status sgm__argument_set_text(sgm_layer *layer, int32_t argument, const char
     sgm__argument_value *value;
     SGM_TRY(take(layer, argument, &value));
     SGM_TRY(check_text(layer, table, text));
-    if (strcmp(table->name, "activation") == 0 && !sgm__activation_is_none(text) &&
-        sgm__activation_find(text) == NULL)
-        return sgm_last_status();
+    if (strcmp(table->name, "activation") == 0 && !sgm__activation_is_none(text)) {
+        const sgm_op *op = sgm__activation_find(text);
+        if (op == NULL)
+            return sgm_last_status();
+        text = op->name;
+    }
     if ((value->text = sgm__strdup(text)) == NULL)
         return SGM_ERROR_MEMORY;
     value->given = true;
@@ -208,32 +211,66 @@ bool sgm__activation_is_none(const char *name)
     return name == NULL || name[0] == '\0' || strcmp(name, "none") == 0;
 }
 
-/* Any registered operation with the flag SGM_OP_ACTIVATION is an activation, also one from a program. The
- * second walk over the operations collects names for the message; `count` bounds it, as another thread may
- * register more meanwhile. */
-const sgm_op *sgm__activation_find(const char *name)
+/* The names of all activations; sgm__free. `count` bounds the walk, as another thread may register more. */
+static const char **activation_names(size_t *filled)
 {
     const sgm_op *op;
     size_t count = 0;
-    for (size_t i = 0; (op = sgm_op_at(i)) != NULL; i++) {
-        bool activation = (op->flags & SGM_OP_ACTIVATION) != 0;
-        if (activation && strcmp(op->name, name) == 0)
-            return op;
-        count += activation;
-    }
+    *filled = 0;
+    while (sgm_op_at(count) != NULL)
+        count++;
     const char **names = sgm__calloc(count + 1, sizeof(const char *));
-    if (names == NULL)
-        return NULL;
-    size_t filled = 0;
-    for (size_t i = 0; filled < count && (op = sgm_op_at(i)) != NULL; i++)
+    for (size_t i = 0; names != NULL && i < count && (op = sgm_op_at(i)) != NULL; i++)
         if ((op->flags & SGM_OP_ACTIVATION) != 0)
-            names[filled++] = op->name;
-    const char *nearest = sgm__nearest(name, names, filled);
-    if (nearest != NULL)
-        sgm_fail(SGM_ERROR_NOT_FOUND, "unknown activation '%s' (did you mean '%s'?)", name, nearest);
-    else
-        sgm_fail(SGM_ERROR_NOT_FOUND, "unknown activation '%s'; known are for example relu, sigmoid and tanh",
-                 name);
+            names[(*filled)++] = op->name;
+    return names;
+}
+
+static const sgm_op *find_activation(const char *name)
+{
+    const sgm_op *op;
+    for (size_t i = 0; (op = sgm_op_at(i)) != NULL; i++)
+        if ((op->flags & SGM_OP_ACTIVATION) != 0 && strcmp(op->name, name) == 0)
+            return op;
+    return NULL;
+}
+
+const sgm_op *sgm__activation_meant(const char *name)
+{
+    size_t count;
+    const sgm_op *op = find_activation(name);
+    const char **names = op == NULL ? activation_names(&count) : NULL;
+    const char *real = names != NULL ? sgm__name_real(SGM__NAME_ACTIVATION, name, names, count, NULL) : NULL;
+    sgm__free(names);
+    return real != NULL ? find_activation(real) : op;
+}
+
+/* Any registered operation with the flag SGM_OP_ACTIVATION is an activation, also one from a program. */
+const sgm_op *sgm__activation_find(const char *name)
+{
+    const sgm_op *op = sgm__activation_meant(name);
+    size_t count;
+    char hint[SGM__NAME_HINT];
+    const char **names = op == NULL ? activation_names(&count) : NULL;
+    if (names == NULL)
+        return op;
+    sgm__name_hint(SGM__NAME_ACTIVATION, name, names, count, hint);
+    sgm_fail(SGM_ERROR_NOT_FOUND, "unknown activation '%s'%s", name,
+             hint[0] != '\0' ? hint : "; known are for example relu, sigmoid and tanh");
     sgm__free(names);
     return NULL;
+}
+
+const char *sgm__argument_meant(const sgm_layer_type *type, const char *name, char hint[SGM__NAME_HINT])
+{
+    size_t count = type->argument_count;
+    const char **names = sgm__calloc(count + 1, sizeof(const char *));
+    hint[0] = '\0';
+    for (size_t i = 0; names != NULL && i < count; i++)
+        names[i] = type->arguments[i].name;
+    const char *real = names != NULL ? sgm__name_real(SGM__NAME_ARGUMENT, name, names, count, NULL) : NULL;
+    if (names != NULL && real == NULL)
+        sgm__name_hint(SGM__NAME_ARGUMENT, name, names, count, hint);
+    sgm__free(names);
+    return real;
 }

@@ -404,11 +404,12 @@ static sgm_status set_options(sgm_layer *layer, const sgm_layer_options *options
 sgm_layer *sgm_layer_create(const char *name, const sgm_layer_options *options)
 {
     const sgm_layer_type *type = name != NULL ? sgm__layer_type_find(name) : NULL;
+    char hint[SGM__NAME_HINT];
+    if (type == NULL && name != NULL)
+        type = sgm__layer_type_meant(name, NULL);
     if (type == NULL) {
-        const char *nearest = name != NULL ? sgm__layer_type_nearest(name, NULL, 0) : NULL;
-        sgm_fail(SGM_ERROR_NOT_FOUND, "unknown layer '%s'%s%s%s", name != NULL ? name : "",
-                 nearest != NULL ? " (did you mean '" : "", nearest != NULL ? nearest : "",
-                 nearest != NULL ? "'?)" : "");
+        sgm_fail(SGM_ERROR_NOT_FOUND, "unknown layer '%s'%s", name != NULL ? name : "",
+                 name != NULL ? sgm__layer_type_hint(name, NULL, 0, hint) : "");
         return NULL;
     }
     if ((type->flags & SGM_LAYER_JOIN) != 0) {

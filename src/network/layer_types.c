@@ -39,23 +39,40 @@ const sgm_layer_type *sgm__layer_type_find(const char *name)
     return NULL;
 }
 
-/* For "did you mean": the names of all types and `more`, such as values that the text defines. Returns NULL
- * without an error also if memory is short, since a suggestion is only part of another error's message. */
-const char *sgm__layer_type_nearest(const char *name, const char *const *more, size_t more_count)
+/* The names of all types and then `more`, such as values that a text defines; sgm__free. NULL: out of memory.
+ */
+static const char **all_names(const char *const *more, size_t more_count, size_t *count)
 {
-    size_t count = 0;
-    while (sgm_layer_type_at(count) != NULL)
-        count++;
-    const char **names = sgm__calloc(count + more_count, sizeof(const char *));
-    if (names == NULL)
-        return NULL;
-    for (size_t i = 0; i < count; i++)
-        names[i] = sgm_layer_type_at(i)->name;
-    for (size_t i = 0; i < more_count; i++)
-        names[count + i] = more[i];
-    const char *nearest = sgm__nearest(name, names, count + more_count);
+    *count = 0;
+    while (sgm_layer_type_at(*count) != NULL)
+        ++*count;
+    const char **names = sgm__calloc(*count + more_count, sizeof(const char *));
+    for (size_t i = 0; names != NULL && i < *count + more_count; i++)
+        names[i] = i < *count ? sgm_layer_type_at(i)->name : more[i - *count];
+    *count += more_count;
+    return names;
+}
+
+const sgm_layer_type *sgm__layer_type_meant(const char *name, const sgm__name_row **row)
+{
+    size_t count;
+    const char **names = all_names(NULL, 0, &count);
+    const char *real = names != NULL ? sgm__name_real(SGM__NAME_LAYER, name, names, count, row) : NULL;
     sgm__free(names);
-    return nearest;
+    return real != NULL ? sgm__layer_type_find(real) : NULL;
+}
+
+/* Without memory there is no hint, as it is only part of another error's message. */
+char *sgm__layer_type_hint(const char *name, const char *const *more, size_t more_count,
+                           char hint[SGM__NAME_HINT])
+{
+    size_t count;
+    const char **names = all_names(more, more_count, &count);
+    hint[0] = '\0';
+    if (names != NULL)
+        sgm__name_hint(SGM__NAME_LAYER, name, names, count, hint);
+    sgm__free(names);
+    return hint;
 }
 
 /* The table of a registered type: unique words as names, known kinds, bounds in order. "name" is reserved

@@ -13,6 +13,7 @@
 #include "base/name_index.h"
 #include "graph/graph_internal.h"
 #include "network/rerecord.h"
+#include "text/names.h"
 
 /* Bounds on what a text of a few bytes can ask for: layers with repeats multiplied out, levels of nesting
  * (the recursion of parser, writer and walk is as deep), bytes of a name or text argument, bytes of the
@@ -83,6 +84,8 @@ sgm_status sgm__layer_adopt(sgm_layer *parent, sgm_layer *const *children, size_
 /* --- arguments (arguments.c) --- */
 /* Index of an argument of the type, -1 if there is none. */
 int32_t sgm__argument_find(const sgm_layer_type *type, const char *name);
+/* The argument that a name of another program can only mean; NULL: none, and `hint` is what to say of it. */
+const char *sgm__argument_meant(const sgm_layer_type *type, const char *name, char hint[SGM__NAME_HINT]);
 /* The setters check kind-independent rules: an argument is given only once, and a number lies within the
  * bounds of the table. Shapes and
  * lists grow by one element with each call. */
@@ -102,6 +105,8 @@ char *sgm__arguments_list(const sgm_layer_type *type, char *buffer, size_t size)
 sgm_status sgm__name_check(const char *name, const char *what, bool number_sign);
 /* The operation behind an activation's name; NULL and an error with the nearest activation. */
 const sgm_op *sgm__activation_find(const char *name);
+/* The same by its name or one of another program; NULL without an error. */
+const sgm_op *sgm__activation_meant(const char *name);
 /* True for NULL, "" and "none": values pass unchanged. */
 bool sgm__activation_is_none(const char *name);
 
@@ -173,8 +178,11 @@ SGM__LAYERS(SGM__LAYER_DECLARATION)
 #undef SGM__LAYER_DECLARATION
 /* NULL without an error if there is none. */
 const sgm_layer_type *sgm__layer_type_find(const char *name);
-/* The nearest name of a layer, or of `more`; NULL if none is near. */
-const char *sgm__layer_type_nearest(const char *name, const char *const *more, size_t more_count);
+/* The type that a name of another program can only mean (names.h); NULL without an error if there is none. */
+const sgm_layer_type *sgm__layer_type_meant(const char *name, const sgm__name_row **row);
+/* What to say of a name that is no layer's; `more` are other names that would do. */
+char *sgm__layer_type_hint(const char *name, const char *const *more, size_t more_count,
+                           char hint[SGM__NAME_HINT]);
 
 /* --- text (lexer.c, notation_text.c) --- */
 /* True if `text` can stand in the notation without quotes. */

@@ -9,7 +9,7 @@
  */
 #include "network/parser.h"
 
-#include <strings.h>
+#include <stdio.h>
 
 /* Layers that were parsed and have no parent yet. The list owns them until gather() or sgm__layer_adopt
  * takes them. */
@@ -109,8 +109,9 @@ static sgm_layer *parse_join(sgm__parser *p, const sgm_layer_type *type)
     return NULL;
 }
 
-/* A word that names a type of layer: brackets with arguments are optional, required arguments are not. */
-static sgm_layer *parse_layer(sgm__parser *p, const sgm_layer_type *type)
+/* A word that names a type of layer: brackets with arguments are optional, required arguments are not.
+ * `typed`: the row that the word was found by, NULL for the type's own name. */
+static sgm_layer *parse_layer(sgm__parser *p, const sgm_layer_type *type, const sgm__name_row *typed)
 {
     sgm__token word = p->token;
     if ((type->flags & SGM_LAYER_JOIN) != 0)
@@ -120,7 +121,7 @@ static sgm_layer *parse_layer(sgm__parser *p, const sgm_layer_type *type)
         return NULL;
     place_node(node, &word);
     sgm__parser_next(p);
-    sgm_status status = sgm__token_is(&p->token, '(') ? sgm__parser_arguments(p, node) : SGM_OK;
+    sgm_status status = sgm__token_is(&p->token, '(') ? sgm__parser_arguments(p, node, typed) : SGM_OK;
     if (status == SGM_OK && (status = sgm__arguments_finish(node)) != SGM_OK)
         sgm__parser_place(p, &word);
     if (status == SGM_OK)
@@ -129,71 +130,56 @@ static sgm_layer *parse_layer(sgm__parser *p, const sgm_layer_type *type)
     return NULL;
 }
 
-/* What other libraries call a layer; NULL: nothing that is known. */
-static const char *usual_name(const char *name)
+/* The error for a word that is no layer and no value. Always returns NULL. */
+static sgm_layer *unknown_layer(const sgm__parser *p, const char *name)
 {
-    static const char *const names[][2] = {{"linear", "dense"},
-                                           {"fc", "dense"},
-                                           {"conv", "convolution"},
-                                           {"conv1d", "convolution_1d"},
-                                           {"conv2d", "convolution"},
-                                           {"maxpool", "max_pooling"},
-                                           {"maxpool1d", "max_pooling_1d"},
-                                           {"maxpool2d", "max_pooling"},
-                                           {"avgpool", "average_pooling"},
-                                           {"avgpool1d", "average_pooling_1d"},
-                                           {"avgpool2d", "average_pooling"},
-                                           {"convtranspose2d", "transposed_convolution"},
-                                           {"batchnorm", "batch_norm"},
-                                           {"batchnorm1d", "batch_norm"},
-                                           {"batchnorm2d", "batch_norm"},
-                                           {"layernorm", "layer_norm"},
-                                           {"multiheadattention", "attention"},
-                                           {"upsample", "upsampling"},
-                                           {"mse", "mean_squared"},
-                                           {"mse_loss", "mean_squared"},
-                                           {"mseloss", "mean_squared"},
-                                           {"mae", "mean_absolute"},
-                                           {"l1_loss", "mean_absolute"},
-                                           {"cross_entropy", "softmax_cross_entropy"},
-                                           {"crossentropyloss", "softmax_cross_entropy"},
-                                           {"bce", "binary_cross_entropy"},
-                                           {"bceloss", "binary_cross_entropy"},
-                                           {"bcewithlogitsloss", "binary_cross_entropy"},
-                                           {"gaussiannllloss", "gaussian_nll"},
-                                           {"gaussian_nll_loss", "gaussian_nll"},
-                                           {"nll_loss", "negative_log_likelihood"},
-                                           {"nllloss", "negative_log_likelihood"}};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcasecmp(name, names[i][0]) == 0)
-            return names[i][1];
+    char hint[SGM__NAME_HINT];
+    sgm__layer_type_hint(name, p->names, p->name_count, hint);
+    sgm__parser_fail(p, &p->token, SGM_ERROR_NOT_FOUND, "unknown layer '%s'%s", name,
+                     hint[0] != '\0'
+                         ? hint
+                         : "; 'sigma info' lists the layers, and a name must be defined before it is used");
     return NULL;
 }
 
-/* The error for a word that is no layer and no value. An activation in the place of a layer is a common
- * mistake, so it has a message of its own; otherwise the nearest layer or defined value is suggested. Always
- * returns NULL. */
-static sgm_layer *unknown_layer(const sgm__parser *p, const char *name)
+/* "relu", with or without empty brackets, is activation(relu). */
+static sgm_layer *parse_activation(sgm__parser *p, const sgm_op *op)
 {
-    const sgm__token *word = &p->token;
-    const sgm_op *op;
-    for (size_t i = 0; (op = sgm_op_at(i)) != NULL; i++)
-        if ((op->flags & SGM_OP_ACTIVATION) != 0 && strcmp(op->name, name) == 0) {
-            sgm__parser_fail(p, word, SGM_ERROR_NOT_FOUND,
-                             "'%s' is an activation; as a layer it is activation(%s)", name, name);
-            return NULL;
-        }
-    const char *usual = usual_name(name);
-    const char *nearest = usual != NULL ? usual : sgm__layer_type_nearest(name, p->names, p->name_count);
-    if (nearest != NULL)
-        sgm__parser_fail(p, word, SGM_ERROR_NOT_FOUND, "unknown layer '%s' (did you mean '%s'?)", name,
-                         nearest);
-    else
-        sgm__parser_fail(
-            p, word, SGM_ERROR_NOT_FOUND,
-            "unknown layer '%s'; 'sigma info' lists the layers, and a name must be defined before it is used",
-            name);
+    sgm__token word = p->token;
+    char real[SGM__MAX_NAME + 16], *name = sgm__parser_copy(p, &word);
+    snprintf(real, sizeof real, "activation(%s)", op->name);
+    sgm__parser_next(p);
+    if (sgm__token_is(&p->token, '(') && sgm__parser_sees(p, ')')) {
+        sgm__parser_next(p);
+        sgm__parser_next(p);
+    } else if (sgm__token_is(&p->token, '(')) {
+        sgm__parser_fail(p, &p->token, SGM_ERROR_FORMAT,
+                         "'%s' is an activation, which takes no arguments; as a layer it is %s", name, real);
+        sgm__free(name);
+        return NULL;
+    }
+    sgm_layer *node = sgm__layer_new(SGM__NODE_LAYER, sgm__layer_type_find("activation"));
+    if (name != NULL && node != NULL && sgm__argument_set_text(node, 0, op->name) == SGM_OK) {
+        sgm__name_note(name, real);
+        sgm__free(name);
+        return place_node(node, &word);
+    }
+    sgm__free(name);
+    sgm_layer_free(node);
     return NULL;
+}
+
+/* A word that other programs have for a layer, or an activation in a layer's place. */
+static sgm_layer *parse_foreign(sgm__parser *p, const char *name)
+{
+    const sgm__name_row *row;
+    const sgm_layer_type *type = sgm__layer_type_meant(name, &row);
+    const sgm_op *op = type == NULL ? sgm__activation_meant(name) : NULL;
+    if (op != NULL)
+        return parse_activation(p, op);
+    if (type == NULL)
+        return unknown_layer(p, name);
+    return parse_layer(p, type, row);
 }
 
 /* Whether an earlier statement of this text has defined the name. */
@@ -220,9 +206,9 @@ static sgm_layer *parse_word(sgm__parser *p)
     const sgm_layer_type *type = sgm__layer_type_find(name);
     sgm_layer *node = NULL;
     if (type != NULL) {
-        node = parse_layer(p, type);
+        node = parse_layer(p, type, NULL);
     } else if (!is_defined(p, name)) {
-        node = unknown_layer(p, name);
+        node = parse_foreign(p, name);
     } else if (sgm__parser_sees(p, '(')) {
         sgm__parser_fail(p, &p->token, SGM_ERROR_FORMAT,
                          "'%s' is the name of a value, not a layer with arguments", name);

@@ -112,6 +112,16 @@ static sgm_status set_argument(sgm__parser *p, sgm_layer *layer, int32_t index, 
     return status == SGM_OK ? SGM_OK : sgm__parser_place(p, &v->token);
 }
 
+/* What other programs have behind the first numbers of a layer is no argument in the same order here. */
+static sgm_status check_numbers(const sgm__parser *p, const sgm__parsed_value *v, const sgm__name_row *typed,
+                                int *numbers)
+{
+    if (typed == NULL || typed->numbers == 0 || !v->is_number || ++*numbers < typed->numbers)
+        return SGM_OK;
+    return sgm__parser_fail(p, &v->token, SGM_ERROR_FORMAT, "%s has no use for %s here: %s", typed->real,
+                            sgm__parser_quote(&v->token).text, typed->advice);
+}
+
 /* A value without a name. A word that is the name of a flag sets the flag. Any other value goes to the first
  * argument from *position on that takes its kind, and *position moves behind it. Lists of numbers are only
  * set by name. If nothing takes the value, the error names the expected kind for a number, as its place is
@@ -137,11 +147,20 @@ static sgm_status positional(sgm__parser *p, sgm_layer *layer, int32_t *position
                             sgm__arguments_list(type, known, sizeof known));
 }
 
-static sgm_status unknown_argument(const sgm__parser *p, const sgm_layer_type *type, const sgm__token *token)
+/* The place of the argument `name`; -1 and an error if the type has none, and none that it could mean. */
+static int32_t find_argument(const sgm__parser *p, const sgm_layer_type *type, const sgm__token *token,
+                             const char *name)
 {
-    char known[300];
-    return sgm__parser_fail(p, token, SGM_ERROR_NOT_FOUND, "%s has no argument %s; it has %s", type->name,
-                            sgm__parser_quote(token).text, sgm__arguments_list(type, known, sizeof known));
+    char known[300], hint[SGM__NAME_HINT];
+    int32_t index = sgm__argument_find(type, name);
+    const char *real = index < 0 ? sgm__argument_meant(type, name, hint) : NULL;
+    if (index >= 0)
+        return index;
+    if (real != NULL)
+        return sgm__argument_find(type, real);
+    sgm__parser_fail(p, token, SGM_ERROR_NOT_FOUND, "%s has no argument %s%s; it has %s", type->name,
+                     sgm__parser_quote(token).text, hint, sgm__arguments_list(type, known, sizeof known));
+    return -1;
 }
 
 /* "(" value {"," value} ")" behind the name of a shape or a list of numbers. */
@@ -177,10 +196,10 @@ sgm_status sgm__parser_named_argument(sgm__parser *p, sgm_layer *layer)
     if (name == NULL)
         return sgm_last_status();
     bool is_name = strcmp(name, "name") == 0;
-    int32_t index = sgm__argument_find(layer->type, name);
+    int32_t index = is_name ? -1 : find_argument(p, layer->type, &key, name);
     sgm__free(name);
     if (!is_name && index < 0)
-        return unknown_argument(p, layer->type, &key);
+        return sgm_last_status();
     sgm__parser_next(p);
     sgm__parser_next(p);
     if (!is_name && layer->arguments[index].given)
@@ -203,13 +222,14 @@ sgm_status sgm__parser_named_argument(sgm__parser *p, sgm_layer *layer)
 }
 
 /* Named and positional arguments may be mixed in any order; positions count only those without a name. */
-sgm_status sgm__parser_arguments(sgm__parser *p, sgm_layer *layer)
+sgm_status sgm__parser_arguments(sgm__parser *p, sgm_layer *layer, const sgm__name_row *typed)
 {
     sgm__token open = p->token;
     sgm__parser_next(p);
     if (sgm__parser_accept(p, ')'))
         return SGM_OK;
     int32_t position = 0;
+    int numbers = 0;
     do {
         if (sgm__parser_is_at_name(p)) {
             SGM_TRY(sgm__parser_named_argument(p, layer));
@@ -217,6 +237,7 @@ sgm_status sgm__parser_arguments(sgm__parser *p, sgm_layer *layer)
         }
         sgm__parsed_value v;
         SGM_TRY(sgm__parser_value(p, &v));
+        SGM_TRY(check_numbers(p, &v, typed, &numbers));
         SGM_TRY(positional(p, layer, &position, &v));
     } while (sgm__parser_accept(p, ','));
     return sgm__parser_close(p, &open);

@@ -54,8 +54,8 @@ typedef struct sgm__parsed_value {
 } sgm__parsed_value;
 /* Reads one number, word or string and goes past it; an error if something else comes. */
 sgm_status sgm__parser_value(sgm__parser *p, sgm__parsed_value *v);
-/* From the '(' on, to behind the ')'. */
-sgm_status sgm__parser_arguments(sgm__parser *p, sgm_layer *layer);
+/* From the '(' on, to behind the ')'. `typed`: the row that the layer's name was found by, or NULL. */
+sgm_status sgm__parser_arguments(sgm__parser *p, sgm_layer *layer, const sgm__name_row *typed);
 /* name=value, from the name on. */
 sgm_status sgm__parser_named_argument(sgm__parser *p, sgm_layer *layer);
 

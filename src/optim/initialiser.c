@@ -7,12 +7,12 @@
  * src/train/trainer_program.c. */
 #include "optim/modifier.h"
 #include "text/call_text.h"
+#include "text/names.h"
 #include <sigma/training.h>
 
 #include <math.h>
 #include <sigma/base.h>
 #include <sigma/graph.h>
-#include <strings.h>
 
 #define TOLD (1 << 22) /* elements; drawing more is a task, which tells its progress after so many */
 
@@ -133,20 +133,6 @@ static double or_default(double value, double default_value)
     return value != 0 ? value : default_value;
 }
 
-/* What other libraries call an initialiser; NULL: nothing that is known. */
-static const char *usual_name(const char *name)
-{
-    static const char *const names[][2] = {{"normal", "gaussian"},        {"kaiming", "he"},
-                                           {"kaiming_normal", "he"},      {"he_normal", "he"},
-                                           {"xavier_uniform", "xavier"},  {"xavier_normal", "glorot_normal"},
-                                           {"trunc_normal", "truncated"}, {"zeros", "constant"},
-                                           {"ones", "constant(1)"}};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcasecmp(name, names[i][0]) == 0)
-            return names[i][1];
-    return NULL;
-}
-
 /* The row with this name; NULL with an error, which names the nearest one. */
 static const initialiser_type *find_type(const char *name)
 {
@@ -160,13 +146,15 @@ static const initialiser_type *find_type(const char *name)
         if (strcmp(names[i], name) == 0)
             return &types[i];
     }
-    const char *usual = usual_name(name),
-               *near = usual != NULL ? usual : sgm__nearest(name, names, TYPE_COUNT);
-    sgm_fail(SGM_ERROR_NOT_FOUND, "unknown initialiser '%s'%s%s%s", name,
-             near != NULL ? "; did you mean '" : "", near != NULL ? near : "",
-             near != NULL ? "'?"
-                          : "; there are gaussian, uniform, truncated, constant, "
-                            "glorot, glorot_normal, he, orthogonal, custom");
+    const char *real = sgm__name_real(SGM__NAME_INITIALISER, name, names, TYPE_COUNT, NULL);
+    char hint[SGM__NAME_HINT];
+    if (real != NULL)
+        return find_type(real);
+    sgm__name_hint(SGM__NAME_INITIALISER, name, names, TYPE_COUNT, hint);
+    sgm_fail(SGM_ERROR_NOT_FOUND, "unknown initialiser '%s'%s", name,
+             hint[0] != '\0' ? hint
+                             : "; there are gaussian, uniform, truncated, constant, "
+                               "glorot, glorot_normal, he, orthogonal, custom");
     return NULL;
 }
 

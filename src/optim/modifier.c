@@ -8,6 +8,7 @@
 #include "optim/modifier.h"
 #include "registry/pattern.h"
 #include "text/call_text.h"
+#include "text/names.h"
 #include <sigma/graph.h>
 
 #define LARGEST 2 /* numbers that a modifier takes */
@@ -75,9 +76,13 @@ static const modifier_type *find_type(const char *name)
         if (strcmp(names[i], name) == 0)
             return &types[i];
     }
-    const char *near = sgm__nearest(name, names, TYPE_COUNT);
-    sgm_fail(SGM_ERROR_NOT_FOUND, "unknown modifier '%s'%s%s%s", name, near != NULL ? "; did you mean '" : "",
-             near != NULL ? near : "", near != NULL ? "'?" : "; there are clip, scale and max_norm");
+    const char *real = sgm__name_real(SGM__NAME_MODIFIER, name, names, TYPE_COUNT, NULL);
+    char hint[SGM__NAME_HINT];
+    if (real != NULL)
+        return find_type(real);
+    sgm__name_hint(SGM__NAME_MODIFIER, name, names, TYPE_COUNT, hint);
+    sgm_fail(SGM_ERROR_NOT_FOUND, "unknown modifier '%s'%s", name,
+             hint[0] != '\0' ? hint : "; there are clip, scale and max_norm");
     return NULL;
 }
 

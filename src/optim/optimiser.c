@@ -6,10 +6,10 @@
  * inputs of the program, of rank 0, so that a schedule needs no new recording. src/train/trainer_program.c
  * calls this, and src/train/trainer_step.c feeds the numbers. */
 #include "optim/updates.h"
+#include "text/names.h"
 
 #include <math.h>
 #include <stdio.h>
-#include <strings.h>
 
 /* In an options struct 0 means the default. */
 static void or_default(double *value, double default_value)
@@ -18,29 +18,18 @@ static void or_default(double *value, double default_value)
         *value = default_value;
 }
 
-/* What other libraries call an optimiser; NULL: nothing that is known. */
-static const char *usual_name(const char *name)
-{
-    static const char *const names[][2] = {
-        {"sgd", "gradient_descent"}, {"gd", "gradient_descent"}, {"nag", "nesterov"}, {"l-bfgs", "lbfgs"}};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcasecmp(name, names[i][0]) == 0)
-            return names[i][1];
-    return NULL;
-}
-
-/* The error for a name that no type has: the nearest name, or all of them. */
+/* The error for a name that no type has: what it may mean, or all of them. */
 static void fail_unknown(const char *name, const char *const *names, size_t count)
 {
-    const char *usual = usual_name(name), *near = usual != NULL ? usual : sgm__nearest(name, names, count);
+    char hint[SGM__NAME_HINT];
     sgm__text known = {0};
     for (size_t i = 0; i < count; i++)
-        sgm__text_append(&known, "%s%s", i > 0 ? ", " : "", names[i]);
-    if (near != NULL)
-        sgm_fail(SGM_ERROR_NOT_FOUND, "unknown optimiser '%s'; did you mean '%s'?", name, near);
-    else
-        sgm_fail(SGM_ERROR_NOT_FOUND, "unknown optimiser '%s'; there are %s", name,
-                 known.data != NULL ? known.data : "");
+        sgm__text_append(&known, "%s%s", i > 0 ? ", " : "; there are ", names[i]);
+    sgm__name_hint(SGM__NAME_OPTIMISER, name, names, count, hint);
+    sgm_fail(SGM_ERROR_NOT_FOUND, "unknown optimiser '%s'%s", name,
+             hint[0] != '\0'      ? hint
+             : known.data != NULL ? known.data
+                                  : "");
     sgm__text_free(&known);
 }
 
@@ -58,6 +47,9 @@ static const sgm_optimiser_type *find_type(const char *name)
             return type;
         names[count] = type->name;
     }
+    const char *real = sgm__name_real(SGM__NAME_OPTIMISER, name, names, count, NULL);
+    if (real != NULL)
+        return find_type(real);
     fail_unknown(name, names, count);
     return NULL;
 }

@@ -5,6 +5,7 @@
  * no new program. What a plateau schedule counts, the reductions so far, is kept by the trainer
  * (sgm__trainer_watch_plateau). In a schedule's options 0 means the default, which is here. */
 #include "optim/optimiser.h"
+#include "text/names.h"
 
 #include <math.h>
 
@@ -22,11 +23,14 @@ sgm_status sgm_schedule_kind_parse(const char *name, sgm_schedule_kind *kind)
             *kind = (sgm_schedule_kind)i;
             return SGM_OK;
         }
-    const char *near = sgm__nearest(name, sgm__schedule_kind_names, NAME_COUNT);
-    return sgm_fail(SGM_ERROR_NOT_FOUND,
-                    "unknown schedule '%s'; did you mean '%s'? There are constant, step, exponential, "
-                    "cosine, one_cycle, plateau",
-                    name, near != NULL ? near : "constant");
+    const char *real = sgm__name_real(SGM__NAME_CHOICE, name, sgm__schedule_kind_names, NAME_COUNT, NULL);
+    char hint[SGM__NAME_HINT];
+    if (real != NULL)
+        return sgm_schedule_kind_parse(real, kind);
+    return sgm_fail(
+        SGM_ERROR_NOT_FOUND,
+        "unknown schedule '%s'%s; there are constant, step, exponential, cosine, one_cycle, plateau", name,
+        sgm__name_hint(SGM__NAME_CHOICE, name, sgm__schedule_kind_names, NAME_COUNT, hint));
 }
 
 const char *sgm_schedule_kind_name(sgm_schedule_kind kind)

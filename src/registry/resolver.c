@@ -7,6 +7,7 @@
  * that generation. As everywhere, bound entries are read without the lock. Setting goes on in change.c. If
  * nothing matches, the place where the walk came deepest gives the suggestion of the message. */
 #include "registry/registry_internal.h"
+#include "text/names.h"
 
 /* An entry that the identifier led to. `entry` NULL: a registry that lacks an entry of the last part's name,
  * for add_if_missing. */
@@ -193,6 +194,31 @@ struct sgm_resolver {
     walking walk;
 };
 
+static sgm_status refresh(sgm_resolver *resolver, const sgm__tree *tree);
+
+/* An identifier of another program ("val_loss") becomes the real one, unless there is something of that name.
+ * The note is without the lock, as it calls functions of the program. */
+static sgm_status take_real_name(sgm_resolver *resolver)
+{
+    const char *word = resolver->identifier->text, *real = sgm__name_value(word);
+    sgm__identifier *identifier = NULL;
+    if (real == NULL)
+        return SGM_OK;
+    sgm__tree *tree = sgm__tree_lock(resolver->root->core);
+    sgm_status status = refresh(resolver, tree);
+    bool exists = resolver->walk.count > 0;
+    sgm__tree_unlock(tree);
+    if (status != SGM_OK || exists)
+        return status;
+    SGM_TRY(sgm__identifier_parse(real, &identifier));
+    sgm__name_note(word, real);
+    sgm__identifier_free(resolver->identifier);
+    resolver->identifier = identifier;
+    resolver->walk.identifier = identifier;
+    resolver->generation = 0;
+    return SGM_OK;
+}
+
 /* On failure the resolver is in a state that close_resolver accepts. */
 static sgm_status open_resolver(sgm_resolver *resolver, sgm_registry *root, const char *identifier,
                                 size_t maximum)
@@ -203,7 +229,7 @@ static sgm_status open_resolver(sgm_resolver *resolver, sgm_registry *root, cons
     resolver->walk.identifier = resolver->identifier;
     resolver->walk.maximum = maximum;
     resolver->root = sgm_registry_retain(root);
-    return SGM_OK;
+    return take_real_name(resolver);
 }
 
 static void close_resolver(sgm_resolver *resolver)

@@ -352,7 +352,7 @@ static void compare_optimisers(const sgm_trainer *trainer, const sgm__saved_stat
         return;
     if ((fit->wanted->parts & SGM_PART_POSITION) == 0)
         sgm__fit_differs(fit, "it was trained with the optimiser %s, the trainer has %s", old, own);
-    else if (sgm__data_of(trainer)->training != NULL)
+    else if (sgm__trainer_can_train(trainer))
         sgm__log(SGM_LOG_WARNING, sgm_trainer_name(trainer),
                  "the checkpoint was trained with the optimiser %s, training goes on with %s", old, own);
 }

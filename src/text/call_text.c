@@ -6,6 +6,7 @@
  * what may come next whether a comma ends the list. Values are checked where they are read, so that messages
  * have their column. Tokens, and errors with columns, are phrase.c's. */
 #include "text/call_text.h"
+#include "text/names.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -205,9 +206,29 @@ static sgm_status read_value(sgm__phrase *phrase, const sgm_option *row, const s
 
 /* --- arguments --- */
 
+/* The current word without what follows it; "" if it is too long for a name. */
+static void copy_word(const sgm__phrase *phrase, char word[SGM__CALL_NAME])
+{
+    bool fits = phrase->length < SGM__CALL_NAME;
+    snprintf(word, SGM__CALL_NAME, "%.*s", fits ? (int)phrase->length : 0, phrase->text + phrase->at);
+}
+
+/* The row that a name of another program can only mean; SIZE_MAX: there is none. */
+static size_t find_meant(const sgm__phrase *phrase, const sgm__call *call)
+{
+    const char *names[SGM__CALL_ROWS];
+    char word[SGM__CALL_NAME];
+    copy_word(phrase, word);
+    for (size_t i = 0; i < call->row_count; i++)
+        names[i] = call->rows[i].name;
+    const char *real = sgm__name_real(SGM__NAME_ARGUMENT, word, names, call->row_count, NULL);
+    return real != NULL ? find_row(call, real, strlen(real)) : SIZE_MAX;
+}
+
 static sgm_status fail_unknown(const sgm__phrase *phrase, const sgm__call *call)
 {
     const char *names[SGM__CALL_ROWS];
+    char word[SGM__CALL_NAME], hint[SGM__NAME_HINT];
     sgm__text what = {0};
     sgm__text_append(&what, "an argument of %s (", call->name);
     for (size_t i = 0; i < call->row_count; i++) {
@@ -215,8 +236,13 @@ static sgm_status fail_unknown(const sgm__phrase *phrase, const sgm__call *call)
         sgm__text_append(&what, "%s%s", i > 0 ? ", " : "", names[i]);
     }
     sgm__text_append(&what, ")");
+    copy_word(phrase, word);
+    sgm__name_hint(SGM__NAME_ARGUMENT, word, names, call->row_count, hint);
     sgm_status status =
-        sgm__phrase_expected(phrase, what.data != NULL ? what.data : "an argument", names, call->row_count);
+        sgm__name_is_known(SGM__NAME_ARGUMENT, word) && hint[0] != '\0'
+            ? sgm__phrase_fail(phrase, phrase->at, "%s has no argument '%s'%s", call->name, word, hint)
+            : sgm__phrase_expected(phrase, what.data != NULL ? what.data : "an argument", names,
+                                   call->row_count);
     sgm__text_free(&what);
     return status;
 }
@@ -230,6 +256,8 @@ static sgm_status find_place(sgm__phrase *phrase, const sgm__call *call, size_t 
     sgm__phrase_next(&behind);
     if (phrase->kind == SGM__PHRASE_WORD && sgm__phrase_is(&behind, "=")) {
         *place = find_row(call, phrase->text + phrase->at, phrase->length);
+        if (*place == SIZE_MAX)
+            *place = find_meant(phrase, call);
         if (*place == SIZE_MAX)
             return fail_unknown(phrase, call);
         sgm__phrase_next(&behind);

@@ -6,6 +6,7 @@
  * hyphens, so that a pattern such as network.layers.*<dense>.weights is one token; the pattern's own meaning
  * is in src/registry/pattern.c. The grammars are those of the callers (src/hooks/when, src/metrics). */
 #include "text/phrase.h"
+#include "text/names.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -334,6 +335,7 @@ sgm_status sgm__phrase_identifier(sgm__phrase *phrase, char **identifier)
     *identifier = sgm__strndup(phrase->text + phrase->at, phrase->length);
     if (*identifier == NULL)
         return SGM_ERROR_MEMORY;
+    sgm__name_note_value(*identifier);
     sgm__phrase_next(phrase);
     return SGM_OK;
 }

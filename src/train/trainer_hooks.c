@@ -45,8 +45,9 @@ void sgm__trainer_load_hooks(sgm_trainer *trainer, const json_t *state, sgm__loa
         const char *text = json_string_value(json_array_get(list, i));
         sgm_hook *hook = sgm_hook_parse(text != NULL ? text : "");
         bool attached = false;
-        if (hook == NULL ||
-            sgm__hooks_attach_as(trainer->hooks, hook, SGM__ATTACHED_STORED, &attached, NULL) != SGM_OK)
+        if ((hook == NULL ||
+             sgm__hooks_attach_as(trainer->hooks, hook, SGM__ATTACHED_STORED, &attached, NULL) != SGM_OK) &&
+            sgm__trainer_can_train(trainer))
             sgm__log(SGM_LOG_WARNING, trainer->name, "the checkpoint's hook '%.200s' is left out: %s",
                      text != NULL ? text : "", sgm_last_error());
         if (attached)

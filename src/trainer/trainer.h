@@ -276,6 +276,8 @@ sgm__sharing *sgm__sharing_of(const sgm_trainer *trainer);
 sgm__membership *sgm__membership_of(const sgm_trainer *trainer);
 sgm__hooks *sgm__hooks_of(const sgm_trainer *trainer);
 sgm_registry *sgm__registry_of(const sgm_trainer *trainer);
+/* Whether it has data to train on. One without only predicts, and is told nothing of what training lacks. */
+bool sgm__trainer_can_train(const sgm_trainer *trainer);
 
 /* Keeps a failure's message as the trainer's first failure, with the trainer's name in front; returns
  * `status`.

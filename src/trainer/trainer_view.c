@@ -39,6 +39,11 @@ sgm__hooks *sgm__hooks_of(const sgm_trainer *trainer)
     return trainer->hooks;
 }
 
+bool sgm__trainer_can_train(const sgm_trainer *trainer)
+{
+    return sgm__data_of(trainer)->training != NULL;
+}
+
 sgm_registry *sgm__registry_of(const sgm_trainer *trainer)
 {
     return trainer->registry;

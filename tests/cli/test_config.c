@@ -2,6 +2,7 @@
 #include "test.h"
 
 #include "config/config.h"
+#include "text/names.h"
 
 static const char good[] = "network: input(4) + dense(3) + softmax_cross_entropy\n" /* line 1 */
                            "data:\n"                                                /* 2 */
@@ -181,11 +182,10 @@ TEST(texts_are_checked_where_they_stand)
     CHECK_ERROR(refuse("seed: 1\nnetwork: input(4) + desne(3)\n", NULL), "did you mean 'dense'?");
     CHECK_ERROR(refuse(NETWORK "optimiser: adm\n", NULL),
                 "a/b.yaml:2:12: optimiser: unknown optimiser 'adm'");
-    CHECK_ERROR(refuse(NETWORK "optimiser: SGD\n", NULL), "did you mean 'gradient_descent'?");
+    CHECK_ERROR(refuse(NETWORK "optimiser: nadam\n", NULL), "did you mean 'adam'?");
     CHECK_ERROR(refuse(NETWORK "optimiser: qqqq\n", NULL),
                 "unknown optimiser 'qqqq'; there are gradient_descent, momentum, ");
-    CHECK_ERROR(refuse(NETWORK "initialisers: {\"*\": kaiming}\n", NULL),
-                "unknown initialiser 'kaiming'; did you mean 'he'?");
+    CHECK_ERROR(refuse(NETWORK "initialisers: {\"*\": kaimnig}\n", NULL), "unknown initialiser 'kaimnig'");
     CHECK_ERROR(refuse(NETWORK "optimiser: {schedule: cosin}\n", NULL), "did you mean 'cosine'");
     CHECK_ERROR(refuse(NETWORK "initialisers: {\"*\": hee}\n", NULL), "a/b.yaml:2:21: initialisers.*: ");
     CHECK_ERROR(refuse(NETWORK "modifiers: {\"*\": clip(2)}\n", NULL),
@@ -359,5 +359,85 @@ TEST(cut_and_changed_texts)
             config_free(&c);
         else
             CHECK(strlen(sgm_last_error()) > 0);
+    }
+}
+
+/* Each key of the table of names is one of a configuration or of a search, and no word of it is a key where
+ * the real one is found. */
+TEST(keys_of_other_programs_are_keys_here)
+{
+    const sgm__name_row *row;
+    for (size_t i = 0; (row = sgm__name_row_at(i)) != NULL; i++) {
+        const void *base = NULL;
+        const char *entry;
+        if (row->kind != SGM__NAME_KEY || row->real == NULL)
+            continue;
+        char *of_data = sgm__format("data.training.%s", row->real);
+        bool known = options_find(config_table, config_table_count, row->real, &base, &entry) != NULL ||
+                     options_find(config_table, config_table_count, of_data, &base, &entry) != NULL ||
+                     strcmp(row->real, "trials") == 0; /* of a search: tests/cli/test_search.sh */
+        if (!known)
+            TEST_FAIL("'%s' of '%s' is no key", row->real, row->typed);
+        sgm__free(of_data);
+        size_t count;
+        char **words = sgm__words(row->typed, &count);
+        for (size_t k = 0; k < count; k++)
+            if (options_find(config_table, config_table_count, words[k], &base, &entry) != NULL)
+                TEST_FAIL("'%s' is a key already", words[k]);
+        sgm__free(words);
+    }
+}
+
+TEST(keys_and_values_of_other_programs_are_kept_by_their_names_here)
+{
+    config c;
+    static const char text[] = "model: \"input(4) + linear(10, relu) + cross_entropy\"\n"
+                               "data: {train: iris, batch_size: 16}\n"
+                               "optimizer: {type: sgd, lr: 0.1, scheduler: cosine_annealing}\n"
+                               "num_epochs: 3\n"
+                               "callbacks: [accuracy, \"early_stopping(monitor=val_loss)\"]\n"
+                               "rules: [\"if loss stalls 5 epochs then stop\"]\n"
+                               "initializers: {\"*.weights\": xavier_uniform}\n";
+    static const char *const arguments[] = {"batch_size=8", "optimizer.lr=0.2", "lr_scheduler.factor=0.5",
+                                            "precision=fp64"};
+    CHECK_OK(config_parse(&c, "a.yaml", text, strlen(text), arguments, 4));
+    char *kept = config_text(&c);
+    static const char *const lines[] = {"network: input(4) + dense(10, relu) + softmax_cross_entropy",
+                                        "batch: 8",
+                                        "type: gradient_descent",
+                                        "learning_rate: 0.2",
+                                        "kind: cosine",
+                                        "factor: 0.5",
+                                        "epochs: 3",
+                                        "precision: float64",
+                                        "accuracy_reporter",
+                                        "early_stopper(value=validation.loss)",
+                                        "if training.loss stalls 5 epochs then stop",
+                                        "glorot"};
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+        if (strstr(kept, lines[i]) == NULL)
+            TEST_FAIL("no '%s' in %s", lines[i], kept);
+    CHECK(strstr(kept, "linear") == NULL && strstr(kept, "sgd") == NULL && strstr(kept, "val_loss") == NULL);
+    sgm_string_free(kept);
+    config_free(&c);
+}
+
+TEST(keys_that_mean_something_else_are_refused_with_advice)
+{
+    static const char *const wrong[][2] = {
+        {"validation_split: 0.2\n",
+         "a/b.yaml:2:1: validation_split: unknown key (did you mean 'data.split'?): it is "
+         "the share that trains: data.split: 0.8"},
+        {"data: {validation_split: 0.2}\n",
+         "data.validation_split: unknown key (did you mean 'data.split'?)"},
+        {"loss: mse\n", "loss: unknown key: the cost is the network's last layer"},
+        {"metrics: [f1]\n", "metrics: unknown key (did you mean 'hooks'?): hooks: [accuracy_reporter"},
+        {"device: gpu\n", "device: unknown key (did you mean 'handler'?): handler: cpu, opencl or cuda"},
+        {"optimiser: {betas: 0.9}\n", "optimiser.betas: unknown key: they are optimiser.beta1"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        char *text = sgm__format(NETWORK "%s", wrong[i][0]);
+        CHECK_ERROR(refuse(text, NULL), wrong[i][1]);
+        sgm__free(text);
     }
 }

@@ -65,7 +65,7 @@ mistake 2 "double\.yaml:3.*epochs.*twice" train double.yaml
 mistake 2 "misspelt\.yaml:3.*trainnig: unknown key \(did you mean 'training'\?\)" train misspelt.yaml
 changed 2 "epochs: expected a whole number from 1 to [0-9]+, got 'ten'" epochs=ten
 changed 2 "learning_rate: expected a number from 0 to .*, got '0,1'" optimiser.learning_rate=0,1
-changed 2 "unknown optimiser 'adamm'; did you mean 'adam'\?" optimiser=adamm
+changed 2 "unknown optimiser 'adamm' \(did you mean 'adam'\?" optimiser=adamm
 changed 2 "scale: unknown 'normal'; there are standard, min_max, robust, none" data.training.scale=normal
 changed 2 "impute: unknown 'zero'; there are mean, median" data.training.impute=zero
 changed 2 "data\.split: expected a share between 0 and 1, such as 0\.8, got '80%'" data.split=80%

@@ -390,7 +390,7 @@ static void check_refused(const char *text, const char *message)
 
 TEST(bad_texts)
 {
-    check_refused("shfit(2)", "augment: column 1: unknown augmentation 'shfit'; did you mean 'shift'?");
+    check_refused("shfit(2)", "augment: column 1: unknown augmentation 'shfit' (did you mean 'shift'?)");
     check_refused("sparkle", "there are crop, flip, shift, rotate, cutout, noise, mixup");
     check_refused("flip + crop(1.5)",
                   "augment: column 13: crop: minimum: expected a number from 0.01 to 1, not 1.5");
@@ -446,7 +446,7 @@ TEST(data_that_do_not_fit)
                 "noise", "the data has no field \"inputs\" to change");
     sgm_dataset *dataset = dots();
     CHECK_ERROR(sgm_minibatches(dataset, .augment = "flp"),
-                "dots: augment: column 1: unknown augmentation 'flp'; did you mean 'flip'?");
+                "dots: augment: column 1: unknown augmentation 'flp' (did you mean 'flip'?)");
     CHECK_ERROR(sgm_minibatches(dataset, .augment = "flip", .prefetch_threads = 65),
                 "prefetch_threads: expected an integer from 1 to 64, got 65");
     sgm_dataset_free(dataset);

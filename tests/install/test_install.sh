@@ -178,15 +178,20 @@ with_pkg_config()
 {
     check "C11 with pkg-config" with_pkg_config cc c11 user.c $(pkg-config --libs sigma)
     check "C++17 with pkg-config" with_pkg_config c++ c++17 user.cpp $(pkg-config --libs sigma)
-    check "C11 with pkg-config, static library" with_pkg_config cc c11 user.c $(pkg-config --libs sigma-static)
 }
+needs_the_shared_sigma()
+{
+    readelf -d "$folder/user" | grep 'NEEDED.*libsigma\.so'
+}
+check "without --static the shared library is linked" needs_the_shared_sigma
+# shellcheck disable=SC2046
+check "C11 with pkg-config --static" with_pkg_config cc c11 user.c $(pkg-config --static --libs sigma)
 needs_no_shared_sigma()
 {
     readelf -d "$folder/user" >"$folder/needed" && grep -q 'NEEDED.*libc\.so' "$folder/needed" &&
         ! grep 'NEEDED.*libsigma' "$folder/needed"
 }
-check "the static library is linked, not the shared one" needs_no_shared_sigma
-# As with -static: where no shared library lies, -lsigma is the static one, and --static names what it needs.
+check "--static links the static library, though the shared one lies beside it" needs_no_shared_sigma
 without_shared_library()
 {
     mkdir "$folder/aside" && mv "${library%/*}"/libsigma.so* "$folder/aside" || return 1

@@ -362,7 +362,7 @@ TEST(what_cannot_be_measured_is_said_and_training_goes_on)
     CHECK(strstr(sgm_last_error(), "hook 'f1'") != NULL); /* not the one that f1 requires */
     CHECK(strstr(sgm_last_error(), "'predictions'") == NULL);
     free_wave_trainer(made);
-    CHECK_ERROR(sgm_metric_with("f2", "validation", NULL), "unknown metric 'f2'; did you mean 'f1'?");
+    CHECK_ERROR(sgm_metric_with("f2", "validation", NULL), "unknown metric 'f2' (did you mean 'f1'?)");
     CHECK_ERROR(sgm_metric("f1", NULL), "f1: expected the name of a trainer's data");
     CHECK_ERROR(sgm_metric("f1", "validation", .tops = {1}), "f1 has no .tops");
     CHECK_ERROR(sgm_metric("top_k", "validation", .lower = 1, .upper = 2), "top_k has no .lower");

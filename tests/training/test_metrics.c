@@ -301,7 +301,7 @@ TEST(mistakes_in_the_text_are_named)
 {
     static const double some[] = {0.1, 0.9, 0.8, 0.2}, other[] = {1, 0, 0, 1};
     CHECK_ERROR(compute("confusoin", 2, 2, some, other),
-                "column 1: unknown metric 'confusoin'; did you mean 'confusion'?");
+                "column 1: unknown metric 'confusoin' (did you mean 'confusion'?)");
     CHECK_ERROR(compute("f1, top_k(0)", 2, 2, some, other),
                 "column 11: top_k: tops: expected a whole number from 1 to");
     CHECK_ERROR(compute("top_k(3)", 2, 2, some, other), "3 largest of only 2 outputs are always right");

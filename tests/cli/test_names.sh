@@ -1,0 +1,67 @@
+#!/bin/bash
+# Names of other programs on the command line and in files; reporters that print without an option; networks that
+# predict and say nothing of how they were trained.
+. "${0%/*}/check.sh"
+
+cat >typed.yaml <<'END'
+model: "input(4) + linear(10) + relu + linear(3) + cross_entropy"
+data: {train: iris, batch_size: 16}
+optimizer: {type: sgd, lr: 0.1}
+num_epochs: 2
+callbacks: [accuracy_reporter(training), "value_reporter(loss lr)"]
+folder: run
+END
+run 0 train typed.yaml batch_size=32
+has err "names: 'linear' is called 'dense' here$"
+has err "names: 'relu' is called 'activation\(relu\)' here$"
+has err "names: 'batch_size' is called 'data.batch' here$"
+has err "names: 'lr' is called 'optimiser.learning_rate' here$"
+same "notes of one name" "$(grep -c "'linear' is called" err)" 1
+# What is kept has the names here, so nothing is noted any more.
+has run/config.yaml '^network: "?input\(4\) \+ dense\(10\) \+ activation\(relu\) \+ dense\(3\) \+ softmax_cross_entropy'
+has run/config.yaml 'batch: 32'
+run 0 train run/config.yaml epochs=3 --resume
+same "notes of a file that was kept" "$(grep -c 'is called' err)" 0
+
+# Reporters were asked for: their lines need no option, and end where somebody chooses a level.
+same "lines of a reporter" "$(grep -c 'training.loss = .*optimiser.learning_rate = 0.1' err)" 1
+has err 'top1 = [01]\.?[0-9]*$'
+run 0 train run/config.yaml epochs=4 --resume --log-level warning
+same "lines of a reporter, with a level" "$(grep -c ' = ' err)" 0
+SIGMA_LOG=error "$sigma" train run/config.yaml epochs=5 --resume >out 2>err
+same "lines of a reporter, with a variable" "$(grep -c ' = ' err)" 0
+run 2 train typed.yaml validation_split=0.2
+has err "validation_split: unknown key \(did you mean 'data.split'\?\): it is the share that trains"
+run 2 fit typed.yaml
+has err "unknown command 'fit' \(did you mean 'train'\?\)"
+
+# A run with much that only a training uses, some of which is not there any more, or is set otherwise by now.
+cat >much.yaml <<'END'
+network: input(4) + dense(6, relu) + dense(3) + softmax_cross_entropy
+data: iris
+optimiser: {type: momentum, learning_rate: 0.1, average: 0.9}
+operator: {type: gradients, workers: 2}
+modifiers: {"*.weights": max_norm(3)}
+freeze: [1-dense.biases]
+hooks: ["value_reporter(training.loss)", "statistics(network.layers.*.weights)", "early_stopper(training.loss)"]
+rules: ["after 1 epochs set optimiser.learning_rate *= 0.5"]
+epochs: 2
+folder: much
+END
+run 0 train much.yaml
+printf '5.1,3.5,1.4,0.2\n6.2,2.8,4.8,1.8\n' >flowers.csv
+run 0 predict much flowers.csv
+cp out before
+sed -i 's/learning_rate: 0.1$/learning_rate: 0.7/; s/type: momentum/type: adam/; /^ *momentum/d' much/config.yaml
+sed -i 's/"statistics([^"]*"/progress_reporter/; s/type: gradients/type: parameters/' much/config.yaml
+for level in debug info warning error; do
+    run 0 predict much flowers.csv --log-level $level
+    cmp -s out before
+    verdict "predictions with the level $level" $?
+    same "messages of a prediction with the level $level" "$(grep -icE 'optimiser|rate|hook|rule|train|freeze|worker' err)" 0
+done
+run 0 eval much --data iris
+same "messages of a measurement" "$(cat err)" ""
+run 0 export --weights weights.safetensors much
+same "messages of an export" "$(cat err)" ""
+finish
