@@ -19,6 +19,11 @@ typedef struct subcommand {
     const char *name, *summary;
     int (*run)(int argc, char **argv);
 } subcommand;
+/* In the order of the help; NULL: past the last. */
+const subcommand *subcommand_at(size_t index);
+/* The names of `sigma ctl`; NULL: past the last. */
+const char *ctl_command_at(size_t index);
+int completion_run(int argc, char **argv);
 int train_run(int argc, char **argv);
 int search_run(int argc, char **argv);
 int find_rate_run(int argc, char **argv);

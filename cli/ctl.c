@@ -69,6 +69,11 @@ static const command_words commands[] = {
 };
 #define COMMAND_COUNT (sizeof commands / sizeof *commands)
 
+const char *ctl_command_at(size_t index)
+{
+    return index < COMMAND_COUNT ? commands[index].name : NULL;
+}
+
 /* --- the question --- */
 
 /* NULL: unknown; the message is printed and *code set. */

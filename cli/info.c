@@ -1,26 +1,34 @@
 /* `sigma info`: what this machine and this installation have.
  *
  * Lists handlers with what they found (each is created for a moment), layers, optimisers, places where
- * data is looked for, environment variables and ready-made datasets; with an option hooks or
- * augmentations. The lists come from the library's tables.
- * With a path it shows into how many threads a training step is divided (inspect_threads in inspect.c).
- * Nothing is fetched or changed. */
+ * data is looked for, environment variables and ready-made datasets; with an option all of a kind. With a
+ * name it says what that is (config/kinds.h). With a path it shows into how many threads a training step is
+ * divided (inspect_threads in inspect.c). Nothing is fetched or changed. */
 #include "cli.h"
+#include "config/kinds.h"
+#include "config/options.h"
 #include "data/dataset.h"
+#include "text/call_text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 static const char usage_text[] =
-    "Usage: sigma info [--hooks|--augmentations] [CHECKPOINT|FOLDER|FILE.yaml]\n\n"
+    "Usage: sigma info [NAME|CHECKPOINT|FOLDER|FILE.yaml]\n"
+    "       sigma info --layers|--costs|--activations|--optimisers|--schedules|--initialisers|--modifiers|\n"
+    "                  --hooks|--metrics|--rules|--augmentations|--operators|--handlers|--keys\n\n"
     "Shows the version, the handlers with what they found on this machine (processor, libraries, devices),\n"
-    "where data is looked for, the variables that count, and the ready-made datasets. Of a checkpoint, "
-    "folder or\n"
-    "file: among how many threads a training step is divided, and the estimate that decided it.\n\n"
-    "  --hooks          list the ready-made hooks, as 'hooks:' in a file and 'sigma ctl FOLDER attach' take "
-    "them\n"
-    "  --augmentations  list the changes of training data that 'data.augment' in a file takes\n\n"
+    "where data is looked for, the variables that count, and the ready-made datasets. Of a NAME, such as "
+    "dense,\n"
+    "adam, f1 or data.batch: what it does, its arguments, its formula, an example; a name of another "
+    "program\n"
+    "leads to what it is called here. Of a checkpoint, folder or file: among how many threads a training "
+    "step is\n"
+    "divided, and the estimate that decided it.\n\n"
+    "  --layers and so on  list all of a kind: hooks and augmentations with their arguments, --keys all keys "
+    "of a\n"
+    "                      file\n\n"
     "Exit codes: 0 done, 1 failed, 2 wrong usage.\n";
 
 /* Each line of the text with four blanks in front; empty lines are left out. */
@@ -144,61 +152,202 @@ static void print_datasets(void)
     printf("  %-12s %s\n", "text:PATH", "characters of a file");
 }
 
-/* Each hook's own help text, with an empty line between them. */
-static void print_hooks(void)
+/* --- things by their names --- */
+
+/* "a number from 0 to 1", "one of mean, sum", "whole numbers". */
+static void append_kind(sgm__text *out, const sgm_option *o)
 {
-    for (size_t i = 0; sgm_hook_name_at(i) != NULL; i++) {
-        char *text = sgm_hook_help(sgm_hook_name_at(i));
-        printf("%s%s", i > 0 ? "\n" : "", text != NULL ? text : sgm_last_error());
+    static const char *const kinds[][2] = {[SGM_KIND_BOOLEAN] = {"true or false", "flags"},
+                                           [SGM_KIND_INTEGER] = {"a whole number", "whole numbers"},
+                                           [SGM_KIND_NUMBER] = {"a number", "numbers"},
+                                           [SGM_KIND_TEXT] = {"a text", "texts"}};
+    char minimum[32], maximum[32];
+    if (o->identifier)
+        sgm__text_append(out, o->list ? "identifiers" : "an identifier");
+    else if (o->choices == NULL)
+        sgm__text_append(out, "%s", kinds[o->kind][o->list]);
+    for (size_t i = 0; o->choices != NULL && o->choices[i] != NULL; i++)
+        sgm__text_append(out, "%s%s", i > 0 ? ", " : "one of ", o->choices[i]);
+    if (o->minimum < o->maximum && o->maximum < 1e15)
+        sgm__text_append(out, " from %s to %s", sgm__number_text(o->minimum, minimum, sizeof minimum),
+                         sgm__number_text(o->maximum, maximum, sizeof maximum));
+    else if (o->minimum < o->maximum)
+        sgm__text_append(out, " from %s", sgm__number_text(o->minimum, minimum, sizeof minimum));
+    sgm__text_append(out, "%s%s", o->unit != NULL ? " " : "", o->unit != NULL ? o->unit : "");
+}
+
+/* "  size   a whole number from 1 to 1000, required: how many" */
+static void print_argument(const sgm_option *o)
+{
+    sgm__text text = {0};
+    char number[32];
+    append_kind(&text, o);
+    if (o->required)
+        sgm__text_append(&text, ", required");
+    else if (o->default_text != NULL)
+        sgm__text_append(&text, ", default %s", o->default_text);
+    else if (sgm__option_has_default(o) && o->kind != SGM_KIND_BOOLEAN)
+        sgm__text_append(&text, ", default %s", sgm__number_text(o->default_value, number, sizeof number));
+    printf("    %-18s %s: %s\n", o->name, text.data != NULL ? text.data : "", o->doc);
+    sgm__text_free(&text);
+}
+
+static void print_described(const named_kind *kind, const sgm__described *described)
+{
+    char *example = named_example(kind, described);
+    printf("%s %s: %s\n", kind->name, described->name, described->doc);
+    if (described->formula != NULL)
+        printf("  formula    %s\n", described->formula);
+    if (example != NULL)
+        printf("  example    %s\n", example);
+    if (described->argument_count > 0)
+        printf("  arguments\n");
+    for (size_t i = 0; i < described->argument_count; i++)
+        print_argument(&described->arguments[i]);
+    sgm__free(example);
+}
+
+/* Prints all that has the name, an empty line between; whether there was anything. */
+static bool print_named(const char *name)
+{
+    size_t found = 0;
+    for (size_t i = 0; i < named_kind_count; i++) {
+        sgm__described described;
+        if (!named_find(&named_kinds[i], name, &described))
+            continue;
+        printf("%s", found++ > 0 ? "\n" : "");
+        print_described(&named_kinds[i], &described);
+    }
+    sgm__text keys = {0};
+    if (options_help_of(config_table, config_table_count, name, &keys) > 0 && keys.data != NULL)
+        printf("%skeys of a file\n%s", found++ > 0 ? "\n" : "", keys.data);
+    sgm__text_free(&keys);
+    return found > 0;
+}
+
+/* The names that a word of another program means here, each once: what they are is printed, and why if it is
+ * not the same. */
+static bool print_meant(const char *word)
+{
+    const sgm__name_row *row, *other;
+    bool found = false;
+    for (size_t i = 0; (row = sgm__name_row_at(i)) != NULL; i++) {
+        bool told = !sgm__name_row_says(row, word);
+        for (size_t k = 0; k < i && !told && row->real != NULL && (other = sgm__name_row_at(k)) != NULL; k++)
+            told =
+                other->real != NULL && strcmp(other->real, row->real) == 0 && sgm__name_row_says(other, word);
+        if (told || row->kind == SGM__NAME_COMMAND)
+            continue;
+        printf("%s'%s'%s%s%s%s%s\n", found ? "\n" : "", word,
+               row->real == NULL ? ""
+               : row->near       ? " is likely meant to be "
+                                 : " is called ",
+               row->real != NULL ? row->real : "", row->real != NULL && !row->near ? " here" : "",
+               row->advice != NULL ? ": " : "", row->advice != NULL ? row->advice : "");
+        found = true;
+        if (row->real != NULL && row->kind != SGM__NAME_VALUE && row->kind != SGM__NAME_ARGUMENT)
+            print_named(row->real);
+    }
+    return found;
+}
+
+/* With the nearest name of any kind. */
+static int fail_unknown(const char *word)
+{
+    const char *names[1024];
+    size_t count = 0;
+    for (size_t i = 0; i < named_kind_count; i++) {
+        sgm__described described;
+        for (size_t k = 0; named_kinds[i].describe(k, &described) && count < 1024; k++)
+            names[count++] = described.name;
+    }
+    const char *near = sgm__nearest(word, names, count);
+    return near != NULL ? usage_error("info", "there is nothing named '%s' (did you mean '%s'?)", word, near)
+                        : usage_error("info",
+                                      "there is nothing named '%s': no file, no folder, and no name here; "
+                                      "--layers and so on list them",
+                                      word);
+}
+
+/* Each with what it does in a line. */
+static void print_list(const named_kind *kind)
+{
+    sgm__described described;
+    for (size_t i = 0; kind->describe(i, &described); i++)
+        printf("%-26s %s\n", described.name, described.doc);
+}
+
+/* Hooks have a text of their own, since a step and a condition belong to it. */
+static void print_kind(const named_kind *kind)
+{
+    sgm__described described;
+    bool hooks = strcmp(kind->name, "hook") == 0, whole = strcmp(kind->name, "augmentation") == 0;
+    for (size_t i = 0; (hooks || whole) && kind->describe(i, &described); i++) {
+        char *text = hooks ? sgm_hook_help(described.name) : NULL;
+        printf("%s%s", i > 0 ? "\n" : "", text != NULL ? text : "");
         sgm_string_free(text);
+        if (whole)
+            print_described(kind, &described);
     }
+    if (!hooks && !whole)
+        print_list(kind);
 }
 
-/* Each augmentation with its arguments, their bounds and defaults. */
-static void print_augmentations(void)
+static void print_keys(void)
 {
-    const sgm_augmentation_type *type;
-    char minimum[32], maximum[32], default_value[32];
-    for (size_t i = 0; (type = sgm_augmentation_at(i)) != NULL; i++) {
-        printf("%s%s: %s%s\n", i > 0 ? "\n" : "", type->name, type->doc,
-               type->pictures ? "; of pictures" : "");
-        for (size_t k = 0; k < type->argument_count; k++) {
-            const sgm_option *o = &type->arguments[k];
-            printf("  %-10s %s to %s%s%s, default %s: %s\n", o->name,
-                   sgm__number_text(o->minimum, minimum, sizeof minimum),
-                   sgm__number_text(o->maximum, maximum, sizeof maximum), o->unit != NULL ? " " : "",
-                   o->unit != NULL ? o->unit : "",
-                   sgm__number_text(o->default_value, default_value, sizeof default_value), o->doc);
-        }
-    }
+    sgm__text text = {0};
+    options_help(config_table, config_table_count, &text);
+    printf("%s", text.data != NULL ? text.data : "");
+    sgm__text_free(&text);
 }
 
-/* The options are alternatives; a path goes first. */
+static void print_machine(void)
+{
+    printf("sigma %s\n", sgm_version());
+    print_handlers();
+    print_layers_and_optimisers();
+    print_places();
+    print_kept();
+    print_datasets();
+}
+
+/* A file goes before a name. */
+static int info_of(const char *word)
+{
+    bool is_path = sgm__file_exists(word) || sgm__is_folder(word) || strchr(word, '/') != NULL ||
+                   ends_with(word, ".yaml") || ends_with(word, ".yml") || ends_with(word, ".safetensors");
+    if (is_path)
+        return inspect_threads(word);
+    return print_named(word) || print_meant(word) ? CLI_OK : fail_unknown(word);
+}
+
+#define MOST_KINDS 24
+
+/* The options are alternatives. */
 int info_run(int argc, char **argv)
 {
-    bool hooks = false, augmentations = false;
-    const argument_rule rules[] = {{"--hooks", ARGUMENT_FLAG, &hooks},
-                                   {"--augmentations", ARGUMENT_FLAG, &augmentations}};
-    arguments a = {.rules = rules, .rule_count = 2, .help = usage_text};
+    bool wanted[MOST_KINDS] = {false}, keys = false;
+    argument_rule rules[MOST_KINDS] = {{"--keys", ARGUMENT_FLAG, &keys}};
+    for (size_t i = 0; i < named_kind_count; i++)
+        rules[i + 1] = (argument_rule){named_kinds[i].option, ARGUMENT_FLAG, &wanted[i]};
+    arguments a = {.rules = rules, .rule_count = named_kind_count + 1, .help = usage_text};
     int code;
     if (arguments_read(&a, argc, argv, &code)) {
+        size_t kind = 0;
+        while (kind < named_kind_count && !wanted[kind])
+            kind++;
         code = CLI_OK;
-        if (a.word_count > 1) {
-            code = usage_error("info", "expected one checkpoint, folder or file, got %zu", a.word_count);
-        } else if (a.word_count == 1) {
-            code = inspect_threads(a.words[0]);
-        } else if (hooks) {
-            print_hooks();
-        } else if (augmentations) {
-            print_augmentations();
-        } else {
-            printf("sigma %s\n", sgm_version());
-            print_handlers();
-            print_layers_and_optimisers();
-            print_places();
-            print_kept();
-            print_datasets();
-        }
+        if (a.word_count > 1)
+            code =
+                usage_error("info", "expected one name, checkpoint, folder or file, got %zu", a.word_count);
+        else if (a.word_count == 1)
+            code = info_of(a.words[0]);
+        else if (keys)
+            print_keys();
+        else if (kind < named_kind_count)
+            print_kind(&named_kinds[kind]);
+        else
+            print_machine();
     }
     arguments_free(&a);
     return code;

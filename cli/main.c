@@ -1,12 +1,11 @@
 /* The command `sigma`: prints help and the version, and finds the subcommand.
  *
  * main puts the process into the state that all subcommands rely on (standard streams open, SIGXFSZ
- * ignored), calls the subcommand's function from the table with its own arguments, and turns an output
- * that could not be written into a failure. Options common to all subcommands are read in
+ * ignored), calls the subcommand's function from the table (commands.c) with its own arguments, and turns an
+ * output that could not be written into a failure. Options common to all subcommands are read in
  * config/arguments.c. */
 #include "cli.h"
 #include "monitors/task_lines.h"
-#include "predict/predict.h"
 #include "text/names.h"
 
 #include <fcntl.h>
@@ -14,34 +13,18 @@
 #include <stdio.h>
 #include <unistd.h>
 
-/* In the order in which the help lists them. */
-static const subcommand commands[] = {
-    {"train", "train what a file describes", train_run},
-    {"search", "train with different values, and tell which are best", search_run},
-    {"find-rate", "propose a learning rate to begin with", find_rate_run},
-    {"ctl", "watch and steer a training that runs", ctl_run},
-    {"monitor", "show the runs of a folder in the browser, and compare them", monitor_run},
-    {"eval", "measure a trained network on data", eval_run},
-    {"predict", "predict with a trained network", predict_run},
-    {"export", "write a trained network for other programs", export_run},
-    {"serve", "serve predictions of a trained network over HTTP", serve_run},
-    {"generate", "generate text, token by token", generate_run},
-    {"tokenize", "train a tokenizer on a text", tokenize_run},
-    {"inspect", "show layers, parameters, memory, graph and program", inspect_run},
-    {"data", "look at data", data_run},
-    {"info", "show handlers, libraries and data on this machine", info_run},
-};
-#define COMMAND_COUNT (sizeof commands / sizeof *commands)
+#define MOST_COMMANDS 32
 
 /* The list of subcommands, and the options that arguments.c reads for each of them. */
 static void print_help(void)
 {
     printf("sigma trains neural networks.\n\nUsage: sigma COMMAND ...\n\n");
-    for (size_t i = 0; i < COMMAND_COUNT; i++)
-        printf("  %-9s %s\n", commands[i].name, commands[i].summary);
+    const subcommand *command;
+    for (size_t i = 0; (command = subcommand_at(i)) != NULL; i++)
+        printf("  %-10s %s\n", command->name, command->summary);
     printf(
-        "\n  --help     this text; 'sigma COMMAND --help' has more\n"
-        "  --version  the version\n\n"
+        "\n  --help      this text; 'sigma COMMAND --help' has more\n"
+        "  --version   the version\n\n"
         "Every command also takes\n"
         "  --log-level LEVEL  messages to show on stderr: debug, info, warning (default), error, off;\n"
         "                     the variable SIGMA_LOG sets the default\n"
@@ -67,7 +50,9 @@ static void keep_standard_streams(void)
 /* Runs argv[1]. `help COMMAND` is `COMMAND --help`. An unknown name is answered with the nearest one. */
 static int run_command(int argc, char **argv)
 {
-    const char *name = argv[1], *names[COMMAND_COUNT];
+    const char *name = argv[1], *names[MOST_COMMANDS];
+    const subcommand *command;
+    size_t count = 0;
     if (strcmp(name, "help") == 0 && argc > 2 && strcmp(argv[2], "help") != 0) {
         char argument[] = "--help";
         return run_command(3, (char *[]){argv[0], argv[2], argument, NULL});
@@ -80,14 +65,14 @@ static int run_command(int argc, char **argv)
         printf("sigma %s\n", sgm_version());
         return CLI_OK;
     }
-    for (size_t i = 0; i < COMMAND_COUNT; i++) {
-        names[i] = commands[i].name;
-        if (strcmp(name, names[i]) == 0)
-            return commands[i].run(argc - 1, argv + 1);
+    for (; count < MOST_COMMANDS && (command = subcommand_at(count)) != NULL; count++) {
+        names[count] = command->name;
+        if (strcmp(name, names[count]) == 0)
+            return command->run(argc - 1, argv + 1);
     }
     char hint[SGM__NAME_HINT];
     complain("sigma: unknown command '%s'%s; 'sigma --help' lists them\n", name,
-             sgm__name_hint(SGM__NAME_COMMAND, name, names, COMMAND_COUNT, hint));
+             sgm__name_hint(SGM__NAME_COMMAND, name, names, count, hint));
     return CLI_USAGE;
 }
 

@@ -219,10 +219,70 @@ static bool read_option(const arguments *a, int argc, char **argv, int *index, i
     return true;
 }
 
+/* --- listing --- */
+
+static struct {
+    argument_taker give; /* NULL: arguments are read */
+    void *user;
+} listing;
+
+/* The words behind an option at the beginning of a line of the help; sgm__free. NULL: it has none. */
+static char *words_of(const char *help, const char *name)
+{
+    size_t length = strlen(name);
+    for (const char *line = help; (line = strstr(line, "\n  ")) != NULL; line++) {
+        char behind = line[3 + length];
+        if (strncmp(line + 3, name, length) != 0 || (behind != ' ' && behind != '=' && behind != '['))
+            continue;
+        const char *words = strstr(line + 3, "  "), *end = strchr(line + 3, '\n');
+        if (words == NULL || end == NULL || words > end)
+            return NULL;
+        words += strspn(words, " ");
+        return sgm__strndup(words, strcspn(words, "\n"));
+    }
+    return NULL;
+}
+
+static void list_rule(const argument_rule *rule, const char *help)
+{
+    char *words = words_of(help, rule->name);
+    bool has_value = rule->kind != ARGUMENT_FLAG && rule->kind != ARGUMENT_MAYBE;
+    listing.give(listing.user, rule->name, words != NULL ? words : "", has_value);
+    sgm__free(words);
+}
+
+static void list_rules(const arguments *a)
+{
+    static const char common[] =
+        "\n  --log-level LEVEL  messages to show\n  --log-file FILE  append all messages to FILE\n"
+        "  --plugin FILE  load layers, hooks and so on of your own\n";
+    for (size_t i = 0; i < a->rule_count; i++)
+        list_rule(&a->rules[i], a->help);
+    for (size_t i = 0; i < sizeof common_rules / sizeof *common_rules; i++)
+        list_rule(&common_rules[i], common);
+    listing.give(listing.user, "--help", "how it is used", false);
+}
+
+int arguments_list(int (*run)(int argc, char **argv), const char *command, argument_taker give, void *user)
+{
+    char *name = sgm__strdup(command);
+    listing.give = give;
+    listing.user = user;
+    int code = name != NULL ? run(1, (char *[]){name, NULL}) : CLI_FAILED;
+    listing.give = NULL;
+    sgm__free(name);
+    return code;
+}
+
 /* Behind "--" everything is a word. */
 bool arguments_read(arguments *a, int argc, char **argv, int *code)
 {
     bool options = true;
+    if (listing.give != NULL) {
+        list_rules(a);
+        *code = CLI_OK;
+        return false;
+    }
     a->words = sgm__calloc((size_t)argc, sizeof *a->words);
     if (a->words == NULL) {
         *code = report_error(argv[0], CLI_FAILED);

@@ -48,6 +48,11 @@ typedef struct arguments {
 /* False: the subcommand should return *code, since --help was printed, or a mistake. */
 bool arguments_read(arguments *a, int argc, char **argv, int *code);
 void arguments_free(arguments *a);
+/* For the completion of shells: a subcommand that calls arguments_read meanwhile gives its options to `give`,
+ * with their words from the help, and whether a value follows; arguments_read then returns false and CLI_OK.
+ */
+typedef void (*argument_taker)(void *user, const char *name, const char *doc, bool has_value);
+int arguments_list(int (*run)(int argc, char **argv), const char *command, argument_taker give, void *user);
 /* Whether the text is a port, 1 to 65535, which *port becomes. */
 bool parse_port(const char *text, int64_t *port);
 /* Prints to stderr. Texts may come from files, so what would steer a terminal is replaced. */

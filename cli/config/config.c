@@ -23,9 +23,36 @@
 /* A member of the same name as the library's setting. */
 #define SETTING(type, member, table) OPTION_ROW(type, member, OPTION_SETTING, .settings = table)
 
+/* --- names of values, for the completion of shells --- */
+
+static const char *dataset_at(size_t index)
+{
+    size_t count;
+    const char *const *names = sgm_dataset_names(&count);
+    return index < count ? names[index] : NULL;
+}
+
+static const char *optimiser_at(size_t index)
+{
+    const sgm_optimiser_type *type = sgm_optimiser_type_at(index);
+    return type != NULL ? type->name : NULL;
+}
+
+static const char *augmentation_at(size_t index)
+{
+    const sgm_augmentation_type *type = sgm_augmentation_at(index);
+    return type != NULL ? type->name : NULL;
+}
+
+static const char *operator_at(size_t index)
+{
+    static const char *const names[] = {"gradients", "parameters", "mpi", "none"};
+    return index < COUNT(names) ? names[index] : NULL;
+}
+
 /* Keys of one dataset. The three groups training, validation, test share this table. */
 static const option data_table[] = {
-    OPTION_ROW(data_config, dataset, OPTION_TEXT, .check = check_dataset,
+    OPTION_ROW(data_config, dataset, OPTION_TEXT, .check = check_dataset, .name_at = dataset_at,
                .path_after = "text:", .row.doc = "a ready-made one (see 'sigma info'), or text:PATH"),
     OPTION_ROW(data_config, csv, OPTION_PATH,
                .row.doc =
@@ -171,7 +198,7 @@ static const option data_group_table[] = {
     SETTING(data_group, shuffle, sgm_iterator_settings),
     SETTING(data_group, drop_last, sgm_iterator_settings),
     OPTION_ROW(data_group, augment, OPTION_SETTING, .settings = sgm_iterator_settings,
-               .check = sgm_augmentation_check, .more = list_augmentations),
+               .check = sgm_augmentation_check, .name_at = augmentation_at, .more = list_augmentations),
     SETTING(data_group, prefetch_threads, sgm_iterator_settings),
     OPTION_ROW(data_group, cache, OPTION_TEXT, .check = check_cache,
                .row.doc = "whether files, once extracted, are kept for other runs; if not given: images are"),
@@ -236,8 +263,8 @@ static void list_defaults(const option *o, sgm__text *out)
 /* Keys below `optimiser`. Numbers have no default in the file's sense: what is not given stays unset, so
  * that the type's own default applies (`give`), and the help lists those defaults by type (list_defaults). */
 static const option optimiser_table[] = {
-    OPTION_ROW(optimiser_config, type, OPTION_TEXT, .check = check_optimiser, .row.default_text = "adam",
-               .row.doc = "how parameters are updated", .more = list_types),
+    OPTION_ROW(optimiser_config, type, OPTION_TEXT, .check = check_optimiser, .name_at = optimiser_at,
+               .row.default_text = "adam", .row.doc = "how parameters are updated", .more = list_types),
     OPTIMISER(learning_rate),
     OPTIMISER(momentum),
     OPTIMISER(decay_rate),
@@ -275,7 +302,7 @@ static const option start_table[] = {
 /* Keys below `operator`. The first one is the type; the others need it. */
 static const option operator_table[] = {
     OPTION_ROW(
-        operator_config, type, OPTION_TEXT, .check = check_operator,
+        operator_config, type, OPTION_TEXT, .check = check_operator, .name_at = operator_at,
         .row.doc =
             "what workers merge: gradients, in each iteration, or parameters; mpi: of all ranks of mpirun; "
             "none"),
@@ -328,7 +355,7 @@ const option config_table[] = {
     OPTION_ROW(config, rules, OPTION_LIST, .check = check_rule,
                .row.doc = "what to do when, \"if validation.loss stalls 5 epochs then stop\""),
     OPTION_ROW(
-        config, hooks, OPTION_LIST, .check = check_hook,
+        config, hooks, OPTION_LIST, .check = check_hook, .name_at = sgm_hook_name_at,
         .row.doc =
             "what else runs in a training, \"early_stopper(validation.loss)\"; see 'sigma info --hooks'"),
     OPTION_GROUP_ROW(config, operator, operator_table,
@@ -340,7 +367,7 @@ const option config_table[] = {
     SETTING(config, iterations, sgm_run_settings),
     SETTING(config, seed, sgm_env_settings),
     OPTION_ROW(config, handler, OPTION_SETTING, .settings = sgm_env_settings,
-               .check = sgm__handler_check_name, .more = list_handlers),
+               .check = sgm__handler_check_name, .name_at = sgm_handler_name_at, .more = list_handlers),
     SETTING(config, threads, sgm_env_settings),
     SETTING(config, precision, sgm_env_settings),
     OPTION_ROW(config, folder, OPTION_TEXT, .row.doc = "of the run; if not given: runs/NAME-TIME"),

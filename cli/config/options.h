@@ -59,6 +59,8 @@ typedef struct option {
     /* Checks a text, each item of a list, each value of a map; its message needs no place. NULL: nothing to
      * check. Not called where there are choices. */
     sgm_status (*check)(const char *value);
+    /* The names that a text may be, or begin with; NULL: past the last. For the completion of shells. */
+    const char *(*name_at)(size_t index);
     /* A text with names of other programs, with the real ones; sgm__free. NULL: word by word. */
     char *(*rewrite)(const char *value);
     void (*more)(const struct option *o, sgm__text *out); /* appends to the words of the help */
@@ -117,6 +119,9 @@ void options_compare(const option *table, size_t count, const void *old, const v
                      const char *const *ignored, size_t ignored_count, sgm__text *out);
 /* Appends the table for people: key, kind, meaning, bounds, default. */
 void options_help(const option *table, size_t count, sgm__text *out);
+/* Appends the same of those whose key is `name`, or ends in it behind a dot, with all below them; returns how
+ * many there are. */
+size_t options_help_of(const option *table, size_t count, const char *name, sgm__text *out);
 /* Frees texts, lists and maps in the struct; does not reset the members. */
 void options_free(const option *table, size_t count, void *base);
 /* "red, green" as its words without blanks around them, NULL at the end; one block, sgm__free. NULL: out

@@ -305,6 +305,36 @@ void options_help(const option *table, size_t count, sgm__text *out)
     help_table(table, count, "", out);
 }
 
+/* Whether the key is the name, or ends in it: "data.batch" is "batch". */
+static bool is_key(const char *key, const char *name)
+{
+    size_t all = strlen(key), length = strlen(name);
+    return all >= length && strcmp(key + all - length, name) == 0 &&
+           (all == length || key[all - length - 1] == '.');
+}
+
+static size_t help_of(const option *table, size_t count, const char *prefix, const char *name, sgm__text *out)
+{
+    size_t found = 0;
+    for (size_t i = 0; i < count; i++) {
+        char key[120];
+        snprintf(key, sizeof key, "%s%s", prefix, table[i].row.name);
+        if (is_key(key, name)) {
+            help_table(&table[i], 1, prefix, out);
+            found++;
+        } else if (table[i].kind == OPTION_GROUP && (i == 0 || table[i - 1].children != table[i].children)) {
+            snprintf(key, sizeof key, "%s%s.", prefix, table[i].row.name);
+            found += help_of(table[i].children, table[i].child_count, key, name, out);
+        }
+    }
+    return found;
+}
+
+size_t options_help_of(const option *table, size_t count, const char *name, sgm__text *out)
+{
+    return help_of(table, count, "", name, out);
+}
+
 /* --- texts of a list --- */
 
 /* The word without blanks around it; ended in place. */

@@ -48,6 +48,15 @@ static const char *guess(const char *name, char hint[SGM__NAME_HINT])
     return sgm__name_hint(SGM__NAME_HANDLER, word, names, NAME_COUNT, hint);
 }
 
+bool sgm__handler_describe(size_t index, sgm__described *described)
+{
+    if (index >= TYPE_COUNT)
+        return false;
+    *described =
+        (sgm__described){.name = types[index]->name, .doc = types[index]->doc, .example = types[index]->name};
+    return true;
+}
+
 static sgm_status fail_unknown(const char *name)
 {
     char list[256] = "", hint[SGM__NAME_HINT];

@@ -7,6 +7,7 @@
 #ifndef SGM_HANDLERS_HANDLER_TEXT_H
 #define SGM_HANDLERS_HANDLER_TEXT_H
 
+#include "text/described.h"
 #include <sigma/handler.h>
 
 /* The options that a text gives, on top of those of the caller. `options.dense` and `options.instructions`
@@ -23,5 +24,8 @@ size_t sgm__handler_text_name(const char *text);
  * `of_device` says which set is allowed. */
 sgm_status sgm__handler_text_read(const char *text, bool of_device, const sgm_handler_options *given,
                                   sgm__handler_text *to);
+
+/* For `sigma info` (handler.c): the types, without debug:NAME; false: past the last. */
+bool sgm__handler_describe(size_t index, sgm__described *described);
 
 #endif

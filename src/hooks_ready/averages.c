@@ -69,6 +69,7 @@ static sgm_hook *parse_saver(const sgm__call *call, sgm_time_step when)
 
 const sgm__hook_row sgm__averages_saver_row = {
     .name = "averages_saver",
+    .example = "averages_saver(averages)",
     .doc = "writes NAME.safetensors into the folder of the run, with the averages as the parameters",
     .when = {SGM_EPOCH, 1, 0},
     .arguments = {{"name", SGM_KIND_TEXT, .required = true,

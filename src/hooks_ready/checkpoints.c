@@ -429,6 +429,7 @@ static sgm_hook *parse_last(const sgm__call *call, sgm_time_step when)
 
 const sgm__hook_row sgm__last_checkpoints_row = {
     .name = "last_checkpoints",
+    .example = "every 2 epochs last_checkpoints(5)",
     .doc = "keeps the newest checkpoints in the folder of the run",
     .when = {SGM_EPOCH, 1, 0},
     .arguments = {COUNT_ARGUMENT, NAME_ARGUMENT("last")},
@@ -451,6 +452,7 @@ static const char *const extrema[] = {"maximum", "minimum", NULL};
 
 const sgm__hook_row sgm__best_checkpoints_row = {
     .name = "best_checkpoints",
+    .example = "best_checkpoints(validation.loss, 3)",
     .doc = "keeps the checkpoints with the best values in the folder of the run",
     .when = {SGM_EPOCH, 1, 0},
     .arguments = {{"value", SGM_KIND_TEXT, .identifier = true, .required = true, .doc = "what is compared"},

@@ -174,6 +174,7 @@ static sgm_hook *parse_accumulator(const sgm__call *call, sgm_time_step when)
 /* The flags have defaults as text, so that `sigma info --hooks` shows them. */
 const sgm__hook_row sgm__accumulator_row = {
     .name = "accumulator",
+    .example = "accumulator(training.loss, mean=true)",
     .doc = "sum or mean of a value so far, as shared.NAME",
     .when = {SGM_ITERATION, 1, 0},
     .arguments = {{"value", SGM_KIND_TEXT, .identifier = true, .required = true, .doc = "what is added up"},
@@ -321,6 +322,7 @@ static sgm_hook *parse_running_time(const sgm__call *call, sgm_time_step when)
 /* One row for both scales: the time step of the text chooses, "every epoch running_time". */
 const sgm__hook_row sgm__running_time_row = {
     .name = "running_time",
+    .example = "running_time(16)",
     .doc = "seconds between events, as shared.time_iteration_last, _average, _min and _max",
     .when = {SGM_ITERATION, 1, 0},
     .arguments = {{"span", SGM_KIND_INTEGER, .default_value = 4,

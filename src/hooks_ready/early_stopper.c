@@ -208,6 +208,7 @@ static sgm_hook *parse_early_stopper(const sgm__call *call, sgm_time_step when)
 /* A check is an event of the step, so patience counts epochs by default. */
 const sgm__hook_row sgm__early_stopper_row = {
     .name = "early_stopper",
+    .example = "early_stopper(validation.loss, patience=10)",
     .doc = "stops the run when a value has had no new extremum for some checks in a row, and restores the "
            "weights of the best one",
     .when = {SGM_EPOCH, 1, 0},

@@ -37,6 +37,7 @@ static sgm_hook *parse_metric(const sgm__call *call, sgm_time_step when)
 #define METRIC_ROW(row, text, words, function, ...)                                                          \
     const sgm__hook_row row = {.name = text,                                                                 \
                                .doc = words,                                                                 \
+                               .example = text "(validation)",                                               \
                                .when = {SGM_EPOCH, 1, 0},                                                    \
                                .arguments = {DATA_ARGUMENT, __VA_ARGS__},                                    \
                                .create = function,                                                           \
@@ -148,6 +149,7 @@ static const char *const functions[] = {"mean", "standard_deviation", NULL};
 /* The only row here that may be local and in the background: it reads the registry, and measures no data. */
 const sgm__hook_row sgm__metric_processor_row = {
     .name = "metric_processor",
+    .example = "metric_processor(network.layers.*.weights, weights_mean)",
     .doc = "mean over all that matches of a function of its elements, as shared.NAME",
     .when = {SGM_ITERATION, 1, 0},
     .arguments = {{"values", SGM_KIND_TEXT, .identifier = true, .list = true, .required = true,

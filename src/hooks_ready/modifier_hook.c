@@ -188,6 +188,7 @@ static sgm_hook *parse_modifier(const sgm__call *call, sgm_time_step when)
  * commas. */
 const sgm__hook_row sgm__modifier_row = {
     .name = "modifier",
+    .example = "every 10 iterations modifier(network.layers.*.weights, \"clip(-1, 1)\")",
     .doc = "changes numbers and tensors by name, from the next iteration on",
     .when = {SGM_ITERATION, 1, 0},
     .arguments = {{"value", SGM_KIND_TEXT, .identifier = true, .required = true,

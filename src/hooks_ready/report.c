@@ -159,6 +159,7 @@ static sgm_hook *parse_reporter(const sgm__call *call, sgm_time_step when)
 /* `values` comes first: its list ends at the first comma behind which no identifier can stand. */
 const sgm__hook_row sgm__value_reporter_row = {
     .name = "value_reporter",
+    .example = "value_reporter(training.loss optimiser.learning_rate)",
     .doc = "logs values by name, as in \"training.loss = 0.25\"",
     .when = {SGM_EPOCH, 1, 0},
     .arguments = {{"values", SGM_KIND_TEXT, .identifier = true, .list = true, .required = true,

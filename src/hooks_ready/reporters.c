@@ -305,6 +305,7 @@ static sgm_hook *parse_progress(const sgm__call *call, sgm_time_step when)
 
 const sgm__hook_row sgm__progress_reporter_row = {
     .name = "progress_reporter",
+    .example = "every 100 iterations progress_reporter",
     .doc = "logs epoch and iteration",
     .when = {SGM_EPOCH, 1, 0},
     .create = parse_progress,
@@ -323,6 +324,7 @@ static sgm_hook *parse_times(const sgm__call *call, sgm_time_step when)
 
 const sgm__hook_row sgm__running_time_reporter_row = {
     .name = "running_time_reporter",
+    .example = "running_time_reporter",
     .doc = "logs how many iterations or epochs there are a second, and how long they take",
     .when = {SGM_EPOCH, 1, 0},
     .arguments = {WITH_TIME},
@@ -337,6 +339,7 @@ static sgm_hook *parse_mean(const sgm__call *call, sgm_time_step when)
 
 const sgm__hook_row sgm__mean_reporter_row = {
     .name = "mean_reporter",
+    .example = "mean_reporter(optimiser.loss)",
     .doc = "logs the mean of a value over the iterations since the last report",
     .when = {SGM_EPOCH, 1, 0},
     .arguments = {{"value", SGM_KIND_TEXT, .identifier = true, .required = true, .doc = "optimiser.loss"},

@@ -372,6 +372,7 @@ static sgm_hook *parse_statistics(const sgm__call *call, sgm_time_step when)
 /* Every epoch by default: reading all parameters back from a device at each iteration would slow it down. */
 const sgm__hook_row sgm__statistics_row = {
     .name = "statistics",
+    .example = "statistics(network.layers.*.weights)",
     .doc = "mean, deviation, minimum, maximum, norm, share of zeros and histogram of tensors, as "
            "shared.IDENTIFIER_mean and so on, and in histograms.jsonl",
     .when = {SGM_EPOCH, 1, 0},

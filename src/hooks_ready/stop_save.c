@@ -124,6 +124,7 @@ static sgm_hook *parse_stop(const sgm__call *call, sgm_time_step when)
 
 const sgm__hook_row sgm__stop_row = {
     .name = "stop",
+    .example = "stop() if training.loss < 0.01",
     .doc = "stops the run, with a checkpoint",
     .when = {SGM_EPOCH, 1, 0},
     .arguments = {{"reason", SGM_KIND_TEXT, .doc = "what the end of the run says"}},
@@ -138,6 +139,7 @@ static sgm_hook *parse_save(const sgm__call *call, sgm_time_step when)
 /* Not local: workers have no checkpoint of their own. */
 const sgm__hook_row sgm__save_row = {
     .name = "save",
+    .example = "every 10 epochs save(\"epoch-{epoch}\")",
     .doc = "writes NAME.safetensors into the folder of the run",
     .when = {SGM_EPOCH, 1, 0},
     .arguments = {{"name", SGM_KIND_TEXT, .required = true,

@@ -346,6 +346,7 @@ static sgm_hook *parse_target(const sgm__call *call, sgm_time_step when)
 
 const sgm__hook_row sgm__target_maximiser_row = {
     .name = "target_maximiser",
+    .example = "every 5 epochs target_maximiser(3)",
     .doc = "looks for an input that the network takes for a class, as shared.NAME_input, _cost and _found",
     .when = {SGM_EPOCH, 1, 0},
     .arguments = {{"class", SGM_KIND_INTEGER, .required = true, .doc = "the wanted one", .minimum = 0,

@@ -174,6 +174,7 @@ static sgm_hook *parse_art(const sgm__call *call, sgm_time_step when)
 
 const sgm__hook_row sgm__art_reporter_row = {
     .name = "art_reporter",
+    .example = "art_reporter(shared.target_*_input)",
     .doc = "logs tensors as pictures of text",
     .when = {SGM_EPOCH, 1, 0},
     .arguments = {{"value", SGM_KIND_TEXT, .identifier = true, .required = true,

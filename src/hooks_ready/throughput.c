@@ -155,6 +155,7 @@ static sgm_hook *parse_throughput(const sgm__call *call, sgm_time_step when)
 
 const sgm__hook_row sgm__throughput_row = {
     .name = "throughput",
+    .example = "throughput",
     .doc = "examples and iterations a second, and the share of the time that waited for data, as "
            "shared.time_throughput_examples, _iterations, _waiting and _waited",
     .when = {SGM_ITERATION, DEFAULT_EVERY, 0},

@@ -392,6 +392,7 @@ static sgm_hook *parse_series(const sgm__call *call, sgm_time_step when)
 /* Every iteration by default; a step in front thins a series out, "every 100 iterations time_series(...)". */
 const sgm__hook_row sgm__time_series_row = {
     .name = "time_series",
+    .example = "time_series(optimiser.loss, file=loss)",
     .doc = "keeps the newest values of numbers, as shared.IDENTIFIER_series: iteration and value",
     .when = {SGM_ITERATION, 1, 0},
     .arguments = {{"values", SGM_KIND_TEXT, .identifier = true, .list = true, .required = true,

@@ -393,6 +393,7 @@ static sgm_hook *parse_watch(const sgm__call *call, sgm_time_step when)
 
 const sgm__hook_row sgm__nan_watch_row = {
     .name = "nan_watch",
+    .example = "every 50 iterations nan_watch",
     .doc = "finds the instruction and the layer that a loss or a parameter that is no number comes from; "
            "keeps what it goes back to as often as it is due",
     .when = {SGM_ITERATION, DEFAULT_EVERY, 0},

@@ -34,6 +34,7 @@ static sgm_status compute(const sgm__predictions *predictions, const sgm_metric_
 }
 
 const sgm__metric_record sgm__metric_binary_accuracy = {
+    .formula = "correct predictions / predictions; above the threshold it is 1",
     .compute = compute,
     .results = {SGM__NUMBER("binary_accuracy", "share of correct predictions of the one output", SGM_MAXIMUM,
                             SGM__HEADLINE),

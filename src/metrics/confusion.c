@@ -81,6 +81,7 @@ static sgm_status compute(const sgm__predictions *predictions, const sgm_metric_
 }
 
 const sgm__metric_record sgm__metric_confusion = {
+    .formula = "counts[target, prediction]",
     .compute = compute,
     .results = {SGM__TENSOR("confusion", "how often which class (row) was predicted as which (column)"),
                 SGM__TENSOR("worst_mistakes",

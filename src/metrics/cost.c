@@ -16,6 +16,7 @@ static sgm_status compute(const sgm__predictions *predictions, const sgm_metric_
 }
 
 const sgm__metric_record sgm__metric_cost = {
+    .formula = "mean of the cost over all examples",
     .compute = compute,
     .results = {SGM__NUMBER("cost", "mean loss of the newest pass", SGM_MINIMUM, SGM__HEADLINE)},
 };

@@ -115,6 +115,7 @@ typedef struct sgm__metric_record {
     sgm_status (*compute)(const sgm__predictions *predictions, const sgm_metric_options *options,
                           const sgm__results *results);
     sgm__result results[SGM__METRIC_RESULTS + 1]; /* a name of NULL ends them */
+    const char *formula;
 } sgm__metric_record;
 #define SGM__METRIC_DECLARATION(name, takes, doc) extern const sgm__metric_record sgm__metric_##name;
 SGM__METRICS(SGM__METRIC_DECLARATION)

@@ -50,6 +50,7 @@ static sgm_status compute(const sgm__predictions *predictions, const sgm_metric_
 }
 
 const sgm__metric_record sgm__metric_perplexity = {
+    .formula = "exp(mean of -sum t log o)",
     .compute = compute,
     .results = {SGM__NUMBER("perplexity", "exp of the mean cross-entropy of a prediction", SGM_MINIMUM,
                             SGM__HEADLINE)},

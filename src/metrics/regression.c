@@ -109,6 +109,7 @@ static sgm_status compute(const sgm__predictions *predictions, const sgm_metric_
 }
 
 const sgm__metric_record sgm__metric_regression = {
+    .formula = "mean |t - o|, sqrt(mean (t - o)^2), max |t - o|, 1 - sum (t - o)^2 / sum (t - mean t)^2",
     .compute = compute,
     .results = {SGM__NUMBER("mean_absolute_error", "mean distance of outputs from targets", SGM_MINIMUM,
                             SGM__HEADLINE),

@@ -88,6 +88,7 @@ static sgm_status compute(const sgm__predictions *predictions, const sgm_metric_
 }
 
 const sgm__metric_record sgm__metric_roc_auc = {
+    .formula = "(R - P (P + 1) / 2) / (P N), R the sum of the positives' ranks",
     .compute = compute,
     .results = {SGM__NUMBER("roc_auc", "area under the curve of true over false positives", SGM_MAXIMUM,
                             SGM__HEADLINE),

@@ -50,6 +50,7 @@ static sgm_status compute(const sgm__predictions *predictions, const sgm_metric_
 }
 
 const sgm__metric_record sgm__metric_top_k = {
+    .formula = "predictions whose target is among the k largest outputs / predictions",
     .compute = compute,
     .results = {SGM__NUMBER("top_1", "share of predictions that are right", SGM_MAXIMUM,
                             SGM__RECORDED), /* the line has an accuracy */

@@ -365,7 +365,7 @@ sgm_value sgm__mixed_activation(sgm_graph *graph, const sgm_op *op, sgm_value x)
 
 /* Defines the type of a layer with one input, whose forward pass is forward_NAME; `table` is its arguments
  * and `count` their number. */
-#define SGM__LAYER(layer_name, layer_doc, table, count)                                                      \
+#define SGM__LAYER(layer_name, layer_doc, table, count, ...)                                                 \
     const sgm_layer_type sgm__layer_##layer_name = {.api = SGM_LAYER_API,                                    \
                                                     .name = #layer_name,                                     \
                                                     .doc = layer_doc,                                        \
@@ -373,7 +373,8 @@ sgm_value sgm__mixed_activation(sgm_graph *graph, const sgm_op *op, sgm_value x)
                                                     .argument_count = count,                                 \
                                                     .min_inputs = 1,                                         \
                                                     .max_inputs = 1,                                         \
-                                                    .forward = forward_##layer_name}
+                                                    .forward = forward_##layer_name,                         \
+                                                    __VA_ARGS__}
 #define SGM__COUNT(table) (sizeof(table) / sizeof *(table))
 
 #endif

@@ -107,21 +107,99 @@ typedef struct initialiser_type {
     double (*draw)(const draw *call); /* NULL: orthogonal, which is not made element by element */
     sgm_initialiser_options defaults;
     size_t first, count; /* the rows that its text may have */
+    const char *doc, *formula, *example;
 } initialiser_type;
 
 static const initialiser_type types[] = {
-    {"gaussian", draw_gaussian, {.standard_deviation = 0.05}, 0, 2},
-    {"uniform", draw_uniform, {.minimum = -0.05, .maximum = 0.05}, 2, 2},
-    {"truncated", draw_truncated, {.standard_deviation = 1}, 0, 2},
-    {"constant", draw_constant, {.value = 0}, 4, 1},
-    {"glorot", draw_glorot, {.gain = 1}, 5, 1},
-    {"xavier", draw_glorot, {.gain = 1}, 5, 1},
-    {"glorot_normal", draw_glorot_normal, {.gain = 1}, 5, 1},
-    {"he", draw_he, {.gain = 1}, 5, 1},
-    {"orthogonal", NULL, {.gain = 1}, 5, 1},
-    {"custom", draw_custom, {.function = NULL}, 0, 0},
+    {"gaussian",
+     draw_gaussian,
+     {.standard_deviation = 0.05},
+     0,
+     2,
+     "normal numbers",
+     "mean + standard_deviation N(0, 1)",
+     "gaussian(0.02)"},
+    {"uniform",
+     draw_uniform,
+     {.minimum = -0.05, .maximum = 0.05},
+     2,
+     2,
+     "numbers that are equally likely between two bounds",
+     "U(minimum, maximum)",
+     "uniform(-0.1, 0.1)"},
+    {"truncated",
+     draw_truncated,
+     {.standard_deviation = 1},
+     0,
+     2,
+     "normal numbers, drawn again while they are beyond two deviations",
+     "mean + standard_deviation N(0, 1), |N| at most 2",
+     "truncated(0.02)"},
+    {"constant", draw_constant, {.value = 0}, 4, 1, "the same number everywhere", "value", "constant(0.1)"},
+    {"glorot",
+     draw_glorot,
+     {.gain = 1},
+     5,
+     1,
+     "uniform, by how many inputs and outputs there are (Glorot and Bengio, 2010)",
+     "gain U(-l, l), l = sqrt(6 / (fan_in + fan_out))",
+     "glorot(1.4)"},
+    {"xavier",
+     draw_glorot,
+     {.gain = 1},
+     5,
+     1,
+     "another name of glorot",
+     "gain U(-l, l), l = sqrt(6 / (fan_in + fan_out))",
+     "xavier"},
+    {"glorot_normal",
+     draw_glorot_normal,
+     {.gain = 1},
+     5,
+     1,
+     "normal, by how many inputs and outputs there are (Glorot and Bengio, 2010)",
+     "gain sqrt(2 / (fan_in + fan_out)) N(0, 1)",
+     "glorot_normal"},
+    {"he",
+     draw_he,
+     {.gain = 1},
+     5,
+     1,
+     "normal, by how many inputs there are: for relu (He et al., 2015)",
+     "gain sqrt(2 / fan_in) N(0, 1)",
+     "he"},
+    {"orthogonal",
+     NULL,
+     {.gain = 1},
+     5,
+     1,
+     "a matrix whose rows or columns are orthonormal (Saxe et al., 2013)",
+     "gain Q, Q Q' = 1",
+     "orthogonal(1.4)"},
+    {"custom",
+     draw_custom,
+     {.function = NULL},
+     0,
+     0,
+     NULL,
+     NULL,
+     NULL} /* of programs: last, as no text can say it */,
 };
 #define TYPE_COUNT (sizeof types / sizeof *types)
+
+bool sgm__initialiser_describe(size_t index, sgm__described *described)
+{
+    if (index >= TYPE_COUNT || types[index].doc == NULL)
+        return false;
+    const initialiser_type *type = &types[index];
+    *described = (sgm__described){.name = type->name,
+                                  .doc = type->doc,
+                                  .formula = type->formula,
+                                  .example = type->example,
+                                  .arguments = argument_rows + type->first,
+                                  .argument_count = type->count};
+    return true;
+}
 
 struct sgm_initialiser {
     const initialiser_type *type;

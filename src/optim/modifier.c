@@ -54,19 +54,48 @@ typedef struct modifier_type {
     const char *name;
     sgm_modifier_function function;
     sgm_option arguments[LARGEST]; /* a name of NULL: fewer */
+    const char *doc, *formula, *example;
 } modifier_type;
 
 static const modifier_type types[] = {
     {"clip",
      clip,
      {{"minimum", SGM_KIND_NUMBER, .required = true, .doc = "what smaller numbers become"},
-      {"maximum", SGM_KIND_NUMBER, .required = true, .doc = "what larger numbers become"}}},
+      {"maximum", SGM_KIND_NUMBER, .required = true, .doc = "what larger numbers become"}},
+     "keeps each number between two bounds",
+     "min(max(p, minimum), maximum)",
+     "clip(-1, 1)"},
     {"scale",
      scale,
-     {{"factor", SGM_KIND_NUMBER, .required = true, .doc = "what all numbers are multiplied by"}}},
-    {"max_norm", max_norm, {{"limit", SGM_KIND_NUMBER, .required = true, .doc = "the largest norm"}}},
+     {{"factor", SGM_KIND_NUMBER, .required = true, .doc = "what all numbers are multiplied by"}},
+     "makes all numbers smaller, or larger",
+     "factor p",
+     "scale(0.999)"},
+    {"max_norm",
+     max_norm,
+     {{"limit", SGM_KIND_NUMBER, .required = true, .doc = "the largest norm"}},
+     "makes what goes into one output, a column, no longer than a limit (Srivastava et al., 2014)",
+     "p min(1, limit / |p|)",
+     "max_norm(3)"},
 };
 #define TYPE_COUNT (sizeof types / sizeof *types)
+
+bool sgm__modifier_describe(size_t index, sgm__described *described)
+{
+    if (index >= TYPE_COUNT)
+        return false;
+    const modifier_type *type = &types[index];
+    size_t count = 0;
+    while (count < LARGEST && type->arguments[count].name != NULL)
+        count++;
+    *described = (sgm__described){.name = type->name,
+                                  .doc = type->doc,
+                                  .formula = type->formula,
+                                  .example = type->example,
+                                  .arguments = type->arguments,
+                                  .argument_count = count};
+    return true;
+}
 
 static const modifier_type *find_type(const char *name)
 {

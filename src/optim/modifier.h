@@ -3,6 +3,7 @@
 #define SGM_OPTIM_MODIFIER_H
 
 #include "base/base.h"
+#include "text/described.h"
 #include <sigma/training.h>
 
 sgm_initialiser *sgm__initialiser_copy(const sgm_initialiser *initialiser); /* NULL: no memory */
@@ -18,5 +19,10 @@ sgm_value sgm__modifiers_record(const sgm__modifier_rule *rules, size_t count, s
                                 const char *parameter, sgm_value value);
 /* Whether both do the same; a program's own ones if function and user are. */
 bool sgm__modifier_equal(const sgm_modifier *a, const sgm_modifier *b);
+
+/* For `sigma info`: the types that a text can name, and the kinds of schedules; false: past the last. */
+bool sgm__initialiser_describe(size_t index, sgm__described *described);
+bool sgm__modifier_describe(size_t index, sgm__described *described);
+bool sgm__schedule_describe(size_t index, sgm__described *described);
 
 #endif

@@ -299,41 +299,53 @@ static sgm_value muon(const sgm_update_call *call)
 
 /* --- the list --- */
 
-#define TYPE(text, words, function, ...)                                                                     \
+#define TYPE(text, words, update_rule, function, ...)                                                        \
     {                                                                                                        \
-        .api = SGM_OPTIMISER_API, .name = text, .doc = words, .update = function, .defaults = {              \
+        .api = SGM_OPTIMISER_API, .name = text, .doc = words, .formula = update_rule, .update = function,    \
+        .defaults = {                                                                                        \
             __VA_ARGS__                                                                                      \
         }                                                                                                    \
     }
 static const sgm_optimiser_type built_in[] = {
-    TYPE("gradient_descent", "p - r g", gradient_descent, .learning_rate = 0.01),
-    TYPE("momentum", "gradient descent with a velocity", momentum, .learning_rate = 0.01, .momentum = 0.9),
-    TYPE("nesterov", "momentum that looks ahead", nesterov, .learning_rate = 0.01, .momentum = 0.9),
-    TYPE("adagrad", "steps divided by the root of all squared gradients", adagrad, .learning_rate = 0.01,
-         .epsilon = 1e-6),
-    TYPE("adadelta", "steps in the parameter's own unit", adadelta, .learning_rate = 1, .decay_rate = 0.9,
-         .epsilon = 1e-6),
-    TYPE("rmsprop", "steps divided by the root of recent squared gradients", rmsprop, .learning_rate = 0.001,
+    TYPE("gradient_descent", "the plain method", "p - r g", gradient_descent, .learning_rate = 0.01),
+    TYPE("momentum", "gradient descent with a velocity", "v = m v + g; p - r v", momentum,
+         .learning_rate = 0.01, .momentum = 0.9),
+    TYPE("nesterov", "momentum that looks ahead", "v = m v + g; p - r (g + m v)", nesterov,
+         .learning_rate = 0.01, .momentum = 0.9),
+    TYPE("adagrad", "steps divided by the root of all squared gradients",
+         "s = s + g^2; p - r g / sqrt(s + e)", adagrad, .learning_rate = 0.01, .epsilon = 1e-6),
+    TYPE("adadelta", "steps in the parameter's own unit",
+         "s = d s + (1 - d) g^2; u = g sqrt(w + e) / sqrt(s + e); w = d w + (1 - d) u^2; p - r u", adadelta,
+         .learning_rate = 1, .decay_rate = 0.9, .epsilon = 1e-6),
+    TYPE("rmsprop", "steps divided by the root of recent squared gradients",
+         "s = d s + (1 - d) g^2; p - r g / (sqrt(s) + e)", rmsprop, .learning_rate = 0.001,
          .decay_rate = 0.99, .epsilon = 1e-8),
-    TYPE("adam", "recent gradients over the root of recent squares", adam, .learning_rate = 0.001,
-         .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8),
-    TYPE("adamw", "adam with decoupled weight decay", adamw, .learning_rate = 0.001, .beta1 = 0.9,
-         .beta2 = 0.999, .epsilon = 1e-8, .weight_decay = 0.01),
-    TYPE("lion", "steps of one size by the sign of the momentum", lion, .learning_rate = 0.0001, .beta1 = 0.9,
-         .beta2 = 0.99, .weight_decay = 0.1),
-    TYPE("lamb", "adam whose steps are in proportion to the parameter, for large minibatches", lamb,
-         .learning_rate = 0.001, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-6, .weight_decay = 0.01),
+    TYPE("adam", "recent gradients over the root of recent squares",
+         "m = b1 m + (1 - b1) g; s = b2 s + (1 - b2) g^2; p - r m' / (sqrt(s') + e), ' divided by 1 - b^t",
+         adam, .learning_rate = 0.001, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8),
+    TYPE("adamw", "adam with decoupled weight decay", "adam on p (1 - r d), d the weight decay", adamw,
+         .learning_rate = 0.001, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .weight_decay = 0.01),
+    TYPE("lion", "steps of one size by the sign of the momentum",
+         "p (1 - r d) - r sign(b1 m + (1 - b1) g); m = b2 m + (1 - b2) g", lion, .learning_rate = 0.0001,
+         .beta1 = 0.9, .beta2 = 0.99, .weight_decay = 0.1),
+    TYPE("lamb", "adam whose steps are in proportion to the parameter, for large minibatches",
+         "u = m' / (sqrt(s') + e) + d p; p - r u |p| / |u|, m and s as in adam", lamb, .learning_rate = 0.001,
+         .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-6, .weight_decay = 0.01),
     {.api = SGM_OPTIMISER_API,
      .name = "adafactor",
      .doc = "adam that remembers rows and columns only",
+     .formula = "u = g / sqrt(s); p (1 - r d) - max(e, rms(p)) min(r, 1 / sqrt(t)) u / max(1, rms(u))",
      .update = adafactor,
      .decoupled = true,
      .defaults = {.learning_rate = 0.01, .decay_rate = 0.8, .epsilon = 1e-3}},
-    TYPE("muon", "orthogonal steps of matrices, adamw for the rest", muon, .learning_rate = 0.001,
-         .momentum = 0.95, .beta1 = 0.9, .beta2 = 0.95, .epsilon = 1e-8, .weight_decay = 0.1),
+    TYPE("muon", "orthogonal steps of matrices, adamw for the rest",
+         "v = m v + (1 - m) g; p (1 - r d) - r 0.2 sqrt(max(rows, columns)) orthogonal(m v + (1 - m) g)",
+         muon, .learning_rate = 0.001, .momentum = 0.95, .beta1 = 0.9, .beta2 = 0.95, .epsilon = 1e-8,
+         .weight_decay = 0.1),
     {.api = SGM_OPTIMISER_API,
      .name = "lbfgs",
      .doc = "steps of all parameters by what the last ones changed of the gradient, for all data at once",
+     .formula = "p - r H g, H from the last steps and what each changed of g",
      .prepare = sgm__prepare_lbfgs,
      .update = sgm__update_lbfgs,
      .defaults = {.learning_rate = 1, .history = 10, .tolerance = 1e-7}},

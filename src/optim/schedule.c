@@ -4,6 +4,7 @@
  * host and feeds the product (sgm__trainer_learning_rate): no schedule is recorded, and a change of one needs
  * no new program. What a plateau schedule counts, the reductions so far, is kept by the trainer
  * (sgm__trainer_watch_plateau). In a schedule's options 0 means the default, which is here. */
+#include "optim/modifier.h"
 #include "optim/optimiser.h"
 #include "text/names.h"
 
@@ -36,6 +37,31 @@ sgm_status sgm_schedule_kind_parse(const char *name, sgm_schedule_kind *kind)
 const char *sgm_schedule_kind_name(sgm_schedule_kind kind)
 {
     return (size_t)kind < NAME_COUNT ? sgm__schedule_kind_names[kind] : "unknown";
+}
+
+bool sgm__schedule_describe(size_t index, sgm__described *described)
+{
+    static const char *const texts[][3] = {
+        {"the learning rate stays", "1", "optimiser: {schedule: constant}"},
+        {"falls at once after each period", "factor^floor(epoch / period)",
+         "optimiser: {schedule: {kind: step, period: 10, factor: 0.1}}"},
+        {"falls by the same factor in each period, in all its iterations", "factor^(epoch / period)",
+         "optimiser: {schedule: {kind: exponential, factor: 0.95}}"},
+        {"falls along half a cosine, slowly at both ends (Loshchilov and Hutter, 2016)",
+         "factor + (1 - factor) (1 + cos(pi epoch / period)) / 2", "optimiser: {schedule: cosine}"},
+        {"rises in the first 0.3 of the way, and falls to almost 0 in the rest (Smith, 2018)",
+         "from factor to 1, then from 1 to 0.0001, along half a cosine each",
+         "optimiser: {schedule: {kind: one_cycle, factor: 0.04}}"},
+        {"falls each time when the loss has not fallen for a period", "factor^(how often that was)",
+         "optimiser: {schedule: {kind: plateau, period: 5, factor: 0.1}}"},
+    };
+    if (index >= NAME_COUNT)
+        return false;
+    *described = (sgm__described){.name = sgm__schedule_kind_names[index],
+                                  .doc = texts[index][0],
+                                  .formula = texts[index][1],
+                                  .example = texts[index][2]};
+    return true;
 }
 
 static double or_default(double value, double default_value)

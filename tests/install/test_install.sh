@@ -229,5 +229,8 @@ done
 
 if [ -x "$SIGMA_BUILD_DIR/sigma" ]; then
     check "the sigma command is installed" test -x "$root/bin/sigma"
+    for place in bash-completion/completions/sigma zsh/site-functions/_sigma fish/vendor_completions.d/sigma.fish; do
+        check "completion in share/$place" grep -q 'completion candidates' "$root/share/$place"
+    done
 fi
 finish 0 0

@@ -23,4 +23,6 @@ const sgm_layer_type sgm__layer_activation = {
     .min_inputs = 1,
     .max_inputs = 1,
     .forward = forward,
+    .formula = "y = activation(x)",
+    .example = "activation(relu)",
 };

@@ -235,14 +235,26 @@ static const sgm_option upsampling_1d_arguments[] = {
 };
 
 SGM__LAYER(adaptive_average_pooling, "means of as many windows as give this size, whatever comes",
-           adaptive_arguments, SGM__COUNT(adaptive_arguments));
+           adaptive_arguments, SGM__COUNT(adaptive_arguments),
+           .formula = "y[i] = mean of x from floor(i n / size) to ceil((i + 1) n / size)",
+           .example = "adaptive_average_pooling(7, 7)");
 SGM__LAYER(adaptive_average_pooling_1d, "the same along one dimension, (channels, length)",
-           adaptive_arguments, SGM__COUNT(adaptive_arguments));
+           adaptive_arguments, SGM__COUNT(adaptive_arguments),
+           .formula = "y[i] = mean of x from floor(i n / size) to ceil((i + 1) n / size)",
+           .example = "adaptive_average_pooling_1d(8)");
 SGM__LAYER(adaptive_max_pooling, "the largest elements of as many windows as give this size, whatever comes",
-           adaptive_arguments, SGM__COUNT(adaptive_arguments));
+           adaptive_arguments, SGM__COUNT(adaptive_arguments),
+           .formula = "y[i] = max of x from floor(i n / size) to ceil((i + 1) n / size)",
+           .example = "adaptive_max_pooling(7, 7)");
 SGM__LAYER(adaptive_max_pooling_1d, "the same along one dimension, (channels, length)", adaptive_arguments,
-           SGM__COUNT(adaptive_arguments));
+           SGM__COUNT(adaptive_arguments),
+           .formula = "y[i] = max of x from floor(i n / size) to ceil((i + 1) n / size)",
+           .example = "adaptive_max_pooling_1d(8)");
 SGM__LAYER(upsampling, "an image that is larger by a factor", upsampling_arguments,
-           SGM__COUNT(upsampling_arguments));
+           SGM__COUNT(upsampling_arguments),
+           .formula = "y[i] = x[floor(i / factor)], or between neighbours with bilinear",
+           .example = "upsampling(2)");
 SGM__LAYER(upsampling_1d, "the same along one dimension, (channels, length)", upsampling_1d_arguments,
-           SGM__COUNT(upsampling_1d_arguments));
+           SGM__COUNT(upsampling_1d_arguments),
+           .formula = "y[i] = x[floor(i / factor)], or between neighbours with linear",
+           .example = "upsampling_1d(2)");

@@ -167,6 +167,8 @@ const sgm_layer_type sgm__layer_attention = {
     .min_inputs = 1,
     .max_inputs = 1,
     .forward = forward_attention,
+    .formula = "y = softmax(Q K' / sqrt(d)) V O, with Q, K, V = x W for each head",
+    .example = "attention(4)",
 };
 
 static const sgm_option transformer_arguments[] = {
@@ -201,4 +203,6 @@ const sgm_layer_type sgm__layer_transformer = {
     .min_inputs = 1,
     .max_inputs = 1,
     .forward = forward_transformer,
+    .formula = "z = x + attention(norm(x)), y = z + dense(activation(dense(norm(z))))",
+    .example = "transformer(4)",
 };

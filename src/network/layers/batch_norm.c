@@ -223,6 +223,8 @@ const sgm_layer_type sgm__layer_batch_norm = {
     .min_inputs = 1,
     .max_inputs = 1,
     .forward = forward_batch_norm,
+    .formula = "y = scale (x - mean) / sqrt(variance + epsilon) + shift, over the minibatch for each channel",
+    .example = "batch_norm",
 };
 
 const sgm_layer_type sgm__layer_group_norm = {
@@ -235,6 +237,9 @@ const sgm_layer_type sgm__layer_group_norm = {
     .min_inputs = 1,
     .max_inputs = 1,
     .forward = forward_group_norm,
+    .formula =
+        "y = scale (x - mean) / sqrt(variance + epsilon) + shift, over each group of channels of an example",
+    .example = "group_norm(8)",
 };
 
 const sgm_layer_type sgm__layer_instance_norm = {
@@ -246,4 +251,6 @@ const sgm_layer_type sgm__layer_instance_norm = {
     .min_inputs = 1,
     .max_inputs = 1,
     .forward = forward_instance_norm,
+    .formula = "y = scale (x - mean) / sqrt(variance + epsilon) + shift, over each channel of an example",
+    .example = "instance_norm",
 };

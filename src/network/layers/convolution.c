@@ -127,10 +127,18 @@ static const sgm_option transposed_arguments[] = {
 SGM__LAYER(
     convolution,
     "weighted sums over windows of an image, (channels, height, width); (height, width) is one channel",
-    arguments, SGM__COUNT(arguments));
+    arguments, SGM__COUNT(arguments),
+    .formula = "y[k] = activation(sum over channels c of W[k, c] * x[c] + b[k]), * sliding over the image",
+    .example = "convolution(32, 5, relu, padding=same)");
 SGM__LAYER(convolution_1d, "the same along one dimension, (channels, length); (length) is one channel",
-           arguments, SGM__COUNT(arguments));
+           arguments, SGM__COUNT(arguments),
+           .formula = "y[k] = activation(sum over channels c of W[k, c] * x[c] + b[k]), * along the length",
+           .example = "convolution_1d(32, 5, relu)");
 SGM__LAYER(transposed_convolution, "from the windows back to an image that is larger by the stride",
-           transposed_arguments, SGM__COUNT(transposed_arguments));
+           transposed_arguments, SGM__COUNT(transposed_arguments),
+           .formula = "size = (in - 1) stride - padding + dilation (kernel - 1) + output_padding + 1",
+           .example = "transposed_convolution(16, 4, stride=2)");
 SGM__LAYER(transposed_convolution_1d, "the same along one dimension, (channels, length)",
-           transposed_arguments, SGM__COUNT(transposed_arguments));
+           transposed_arguments, SGM__COUNT(transposed_arguments),
+           .formula = "size = (in - 1) stride - padding + dilation (kernel - 1) + output_padding + 1",
+           .example = "transposed_convolution_1d(16, 4, stride=2)");

@@ -123,15 +123,21 @@ static const sgm_option multi_class_arguments[] = {SGM__COST_ARGUMENTS, SGM__COS
                                                    SGM__COST_SQUARED};
 
 SGM__COST(kl_divergence, "of the targets' shares from the softmax of logits, which is the output", arguments,
-          SGM_LAYER_CLASSIFIES, predict_softmax);
+          SGM_LAYER_CLASSIFIES, predict_softmax, .formula = "sum over classes of t (log t - log softmax(x))",
+          .example = "kl_divergence");
 SGM__COST(focal,
           "binary_cross_entropy that forgets what is right already, on logits; the output is their sigmoid",
-          focal_arguments, SGM_LAYER_CLASSIFIES, predict_sigmoid);
+          focal_arguments, SGM_LAYER_CLASSIFIES, predict_sigmoid,
+          .formula = "-t (1 - p)^gamma log p - (1 - t) p^gamma log(1 - p), p = sigmoid(x)",
+          .example = "focal(gamma=2)");
 SGM__COST(
     hinge,
     "what each output lacks to lie beyond the margin on its side: above 0 where the target is; the output "
     "is scaled, so that the margins are 0 and 1",
-    hinge_arguments, SGM_LAYER_CLASSIFIES, predict_side);
+    hinge_arguments, SGM_LAYER_CLASSIFIES, predict_side,
+    .formula = "max(0, margin - s x), s = 1 where the target is above 0, else -1", .example = "hinge");
 SGM__COST(multi_class_hinge,
           "what the right class's number lacks to be larger than the others' by the margin",
-          multi_class_arguments, SGM_LAYER_CLASSIFIES, NULL);
+          multi_class_arguments, SGM_LAYER_CLASSIFIES, NULL,
+          .formula = "sum over other classes k of max(0, margin + x[k] - x[right])",
+          .example = "multi_class_hinge");

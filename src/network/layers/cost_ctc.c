@@ -68,4 +68,6 @@ SGM__COST(
     ctc,
     "-log of the probability that the steps say a list of labels, each in one step or more, with blanks "
     "between; logits (time, classes), the output is their softmax (Graves et al., 2006)",
-    arguments, 0, predict_softmax);
+    arguments, 0, predict_softmax,
+    .formula = "-log of the sum, over all ways to say the labels, of the product of softmax(x) at each step",
+    .example = "ctc(labels=20)");

@@ -131,13 +131,17 @@ static const sgm_option gaussian_arguments[] = {
      .live = true},
 };
 
-SGM__COST(mean_absolute, "the mean of all absolute differences", arguments, 0, NULL);
+SGM__COST(mean_absolute, "the mean of all absolute differences", arguments, 0, NULL,
+          .formula = "mean of |x - t|", .example = "mean_absolute");
 SGM__COST(huber, "the mean of half the squared differences, and of a line where these are large",
-          huber_arguments, 0, NULL);
+          huber_arguments, 0, NULL,
+          .formula = "mean of d^2 / 2 where |d| is at most delta, else delta (|d| - delta / 2), d = x - t",
+          .example = "huber(delta=1)");
 SGM__COST(
     gaussian_nll,
     "of a mean for each target, then a logarithm of its variance, -log of the density at the target; the "
     "output is means, then standard deviations",
-    gaussian_arguments, SGM_LAYER_DEVIATIONS, predict_deviations);
+    gaussian_arguments, SGM_LAYER_DEVIATIONS, predict_deviations,
+    .formula = "(log v + (m - t)^2 / v) / 2, v = max(exp(x), epsilon)", .example = "gaussian_nll");
 SGM__COST(cosine_distance, "1 minus the cosine between the last dimensions of prediction and targets",
-          arguments, 0, NULL);
+          arguments, 0, NULL, .formula = "1 - x t / (|x| |t|)", .example = "cosine_distance");

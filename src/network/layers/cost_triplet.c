@@ -108,4 +108,5 @@ static const sgm_option arguments[] = {SGM__COST_ARGUMENTS, SGM__COST_MARGIN, SG
 SGM__COST(triplet,
           "what the like of an example lacks to be nearer than others by the margin: of the examples (batch, "
           "features) by their classes' numbers, or of the three rows of each (batch, 3, features)",
-          arguments, 0, NULL);
+          arguments, 0, NULL, .formula = "max(0, margin + |a - like| - |a - other|)",
+          .example = "triplet(margin=0.5)");

@@ -168,12 +168,17 @@ static const sgm_option softmax_arguments[] = {
 
 SGM__COST(softmax_cross_entropy,
           "-log of the probability of the right class, for logits; the output is their softmax",
-          softmax_arguments, SGM_LAYER_CLASSIFIES, predict_softmax);
+          softmax_arguments, SGM_LAYER_CLASSIFIES, predict_softmax,
+          .formula = "-sum over classes of t log softmax(x)", .example = "softmax_cross_entropy");
 SGM__COST(squared_difference, "the sum of all squared differences in the batch", arguments, SGM_LAYER_SUM,
-          NULL);
-SGM__COST(mean_squared, "the mean of all squared differences", arguments, 0, NULL);
+          NULL, .formula = "sum of (x - t)^2", .example = "squared_difference");
+SGM__COST(mean_squared, "the mean of all squared differences", arguments, 0, NULL,
+          .formula = "mean of (x - t)^2", .example = "mean_squared");
 SGM__COST(binary_cross_entropy, "for each output on its own, on logits; the output is their sigmoid",
-          arguments, SGM_LAYER_CLASSIFIES, predict_sigmoid);
+          arguments, SGM_LAYER_CLASSIFIES, predict_sigmoid,
+          .formula = "-sum over outputs of t log sigmoid(x) + (1 - t) log(1 - sigmoid(x))",
+          .example = "binary_cross_entropy");
 SGM__COST(negative_log_likelihood,
           "-log of the probability of the right class, for probabilities not below 1e-7", class_arguments,
-          SGM_LAYER_CLASSIFIES, NULL);
+          SGM_LAYER_CLASSIFIES, NULL, .formula = "-sum over classes of t log x",
+          .example = "negative_log_likelihood");

@@ -74,18 +74,17 @@ sgm_value sgm__cost_margin(const sgm_layer_call *call, sgm_graph *graph, sgm_val
 
 /* The type of a cost: `text` is its name and that of its forward function, `table` its arguments,
  * `prediction` what makes the network's output of the prediction (NULL: nothing). */
-#define SGM__COST(text, words, table, extra_flags, prediction)                                               \
-    const sgm_layer_type sgm__layer_##text = {                                                               \
-        .api = SGM_LAYER_API,                                                                                \
-        .flags = SGM_LAYER_COST | (extra_flags),                                                             \
-        .name = #text,                                                                                       \
-        .doc = words,                                                                                        \
-        .arguments = table,                                                                                  \
-        .argument_count = sizeof table / sizeof table[0],                                                    \
-        .min_inputs = 1,                                                                                     \
-        .max_inputs = 1,                                                                                     \
-        .forward = text,                                                                                     \
-        .predict = prediction,                                                                               \
-    }
+#define SGM__COST(text, words, table, extra_flags, prediction, ...)                                          \
+    const sgm_layer_type sgm__layer_##text = {.api = SGM_LAYER_API,                                          \
+                                              .flags = SGM_LAYER_COST | (extra_flags),                       \
+                                              .name = #text,                                                 \
+                                              .doc = words,                                                  \
+                                              .arguments = table,                                            \
+                                              .argument_count = sizeof table / sizeof table[0],              \
+                                              .min_inputs = 1,                                               \
+                                              .max_inputs = 1,                                               \
+                                              .forward = text,                                               \
+                                              .predict = prediction,                                         \
+                                              __VA_ARGS__}
 
 #endif

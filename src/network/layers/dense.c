@@ -60,4 +60,6 @@ const sgm_layer_type sgm__layer_dense = {
     .min_inputs = 1,
     .max_inputs = 1,
     .forward = forward,
+    .formula = "y = activation(x W + b)",
+    .example = "dense(100, relu)",
 };

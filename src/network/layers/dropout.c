@@ -28,4 +28,6 @@ const sgm_layer_type sgm__layer_dropout = {
     .min_inputs = 1,
     .max_inputs = 1,
     .forward = forward,
+    .formula = "y = x / (1 - rate) with probability 1 - rate, else 0; x itself outside of training",
+    .example = "dropout(0.5)",
 };

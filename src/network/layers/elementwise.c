@@ -50,4 +50,6 @@ const sgm_layer_type sgm__layer_elementwise = {
     .min_inputs = 1,
     .max_inputs = 1,
     .forward = forward,
+    .formula = "y = activation(w x + b), element by element",
+    .example = "elementwise(relu)",
 };

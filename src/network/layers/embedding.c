@@ -48,4 +48,6 @@ const sgm_layer_type sgm__layer_embedding = {
     .min_inputs = 1,
     .max_inputs = 1,
     .forward = forward,
+    .formula = "y = W[i] for each index i",
+    .example = "embedding(1000, 64)",
 };

@@ -18,4 +18,6 @@ const sgm_layer_type sgm__layer_flatten = {
     .min_inputs = 1,
     .max_inputs = 1,
     .forward = forward,
+    .formula = "(batch, a, b, ...) becomes (batch, a b ...)",
+    .example = "flatten",
 };

@@ -80,10 +80,14 @@ static const sgm_option glu_arguments[] = {
 static const sgm_option halving_arguments[] = {CHANNELS};
 
 SGM__LAYER(prelu, "x where it is above 0, else x times a slope that is learnt", prelu_arguments,
-           SGM__COUNT(prelu_arguments));
+           SGM__COUNT(prelu_arguments), .formula = "y = max(x, 0) + a min(x, 0), with a learnt",
+           .example = "prelu");
 SGM__LAYER(glu, "the first half of the features times an activation of the second one", glu_arguments,
-           SGM__COUNT(glu_arguments));
+           SGM__COUNT(glu_arguments), .formula = "y = a activation(b), (a, b) = the halves of x",
+           .example = "glu");
 SGM__LAYER(swiglu, "the first half of the features times the silu of the second one", halving_arguments,
-           SGM__COUNT(halving_arguments));
+           SGM__COUNT(halving_arguments), .formula = "y = a silu(b), (a, b) = the halves of x",
+           .example = "swiglu");
 SGM__LAYER(geglu, "the first half of the features times the gelu of the second one", halving_arguments,
-           SGM__COUNT(halving_arguments));
+           SGM__COUNT(halving_arguments), .formula = "y = a gelu(b), (a, b) = the halves of x",
+           .example = "geglu");

@@ -17,4 +17,6 @@ const sgm_layer_type sgm__layer_identity = {
     .min_inputs = 1,
     .max_inputs = 1,
     .forward = forward,
+    .formula = "y = x",
+    .example = "identity",
 };

@@ -74,4 +74,6 @@ const sgm_layer_type sgm__layer_input = {
     .min_inputs = 0,
     .max_inputs = 0,
     .forward = forward,
+    .formula = "x as the data give it",
+    .example = "input(28, 28)",
 };

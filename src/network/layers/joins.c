@@ -61,6 +61,8 @@ const sgm_layer_type sgm__layer_add = {
     .min_inputs = 1,
     .max_inputs = MAXIMUM_BRANCHES,
     .forward = add,
+    .formula = "y = a + b + ...",
+    .example = "add(identity, dense(10))",
 };
 
 const sgm_layer_type sgm__layer_concatenate = {
@@ -71,4 +73,6 @@ const sgm_layer_type sgm__layer_concatenate = {
     .min_inputs = 1,
     .max_inputs = MAXIMUM_BRANCHES,
     .forward = concatenate,
+    .formula = "y = (a, b, ...), one behind the other",
+    .example = "concatenate(dense(10), dense(5))",
 };

@@ -59,6 +59,8 @@ const sgm_layer_type sgm__layer_layer_norm = {
     .min_inputs = 1,
     .max_inputs = 1,
     .forward = forward_layer_norm,
+    .formula = "y = scale (x - mean) / sqrt(variance + epsilon) + shift, over the last dimension",
+    .example = "layer_norm",
 };
 
 const sgm_layer_type sgm__layer_rms_norm = {
@@ -70,4 +72,6 @@ const sgm_layer_type sgm__layer_rms_norm = {
     .min_inputs = 1,
     .max_inputs = 1,
     .forward = forward_rms_norm,
+    .formula = "y = scale x / sqrt(mean of x^2 + epsilon), over the last dimension",
+    .example = "rms_norm",
 };

@@ -19,4 +19,6 @@ const sgm_layer_type sgm__layer_output = {
     .min_inputs = 1,
     .max_inputs = 1,
     .forward = forward,
+    .formula = "x itself, as one more result of the network",
+    .example = "output(name=features)",
 };

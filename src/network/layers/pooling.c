@@ -116,15 +116,21 @@ static const sgm_option global_arguments[] = {
 };
 
 SGM__LAYER(max_pooling, "the largest element of each window of an image", max_arguments,
-           SGM__COUNT(max_arguments));
+           SGM__COUNT(max_arguments), .formula = "y = max of x over each window",
+           .example = "max_pooling(2)");
 SGM__LAYER(max_pooling_1d, "the same along one dimension, (channels, length)", max_arguments,
-           SGM__COUNT(max_arguments));
+           SGM__COUNT(max_arguments), .formula = "y = max of x over each window",
+           .example = "max_pooling_1d(2)");
 SGM__LAYER(average_pooling, "the mean of each window of an image", average_arguments,
-           SGM__COUNT(average_arguments));
+           SGM__COUNT(average_arguments), .formula = "y = mean of x over each window",
+           .example = "average_pooling(2)");
 SGM__LAYER(average_pooling_1d, "the same along one dimension, (channels, length)", average_arguments,
-           SGM__COUNT(average_arguments));
+           SGM__COUNT(average_arguments), .formula = "y = mean of x over each window",
+           .example = "average_pooling_1d(2)");
 SGM__LAYER(global_average_pooling, "the mean of each channel: (channels, height, width) becomes (channels)",
-           global_arguments, SGM__COUNT(global_arguments));
+           global_arguments, SGM__COUNT(global_arguments), .formula = "y[c] = mean of x[c]",
+           .example = "global_average_pooling");
 SGM__LAYER(global_max_pooling,
            "the largest element of each channel: (channels, height, width) becomes (channels)",
-           global_arguments, SGM__COUNT(global_arguments));
+           global_arguments, SGM__COUNT(global_arguments), .formula = "y[c] = max of x[c]",
+           .example = "global_max_pooling");

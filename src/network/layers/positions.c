@@ -35,6 +35,8 @@ const sgm_layer_type sgm__layer_positions = {
     .min_inputs = 1,
     .max_inputs = 1,
     .forward = forward_positions,
+    .formula = "y[t] = x[t] + W[t]",
+    .example = "positions",
 };
 
 /* The state "LAYER.weights" among the parameters that layers before this one have recorded; nothing if there
@@ -91,4 +93,6 @@ const sgm_layer_type sgm__layer_tied_dense = {
     .min_inputs = 1,
     .max_inputs = 1,
     .forward = forward_tied,
+    .formula = "y = x W', with W the weights of another layer",
+    .example = "tied_dense(of=tokens)",
 };

@@ -353,18 +353,24 @@ static const sgm_option lstm_arguments[] = {
     FLAG_ARGUMENTS};
 
 /* The three types differ in name, documentation, arguments and forward function. */
-#define RECURRENT(text, words)                                                                               \
-    const sgm_layer_type sgm__layer_##text = {                                                               \
-        .api = SGM_LAYER_API,                                                                                \
-        .name = #text,                                                                                       \
-        .doc = words,                                                                                        \
-        .arguments = text##_arguments,                                                                       \
-        .argument_count = sizeof text##_arguments / sizeof text##_arguments[0],                              \
-        .min_inputs = 1,                                                                                     \
-        .max_inputs = 1,                                                                                     \
-        .forward = text,                                                                                     \
-    }
+#define RECURRENT(text, words, ...)                                                                          \
+    const sgm_layer_type sgm__layer_##text = {.api = SGM_LAYER_API,                                          \
+                                              .name = #text,                                                 \
+                                              .doc = words,                                                  \
+                                              .arguments = text##_arguments,                                 \
+                                              .argument_count =                                              \
+                                                  sizeof text##_arguments / sizeof text##_arguments[0],      \
+                                              .min_inputs = 1,                                               \
+                                              .max_inputs = 1,                                               \
+                                              .forward = text,                                               \
+                                              __VA_ARGS__}
 
-RECURRENT(rnn, "activation(x * weights + h * recurrent + biases) at each step, h what came out of the last");
-RECURRENT(gru, "gated recurrent units: gates reset, update, new side by side in the weights");
-RECURRENT(lstm, "long short-term memory: gates input, forget, cell, output side by side in the weights");
+RECURRENT(rnn, "activation(x * weights + h * recurrent + biases) at each step, h what came out of the last",
+          .formula = "h = activation(x W + h R + b)", .example = "rnn(64, last)");
+RECURRENT(gru, "gated recurrent units: gates reset, update, new side by side in the weights",
+          .formula = "h = (1 - z) n + z h; r, z = sigmoid(x W + h R + b), n = tanh(x W + b + r (h R + c))",
+          .example = "gru(64, last)");
+RECURRENT(
+    lstm, "long short-term memory: gates input, forget, cell, output side by side in the weights",
+    .formula = "c = f c + i g, h = o tanh(c); i, f, o = sigmoid(x W + h R + b), g = tanh(x W + h R + b)",
+    .example = "lstm(64, bidirectional)");

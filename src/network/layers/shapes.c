@@ -72,7 +72,7 @@ static const sgm_option reshape_arguments[] = {
 static const sgm_option permute_arguments[] = {
     DIMENSIONS("order", SGM_MAX_RANK - 1, "which dimension of an example, from 1, comes first, second, ...")};
 
-#define SHAPE_LAYER(text, words, function, table)                                                            \
+#define SHAPE_LAYER(text, words, function, table, ...)                                                       \
     const sgm_layer_type sgm__layer_##text = {.api = SGM_LAYER_API,                                          \
                                               .name = #text,                                                 \
                                               .doc = words,                                                  \
@@ -80,8 +80,11 @@ static const sgm_option permute_arguments[] = {
                                               .argument_count = sizeof table / sizeof table[0],              \
                                               .min_inputs = 1,                                               \
                                               .max_inputs = 1,                                               \
-                                              .forward = function}
+                                              .forward = function,                                           \
+                                              __VA_ARGS__}
 
 SHAPE_LAYER(reshape, "the numbers of an example in another shape, in the same order", reshape,
-            reshape_arguments);
-SHAPE_LAYER(permute, "the dimensions of an example in another order", permute, permute_arguments);
+            reshape_arguments, .formula = "the same numbers in another shape",
+            .example = "reshape(1, 28, 28)");
+SHAPE_LAYER(permute, "the dimensions of an example in another order", permute, permute_arguments,
+            .formula = "y[i, j] = x[j, i]", .example = "permute(2, 1)");
