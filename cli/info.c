@@ -17,7 +17,8 @@
 static const char usage_text[] =
     "Usage: sigma info [NAME|CHECKPOINT|FOLDER|FILE.yaml]\n"
     "       sigma info --layers|--costs|--activations|--optimisers|--schedules|--initialisers|--modifiers|\n"
-    "                  --hooks|--metrics|--rules|--augmentations|--operators|--handlers|--keys\n\n"
+    "                  --hooks|--metrics|--rules|--augmentations|--operators|--handlers|--keys|\n"
+    "                  --names\n\n"
     "Shows the version, the handlers with what they found on this machine (processor, libraries, devices),\n"
     "where data is looked for, the variables that count, and the ready-made datasets. Of a NAME, such as "
     "dense,\n"
@@ -28,7 +29,7 @@ static const char usage_text[] =
     "divided, and the estimate that decided it.\n\n"
     "  --layers and so on  list all of a kind: hooks and augmentations with their arguments, --keys all keys "
     "of a\n"
-    "                      file\n\n"
+    "                      file, --names the names of other programs, and what they mean here\n\n"
     "Exit codes: 0 done, 1 failed, 2 wrong usage.\n";
 
 /* Each line of the text with four blanks in front; empty lines are left out. */
@@ -301,6 +302,23 @@ static void print_keys(void)
     sgm__text_free(&text);
 }
 
+/* The table of names of other programs, as the manual has it: first what is taken for what. */
+static void print_names(void)
+{
+    static const char *const kinds[] = {"layer",       "activation", "argument", "optimiser", "choice",
+                                        "initialiser", "modifier",   "metric",   "hook",      "augmentation",
+                                        "handler",     "key",        "value",    "command"};
+    const sgm__name_row *row;
+    for (int near = 0; near <= 1; near++) {
+        printf("%s\n", near == 0 ? "taken for what it is called here" : "refused, with a hint");
+        for (size_t i = 0; (row = sgm__name_row_at(i)) != NULL; i++)
+            if (row->near == (near == 1))
+                printf("  %s %s: %s%s%s\n", kinds[row->kind], row->typed, row->real != NULL ? row->real : "",
+                       row->real != NULL && near == 1 && row->advice != NULL ? "; " : "",
+                       near == 1 && row->advice != NULL ? row->advice : "");
+    }
+}
+
 static void print_machine(void)
 {
     printf("sigma %s\n", sgm_version());
@@ -326,11 +344,11 @@ static int info_of(const char *word)
 /* The options are alternatives. */
 int info_run(int argc, char **argv)
 {
-    bool wanted[MOST_KINDS] = {false}, keys = false;
-    argument_rule rules[MOST_KINDS] = {{"--keys", ARGUMENT_FLAG, &keys}};
+    bool wanted[MOST_KINDS] = {false}, keys = false, names = false;
+    argument_rule rules[MOST_KINDS] = {{"--keys", ARGUMENT_FLAG, &keys}, {"--names", ARGUMENT_FLAG, &names}};
     for (size_t i = 0; i < named_kind_count; i++)
-        rules[i + 1] = (argument_rule){named_kinds[i].option, ARGUMENT_FLAG, &wanted[i]};
-    arguments a = {.rules = rules, .rule_count = named_kind_count + 1, .help = usage_text};
+        rules[i + 2] = (argument_rule){named_kinds[i].option, ARGUMENT_FLAG, &wanted[i]};
+    arguments a = {.rules = rules, .rule_count = named_kind_count + 2, .help = usage_text};
     int code;
     if (arguments_read(&a, argc, argv, &code)) {
         size_t kind = 0;
@@ -344,6 +362,8 @@ int info_run(int argc, char **argv)
             code = info_of(a.words[0]);
         else if (keys)
             print_keys();
+        else if (names)
+            print_names();
         else if (kind < named_kind_count)
             print_kind(&named_kinds[kind]);
         else

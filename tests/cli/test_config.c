@@ -238,7 +238,7 @@ TEST(mistakes_in_arguments)
     CHECK_ERROR(refuse(good, "epochs"), "expected KEY=VALUE");
     CHECK_ERROR(refuse(good, "=3"), "expected KEY=VALUE");
     CHECK_ERROR(refuse(good, "epochs=x"), "argument 'epochs=x': epochs: expected a whole number");
-    CHECK_ERROR(refuse(good, "optimizer.beta1=0.5"), "did you mean 'optimiser'?");
+    CHECK_ERROR(refuse(good, "optimisr.beta1=0.5"), "did you mean 'optimiser'?");
     CHECK_ERROR(refuse(good, "epochs.x=1"), "epochs has no keys of its own");
     CHECK_ERROR(refuse(good, "freeze=[a"), "argument 'freeze=[a'");
     CHECK_ERROR(refuse(good, "data={batch: 0}"), "data.batch: expected a whole number");
@@ -402,7 +402,7 @@ TEST(keys_and_values_of_other_programs_are_kept_by_their_names_here)
                                             "precision=fp64"};
     CHECK_OK(config_parse(&c, "a.yaml", text, strlen(text), arguments, 4));
     char *kept = config_text(&c);
-    static const char *const lines[] = {"network: input(4) + dense(10, relu) + softmax_cross_entropy",
+    static const char *const lines[] = {"input(4) + dense(10, relu) + softmax_cross_entropy",
                                         "batch: 8",
                                         "type: gradient_descent",
                                         "learning_rate: 0.2",

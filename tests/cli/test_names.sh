@@ -35,6 +35,33 @@ has err "validation_split: unknown key \(did you mean 'data.split'\?\): it is th
 run 2 fit typed.yaml
 has err "unknown command 'fit' \(did you mean 'train'\?\)"
 
+# The manual has the whole table.
+run 0 info --names
+awk '/^## Names of other programs/ { found = 1 } found && /^```$/ { exit } inside { print } found && /^```text$/ { inside = 1 }' \
+    "$SIGMA_SOURCE_DIR/docs/manual/10-reference.md" >manual
+cmp -s out manual
+verdict "the manual's table is that of the command" $? manual
+
+# What a name is.
+run 0 info linear
+has out "^'linear' is called dense here"
+has out '^layer dense: .*'
+has out '^  formula    y = activation'
+has out '^    size  *a whole number from 1 to 1000000000, required: '
+run 0 info momentum
+has out '^    momentum  *a number from 0 to 0\.9+, default 0\.9: '
+has out '^  optimiser\.momentum  *number'
+run 0 info nadam
+has out "^'nadam' is likely meant to be adam$"
+run 0 info data.batch
+has out '^  data\.batch  *integer  size of a minibatch'
+run 2 info densse
+has err "there is nothing named 'densse' \(did you mean 'dense'\?\)"
+for kind in layers costs activations optimisers schedules initialisers modifiers hooks metrics rules augmentations \
+    operators handlers keys; do
+    run 0 info --$kind
+done
+
 # A run with much that only a training uses, some of which is not there any more, or is set otherwise by now.
 cat >much.yaml <<'END'
 network: input(4) + dense(6, relu) + dense(3) + softmax_cross_entropy
