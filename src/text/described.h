@@ -1,6 +1,7 @@
 /* What there is to say of a thing that has a name, for `sigma info NAME`. Internal.
  *
- * Tables of types say it of their rows; what has no public table has a function that fills this in, row by row. */
+ * Tables of types say it of their rows; what has no public table has a function that fills this in, row by
+ * row. */
 #ifndef SGM_TEXT_DESCRIBED_H
 #define SGM_TEXT_DESCRIBED_H
 
