@@ -124,7 +124,8 @@ static sgm_status compute(const sgm__predictions *predictions, const sgm_metric_
 }
 
 const sgm__metric_record sgm__metric_f1 = {
-    .formula = "precision = TP / predicted, recall = TP / there, f1 = 2 TP / (predicted + there); their means over classes",
+    .formula = "precision = TP / predicted, recall = TP / there, f1 = 2 TP / (predicted + there); their "
+               "means over classes",
     .compute = compute,
     .results = {SGM__NUMBER("precision", "share of the predictions of a class that are right", SGM_MAXIMUM,
                             SGM__RECORDED),

@@ -100,6 +100,8 @@ static const sgm__name_row rows[] = {
          "it takes logits, so no sigmoid goes before it"),
     NEAR(LAYER, "nll nll_loss", "negative_log_likelihood",
          "it takes probabilities, not their logarithms; of logits it is softmax_cross_entropy"),
+    NEAR(LAYER, "gaussian_nll_loss", "gaussian_nll",
+         "its second half are logarithms of variances, not variances"),
     NEAR(LAYER, "kl_div kl_div_loss kld", "kl_divergence", "see 'sigma info kl_divergence'"),
     SAME(LAYER, "huber_loss", "huber"),
     NEAR(LAYER, "smooth_l1 smooth_l1_loss", "huber", NULL),

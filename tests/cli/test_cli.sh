@@ -79,8 +79,8 @@ run 2 train "$examples/iris.yaml" data.training=table.csv
 has err "data.training: there is no dataset 'table.csv'; of files: \{csv: FILE"
 run 1 eval "$examples/iris.yaml"
 has err "iris.yaml' describes a training: 'sigma train' makes a folder of it"
-run 1 info missing
-has err "^sigma info: there is no checkpoint and no folder of a run 'missing'$"
+run 1 info ./missing
+has err "^sigma info: there is no checkpoint and no folder of a run './missing'$"
 run 0 help train
 has out '^Usage: sigma train FILE'
 for option in folder resume from quiet paused monitor monitor-wait json-lines tensorboard; do
@@ -597,9 +597,9 @@ has err "column 1.*did you mean 'early_stopper'"
 run 0 info "$examples/iris.yaml"
 has out '^  1 thread: about [0-9.]+ us a step, estimated from its shapes'
 run 2 info one two
-has err "expected one checkpoint, folder or file, got 2"
+has err "expected one name, checkpoint, folder or file, got 2"
 run 0 info --augmentations
-has out '^shift: moves the picture by whole pixels; of pictures$'
+has out '^augmentation shift: moves the picture by whole pixels$'
 run 0 info --hooks
 has out '^\[local\] \[every epoch\] early_stopper\('
 
