@@ -437,8 +437,7 @@ static sgm_status put_entry(const option *o, text_map *map, const arrival *at, c
     SGM_TRY(sgm__reserve(&map->keys, &map->key_capacity, map->count + 1, sizeof *map->keys));
     SGM_TRY(sgm__reserve(&map->values, &map->capacity, map->count + 1, sizeof *map->values));
     char *key_copy = sgm__strdup(key), *value_copy = NULL;
-    sgm_status status =
-        key_copy != NULL ? put_value(o, at, value, &value_copy) : sgm_last_status();
+    sgm_status status = key_copy != NULL ? put_value(o, at, value, &value_copy) : sgm_last_status();
     if (status != SGM_OK) {
         sgm__free(key_copy);
         return status;

@@ -39,6 +39,7 @@ static sgm_status compute(const sgm__predictions *predictions, const sgm_metric_
 }
 
 const sgm__metric_record sgm__metric_mean_iou = {
+    .formula = "TP / (examples + predictions - TP) of each class, and the mean over classes that occur",
     .compute = compute,
     .results = {SGM__NUMBER("mean_iou", "mean intersection over union of classes", SGM_MAXIMUM,
                             SGM__HEADLINE),
