@@ -24,8 +24,12 @@ static sgm_value cells(sgm_layer_call *call, sgm_graph *graph, const sgm_value *
     return sgm_transpose(graph, sgm_reshape(graph, inputs[0], &shape));
 }
 
-static const sgm_layer_type cells_layer = {SGM_LAYER_API, 0,   "cells", "a grid as steps", NULL, 0, 1, 1,
-                                           cells,         NULL};
+static const sgm_layer_type cells_layer = {.api = SGM_LAYER_API,
+                                           .name = "cells",
+                                           .doc = "a grid as steps",
+                                           .min_inputs = 1,
+                                           .max_inputs = 1,
+                                           .forward = cells};
 
 static void paint(int64_t scene, const float *pictures, const float *classes)
 {

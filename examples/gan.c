@@ -39,10 +39,26 @@ static sgm_value judge(sgm_layer_call *call, sgm_graph *graph, const sgm_value *
                     sgm_add(graph, sgm_softplus(graph, drawn), sgm_softplus(graph, sgm_negate(graph, real))));
 }
 
-static const sgm_layer_type types[] = {
-    {SGM_LAYER_API, 0, "against", "turns gradients round", NULL, 0, 1, 1, against, NULL},
-    {SGM_LAYER_API, SGM_LAYER_JOIN, "stack", "one minibatch of two", NULL, 0, 2, 2, stack, NULL},
-    {SGM_LAYER_API, SGM_LAYER_COST, "judge", "tells drawn from real", NULL, 0, 1, 1, judge, NULL}};
+static const sgm_layer_type types[] = {{.api = SGM_LAYER_API,
+                                        .name = "against",
+                                        .doc = "turns gradients round",
+                                        .min_inputs = 1,
+                                        .max_inputs = 1,
+                                        .forward = against},
+                                       {.api = SGM_LAYER_API,
+                                        .flags = SGM_LAYER_JOIN,
+                                        .name = "stack",
+                                        .doc = "one minibatch of two",
+                                        .min_inputs = 2,
+                                        .max_inputs = 2,
+                                        .forward = stack},
+                                       {.api = SGM_LAYER_API,
+                                        .flags = SGM_LAYER_COST,
+                                        .name = "judge",
+                                        .doc = "tells drawn from real",
+                                        .min_inputs = 1,
+                                        .max_inputs = 1,
+                                        .forward = judge}};
 
 int main(int argc, char **argv)
 {

@@ -45,9 +45,19 @@ static sgm_value divergence(sgm_layer_call *call, sgm_graph *graph, const sgm_va
                         sgm_number(graph, 0.5 * 0.001));
 }
 
-static const sgm_layer_type types[] = {
-    {SGM_LAYER_API, 0, "latent", "a place around a mean", NULL, 0, 1, 1, latent, NULL},
-    {SGM_LAYER_API, SGM_LAYER_COST, "divergence", "from a normal one", NULL, 0, 1, 1, divergence, NULL}};
+static const sgm_layer_type types[] = {{.api = SGM_LAYER_API,
+                                        .name = "latent",
+                                        .doc = "a place around a mean",
+                                        .min_inputs = 1,
+                                        .max_inputs = 1,
+                                        .forward = latent},
+                                       {.api = SGM_LAYER_API,
+                                        .flags = SGM_LAYER_COST,
+                                        .name = "divergence",
+                                        .doc = "from a normal one",
+                                        .min_inputs = 1,
+                                        .max_inputs = 1,
+                                        .forward = divergence}};
 
 int main(int argc, char **argv)
 {
