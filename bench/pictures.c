@@ -114,7 +114,7 @@ static int64_t read_all(sgm_pipeline *pipeline, const char *folder, int threads)
 {
     sgm_dataset *data = sgm_dataset_create(
         "pictures", .extractor = sgm_files_extractor(pipeline, folder, .threads = threads));
-    int64_t examples;
+    int64_t examples = 0;
     check(data != NULL && sgm_dataset_examples(data, &examples) == SGM_OK, folder);
     sgm_dataset_free(data);
     return examples;
