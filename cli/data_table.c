@@ -46,6 +46,8 @@ static void append_categories(sgm__text *to, const sgm_table_column *column, int
     if (count == 0) {
         sgm__text_append(to, "more than %s different",
                          sgm_count_text(SGM_MAX_CATEGORIES, number, sizeof number));
+        if (column->longest > 0)
+            sgm__text_append(to, ", up to %s bytes", sgm_count_text(column->longest, number, sizeof number));
         return;
     }
     sgm__text_append(to, "%zu different: ", count);

@@ -52,7 +52,7 @@ FLOORS = [
 BESIDE = {("src/ops", "src/graph"), ("src/graph", "src/ops")}
 # Public headers: the lowest folder of src/ whose files may include each.
 HEADERS = {"base": "src/base", "tensor": "src/base", "text": "src/text", "registry": "src/text", "plugin": "src/base", "graph": "src/graph",
-           "handler": "src/handlers", "data": "src/data", "files": "src/data", "picture": "src/data", "sound": "src/data", "table": "src/data",
+           "handler": "src/handlers", "data": "src/data", "files": "src/data", "picture": "src/data", "sound": "src/data", "text_files": "src/data", "table": "src/data",
            "split": "src/data", "network": "src/network", "onnx": "src/onnx",
            "training": "src/optim", "hooks": "src/optim", "operator": "src/optim", "rules": "src/optim",
            "environment": "src/monitors", "sigma": "cli/config"}

@@ -65,6 +65,8 @@ static const option data_table[] = {
     OPTION_ROW(data_config, embedding, OPTION_MAP, .check = check_embedding, .value_of_texts = "auto",
                .row.doc = "target: columns of categories that are fields of their own, for an embedding: a "
                           "list, or {town: 8} with its size"),
+    OPTION_ROW(data_config, text_columns, OPTION_LIST,
+               .row.doc = "target: columns of texts that are read as tokens, each a field of its own"),
     OPTION_ROW(data_config, scale, OPTION_MAP, .check = check_column_scale, .key_of_text = EVERY_COLUMN,
                .row.doc = "target: of numbers: standard (if not given), min_max, robust or none; of some "
                           "columns, {price: none, \"*\": robust}"),
@@ -115,11 +117,15 @@ static const option data_table[] = {
                .row.doc = "sounds: samples from frame to frame of a spectrogram; 10 ms if not given"),
     OPTION_ROW(data_config, text, OPTION_PATH,
                .row.doc = "a text: windows of tokens; the targets are the same, one token later"),
+    OPTION_ROW(data_config, text_folder, OPTION_PATH,
+               .row.doc = "a folder of TXT files, in a folder for each class"),
     OPTION_ROW(data_config, tokenizer, OPTION_PATH,
-               .row.doc = "text: a file of 'sigma tokenize'; bytes if not given"),
-    OPTION_ROW(data_config, window, OPTION_INTEGER, .row.minimum = 1, .row.maximum = 1 << 24,
-               .row.doc = "text: tokens of an example; 64 if not given; sounds: samples of a frame; 25 ms if "
-                          "not given"),
+               .row.doc = "text, text_columns, text_folder: a file of 'sigma tokenize'; bytes if not given"),
+    OPTION_ROW(
+        data_config, window, OPTION_INTEGER, .row.minimum = 1, .row.maximum = 1 << 24,
+        .row.doc =
+            "text: tokens of an example, 64 if not given; text_columns, text_folder: of a text, those of the "
+            "longest up to 512 if not given; sounds: samples of a frame, 25 ms if not given"),
     OPTION_ROW(data_config, step, OPTION_INTEGER, .row.minimum = 1, .row.maximum = 1 << 24,
                .row.doc = "text: tokens from one example to the next; the window if not given"),
     OPTION_ROW(

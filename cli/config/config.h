@@ -43,14 +43,17 @@ typedef struct data_config {
     char *sounds, *features;
     int64_t rate, mels, hop;
     double seconds;
-    /* Of a text: file of the tokenizer (NULL: bytes); tokens of an example, tokens from one example to the
-     * next; parts that go on from minibatch to minibatch. */
+    /* Path of a folder with texts of classes. */
+    char *text_folder;
+    /* Of a text, of columns and of folders of texts: file of the tokenizer (NULL: bytes), tokens of an
+     * example; of a text alone tokens from one example to the next, parts that go on from minibatch to
+     * minibatch. */
     char *tokenizer;
     int64_t window, step, streams;
     /* Of a table by the names of its columns, data.training only: what is predicted, what is not used,
-     * numbers that are categories; by column the sizes of embeddings, how numbers are scaled, what missing
-     * values become ("*": of all other columns), what dates become; the sign before decimals. */
-    text_list target, drop, categorical;
+     * numbers that are categories, texts; by column the sizes of embeddings, how numbers are scaled, what
+     * missing values become ("*": of all other columns), what dates become; the sign before decimals. */
+    text_list target, drop, categorical, text_columns;
     text_map embedding, scale, impute, dates;
     char *weights; /* the column that says how much each row counts */
     char *decimal;

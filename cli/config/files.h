@@ -6,7 +6,7 @@
 #include "config/config.h"
 
 /* All these keys, in messages. */
-#define FILE_KEYS "images, sounds"
+#define FILE_KEYS "images, sounds, text_folder"
 
 /* How a kind of files is said in a configuration. */
 typedef struct file_key {

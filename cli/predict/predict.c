@@ -14,7 +14,8 @@
 
 static const char usage_text[] =
     "Usage: sigma predict CHECKPOINT|FOLDER\n"
-    "                     (--data NAME [--count N] | FILE.npy | FILE.csv | - | PICTURE... | SOUND...)\n"
+    "                     (--data NAME [--count N] | FILE.npy | FILE.csv | -\n"
+    "                     | PICTURE... | SOUND... | TEXT...)\n"
     "                     [--output FILE.csv [--id COLUMNS]] [--probabilities] [--lengths FILE]\n"
     "                     [--separator C] [--unknown=ignore|refuse] [--json]\n\n"
     "Predicts with a trained network. Prints a line for each example: where the network tells classes\n"
@@ -26,8 +27,9 @@ static const char usage_text[] =
     "A network that was trained on a table by its columns' names (target) takes tables with these columns,\n"
     "in any order; classes have their names, and numbers the units of the table.\n"
     "A network that was trained on pictures (images) takes PNG and JPEG files of any size, one that was\n"
-    "trained on sounds WAV and FLAC files: printed are for each its name, the class and the probabilities\n"
-    "of all classes.\n\n"
+    "trained on sounds WAV and FLAC files, one that was trained on texts (text_folder) TXT files, or one\n"
+    "from the standard input: printed are for each its name, the class and the probabilities of all "
+    "classes.\n\n"
     "  --data NAME       the inputs of a dataset: a ready-made one, or training, validation or test of\n"
     "                    the run\n"
     "  FILE.npy          an array (examples, ...); also the only one of a FILE.npz, or FILE.npz:NAME\n"

@@ -54,6 +54,8 @@ sgm_status predict_chunk(prediction *p, sgm_tensor *values, const double *length
 sgm_status predict_block(prediction *p, const sgm_block *block);
 
 /* --- predict_table.c --- */
+/* Appends all bytes of the standard input. */
+sgm_status predict_read_standard_input(sgm__text *text);
 /* A table whose columns the pipeline finds by their names, among which those of targets may be missing. */
 sgm_status predict_named(prediction *p, const char *path, char separator);
 /* Arrays, and tables of the elements of an input in order. `lengths`: the file of --lengths, or NULL. */

@@ -1,9 +1,9 @@
 /* `sigma predict RUN cat.png dog.jpg`: the class of files, for networks that were trained on folders of such
  * files (data.training.images).
  *
- * A line for each file: its name, its class, and the probabilities of all classes; or its name and what is
- * said in it, where the network was trained on transcripts. Files are read in chunks; a chunk is printed when
- * all of its files could be read. */
+ * A line for each file, or for the standard input (-): its name, its class, and the probabilities of all
+ * classes; or its name and what is said in it, where the network was trained on transcripts. Files are read
+ * in chunks; a chunk is printed when all of its files could be read. */
 #include "data/kinds/kind.h"
 #include "infer/signature.h"
 #include "predict/predict.h"
@@ -142,12 +142,30 @@ static sgm_status print_classes(const question *q, const sgm_tensor *outputs, co
     return status;
 }
 
+/* The files of a chunk, of which the one that is called "-" is the standard input: its bytes are kept in
+ * `input`. */
+static sgm_status open_chunk(const char *const *files, size_t count, sgm_file *chunk, sgm__text *input)
+{
+    for (size_t i = 0; i < count; i++) {
+        chunk[i] = (sgm_file){.name = files[i]};
+        if (strcmp(files[i], "-") != 0)
+            continue;
+        SGM_TRY(predict_read_standard_input(input));
+        chunk[i] = (sgm_file){.name = "standard input",
+                              .bytes = input->data != NULL ? input->data : "",
+                              .length = input->length};
+    }
+    return SGM_OK;
+}
+
 static sgm_status answer_chunk(const question *q, const char *const *files, size_t count)
 {
     sgm_file chunk[CHUNK];
-    for (size_t i = 0; i < count; i++)
-        chunk[i] = (sgm_file){.name = files[i]};
-    sgm_block *block = sgm_pipeline_files(q->pipeline, chunk, count);
+    sgm__text input = {0};
+    sgm_block *block = open_chunk(files, count, chunk, &input) == SGM_OK
+                           ? sgm_pipeline_files(q->pipeline, chunk, count)
+                           : NULL;
+    sgm__text_free(&input);
     sgm_tensor *outputs = block != NULL ? sgm_trainer_predict_block(q->trainer, block, NULL) : NULL;
     sgm_status status = outputs == NULL         ? sgm__last_failure()
                         : q->characters != NULL ? print_texts(q, block, outputs, files)
@@ -187,10 +205,16 @@ static sgm_status check_file(const sgm__file_kind *kind, const char *file)
                         "%s: is a folder; name its %s, %s/*%s, or measure a folder of classes with "
                         "'sigma eval'",
                         file, kind->names->several, file, kind->names->endings[0]);
-    if (strcmp(file, "-") == 0)
-        return sgm_fail(SGM_ERROR_ARGUMENT, "the network takes %s: name %s files", kind->names->several,
-                        kind->names->formats);
     return SGM_OK;
+}
+
+/* The standard input can be read once. */
+static sgm_status check_input(const char *const *files, size_t count)
+{
+    size_t found = 0;
+    for (size_t i = 0; i < count; i++)
+        found += strcmp(files[i], "-") == 0;
+    return found <= 1 ? SGM_OK : sgm_fail(SGM_ERROR_ARGUMENT, "-: the standard input can be named once");
 }
 
 sgm_status predict_files(saved *s, const sgm__signature *signature, const char *const *files, size_t count,
@@ -208,6 +232,7 @@ sgm_status predict_files(saved *s, const sgm__signature *signature, const char *
          name[q.class_count] != NULL;)
         q.class_count++;
     SGM_TRY(check_network(&q, kind));
+    SGM_TRY(check_input(files, count));
     for (size_t i = 0; i < count; i++)
         SGM_TRY(check_file(kind, files[i]));
     for (size_t i = 0; i < count; i += CHUNK)

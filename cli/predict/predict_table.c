@@ -12,8 +12,7 @@
 /* Standard input of at most so many bytes is read whole before the table is parsed. */
 #define MAX_STANDARD_INPUT ((size_t)1 << 30)
 
-/* All bytes of the standard input. */
-static sgm_status read_standard_input(sgm__text *text)
+sgm_status predict_read_standard_input(sgm__text *text)
 {
     char part[65536];
     size_t got;
@@ -34,7 +33,7 @@ static sgm_source *memory_source(const sgm__text *text)
 static sgm_source *standard_input(void)
 {
     sgm__text text = {0};
-    sgm_source *source = read_standard_input(&text) == SGM_OK ? memory_source(&text) : NULL;
+    sgm_source *source = predict_read_standard_input(&text) == SGM_OK ? memory_source(&text) : NULL;
     sgm__text_free(&text);
     return source;
 }
@@ -64,7 +63,7 @@ sgm_status predict_named(prediction *p, const char *path, char separator)
                                                     .separator = separator};
     sgm__text text = {0};
     bool is_standard = strcmp(path, "-") == 0;
-    sgm_status status = is_standard ? read_standard_input(&text) : SGM_OK;
+    sgm_status status = is_standard ? predict_read_standard_input(&text) : SGM_OK;
     if (status == SGM_OK && p->id != NULL)
         status =
             predict_answers_identify(p, is_standard ? memory_source(&text) : file_source(path), separator);

@@ -1,5 +1,5 @@
-/* Examples that are files: folders of pictures or sounds, one folder for each class, and the pipelines that
- * make inputs of them.
+/* Examples that are files: folders of pictures, sounds or texts, one folder for each class, and the pipelines
+ * that make inputs of them.
  *
  *     sgm_files *pets = sgm_files_open("pets", "pictures");           pets/cat/1.png, pets/dog/7.jpg, ...
  *     sgm_pipeline *pipeline = sgm_picture_pipeline(pets, .width = 32, .height = 32);
@@ -10,6 +10,7 @@
  *
  *     "pictures"    PNG and JPEG     sigma/picture.h
  *     "sounds"      WAV and FLAC     sigma/sound.h
+ *     "texts"       TXT              sigma/text_files.h
  *
  * Such a pipeline has the field "inputs", and "targets", one-hot classes in the byte order of their folders'
  * names. Of sounds with transcripts, inputs are (frames, mels), "lengths" is how many frames count, and

@@ -54,6 +54,7 @@
 #include <sigma/table.h>
 #include <sigma/tensor.h>
 #include <sigma/text.h>
+#include <sigma/text_files.h>
 #include <sigma/training.h>
 
 #endif

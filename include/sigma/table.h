@@ -13,6 +13,7 @@
 #define SIGMA_TABLE_H
 
 #include <sigma/split.h>
+#include <sigma/text.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -48,6 +49,7 @@ typedef struct sgm_table_column {
     /* Of the values of a number column, and of a date column as days since 1970-01-01; NaN for other kinds.
      * The standard deviation divides by the number of values, as preprocessing has it. */
     double minimum, maximum, mean, standard_deviation;
+    int64_t longest; /* bytes of the longest text that is neither a number nor a date; 0: there is none */
     /* The different values, the most frequent first, then by their bytes, of every kind of column. None where
      * there are more than SGM_MAX_CATEGORIES. */
     const sgm_category *categories;
@@ -128,9 +130,10 @@ SGM_API sgm_split *sgm_table_split_with(const sgm_table *table, const char *colu
  * "inputs", columns stand in the table's order:
  *
  *     number, date    one number: (value - offset) / factor, by which `scale` brings columns to one size; of
- * a date, `dates` may want its age or its parts category        as many numbers as there are categories, one
- * of which is 1 (one-hot), in the order of their bytes, those of `categorical` in the order of their numbers
- *     text, empty     left out, with a warning
+ *                     a date, `dates` may want its age or its parts
+ *     category        as many numbers as there are categories, one of which is 1 (one-hot), in the order of
+ *                     their bytes, those of `categorical` in the order of their numbers
+ *     text, empty     left out, with a warning; texts of `text_columns` are fields of their own, see there
  *
  * A single category is a target as one-hot classes; numbers are targets scaled as inputs are, and
  * sgm_pipeline_restore turns predictions back. Pipelines of pictures are made by sigma/picture.h. */
@@ -139,6 +142,8 @@ SGM_API sgm_split *sgm_table_split_with(const sgm_table *table, const char *colu
 #define SGM_MAX_TARGETS 8
 /* The most columns in a list of options. */
 #define SGM_MAX_LISTED 64 /* columns in a list of options */
+/* The most columns of texts, each of which has two fields. */
+#define SGM_MAX_TEXTS 3
 
 /* What offset and factor of a column of numbers are. */
 typedef enum sgm_scale {
@@ -203,8 +208,15 @@ typedef struct sgm_pipeline_options {
      * 0, and one more for missing and unknown ones. What is no ASCII letter, digit, '_' or '-' in the name
      * becomes '_' in that of the field, as input layers are named after fields. */
     sgm_column_embedding embedding[SGM_MAX_FIELDS - 2];
-    sgm_scale scale;   /* of numbers and dates that `scales` does not name; default: standard */
-    sgm_impute impute; /* of inputs that `imputes` does not name; default: the mean */
+    /* Columns that are read as texts, whatever they hold. Each becomes two fields: one of the column's name
+     * as with `embedding`, of `window` numbers, the tokens of the text and behind them the number of tokens
+     * of the tokenizer (256 for bytes); and NAME_length, how many of them are the text's. What is longer than
+     * the window is cut; a text that is missing has the length 0. */
+    const char *text_columns[SGM_MAX_TEXTS];
+    const sgm_tokenizer *tokenizer; /* of all texts; the pipeline keeps a copy. NULL: each byte is a token */
+    int64_t window;                 /* default: bytes of the longest text of the column, at most 512 */
+    sgm_scale scale;                /* of numbers and dates that `scales` does not name; default: standard */
+    sgm_impute impute;              /* of inputs that `imputes` does not name; default: the mean */
     sgm_column_scale scales[SGM_MAX_LISTED];   /* of single columns */
     sgm_column_impute imputes[SGM_MAX_LISTED]; /* of single columns */
     sgm_column_dates dates[SGM_MAX_LISTED];    /* of single columns; days of the others */
@@ -226,7 +238,8 @@ SGM_API sgm_pipeline *sgm_pipeline_parse(const char *json);
 /* How many numbers of a field an example has; 0: there is no such field. */
 SGM_API int64_t sgm_pipeline_width(const sgm_pipeline *pipeline, const char *field);
 /* A network for the pipeline, to begin with: two dense layers of relu, an embedding for each field of its
- * own, and the cost that suits the targets; of pictures convolutions and one dense layer. sgm_string_free. */
+ * own, convolutions for texts, and the cost that suits the targets; of pictures convolutions and one dense
+ * layer. sgm_string_free. */
 SGM_API char *sgm_pipeline_network(const sgm_pipeline *pipeline);
 /* The names of the target's classes, NULL at the end; NULL: the targets are numbers. */
 SGM_API const char *const *sgm_pipeline_classes(const sgm_pipeline *pipeline);

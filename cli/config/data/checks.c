@@ -25,7 +25,7 @@ bool data_config_has_pipeline(const data_config *data)
 static bool names_columns(const data_config *data)
 {
     return data->target.count + data->drop.count + data->categorical.count + data->embedding.count +
-                   data->scale.count + data->impute.count + data->dates.count >
+                   data->text_columns.count + data->scale.count + data->impute.count + data->dates.count >
                0 ||
            data->weights != NULL;
 }
@@ -35,7 +35,8 @@ static bool names_columns(const data_config *data)
 static sgm_status check_named(const char *name, const char *role, const data_config *data)
 {
     bool is_training = strcmp(role, "training") == 0;
-    bool has_columns = names_columns(data) || data->decimal != NULL || data->missing != NULL;
+    bool has_columns = names_columns(data) || data->tokenizer != NULL || data->window != OPTION_UNSET ||
+                       data->decimal != NULL || data->missing != NULL;
     if (data->class_names.count + data->texts.count + data->input_range.count > 0 ||
         data->classes != OPTION_UNSET || data->skip_rows != OPTION_UNSET)
         return sgm_fail(
@@ -51,19 +52,20 @@ static sgm_status check_named(const char *name, const char *role, const data_con
             name);
     if (!is_training && has_columns)
         return sgm_fail(SGM_ERROR_ARGUMENT,
-                        "%s: data.%s: target, drop, categorical, embedding, scale, impute, dates, weights, "
+                        "%s: data.%s: target, drop, categorical, embedding, text_columns, tokenizer, "
+                        "window, scale, impute, dates, weights, "
                         "decimal and missing stand in "
                         "data.training, and count for all data",
                         name, role);
     if (data->target.count > SGM_MAX_TARGETS || data->drop.count > SGM_MAX_LISTED ||
         data->categorical.count > SGM_MAX_LISTED || data->embedding.count > SGM_MAX_FIELDS - 2 ||
         data->scale.count > SGM_MAX_LISTED || data->impute.count > SGM_MAX_LISTED ||
-        data->dates.count > SGM_MAX_LISTED)
-        return sgm_fail(
-            SGM_ERROR_ARGUMENT,
-            "%s: data.%s: at most %d targets, %d embeddings, and %d columns in each of drop, categorical, "
-            "scale, impute and dates were expected",
-            name, role, SGM_MAX_TARGETS, SGM_MAX_FIELDS - 2, SGM_MAX_LISTED);
+        data->dates.count > SGM_MAX_LISTED || data->text_columns.count > SGM_MAX_TEXTS)
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "%s: data.%s: at most %d targets, %d embeddings, %d text_columns, and %d columns in "
+                        "each of drop, categorical, "
+                        "scale, impute and dates were expected",
+                        name, role, SGM_MAX_TARGETS, SGM_MAX_FIELDS - 2, SGM_MAX_TEXTS, SGM_MAX_LISTED);
     return SGM_OK;
 }
 
@@ -73,11 +75,11 @@ static sgm_status check_columns_by_name(const char *name, const char *role, cons
 {
     if (data_config_is_named(data) || !names_columns(data))
         return SGM_OK;
-    return sgm_fail(
-        SGM_ERROR_ARGUMENT,
-        "%s: data.%s: target, drop, categorical, embedding, scale, impute, dates and weights are for columns "
-        "of a csv by their names, and do not go with %s",
-        name, role, data->csv != NULL ? "fields" : "other data");
+    return sgm_fail(SGM_ERROR_ARGUMENT,
+                    "%s: data.%s: target, drop, categorical, embedding, text_columns, scale, impute, dates "
+                    "and weights are for columns "
+                    "of a csv by their names, and do not go with %s",
+                    name, role, data->csv != NULL ? "fields" : "other data");
 }
 
 /* Keys of one kind of files. How they become inputs is said with the training data, for all data. */
@@ -90,6 +92,8 @@ static sgm_status check_key(const char *name, const char *role, const data_confi
         return sgm_fail(SGM_ERROR_ARGUMENT,
                         "%s: data.%s: %s are for %s, stand in data.training, and count for all data", name,
                         role, key->form, key->name);
+    if (key->check == NULL)
+        return SGM_OK;
     char *where = sgm__format("%s: data.%s", name, role);
     sgm_status status = where != NULL ? key->check(where, data) : SGM_ERROR_MEMORY;
     sgm__free(where);
@@ -137,11 +141,16 @@ sgm_status check_data(const char *name, const char *role, const data_config *dat
     if (sources == 0 && given != NULL)
         return sgm_fail(SGM_ERROR_ARGUMENT, "%s: data.%s: expected one of " SOURCES " beside %s; got none",
                         name, role, given);
+    if (data->text == NULL && (data->step != OPTION_UNSET || data->streams != OPTION_UNSET))
+        return sgm_fail(SGM_ERROR_ARGUMENT, "%s: data.%s: step and streams are for text", name, role);
     bool has_window = data->window != OPTION_UNSET && data->sounds == NULL; /* sounds have one, too */
-    if (data->text == NULL && (data->tokenizer != NULL || has_window || data->step != OPTION_UNSET ||
-                               data->streams != OPTION_UNSET))
-        return sgm_fail(SGM_ERROR_ARGUMENT, "%s: data.%s: tokenizer, window, step and streams are for text",
-                        name, role);
+    bool is_other_table = data_config_is_named(data) && strcmp(role, "training") != 0; /* check_named tells */
+    if (data->text == NULL && data->text_folder == NULL && data->text_columns.count == 0 && !is_other_table &&
+        (data->tokenizer != NULL || has_window))
+        return sgm_fail(
+            SGM_ERROR_ARGUMENT,
+            "%s: data.%s: tokenizer and window are for text, text_folder, and text_columns of a csv", name,
+            role);
     if (data->shuffled && (data->dataset != NULL || data->text != NULL))
         return sgm_fail(SGM_ERROR_ARGUMENT,
                         "%s: data.%s.shuffled: is for csv, inputs and " FILE_KEYS

@@ -77,6 +77,27 @@ static sgm_pipeline *fit_sounds(const sgm_files *files, const data_config *data,
                               .hop = given(data->hop), .split = split, .part = part, .other_parts = others);
 }
 
+/* --- text_folder --- */
+
+/* The keys are those of other texts, too. */
+static bool has_text_form(const data_config *data)
+{
+    return data->text_folder != NULL && (data->tokenizer != NULL || data->window != OPTION_UNSET);
+}
+
+static sgm_pipeline *fit_texts(const sgm_files *files, const data_config *data, const sgm_split *split,
+                               int32_t part, bool others)
+{
+    (void)split, (void)part, (void)others; /* nothing is learnt of the texts */
+    sgm_tokenizer *tokenizer = experiment_tokenizer(data);
+    sgm_pipeline *pipeline =
+        tokenizer != NULL ? sgm_text_pipeline(files, .tokenizer = tokenizer,
+                                              .window = data->window != OPTION_UNSET ? data->window : 0)
+                          : NULL;
+    sgm_tokenizer_free(tokenizer);
+    return pipeline;
+}
+
 /* --- all kinds --- */
 
 static const file_key keys[] = {
@@ -84,6 +105,8 @@ static const file_key keys[] = {
      check_pictures, fit_pictures},
     {"sounds", "sounds", offsetof(data_config, sounds), "rate, seconds, features, mels, window and hop",
      has_sound_form, check_sounds, fit_sounds},
+    {"text_folder", "texts", offsetof(data_config, text_folder), "tokenizer and window", has_text_form, NULL,
+     fit_texts},
 };
 
 const file_key *file_key_at(size_t index)

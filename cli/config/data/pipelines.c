@@ -78,6 +78,18 @@ static void choose_dates(const data_config *data, sgm_pipeline_options *options,
     }
 }
 
+/* What is said about columns of texts. The options point to *tokenizer, which the caller frees. */
+static sgm_status texts_options(const data_config *data, sgm_pipeline_options *options,
+                                sgm_tokenizer **tokenizer)
+{
+    copy_list(options->text_columns, &data->text_columns);
+    if (data->text_columns.count == 0)
+        return SGM_OK;
+    options->window = data->window != OPTION_UNSET ? data->window : 0;
+    options->tokenizer = *tokenizer = experiment_tokenizer(data);
+    return *tokenizer != NULL ? SGM_OK : sgm__last_failure();
+}
+
 /* What is learnt of the table is learnt of the rows that are trained on. */
 static sgm_pipeline *fit(const data_group *group)
 {
@@ -98,7 +110,11 @@ static sgm_pipeline *fit(const data_group *group)
     options.weights = data->weights;
     choose_columns(data, &options);
     choose_dates(data, &options, until);
-    sgm_pipeline *pipeline = sgm_pipeline_fit_with(table, &options);
+    sgm_tokenizer *tokenizer = NULL;
+    sgm_pipeline *pipeline = NULL;
+    if (texts_options(data, &options, &tokenizer) == SGM_OK)
+        pipeline = sgm_pipeline_fit_with(table, &options);
+    sgm_tokenizer_free(tokenizer);
     sgm_table_free(table);
     return pipeline;
 }

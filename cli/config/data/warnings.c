@@ -58,17 +58,27 @@ static bool are_one_hot(const beginning *b)
     return b->targets > 1;
 }
 
+static bool is_field(const sgm_block *block, const char *name)
+{
+    for (int32_t i = 0; i < block->field_count; i++)
+        if (strcmp(block->fields[i].name, name) == 0)
+            return true;
+    return false;
+}
+
 static sgm_status read_block(beginning *b, const sgm_block *block)
 {
-    sgm_tensor *inputs = sgm_block_field(block, "inputs");
+    bool has_inputs = is_field(block, "inputs"); /* a table of texts alone has none */
+    const char *field = has_inputs ? "inputs" : block->fields[0].name;
+    sgm_tensor *inputs = sgm_block_field(block, field);
     if (inputs == NULL)
         return sgm_last_status();
     int64_t width = sgm_shape_elements(sgm_tensor_shape(inputs)) / block->count,
             most = MOST_NUMBERS / (width + 1) + 1;
-    b->is_flat = sgm_tensor_shape(inputs)->rank == 2;
+    b->is_flat = has_inputs && sgm_tensor_shape(inputs)->rank == 2;
     b->count = block->count < MOST_EXAMPLES ? block->count : MOST_EXAMPLES;
     b->count = b->count < most ? b->count : most;
-    SGM_TRY(read_field(block, "inputs", b->count, &b->width, &b->inputs));
+    SGM_TRY(read_field(block, field, b->count, &b->width, &b->inputs));
     SGM_TRY(read_field(block, "targets", b->count, &b->targets, &b->wanted));
     /* Targets with more axes are classes of pixels or steps, by their numbers. */
     sgm_tensor *targets = sgm_block_field(block, "targets");

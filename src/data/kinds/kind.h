@@ -15,7 +15,8 @@
 /* Media types of such files in the bodies of requests. */
 #define SGM__PICTURE_TYPES "image/png image/jpeg"
 #define SGM__SOUND_TYPES "audio/wav audio/x-wav audio/flac audio/x-flac"
-#define SGM__FILE_TYPES SGM__PICTURE_TYPES " " SGM__SOUND_TYPES
+#define SGM__TEXT_TYPES "text/plain"
+#define SGM__FILE_TYPES SGM__PICTURE_TYPES " " SGM__SOUND_TYPES " " SGM__TEXT_TYPES
 
 /* What a file says of itself without being decoded: width and height of a picture, seconds and rate of a
  * sound. */
@@ -54,7 +55,7 @@ typedef struct sgm__file_kind {
     void (*advise)(const sgm__file_size *least, const sgm__file_size *most, sgm__text *text);
 } sgm__file_kind;
 
-extern const sgm__file_kind sgm__pictures, sgm__sounds;
+extern const sgm__file_kind sgm__pictures, sgm__sounds, sgm__texts;
 
 /* --- kinds.c --- */
 /* NULL past the last one. */

@@ -2,7 +2,7 @@
 #include "data/kinds/kind.h"
 #include "data/kinds/masked_picture.h"
 
-static const sgm__file_kind *const kinds[] = {&sgm__pictures, &sgm__sounds};
+static const sgm__file_kind *const kinds[] = {&sgm__pictures, &sgm__sounds, &sgm__texts};
 
 const sgm__file_kind *sgm__file_kind_at(size_t index)
 {

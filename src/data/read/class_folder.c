@@ -31,6 +31,18 @@ const sgm__file_names sgm__sound_names = {
         (const char *const[]){".mp3", ".ogg", ".oga", ".opus", ".m4a", ".aac", ".wma", ".aif", ".aiff", NULL},
 };
 
+const sgm__file_names sgm__text_names = {
+    .one = "text",
+    .several = "texts",
+    .formats = "TXT",
+    .file = "a TXT file",
+    .example = "1.txt",
+    .question = "letter.txt",
+    .endings = (const char *const[]){".txt", NULL},
+    .unreadable =
+        (const char *const[]){".pdf", ".doc", ".docx", ".odt", ".rtf", ".html", ".htm", ".gz", NULL},
+};
+
 /* What is being listed, and how. */
 typedef struct listing {
     sgm__class_folder *folder;

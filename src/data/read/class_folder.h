@@ -20,7 +20,7 @@ typedef struct sgm__file_names {
     const char *const *unreadable; /* of the same kind, but of a format that is not read: ".gif" */
 } sgm__file_names;
 
-extern const sgm__file_names sgm__picture_names, sgm__sound_names;
+extern const sgm__file_names sgm__picture_names, sgm__sound_names, sgm__text_names;
 
 /* One file. `place` orders the files of all classes: file i of n has (i + 1/2) / n. */
 typedef struct sgm__class_file {

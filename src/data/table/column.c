@@ -205,6 +205,7 @@ void sgm__column_finish(sgm__column *column)
                                   .maximum = NAN,
                                   .mean = NAN,
                                   .standard_deviation = NAN,
+                                  .longest = column->tally.longest,
                                   .categories = column->tally.categories,
                                   .category_count = column->tally.category_count};
     const sgm__moments *moments = sgm__column_moments(column);

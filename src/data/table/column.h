@@ -48,6 +48,7 @@ typedef struct sgm__tally {
     sgm__text_index index; /* of the categories */
     bool has_times;        /* a date had a time other than midnight */
     bool is_varied;        /* more than SGM_MAX_CATEGORIES were seen; none are kept */
+    int64_t longest;       /* bytes of a text */
 } sgm__tally;
 /* Adds the cells of a column of the rows. kinds[row] becomes what the cell in a row holds, and values[row]
  * its number. */

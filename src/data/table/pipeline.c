@@ -51,6 +51,7 @@ void sgm_pipeline_free(sgm_pipeline *pipeline)
         pipeline->kind->release(pipeline->form);
     sgm__free(pipeline->form);
     sgm__free(pipeline->parts);
+    sgm_tokenizer_free(pipeline->tokenizer);
     sgm__free(pipeline->format.missing);
     sgm__free(pipeline);
 }
@@ -77,16 +78,27 @@ static sgm__pipeline_field *field_of(sgm_pipeline *pipeline, const char *name)
     return NULL;
 }
 
+sgm__pipeline_field *sgm__pipeline_add_field(sgm_pipeline *pipeline, const char *name)
+{
+    sgm__pipeline_field *field = &pipeline->fields[pipeline->field_count];
+    if (pipeline->field_count == SGM_MAX_FIELDS)
+        sgm_fail(SGM_ERROR_ARGUMENT,
+                 "there can be %d fields, inputs and targets among them, and two of each text",
+                 SGM_MAX_FIELDS);
+    else if (field_of(pipeline, name) != NULL)
+        sgm_fail(SGM_ERROR_ARGUMENT, "two columns would be the field '%s'; rename one", name);
+    else if (sgm__field_name(field->name, name, "sgm_pipeline_fit") == SGM_OK)
+        return &pipeline->fields[pipeline->field_count++];
+    return NULL;
+}
+
 sgm_status sgm__pipeline_place(sgm_pipeline *pipeline, sgm__pipeline_part *part, const char *field)
 {
     sgm__pipeline_field *there = field_of(pipeline, field);
     if (there == NULL) {
-        if (pipeline->field_count == SGM_MAX_FIELDS)
-            return sgm_fail(SGM_ERROR_ARGUMENT, "there can be %d fields, inputs and targets among them",
-                            SGM_MAX_FIELDS);
-        there = &pipeline->fields[pipeline->field_count];
-        SGM_TRY(sgm__field_name(there->name, field, "sgm_pipeline_fit"));
-        pipeline->field_count++;
+        there = sgm__pipeline_add_field(pipeline, field);
+        if (there == NULL)
+            return sgm__last_failure();
         there->is_input = sgm__pipeline_is_input(part);
         there->is_index = there->is_input && strcmp(field, "inputs") != 0;
     }
@@ -378,8 +390,9 @@ static bool is_usable(const sgm_table *table, const sgm_table_column *column, bo
     if (column->kind != SGM_COLUMN_EMPTY && (column->kind != SGM_COLUMN_TEXT || is_category))
         return true;
     sgm__log(SGM_LOG_WARNING, "data", "%s: column '%s' is left out: %s", table->path, column->name,
-             column->kind == SGM_COLUMN_EMPTY ? "no cell has a value"
-                                              : "it holds texts that are no categories");
+             column->kind == SGM_COLUMN_EMPTY
+                 ? "no cell has a value"
+                 : "it holds texts that are no categories; 'text_columns' has it read");
     return false;
 }
 
@@ -425,6 +438,8 @@ static sgm_status check_choice(const sgm_table *table, const sgm_table_column *c
 static sgm_status fit_part(sgm__pipeline_part *part, const sgm_table *table, const sgm__column *column,
                            const choice *chosen)
 {
+    if (part->kind == SGM_COLUMN_TEXT)
+        return SGM_OK;
     if (part->kind != SGM_COLUMN_CATEGORY)
         return fit_number(part, table, column, chosen);
     SGM_TRY(fit_categories(part, table, &column->summary));
@@ -436,20 +451,24 @@ static sgm_status fit_part(sgm__pipeline_part *part, const sgm_table *table, con
     return SGM_OK;
 }
 
-/* Gives a part a field of its own, called as its column, as far as its name fits. Input layers are named
- * after fields, and take ASCII letters, digits, '_' and '-' only. */
-static sgm_status place_alone(sgm_pipeline *pipeline, sgm__pipeline_part *part)
+/* Gives a part a field of its own, called as its column, as far as its name fits; to a text two of them, so
+ * that the name of its length has to fit. Input layers are named after fields, and take ASCII letters,
+ * digits,
+ * '_' and '-' only. */
+static sgm_status place_alone(sgm_pipeline *pipeline, sgm__pipeline_part *part, int64_t window)
 {
     char name[SGM__FIELD_NAME];
-    snprintf(name, sizeof name, "%s", part->name);
+    bool is_text = part->kind == SGM_COLUMN_TEXT;
+    snprintf(name, is_text ? sizeof name - strlen(SGM__LENGTH_OF) : sizeof name, "%s", part->name);
     for (char *c = name; *c != '\0'; c++)
         if (!sgm__is_alphanumeric(*c) && *c != '-')
             *c = '_';
-    return field_of(pipeline, name) != NULL
-               ? sgm_fail(SGM_ERROR_ARGUMENT,
-                          "embedding: column '%s' and another one would both be the field '%s'; rename one",
-                          part->name, name)
-               : sgm__pipeline_place(pipeline, part, name);
+    if (field_of(pipeline, name) != NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "%s: column '%s' and another one would both be the field '%s'; rename one",
+                        is_text ? "text_columns" : "embedding", part->name, name);
+    return is_text ? sgm__pipeline_place_text(pipeline, part, name, window)
+                   : sgm__pipeline_place(pipeline, part, name);
 }
 
 /* Adds what is done with one column. The part counts from the beginning, so that a failure frees it. */
@@ -458,11 +477,13 @@ static sgm_status add_part(sgm_pipeline *pipeline, const sgm_table *table, size_
 {
     const sgm__column *column = &table->columns[index];
     const sgm_table_column *summary = &column->summary;
-    const choice chosen = choose(options, summary);
-    bool is_field = chosen.embedding != NULL;
+    choice chosen = choose(options, summary);
+    bool is_text = SGM__LISTED(options->text_columns, summary->name) != NULL,
+         is_field = is_text || chosen.embedding != NULL;
+    chosen.is_category = chosen.is_category && !is_text;
     if (is_target)
         SGM_TRY(check_target(table, summary, chosen.is_category, options->targets[1] == NULL));
-    else if (!is_usable(table, summary, chosen.is_category))
+    else if (!is_usable(table, summary, chosen.is_category || is_text))
         return SGM_OK;
     SGM_TRY(check_choice(table, summary, &chosen, options));
     sgm__pipeline_part *part = &pipeline->parts[pipeline->part_count++];
@@ -470,12 +491,12 @@ static sgm_status add_part(sgm_pipeline *pipeline, const sgm_table *table, size_
     if (part->name == NULL)
         return SGM_ERROR_MEMORY;
     part->is_target = is_target;
-    part->kind = chosen.is_category ? SGM_COLUMN_CATEGORY : summary->kind;
+    part->kind = is_text ? SGM_COLUMN_TEXT : chosen.is_category ? SGM_COLUMN_CATEGORY : summary->kind;
     part->is_required = is_target || chosen.impute == SGM_IMPUTE_REFUSE;
     part->has_flag = !is_target && !is_field && chosen.impute == SGM_IMPUTE_FLAG && summary->missing > 0;
-    part->embedding_size = is_field ? chosen.embedding->size : 0;
+    part->embedding_size = chosen.embedding != NULL ? chosen.embedding->size : 0;
     SGM_TRY(fit_part(part, table, column, &chosen));
-    return is_field ? place_alone(pipeline, part)
+    return is_field ? place_alone(pipeline, part, sgm__pipeline_window_of(summary, options))
                     : sgm__pipeline_place(pipeline, part, is_target ? "targets" : "inputs");
 }
 
@@ -485,6 +506,7 @@ static sgm_status fit(sgm_pipeline *pipeline, const sgm_table *table, const sgm_
     pipeline->format = (sgm__cell_format){table->format.decimal, sgm__strdup(table->format.missing)};
     if (table->format.missing != NULL && pipeline->format.missing == NULL)
         return SGM_ERROR_MEMORY;
+    SGM_TRY(sgm__pipeline_keep_tokenizer(pipeline, options));
     for (size_t i = 0; i < table->column_count; i++) {
         const char *name = table->columns[i].name;
         bool is_weight = options->weights != NULL && strcmp(options->weights, name) == 0;
@@ -493,7 +515,7 @@ static sgm_status fit(sgm_pipeline *pipeline, const sgm_table *table, const sgm_
             SGM_TRY(add_part(pipeline, table, i, options, false));
     }
     if (pipeline->part_count == 0)
-        return sgm_fail(SGM_ERROR_ARGUMENT, "%s: no column is left to predict the targets from", table->path);
+        return sgm__pipeline_fail_without_inputs(table, options);
     for (size_t i = 0; i < SGM_MAX_TARGETS && options->targets[i] != NULL; i++) {
         int64_t at = sgm_table_find_column(table, options->targets[i]);
         SGM_TRY(at >= 0 ? add_part(pipeline, table, (size_t)at, options, true) : sgm_last_status());

@@ -1,9 +1,10 @@
 /* What a pipeline consists of. Internal to src/data/table.
  *
  * pipeline.c fits one to a table by options that pipeline_options.c checks, pipeline_json.c writes and reads
- * it, pipeline_apply.c turns cells into numbers by it, pipeline_extractor.c does so with the rows of a file.
- * Pipelines of files (pipeline_files.c), such as pictures, are fitted and applied by src/data/files. Once
- * made, a pipeline is never changed, so that several threads and extractors can share it. */
+ * it, pipeline_apply.c turns cells into numbers by it, pipeline_extractor.c does so with the rows of a file;
+ * pipeline_texts.c has what concerns columns of texts. Pipelines of files (pipeline_files.c), such as
+ * pictures, are fitted and applied by src/data/files. Once made, a pipeline is never changed, so that several
+ * threads and extractors can share it. */
 #ifndef SGM_DATA_TABLE_PIPELINE_H
 #define SGM_DATA_TABLE_PIPELINE_H
 
@@ -11,6 +12,7 @@
 #include "data/cache/key.h"
 #include "data/kinds/kind.h"
 #include "data/table/table.h"
+#include "data/tokens/tokenizer.h"
 #include <stdatomic.h>
 
 #define SGM__LARGEST_EMBEDDING 10000
@@ -19,8 +21,8 @@
 typedef struct sgm__pipeline_part {
     char *name;                /* of the column, owned */
     bool is_target, is_weight; /* neither: it is an input */
-    sgm_column_kind kind;      /* number, date or category */
-    int32_t field;             /* of the pipeline */
+    sgm_column_kind kind;      /* number, date, category or text */
+    int32_t field;             /* of the pipeline; of a text that of its tokens, its length is behind */
     int32_t first, width;      /* its numbers among those of the field's examples */
     /* Missing values: an error, or `fill` (of a category its number, -1: none of them). With `has_flag` the
      * last of the numbers says whether the value is missing. */
@@ -51,6 +53,7 @@ struct sgm_pipeline {
     int32_t labels; /* of a transcript, at most: the categories of the target are its characters; else 0 */
     sgm__cell_format format; /* `missing` is owned */
     bool has_header;
+    sgm_tokenizer *tokenizer; /* of all texts, owned; NULL, or unused: there are no texts */
     /* Inputs first, in the order of the table, then targets, then weights; of files the target alone. */
     sgm__pipeline_part *parts;
     size_t part_count;
@@ -88,6 +91,8 @@ void sgm__pipeline_write_date(const sgm__pipeline_part *part, double days, float
 sgm_pipeline *sgm__pipeline_create(size_t parts);
 /* Sets the width of a part and puts it behind those of its field, which is made if it is new. */
 sgm_status sgm__pipeline_place(sgm_pipeline *pipeline, sgm__pipeline_part *part, const char *field);
+/* A field that is new; fails if there are as many as can be, or if the name is too long or there already. */
+sgm__pipeline_field *sgm__pipeline_add_field(sgm_pipeline *pipeline, const char *name);
 /* Takes the list of categories, also on failure: they must differ. */
 sgm_status sgm__pipeline_set_categories(sgm__pipeline_part *part, char **categories, size_t count);
 
@@ -99,6 +104,24 @@ const sgm__pipeline_part *sgm__pipeline_target(const sgm_pipeline *pipeline, siz
 
 /* Adds all that it consists of. */
 void sgm__pipeline_describe(const sgm_pipeline *pipeline, sgm__key *key);
+
+/* --- pipeline_texts.c --- */
+/* Of a text: what the options say, else as long as the longest text, as far as learning is quick. */
+int64_t sgm__pipeline_window_of(const sgm_table_column *column, const sgm_pipeline_options *options);
+/* Keeps the tokenizer of texts, so that the pipeline is all that reading a text needs. */
+sgm_status sgm__pipeline_keep_tokenizer(sgm_pipeline *pipeline, const sgm_pipeline_options *options);
+/* Fails since no column is an input, and proposes to read the first one of texts. */
+sgm_status sgm__pipeline_fail_without_inputs(const sgm_table *table, const sgm_pipeline_options *options);
+/* The field of a text's length is called as that of its tokens, with this behind. */
+#define SGM__LENGTH_OF "_length"
+/* Gives a part of texts its two fields, of `window` tokens and of their length. */
+sgm_status sgm__pipeline_place_text(sgm_pipeline *pipeline, sgm__pipeline_part *part, const char *field,
+                                    int64_t window);
+/* What is said of a missing value that is required. */
+#define SGM__MISSING_INPUT "the value is missing, which 'impute' refuses; leave the row out"
+/* The tokens and the length of the text in a cell; a missing one has none. */
+sgm_status sgm__pipeline_write_text(const sgm_pipeline *pipeline, const sgm__pipeline_part *part,
+                                    const char *cell, float *tokens, float *length);
 
 /* --- pipeline_files.c --- */
 /* Fails for a pipeline of files. */

@@ -122,10 +122,9 @@ static sgm_status read_value(const cell_place *at, const char *cell, size_t leng
     *is_missing = kind == SGM__CELL_MISSING;
     if (*is_missing && part->is_required)
         return sgm_fail(SGM_ERROR_FORMAT, "%s",
-                        part->is_target ? "the target is missing; leave the row out"
-                        : part->is_weight
-                            ? "the weight is missing; a row with the weight 0 does not count"
-                            : "the value is missing, which 'impute' refuses; leave the row out");
+                        part->is_target   ? "the target is missing; leave the row out"
+                        : part->is_weight ? "the weight is missing; a row with the weight 0 does not count"
+                                          : SGM__MISSING_INPUT);
     if (*is_missing)
         return SGM_OK;
     return part->kind == SGM_COLUMN_CATEGORY
@@ -188,13 +187,17 @@ sgm_status sgm__pipeline_append(const sgm_pipeline *pipeline, const sgm__pipelin
         if (how->inputs_only && !sgm__pipeline_is_input(part))
             continue;
         const cell_place at = {pipeline, part, how, rows->are_padded};
-        float *numbers = sgm__builder_end(builder, part->field) + part->first;
+        bool is_text = part->kind == SGM_COLUMN_TEXT;
+        float *numbers = sgm__builder_end(builder, part->field) + part->first,
+              *steps = is_text ? sgm__builder_end(builder, part->field + 1) : NULL;
         int32_t width = pipeline->fields[part->field].width;
         size_t cell = (size_t)how->columns[i];
         for (int64_t row = 0; row < rows->count; row++, numbers += width, cell += (size_t)rows->columns)
             if (how->columns[i] < 0)
                 numbers[0] = 1; /* a weight that the file does not have */
-            else if (write_cell(&at, rows->cells[cell], rows->lengths[cell], numbers) != SGM_OK)
+            else if ((is_text
+                          ? sgm__pipeline_write_text(pipeline, part, rows->cells[cell], numbers, steps + row)
+                          : write_cell(&at, rows->cells[cell], rows->lengths[cell], numbers)) != SGM_OK)
                 return fail_at(how, rows->lines[row], part);
     }
     builder->count += rows->count;

@@ -3,9 +3,11 @@
  *     {"version":1,"header":true,"decimal":".","columns":[
  *       {"name":"age","kind":"number","field":"inputs","impute":4.9,"offset":4.9,"factor":2.5},
  *       {"name":"town","kind":"category","field":"inputs","impute":null,"categories":["Bonn","Ulm"]},
+ *       {"name":"story","kind":"text","field":"story","window":200},
  *       {"name":"species","kind":"category","field":"targets","required":true,"categories":["cat","dog"]}]}
  *
- * or of files
+ * with "tokenizer":[[116,104],[256,101]], the pairs of tokens that are tokens from 256 on, where texts have
+ * such; or of files
  *
  *     {"version":1,"kind":"pictures","width":32,"height":32,"channels":3,"mean":[0.5,0.4,0.4],
  *      "deviation":[0.2,0.2,0.2],"classes":["cat","dog"]}
@@ -62,8 +64,12 @@ static json_t *part_json(const sgm_pipeline *pipeline, const sgm__pipeline_part 
     sgm__json_put(object, "field", json_string(pipeline->fields[part->field].name), failed);
     if (part->is_required)
         sgm__json_put(object, "required", json_true(), failed);
-    else
+    else if (part->kind != SGM_COLUMN_TEXT)
         sgm__json_put(object, "impute", impute_json(part), failed);
+    if (part->kind == SGM_COLUMN_TEXT) {
+        sgm__json_put(object, "window", json_integer(part->width), failed);
+        return object;
+    }
     if (part->has_flag)
         sgm__json_put(object, "flag", json_true(), failed);
     if (part->kind == SGM_COLUMN_CATEGORY) {
@@ -87,6 +93,8 @@ static void put_table(const sgm_pipeline *pipeline, json_t *object, bool *failed
     sgm__json_put(object, "decimal", json_stringn(&pipeline->format.decimal, 1), failed);
     if (pipeline->format.missing != NULL)
         sgm__json_put(object, "missing", json_string(pipeline->format.missing), failed);
+    if (pipeline->tokenizer != NULL)
+        sgm__tokenizer_put(pipeline->tokenizer, object, failed);
     sgm__json_put(object, "columns", columns, failed);
 }
 
@@ -177,14 +185,15 @@ static sgm_status take_impute(const json_t *object, sgm__pipeline_part *part)
 
 static sgm_status take_kind(const json_t *object, sgm_column_kind *kind)
 {
-    static const sgm_column_kind kinds[] = {SGM_COLUMN_NUMBER, SGM_COLUMN_DATE, SGM_COLUMN_CATEGORY};
+    static const sgm_column_kind kinds[] = {SGM_COLUMN_NUMBER, SGM_COLUMN_DATE, SGM_COLUMN_CATEGORY,
+                                            SGM_COLUMN_TEXT};
     const char *name = json_string_value(json_object_get(object, "kind"));
     for (size_t i = 0; name != NULL && i < sizeof kinds / sizeof *kinds; i++)
         if (strcmp(name, sgm_column_kind_name(kinds[i])) == 0) {
             *kind = kinds[i];
             return SGM_OK;
         }
-    return sgm__json_fail_member("kind", "number, date or category");
+    return sgm__json_fail_member("kind", "number, date, category or text");
 }
 
 /* Inputs, targets, weights. */
@@ -193,9 +202,9 @@ static int rank_of(const sgm__pipeline_part *part)
     return part->is_weight ? 2 : part->is_target;
 }
 
-/* Inputs before targets, and weights last; a field of an embedding for one category alone, targets of one
- * kind.
- */
+/* Inputs before targets, and weights last; a field of its own for one category or text alone,
+ * targets of one
+ * kind. */
 static sgm_status check_place(const sgm_pipeline *pipeline, const sgm__pipeline_part *part, const char *field)
 {
     const sgm__pipeline_part *before = part > pipeline->parts ? part - 1 : NULL;
@@ -209,10 +218,28 @@ static sgm_status check_place(const sgm_pipeline *pipeline, const sgm__pipeline_
     if (before != NULL && before->is_target && part->is_target &&
         (part->kind == SGM_COLUMN_CATEGORY || before->kind == SGM_COLUMN_CATEGORY))
         return sgm_fail(SGM_ERROR_FORMAT, "several targets have to be numbers");
-    if (is_own &&
-        (part->kind != SGM_COLUMN_CATEGORY || part->has_flag || sgm_pipeline_width(pipeline, field) > 0))
-        return sgm_fail(SGM_ERROR_FORMAT, "the field '%s' is for one column of categories alone", field);
-    return SGM_OK;
+    bool is_text = part->kind == SGM_COLUMN_TEXT;
+    if (is_own && ((part->kind != SGM_COLUMN_CATEGORY && !is_text) || part->has_flag ||
+                   sgm_pipeline_width(pipeline, field) > 0))
+        return sgm_fail(SGM_ERROR_FORMAT, "the field '%s' is for one column of categories or texts alone",
+                        field);
+    return is_own || !is_text
+               ? SGM_OK
+               : sgm_fail(SGM_ERROR_FORMAT, "the field '%s' is for no texts, which have fields of their own",
+                          field);
+}
+
+/* The rest of a column of texts. */
+static sgm_status take_text(sgm_pipeline *pipeline, json_t *object, sgm__pipeline_part *part,
+                            const char *field)
+{
+    static const char *const members[] = {"name", "kind", "field", "required", "window", NULL};
+    int32_t window;
+    SGM_TRY(sgm__json_check_members(object, members, NULL));
+    SGM_TRY(sgm__json_take_flag(object, "required", &part->is_required));
+    SGM_TRY(sgm__json_take_size(object, "window", &window));
+    SGM_TRY(check_place(pipeline, part, field));
+    return sgm__pipeline_place_text(pipeline, part, field, window);
 }
 
 static sgm_status take_dates(const json_t *object, sgm__pipeline_part *part)
@@ -260,8 +287,10 @@ static sgm_status take_part(sgm_pipeline *pipeline, json_t *object)
         return sgm__json_fail_member("field", "a text");
     part->is_target = strcmp(field, "targets") == 0;
     part->is_weight = strcmp(field, "weights") == 0;
-    SGM_TRY(sgm__json_check_members(object, members, NULL));
     SGM_TRY(take_kind(object, &part->kind));
+    if (part->kind == SGM_COLUMN_TEXT)
+        return take_text(pipeline, object, part, field);
+    SGM_TRY(sgm__json_check_members(object, members, NULL));
     SGM_TRY(sgm__json_take_flag(object, "required", &part->is_required));
     SGM_TRY(sgm__json_take_flag(object, "flag", &part->has_flag));
     if (part->kind == SGM_COLUMN_CATEGORY) {
@@ -308,9 +337,13 @@ static sgm_status take_format(sgm_pipeline *pipeline, const json_t *object)
 
 static sgm_status take_table(sgm_pipeline *pipeline, json_t *object)
 {
-    static const char *const members[] = {"version", "header", "decimal", "missing", "columns", NULL};
+    static const char *const members[] = {"version",   "header",  "decimal", "missing",
+                                          "tokenizer", "columns", NULL};
     SGM_TRY(sgm__json_check_members(object, members, NULL));
     SGM_TRY(take_format(pipeline, object));
+    pipeline->tokenizer = sgm__tokenizer_take(object);
+    if (pipeline->tokenizer == NULL)
+        return sgm__last_failure();
     return take_columns(pipeline, json_object_get(object, "columns"));
 }
 

@@ -41,6 +41,7 @@ static sgm_status check_lists(const sgm_table *table, const sgm_pipeline_options
     SGM_TRY(CHECK_LIST(table, options->drop, "drop"));
     SGM_TRY(CHECK_LIST(table, options->categorical, "categorical"));
     SGM_TRY(CHECK_LIST(table, options->embedding, "embedding"));
+    SGM_TRY(CHECK_LIST(table, options->text_columns, "text_columns"));
     SGM_TRY(CHECK_LIST(table, options->scales, "scale"));
     SGM_TRY(CHECK_LIST(table, options->imputes, "impute"));
     return CHECK_LIST(table, options->dates, "dates");
@@ -54,11 +55,39 @@ static sgm_status check_targets(const sgm_table *table, const sgm_pipeline_optio
     for (size_t i = 0; i < SGM_MAX_TARGETS && options->targets[i] != NULL; i++) {
         const char *target = options->targets[i];
         if (SGM__LISTED(options->drop, target) != NULL || SGM__LISTED(options->embedding, target) != NULL ||
+            SGM__LISTED(options->text_columns, target) != NULL ||
             SGM__LISTED(options->imputes, target) != NULL || SGM__LISTED(options->dates, target) != NULL)
             return sgm_fail(SGM_ERROR_ARGUMENT, "%s: column '%s' is a target, and named once more",
                             table->path, target);
     }
     return SGM_OK;
+}
+
+/* A column of texts is nothing else: what would be said of its numbers or categories has no meaning. */
+static sgm_status check_texts(const sgm_table *table, const sgm_pipeline_options *options)
+{
+    for (size_t i = 0; i < SGM_MAX_TEXTS && options->text_columns[i] != NULL; i++) {
+        const char *text = options->text_columns[i];
+        if (SGM__LISTED(options->drop, text) != NULL || SGM__LISTED(options->categorical, text) != NULL ||
+            SGM__LISTED(options->embedding, text) != NULL || SGM__LISTED(options->scales, text) != NULL ||
+            SGM__LISTED(options->dates, text) != NULL)
+            return sgm_fail(SGM_ERROR_ARGUMENT, "%s: text_columns: column '%s' is named once more",
+                            table->path, text);
+    }
+    return options->window == 0 || sgm__token_window_check(options->window) == SGM_OK
+               ? SGM_OK
+               : sgm__fail_within("%s", table->path);
+}
+
+/* Fields that have names of their own. */
+static bool names_a_field(const sgm_pipeline_options *options)
+{
+    static const char *const taken[] = {"inputs", "targets", "weights"};
+    bool found = false;
+    for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
+        found = found || SGM__LISTED(options->embedding, taken[i]) != NULL ||
+                SGM__LISTED(options->text_columns, taken[i]) != NULL;
+    return found;
 }
 
 /* A scale, impute and form of dates are small numbers, which a program may have got from anywhere. */
@@ -91,20 +120,20 @@ sgm_status sgm__pipeline_check_options(const sgm_table *table, const sgm_pipelin
 {
     SGM_TRY(check_lists(table, options));
     SGM_TRY(check_targets(table, options));
+    SGM_TRY(check_texts(table, options));
     SGM_TRY(check_numbers(table, options));
     const char *weights = options->weights;
     if (weights != NULL &&
         (SGM__LISTED(options->targets, weights) != NULL || SGM__LISTED(options->drop, weights) != NULL ||
-         SGM__LISTED(options->embedding, weights) != NULL))
+         SGM__LISTED(options->embedding, weights) != NULL ||
+         SGM__LISTED(options->text_columns, weights) != NULL))
         return sgm_fail(SGM_ERROR_ARGUMENT, "%s: column '%s' has the weights, and is named once more",
                         table->path, weights);
-    if (SGM__LISTED(options->embedding, "inputs") != NULL ||
-        SGM__LISTED(options->embedding, "targets") != NULL ||
-        SGM__LISTED(options->embedding, "weights") != NULL)
-        return sgm_fail(
-            SGM_ERROR_ARGUMENT,
-            "%s: embedding: a field cannot be called 'inputs', 'targets' or 'weights' as others are; "
-            "rename the column",
-            table->path);
+    if (names_a_field(options))
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "%s: embedding, text_columns: a field cannot be called 'inputs', 'targets' or "
+                        "'weights' as others are; "
+                        "rename the column",
+                        table->path);
     return SGM_OK;
 }

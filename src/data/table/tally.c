@@ -79,6 +79,8 @@ sgm_status sgm__tally_add(sgm__tally *tally, const sgm__cell_format *format, con
             continue;
         if (tally->first[kind] == NULL || rows->lines[row] < tally->first_line[kind])
             SGM_TRY(note_first(tally, kind, cell, rows->lines[row]));
+        if (kind == SGM__CELL_TEXT && length > tally->longest)
+            tally->longest = length;
         if (!tally->is_varied)
             SGM_TRY(add_text(tally, cell, length, 1));
     }
@@ -93,6 +95,7 @@ sgm_status sgm__tally_merge(sgm__tally *tally, const sgm__tally *other)
             SGM_TRY(note_first(tally, kind, other->first[kind], other->first_line[kind]));
     }
     tally->has_times |= other->has_times;
+    tally->longest = other->longest > tally->longest ? other->longest : tally->longest;
     if (other->is_varied) {
         drop_texts(tally);
         tally->is_varied = true;

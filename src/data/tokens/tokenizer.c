@@ -127,6 +127,17 @@ sgm_status sgm__tokenizer_add(sgm_tokenizer *tokenizer, int32_t left, int32_t ri
     return SGM_OK;
 }
 
+sgm_tokenizer *sgm__tokenizer_copy(const sgm_tokenizer *tokenizer)
+{
+    sgm_tokenizer *copy = sgm_byte_tokenizer();
+    for (int64_t i = 0; copy != NULL && i < tokenizer->vocabulary - SGM__BYTES; i++)
+        if (sgm__tokenizer_add(copy, tokenizer->parts[i][0], tokenizer->parts[i][1]) != SGM_OK) {
+            sgm_tokenizer_free(copy);
+            return NULL;
+        }
+    return copy;
+}
+
 /* --- pieces --- */
 
 /* Kinds of bytes, for cutting a text into pieces. Bytes from 128 on belong to characters of other scripts in

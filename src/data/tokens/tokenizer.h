@@ -2,12 +2,14 @@
  *
  * A tokenizer is a table of byte pairs: tokens 0 to 255 are the bytes, token 256 + i is the pair parts[i] of
  * two tokens before it. tokenizer.c encodes, decodes, loads and saves; tokenizer_learn.c learns a table from
- * a text; dataset_tokens.c makes a dataset of a text's tokens. A tokenizer never changes once it is made, so
+ * a text; dataset_tokens.c makes a dataset of a text's tokens, token_window.c one example of a text;
+ * tokenizer_json.c keeps a tokenizer in JSON. A tokenizer never changes once it is made, so
  * any thread may use it. */
 #ifndef SGM_DATA_TOKENS_TOKENIZER_H
 #define SGM_DATA_TOKENS_TOKENIZER_H
 
 #include "base/base.h"
+#include <jansson.h>
 #include <sigma/text.h>
 
 #define SGM__BYTES 256
@@ -41,6 +43,31 @@ struct sgm_tokenizer {
 /* Makes the pair of two tokens the next token. Fails if the pair is a token already, or if its bytes are more
  * than SGM__MAX_PIECE, which no piece could contain. */
 sgm_status sgm__tokenizer_add(sgm_tokenizer *tokenizer, int32_t left, int32_t right);
+/* NULL on failure. */
+sgm_tokenizer *sgm__tokenizer_copy(const sgm_tokenizer *tokenizer);
+/* --- tokenizer_json.c --- */
+/* The member "tokenizer" of an object; one of bytes has none. */
+void sgm__tokenizer_put(const sgm_tokenizer *tokenizer, json_t *object, bool *failed);
+/* The tokenizer of an object, one of bytes without the member; NULL and an error that names it. */
+sgm_tokenizer *sgm__tokenizer_take(const json_t *object);
+
+/* --- token_window.c --- */
+/* The most tokens of a window that is one example, and whether there are so many. */
+#define SGM__MAX_WINDOW (1 << 20)
+/* The most that a window has where nothing is said of it. */
+#define SGM__DEFAULT_WINDOW 512
+sgm_status sgm__token_window_check(int64_t window);
+/* Bytes of a text that decide the tokens of a window. */
+size_t sgm__token_window_bytes(int32_t window);
+/* The first tokens of `size` bytes of text, at most as many as the window has, which the number that no token
+ * has, the vocabulary, fills up; *length becomes how many are the text's. Of a long text only the beginning
+ * is read. */
+sgm_status sgm__token_window(const sgm_tokenizer *tokenizer, const void *text, size_t size, int32_t window,
+                             float *tokens, int32_t *length);
+/* Appends the layers that are proposed for such windows, from the input (of a field, or of "inputs" if it is
+ * NULL) to one vector for each text. */
+void sgm__token_window_network(const sgm_tokenizer *tokenizer, int32_t window, const char *field,
+                               sgm__text *text);
 /* The length in bytes of the piece that begins at `text`, of which `left` bytes are there (at least 1): a
  * word, a number, a run of spaces or of other characters. Tokens never go across the border of a piece. */
 size_t sgm__piece(const unsigned char *text, size_t left);

@@ -2,7 +2,7 @@
  * as operations of a graph. Internal to src/infer/export.
  *
  * table_fields.c says which inputs are fields of the table. table_source.c writes the C, with the fixed
- * functions of table_functions.c; table_graph.c records the operations. Both do what
+ * functions of table_functions.c and table_tokens.c; table_graph.c records the operations. Both do what
  * data/table/pipeline_apply.c does with a row. */
 #ifndef SGM_INFER_EXPORT_TABLE_EXPORT_H
 #define SGM_INFER_EXPORT_TABLE_EXPORT_H
@@ -42,11 +42,15 @@ enum {
     SGM__TABLE_NUMBERS = 2, /* numbers in texts, for categories that are numbers */
     SGM__TABLE_DATES = 4,
     SGM__TABLE_PARTS = 8, /* of dates */
-    SGM__TABLE_HOURS = 16
+    SGM__TABLE_HOURS = 16,
+    SGM__TABLE_TOKENS = 32 /* of texts */
 };
-/* Appends the functions, in which cells are written as in the table. */
-void sgm__table_write_functions(const sgm__source_request *request, const sgm__cell_format *format,
+/* Appends the functions, in which cells are written as in the table of the pipeline. */
+void sgm__table_write_functions(const sgm__source_request *request, const sgm_pipeline *pipeline,
                                 unsigned needed, sgm__text *text);
+/* Appends the function that reads the tokens of a text, with the pairs of the tokenizer. */
+void sgm__table_write_tokens(const sgm__source_request *request, const sgm_tokenizer *tokenizer,
+                             sgm__text *text);
 /* Appends a string of C, with its quotes. */
 void sgm__table_quote(const char *string, sgm__text *text);
 

@@ -15,6 +15,8 @@ static int32_t find_field(const sgm_pipeline *pipeline, const char *name, int64_
     for (size_t i = 0; i < pipeline->part_count; i++)
         if (pipeline->parts[i].field == field)
             width -= pipeline->parts[i].width;
+    if (field < pipeline->field_count && pipeline->fields[field].is_length)
+        width -= pipeline->fields[field].width;
     return field < pipeline->field_count && width == 0 ? field : -1;
 }
 
@@ -25,11 +27,20 @@ int32_t sgm__table_field_of_input(const sgm__table_program *program, int32_t inp
                       sgm_shape_elements(&taken->type.shape) / program->rows);
 }
 
+/* Whether it is a field, and no length without the text that is counted. */
+static bool has_text_of(const sgm__table_program *program, int32_t field)
+{
+    bool found = field >= 0 && !program->pipeline->fields[field].is_length;
+    for (int32_t i = 0; i < program->plan->input_count && field >= 0 && !found; i++)
+        found = sgm__table_field_of_input(program, i) == field - 1;
+    return found;
+}
+
 bool sgm__table_fits(const sgm__table_program *program)
 {
     bool fits = program->plan->output_count == 1;
     for (int32_t i = 0; i < program->plan->input_count && fits; i++)
-        fits = sgm__table_field_of_input(program, i) >= 0;
+        fits = has_text_of(program, sgm__table_field_of_input(program, i));
     return fits;
 }
 

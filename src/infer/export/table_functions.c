@@ -227,9 +227,10 @@ static void write_missing(const sgm__source_request *request, const sgm__cell_fo
     sgm__source_write_template(request, missing_words, text);
 }
 
-void sgm__table_write_functions(const sgm__source_request *request, const sgm__cell_format *format,
+void sgm__table_write_functions(const sgm__source_request *request, const sgm_pipeline *pipeline,
                                 unsigned needed, sgm__text *text)
 {
+    const sgm__cell_format *format = &pipeline->format;
     if (needed != 0) {
         sgm__source_write_template(request, equal_words, text);
         write_missing(request, format, text);
@@ -245,4 +246,6 @@ void sgm__table_write_functions(const sgm__source_request *request, const sgm__c
         sgm__source_write_template(request, date_words, text);
     if ((needed & SGM__TABLE_PARTS) != 0)
         write_parts(request, needed, text);
+    if ((needed & SGM__TABLE_TOKENS) != 0)
+        sgm__table_write_tokens(request, pipeline->tokenizer, text);
 }

@@ -2,9 +2,10 @@
  *
  * The new graph takes a column each, (examples, 1), under the column's name: numbers as float64, dates as
  * days since 1970-01-01 in float64, NaN where there is no value; categories as int64, their numbers in the
- * pipeline's lists, -1 where there is no value. A graph cannot fail with a message: what the pipeline refuses
- * (a number beyond float32, a category that is none, a missing value that is needed) makes the predictions of
- * its example NaN. See table_export.h. */
+ * pipeline's lists, -1 where there is no value. Of a text, (examples, window), int64, it takes the tokens,
+ * and behind them the number that no token has, which fills up the window. A graph cannot fail with a
+ * message: what the pipeline refuses (a number beyond float32, a category that is none, a missing value that
+ * is needed) makes the predictions of its example NaN. See table_export.h. */
 #include "graph/rebuild.h"
 #include "infer/export/table_export.h"
 
@@ -19,6 +20,8 @@ typedef struct reading {
     const sgm_pipeline *pipeline;
     int64_t examples;
     sgm_value refused; /* (examples, 1): what the pipeline refuses */
+    /* of texts, by the field of their tokens: (examples, window); below 0: not there yet */
+    sgm_value texts[SGM_MAX_FIELDS];
 } reading;
 
 /* --- columns --- */
@@ -142,6 +145,44 @@ static sgm_value read_category(reading *r, const sgm__pipeline_part *part, sgm_v
     return sgm_cast(r->graph, sgm_equal(r->graph, x, numbers), SGM_FLOAT32);
 }
 
+/* The tokens of the text in a field, or their number. Tokens that are none are refused, and become the one
+ * that fills up. */
+static sgm_value read_text(reading *r, const sgm__pipeline_part *part, bool is_length)
+{
+    sgm_value *text = &r->texts[part->field];
+    sgm_shape shape = sgm_shape_of(r->examples, part->width);
+    double vocabulary = (double)sgm_tokenizer_vocabulary(r->pipeline->tokenizer);
+    bool is_new = !sgm_value_exists(*text);
+    if (is_new)
+        *text = sgm_input_value(r->graph, part->name, SGM_INT64, &shape);
+    sgm_value x = *text, below = sgm_less(r->graph, x, number(r, x, 0)),
+              is_token = sgm_less(r->graph, x, number(r, x, vocabulary));
+    sgm_value length =
+        sgm_reduce_sum(r->graph, sgm_cast(r->graph, is_token, SGM_FLOAT32), (const int32_t[]){1}, 1, true);
+    if (is_new) {
+        sgm_value above = sgm_greater_equal(r->graph, x, number(r, x, vocabulary + 1));
+        sgm_value wrong = sgm_cast(r->graph, sgm_logical_or(r->graph, below, above), SGM_FLOAT32);
+        wrong = sgm_reduce_sum(r->graph, wrong, (const int32_t[]){1}, 1, true);
+        refuse(r, sgm_greater(r->graph, wrong, number(r, wrong, 0)));
+    }
+    if (is_new && part->is_required)
+        refuse(r, sgm_equal(r->graph, length, number(r, length, 0)));
+    sgm_value good = sgm_logical_and(r->graph, is_token, sgm_logical_not(r->graph, below));
+    return is_length
+               ? length
+               : sgm_cast(r->graph, sgm_select(r->graph, good, x, number(r, x, vocabulary)), SGM_FLOAT32);
+}
+
+/* The text that a field is of; NULL: none. */
+static const sgm__pipeline_part *text_of(const sgm_pipeline *pipeline, int32_t field)
+{
+    for (size_t i = 0; i < pipeline->part_count; i++)
+        if (pipeline->parts[i].kind == SGM_COLUMN_TEXT &&
+            pipeline->parts[i].field == field - pipeline->fields[field].is_length)
+            return &pipeline->parts[i];
+    return NULL;
+}
+
 /* A field of the prediction: its columns beside each other, in the type of the input. */
 static sgm_value read_field(reading *r, int32_t field, sgm_dtype dtype)
 {
@@ -168,6 +209,16 @@ static sgm_value read_field(reading *r, int32_t field, sgm_dtype dtype)
     sgm_value all = count > 1 ? sgm_concatenate(r->graph, values, count, 1) : values[0];
     sgm__free(values);
     return sgm_cast(r->graph, all, dtype);
+}
+
+/* The same of any field; the length of a text has the shape of the input, too. */
+static sgm_value read_any_field(reading *r, int32_t field, const sgm_type *type)
+{
+    const sgm__pipeline_part *text = text_of(r->pipeline, field);
+    if (text == NULL)
+        return read_field(r, field, type->dtype);
+    sgm_value x = read_text(r, text, r->pipeline->fields[field].is_length);
+    return sgm_cast(r->graph, sgm_reshape(r->graph, x, &type->shape), type->dtype);
 }
 
 /* --- predictions --- */
@@ -229,12 +280,14 @@ sgm_graph *sgm__table_graph(const sgm_graph *prediction, const sgm_pipeline *pip
     if (check_names(prediction, pipeline) != SGM_OK || !sgm__rebuild_begin(&work, prediction))
         return NULL;
     reading r = {.graph = work.graph, .pipeline = pipeline, .refused = {-1}};
+    for (int32_t i = 0; i < SGM_MAX_FIELDS; i++)
+        r.texts[i] = (sgm_value){-1};
     for (int32_t i = 0; i < (int32_t)prediction->count; i++) {
         const sgm__instruction *instruction = &prediction->instructions[i];
         int32_t field = sgm__table_field_of_instruction(prediction, instruction, pipeline);
         if (field >= 0) {
             r.examples = instruction->type.shape.dims[0];
-            work.map[i] = read_field(&r, field, instruction->type.dtype);
+            work.map[i] = read_any_field(&r, field, &instruction->type);
             continue;
         }
         sgm__rebuild_map(&work, instruction);

@@ -45,7 +45,8 @@ static bool is_taken(const char *name)
 
 static bool is_used(const writer *w, const sgm__pipeline_part *part)
 {
-    return sgm__pipeline_is_input(part) && w->fields[part->field] != NULL;
+    return sgm__pipeline_is_input(part) &&
+           w->fields[part->field] != NULL; /* a text's length only beside its tokens */
 }
 
 /* The number of the part whose member has this name, among the first `count`; -1: there is none. */
@@ -97,7 +98,10 @@ static void write_member(const writer *w, const sgm__pipeline_part *part, const 
     sgm__text_append(&remark, "%s%s", part->name, part->kind == SGM_COLUMN_CATEGORY ? ": " : "");
     if (part->kind == SGM_COLUMN_CATEGORY)
         list_categories(part, 6, &remark);
-    sgm__text_append(&remark, "%s%s", part->kind == SGM_COLUMN_DATE ? ", a date" : "",
+    sgm__text_append(&remark, "%s%s",
+                     part->kind == SGM_COLUMN_DATE   ? ", a date"
+                     : part->kind == SGM_COLUMN_TEXT ? ", a text of any length"
+                                                     : "",
                      part->is_required ? "; a value is needed" : "");
     sgm__text_append(w->text, "    %s%s; /* ", is_number ? "double " : "const char *", member);
     write_remark(w->text, remark.data != NULL ? remark.data : "");
@@ -225,6 +229,7 @@ static void write_lists(writer *w)
     for (size_t i = 0; i < w->pipeline->part_count; i++) {
         const sgm__pipeline_part *part = &w->pipeline->parts[i];
         w->needed |= is_used(w, part) ? needed_of_date(part) : 0U;
+        w->needed |= is_used(w, part) && part->kind == SGM_COLUMN_TEXT ? SGM__TABLE_TOKENS : 0U;
         if (part->kind != SGM_COLUMN_CATEGORY || !is_used(w, part))
             continue;
         write_texts(w, w->members[i], part);
@@ -354,6 +359,19 @@ static void write_category(const writer *w, const sgm__pipeline_part *part, cons
                          (int)part->first);
 }
 
+/* The length is left out where the network does not take it. */
+static void write_text(const writer *w, const sgm__pipeline_part *part, const char *member)
+{
+    const char *length = w->fields[part->field + 1];
+    sgm__text_append(w->text, "    ");
+    if (length != NULL) {
+        sgm__text_append(w->text, "field_%s[0] = ", length);
+        sgm__source_write_template(w->request, "(@)", w->text);
+    }
+    sgm__text_append(w->text, "%s_read_text(missing ? \"\" : row->%s, field_%s, %d);\n", w->request->name,
+                     member, w->fields[part->field], (int)part->width);
+}
+
 static void write_part(const writer *w, const sgm__pipeline_part *part, const char *member)
 {
     sgm__text_append(w->text, "    /* ");
@@ -362,6 +380,8 @@ static void write_part(const writer *w, const sgm__pipeline_part *part, const ch
     write_missing(w, part, member);
     if (part->kind == SGM_COLUMN_CATEGORY)
         write_category(w, part, member);
+    else if (part->kind == SGM_COLUMN_TEXT)
+        write_text(w, part, member);
     else
         write_number(w, part, member);
     if (part->has_flag)
@@ -369,11 +389,10 @@ static void write_part(const writer *w, const sgm__pipeline_part *part, const ch
                          (int)(part->first + part->width - 1));
 }
 
-static bool has_kind(const writer *w, bool is_category)
+static bool has_kind(const writer *w, sgm_column_kind kind)
 {
     for (size_t i = 0; i < w->pipeline->part_count; i++)
-        if (is_used(w, &w->pipeline->parts[i]) &&
-            (w->pipeline->parts[i].kind == SGM_COLUMN_CATEGORY) == is_category)
+        if (is_used(w, &w->pipeline->parts[i]) && w->pipeline->parts[i].kind == kind)
             return true;
     return false;
 }
@@ -390,8 +409,9 @@ static void write_read_row(const writer *w)
         sgm__text_append(w->text, "%s", w->fields[w->order[i]]);
     }
     sgm__text_append(w->text, ")\n{\n    int missing;\n");
-    sgm__text_append(w->text, "%s%s", has_kind(w, false) ? "    double value;\n" : "",
-                     has_kind(w, true) ? "    long place;\n" : "");
+    bool has_value = has_kind(w, SGM_COLUMN_NUMBER) || has_kind(w, SGM_COLUMN_DATE);
+    sgm__text_append(w->text, "%s%s", has_value ? "    double value;\n" : "",
+                     has_kind(w, SGM_COLUMN_CATEGORY) ? "    long place;\n" : "");
     sgm__text_append(w->text, "%s",
                      (w->needed & SGM__TABLE_PARTS) != 0 ? "    int month, weekday, hour;\n" : "");
     for (int32_t i = 0; i < w->order_count; i++)
@@ -536,7 +556,7 @@ sgm_status sgm__table_write_source(const sgm__table_program *program, const sgm_
     w.text = &lists;
     write_lists(&w);
     w.text = code;
-    sgm__table_write_functions(request, &w.pipeline->format, w.needed, code);
+    sgm__table_write_functions(request, w.pipeline, w.needed, code);
     sgm__text_append(code, "%s", lists.data != NULL ? lists.data : "");
     write_read_row(&w);
     write_predict_rows(&w);
