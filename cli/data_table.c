@@ -5,6 +5,7 @@
  * with their shares. What looks like a mistake in the file is told below: a text in a column of numbers, a
  * column that always has the same value. */
 #include "cli.h"
+#include "data/table/column.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -150,14 +151,6 @@ static sgm_status append_column(sgm__text *to, const sgm_table *table, size_t in
 
 /* --- what looks like a mistake --- */
 
-/* A decimal comma is the usual reason why numbers are taken for texts. */
-static bool has_decimal_comma(const char *text)
-{
-    size_t digits = strspn(text, "+-0123456789");
-    return digits > 0 && text[digits] == ',' && text[digits + 1] != '\0' &&
-           strspn(text + digits + 1, "0123456789") == strlen(text + digits + 1);
-}
-
 /* A first line of texts above numbers is told once: it is about all columns. */
 static void append_exception(sgm__text *to, const sgm_table_column *column, bool *told_of_first_line)
 {
@@ -175,9 +168,9 @@ static void append_exception(sgm__text *to, const sgm_table_column *column, bool
 static void append_notes(sgm__text *to, const sgm_table *table, const sgm_table_column *column)
 {
     bool is_text = column->kind == SGM_COLUMN_CATEGORY || column->kind == SGM_COLUMN_TEXT;
-    if (is_text && column->category_count > 0 && has_decimal_comma(column->categories[0].text))
+    if (is_text && sgm__has_decimal_comma(column->first_text))
         sgm__text_append(to, "  %s: '%s' looks like a number with a decimal comma: try --decimal ,\n",
-                         column->name, column->categories[0].text);
+                         column->name, column->first_text);
     if (column->category_count == 1 && sgm_table_rows(table) > 1 && column->missing == 0)
         sgm__text_append(to, "  %s: all rows have the same value, from which nothing can be learnt\n",
                          column->name);

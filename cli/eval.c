@@ -463,6 +463,9 @@ int eval_run(int argc, char **argv)
                 a.word_count);
         else if (options.file != NULL && options.data != NULL)
             code = usage_error("eval", "expected --data NAME or a table or folder of files, got both");
+        else if (is_file_of_data(options.data))
+            code = usage_error("eval", "--data takes a name; a file stands alone: sigma eval %s %s",
+                               a.words[0], options.data);
         else if (options.plot != NULL && !plot_can_write(options.plot))
             code = usage_error("eval", "--plot: expected FILE.svg or FILE.png, got '%s'", options.plot);
         else

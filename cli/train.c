@@ -546,9 +546,10 @@ static int train_words(const arguments *a, const train_arguments *given)
     /* Programs that use the library write no config.yaml. */
     if (sgm__is_folder(a->words[0]) && !has_file(a->words[0], "config.yaml"))
         return usage_error("train",
-                           "'%s' has no config.yaml, so no 'sigma train' has run there; a program's run "
-                           "goes on in the program: .resume = true",
-                           a->words[0]);
+                           "'%s' has no config.yaml, so no 'sigma train' has run there; a folder of pictures "
+                           "or sounds is named in a file, training: {images: %s}; a program's run goes on in "
+                           "the program: .resume = true",
+                           a->words[0], a->words[0]);
     if (given->resume && !ends_with(a->words[0], ".yaml") && !sgm__file_exists(a->words[0]))
         return usage_error(
             "train",

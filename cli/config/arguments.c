@@ -79,7 +79,9 @@ static int fail_unknown(const arguments *a, const char *command, const char *wor
     if (strncmp(word, "--", 2) == 0 && (strcmp(command, "train") == 0 || strcmp(command, "search") == 0 ||
                                         strcmp(command, "find-rate") == 0))
         return usage_error(
-            command, "unknown option '%s'; a key of the file is given as KEY=VALUE, without dashes", word);
+            command,
+            "unknown option '%s'; a key of the file is given as KEY=VALUE, without dashes: %.*s=VALUE", word,
+            (int)strcspn(word + 2, "="), word + 2);
     return usage_error(command, "unknown option '%s'", word);
 }
 

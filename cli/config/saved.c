@@ -67,6 +67,11 @@ static sgm_status fail_folder(const char *folder)
     return status;
 }
 
+bool is_file_of_data(const char *name)
+{
+    return name != NULL && strchr(name, '.') != NULL && sgm__file_exists(name);
+}
+
 char *saved_path(const char *path)
 {
     char *checkpoint = file_of(path, CHECKPOINT);

@@ -38,6 +38,8 @@ sgm_status saved_start_from(sgm_trainer *trainer, const start_config *start, boo
 /* The ends of the training data's input_range, which is brought to 0 to 1. False: numbers stay as they are.
  */
 bool saved_range(const saved *s, double *minimum, double *maximum);
+/* Whether what --data was given is the path of a file, and not the name of a dataset; not if it is NULL. */
+bool is_file_of_data(const char *name);
 /* A dataset by name: training, validation or test of the run, else a ready-made one. The caller frees it. */
 sgm_dataset *saved_dataset(saved *s, const char *name);
 

@@ -290,6 +290,9 @@ static bool check_words(const arguments *a, const prediction *p, const predict_w
         *code = usage_error("predict", "--unknown: expected ignore or refuse, got '%s'", words->unknown);
     else if (words->data != NULL ? a->word_count != 1 : a->word_count < 2)
         *code = usage_error("predict", "expected a checkpoint and --data NAME or a file");
+    else if (is_file_of_data(words->data))
+        *code = usage_error("predict", "--data takes a name; a file stands alone: sigma predict %s %s",
+                            a->words[0], words->data);
     else if (words->data != NULL && words->lengths != NULL)
         *code = usage_error("predict", "--lengths is for files; --data has a field of them");
     else if (p->id != NULL && p->output == NULL)

@@ -58,6 +58,7 @@ typedef struct sgm_table_column {
      * NULL: none. */
     const char *exception;
     int64_t exception_line; /* in the file */
+    const char *first_text; /* the first cell that is neither a number nor a date; NULL: there is none */
 } sgm_table_column;
 
 /* Whether the first line names the columns. */

@@ -279,6 +279,7 @@ static const sgm__name_row rows[] = {
     SAME(KEY, "categorical_features categorical_columns", "categorical"),
     SAME(KEY, "na_values", "missing"),
     SAME(KEY, "image_size img_size", "size"),
+    SAME(KEY, "sample_rate sampling_rate", "rate"),
     SAME(KEY, "sequence_length seq_len context_length block_size", "window"),
     NEAR(KEY, "normalize normalise standardize scaler", "scale", NULL),
     NEAR(KEY, "features feature_columns x", "drop",

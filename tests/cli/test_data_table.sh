@@ -37,6 +37,11 @@ printf 'gr\xc3\xb6\xc3\x9fe;ort\n1,5;a\n2,5;a\n' >de.csv
 run 0 data de.csv
 has out "^  größe: '1,5' looks like a number with a decimal comma: try --decimal ,$"
 has out '^  ort: all rows have the same value, from which nothing can be learnt$'
+# also where whole numbers are more frequent, and where there are too many different ones to be kept
+awk 'BEGIN { print "fee;price"; for (i = 0; i < 1500; i++) printf "%s;%d,5\n", i % 3 ? "0" : "9,5", i }' >many.csv
+run 0 data many.csv
+has out "^  fee: '9,5' looks like a number with a decimal comma: try --decimal ,$"
+has out "^  price: '0,5' looks like a number with a decimal comma: try --decimal ,$"
 run 0 data de.csv --decimal , --separator ';'
 has out '^    0  größe   number    -              █              █  1\.5 to 2\.5, mean 2'
 printf '2,setosa\n1,2\n' >sums.csv

@@ -30,6 +30,8 @@ printf 'data:\n  training: pets.csv\n' >name.yaml
 printf 'data: {training: {csv: pets.csv, target: kind}}\nepochs: 1\nepochs: 2\n' >double.yaml
 printf 'data:\n  training: {csv: pets.csv, target: kind}\n  trainnig: {csv: pets.csv}\n' >misspelt.yaml
 
+awk 'BEGIN { print "area;price;floor"; for (i = 1; i < 200; i++) printf "%d,5;%d,5;%d\n", i, 2 * i, i % 5 }' >comma.csv
+
 # mistake CODE "MESSAGE" ARGUMENTS...: the command fails with CODE, and its message matches.
 mistake()
 {
@@ -43,7 +45,12 @@ changed() { local wanted=$1 message=$2; shift 2; mistake "$wanted" "$message" tr
 # --- the command line ---
 mistake 2 "unknown command 'trian' \(did you mean 'train'\?\)" trian pets.yaml
 mistake 2 "cannot open 'pet\.yaml': No such file" train pet.yaml
-mistake 2 "unknown option '--epochs'; a key of the file is given as KEY=VALUE, without dashes" train pets.yaml --epochs 3
+mistake 2 "unknown option '--epochs'; a key of the file is given as KEY=VALUE, without dashes: epochs=VALUE;" train pets.yaml --epochs 3
+mistake 2 "without dashes: data.batch=VALUE;" train pets.yaml --data.batch=8
+mkdir pictures
+mistake 2 "'pictures' has no config\.yaml.*a folder of pictures or sounds is named in a file, training: \{images: pictures\}" train pictures
+mistake 2 "--data takes a name; a file stands alone: sigma eval good pets\.csv" eval good --data pets.csv
+mistake 2 "--data takes a name; a file stands alone: sigma predict good pets\.csv" predict good --data pets.csv
 mistake 2 "expected a file that describes what to train" train
 mistake 2 "good has a checkpoint already: --resume goes on from it, --folder names another" train pets.yaml --folder good
 mistake 2 "--resume needs the folder of the run: --folder DIR" train pets.yaml --resume
@@ -85,7 +92,12 @@ changed 1 "the target 'town' holds categories, and there are other targets" 'dat
 changed 1 "short\.csv: line 5: 5 columns were expected as in line 1, 2 came; correct the row, or set skip_ragged" data.training.csv=short.csv
 changed 1 "quote\.csv: line [45].*quote" data.training.csv=quote.csv
 changed 1 "twice\.csv: the columns 1 and 4 \(from 0\) are both called 'age'; rename one" data.training.csv=twice.csv
-changed 1 "headless\.csv has no column 'kind'" data.training.csv=headless.csv
+changed 1 "headless\.csv has no column 'kind'; it has " data.training.csv=headless.csv
+changed 1 "pets\.csv has no column 'kind'; its only column is '.*': 'separator' says what is between columns" \
+    'data.training={separator: ;, target: kind}'
+changed 1 "the target 'price' has '2,5', which looks like a number with a decimal comma: decimal: \",\" reads it" \
+    'data.training={csv: comma.csv, target: price, drop: []}'
+has err "column 'area': '1,5' looks like a number with a decimal comma: decimal: \",\" reads it"
 changed 1 "nothing\.csv: the table is empty" data.training.csv=nothing.csv
 changed 1 "empty\.csv: the table has no rows below its header" data.training.csv=empty.csv
 mistake 1 "missing\.csv has no column 'town'" predict good missing.csv

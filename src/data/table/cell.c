@@ -178,3 +178,10 @@ sgm__cell_kind sgm__cell_read_padded(const sgm__cell_format *format, const char 
     }
     return read_cell(format, cell, true, value);
 }
+
+bool sgm__has_decimal_comma(const char *text)
+{
+    size_t digits = text != NULL ? strspn(text, "+-0123456789") : 0;
+    return digits > 0 && text[digits] == ',' && text[digits + 1] != '\0' &&
+           strspn(text + digits + 1, "0123456789") == strlen(text + digits + 1);
+}

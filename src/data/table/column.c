@@ -206,6 +206,7 @@ void sgm__column_finish(sgm__column *column)
                                   .mean = NAN,
                                   .standard_deviation = NAN,
                                   .longest = column->tally.longest,
+                                  .first_text = column->tally.first[SGM__CELL_TEXT],
                                   .categories = column->tally.categories,
                                   .category_count = column->tally.category_count};
     const sgm__moments *moments = sgm__column_moments(column);

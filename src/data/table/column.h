@@ -33,6 +33,9 @@ typedef struct sgm__cell_format {
 sgm__cell_kind sgm__cell_read(const sgm__cell_format *format, const char *cell, double *value);
 /* The same of a cell behind which eight more bytes may be read: faster. */
 sgm__cell_kind sgm__cell_read_padded(const sgm__cell_format *format, const char *cell, double *value);
+/* Whether a text is a number with a decimal comma, the usual reason why numbers are taken for texts; not if
+ * it is NULL. */
+bool sgm__has_decimal_comma(const char *text);
 
 /* --- tallies (tally.c) --- */
 

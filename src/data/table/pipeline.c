@@ -384,9 +384,20 @@ static sgm_status add_weights(sgm_pipeline *pipeline, const sgm_table *table, co
 
 /* --- fitting --- */
 
+/* Whether the texts of a column are numbers that are written with another decimal sign than the table's. */
+static bool is_other_decimal(const sgm_table *table, const sgm_table_column *column)
+{
+    return column->kind != SGM_COLUMN_NUMBER && table->format.decimal != ',' &&
+           sgm__has_decimal_comma(column->first_text);
+}
+
 /* Whether a column has values that can be learnt from; if it has none, a warning says that it is left out. */
 static bool is_usable(const sgm_table *table, const sgm_table_column *column, bool is_category)
 {
+    if (is_other_decimal(table, column))
+        sgm__log(SGM_LOG_WARNING, "data",
+                 "%s: column '%s': '%s' looks like a number with a decimal comma: decimal: \",\" reads it",
+                 table->path, column->name, column->first_text);
     if (column->kind != SGM_COLUMN_EMPTY && (column->kind != SGM_COLUMN_TEXT || is_category))
         return true;
     sgm__log(SGM_LOG_WARNING, "data", "%s: column '%s' is left out: %s", table->path, column->name,
@@ -402,6 +413,12 @@ static sgm_status check_target(const sgm_table *table, const sgm_table_column *c
     if (column->kind == SGM_COLUMN_EMPTY)
         return sgm_fail(SGM_ERROR_ARGUMENT, "%s: the target '%s' has no value in any row", table->path,
                         column->name);
+    if (is_other_decimal(table, column) && !is_category)
+        return sgm_fail(
+            SGM_ERROR_ARGUMENT,
+            "%s: the target '%s' has '%s', which looks like a number with a decimal comma: decimal: "
+            "\",\" reads it",
+            table->path, column->name, column->first_text);
     if (column->kind == SGM_COLUMN_TEXT && !is_category)
         return sgm_fail(
             SGM_ERROR_ARGUMENT,

@@ -24,7 +24,7 @@ sgm_reader *sgm__table_reader(sgm_source *source, char *separator, bool skip_rag
 bool sgm__table_is_jsonl(const char *path);
 /* Whether a file of this name is a table. */
 bool sgm__table_is_name(const char *path);
-/* Fails with "NAME has no column 'x'; did you mean 'y'?". */
+/* Fails with "NAME has no column 'x'; did you mean 'y'?", or with the columns that are there. */
 sgm_status sgm__table_fail_unknown(const char *name, const char *column, const char *const *columns,
                                    size_t count);
 

@@ -6,6 +6,7 @@
 #include "data/table/table.h"
 
 #define LONGEST_FIRST_LINE 65536 /* bytes of it that are looked at */
+#define LISTED_COLUMNS 8         /* that a message names */
 
 /* The beginning of the file, ended by 0. */
 static sgm_status read_beginning(sgm_source *source, char *text, size_t room)
@@ -96,14 +97,34 @@ sgm_reader *sgm__table_reader(sgm_source *source, char *separator, bool skip_rag
     return NULL;
 }
 
+/* "; it has a, b, ...": a table of one column was mostly read with a separator that it does not have. */
+static void append_columns(sgm__text *to, const char *const *columns, size_t count)
+{
+    if (count == 1 && columns[0] != NULL) {
+        sgm__text_append(to, "; its only column is '%.60s': 'separator' says what is between columns",
+                         columns[0]);
+        return;
+    }
+    for (size_t i = 0; i < count && i < LISTED_COLUMNS; i++)
+        sgm__text_append(to, "%s%.40s", i > 0 ? ", " : "; it has ", columns[i] != NULL ? columns[i] : "''");
+    if (count > LISTED_COLUMNS)
+        sgm__text_append(to, ", ...");
+}
+
 sgm_status sgm__table_fail_unknown(const char *name, const char *column, const char *const *columns,
                                    size_t count)
 {
     const char *nearest = sgm__nearest(column, columns, count);
-    if (nearest == NULL && strchr(column, ',') != NULL)
+    if (nearest != NULL)
+        return sgm_fail(SGM_ERROR_NOT_FOUND, "%s has no column '%s'; did you mean '%s'?", name, column,
+                        nearest);
+    if (strchr(column, ',') != NULL)
         return sgm_fail(SGM_ERROR_NOT_FOUND, "%s has no column '%s'; several columns are a list, [a, b]",
                         name, column);
-    return sgm_fail(SGM_ERROR_NOT_FOUND, "%s has no column '%s'%s%s%s", name, column,
-                    nearest != NULL ? "; did you mean '" : "", nearest != NULL ? nearest : "",
-                    nearest != NULL ? "'?" : "");
+    sgm__text known = {0};
+    append_columns(&known, columns, count);
+    sgm_status status = sgm_fail(SGM_ERROR_NOT_FOUND, "%s has no column '%s'%s", name, column,
+                                 known.data != NULL ? known.data : "");
+    sgm__text_free(&known);
+    return status;
 }
