@@ -38,7 +38,7 @@ static void refuses(const char *text, const char *message)
 
 TEST(what_cannot_be_done_is_said_before_the_first_iteration)
 {
-    refuses("every epoch set optimizer.learning_rate *= 0.5", "did you mean 'optimiser.learning_rate'?");
+    refuses("every epoch set optimiser.learning_rat *= 0.5", "did you mean 'optimiser.learning_rate'?");
     refuses("every epoch set optimiser.learning_rate = -1", "expected a number of at least 0");
     refuses("every epoch set optimiser.learning_rate = \"high\"", "is number, and the rule sets it to text");
     refuses("every epoch set epoch = 1", "read-only");

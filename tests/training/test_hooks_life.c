@@ -458,9 +458,9 @@ static const char *texts_of(sgm__hooks *hooks)
     return texts;
 }
 
-static const char strict[] = "every epoch if loss < 1 then set rate *= 0.5",
-                  mild[] = "every epoch if loss < 2 then set rate *= 0.9",
-                  maximum[] = "every epoch if loss < 3 then set rate *= 0.1";
+static const char strict[] = "every epoch if height < 1 then set rate *= 0.5",
+                  mild[] = "every epoch if height < 2 then set rate *= 0.9",
+                  maximum[] = "every epoch if height < 3 then set rate *= 0.1";
 
 static floor_of_test open_rules(const char *first, const char *second)
 {
@@ -526,8 +526,8 @@ TEST(a_new_text_has_the_memory_of_the_old_one)
 {
     for (int taken_off = 0; taken_off < 2; taken_off++) {
         double before[64], after[64];
-        floor_of_test first = open_rules("every 3 iterations if loss < 1 then set rate *= 0.5", NULL);
-        floor_of_test second = open_rules("every 3 iterations if loss < 2 then set rate *= 0.5", NULL);
+        floor_of_test first = open_rules("every 3 iterations if height < 1 then set rate *= 0.5", NULL);
+        floor_of_test second = open_rules("every 3 iterations if height < 2 then set rate *= 0.5", NULL);
         iterate(&first, 2);
         if (taken_off)
             detach_first(&first);

@@ -68,7 +68,7 @@ sgm_status sgm__csv_reader_cut(sgm__csv_reader *self, sgm__csv_piece *piece)
 
 void sgm__csv_reader_note_columns(sgm__csv_reader *self, const sgm__csv_rows *rows)
 {
-    if (self->format.columns > 0 || rows->columns == 0)
+    if (self->format.columns > 0 || rows->count == 0)
         return;
     self->format.columns = rows->columns;
     self->format.columns_line = rows->lines[0];
