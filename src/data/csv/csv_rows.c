@@ -108,6 +108,8 @@ static inline void pass_line_end(split *s, const char *mark, char byte)
 
 /* --- cells --- */
 
+/* The lengths come last, so that there is room for as many cells as their capacity says, also after a
+ * failure. */
 static sgm_status reserve_cells(sgm__csv_rows *rows)
 {
     SGM_TRY(sgm__reserve(&rows->cells, &rows->cell_capacity, rows->cell_count + 1, sizeof *rows->cells));
@@ -120,7 +122,7 @@ static inline sgm_status add_cell(split *s, char *first, char *end)
     sgm__csv_rows *rows = s->rows;
     const sgm__csv_format *format = s->format;
     size_t length = (size_t)(end - first);
-    if (rows->cell_count == rows->cell_capacity)
+    if (rows->cell_count == rows->length_capacity)
         SGM_TRY(reserve_cells(rows));
     *end = '\0';
     bool is_missing = length == 0 || (format->missing != NULL && length == format->missing_length &&
