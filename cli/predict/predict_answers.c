@@ -67,6 +67,17 @@ static sgm_status split_names(answers *a, const char *list)
     return SGM_OK;
 }
 
+static sgm_status fail_unknown_id(const answers *a, const sgm_examples *header, const char *name)
+{
+    const char *near = header->count > 0 ? sgm__nearest(name, header->cells, (size_t)header->columns) : NULL;
+    if (near != NULL)
+        return sgm_fail(SGM_ERROR_NOT_FOUND, "--id: %s has no column '%s'; did you mean '%s'?",
+                        sgm_reader_name(a->ids), name, near);
+    return sgm_fail(SGM_ERROR_NOT_FOUND, "--id: %s has no column '%s'; %s", sgm_reader_name(a->ids), name,
+                    header->count > 0 ? "its first line names the columns"
+                                      : "columns without a header are called by their numbers");
+}
+
 /* Where the columns are: in the header, or in a table without one at the number that is their name. */
 static sgm_status find_columns(answers *a, const sgm_pipeline *pipeline)
 {
@@ -84,10 +95,7 @@ static sgm_status find_columns(answers *a, const sgm_pipeline *pipeline)
             if (header.cells[k] != NULL && strcmp(header.cells[k], name) == 0)
                 a->id_columns[i] = k;
         if (a->id_columns[i] < 0)
-            return sgm_fail(SGM_ERROR_NOT_FOUND, "--id: %s has no column '%s'; %s", sgm_reader_name(a->ids),
-                            name,
-                            pipeline->has_header ? "its first line names the columns"
-                                                 : "columns without a header are called by their numbers");
+            return fail_unknown_id(a, &header, name);
     }
     return SGM_OK;
 }

@@ -17,8 +17,10 @@ sgm_status sgm__parser_value(sgm__parser *p, sgm__parsed_value *v)
         return sgm__parser_fail(p, &p->token, SGM_ERROR_FORMAT, "this text has no closing quote");
     bool text = p->token.kind == SGM__TOKEN_WORD || p->token.kind == SGM__TOKEN_STRING;
     if (!text && p->token.kind != SGM__TOKEN_NUMBER)
-        return sgm__parser_fail(p, &p->token, SGM_ERROR_FORMAT, "expected an argument, found %s",
-                                sgm__parser_quote(&p->token).text);
+        return sgm__parser_fail(p, &p->token, SGM_ERROR_FORMAT, "expected an argument, found %s%s",
+                                sgm__parser_quote(&p->token).text,
+                                *p->token.start == '\'' ? "; names need no quotes, as in dense(8, relu)"
+                                                        : "");
     if (p->token.length > SGM__MAX_NAME)
         return sgm__parser_fail(p, &p->token, SGM_ERROR_FORMAT, "%s is longer than %d characters",
                                 sgm__parser_quote(&p->token).text, SGM__MAX_NAME);

@@ -83,7 +83,11 @@ static void advise(const sgm_network *network, const sgm_graph *graph, const sgm
     char shape[SHAPE_TEXT];
     const char *words = shape_words(there, shape);
     if ((type->flags & SGM_LAYER_COST) == 0) {
-        if (wanted->rank > 0) /* none are lengths */
+        if (wanted->rank > 0 && there->rank == 0) /* no input has this shape */
+            snprintf(
+                advice, ADVICE,
+                ": let the array have the shape (examples, 1), as array[:, None] in NumPy, for input(1)");
+        else if (wanted->rank > 0) /* none are lengths */
             snprintf(advice, ADVICE, ": let it have the shape %s, or take other columns of the data%s", words,
                      are_shares(there, wanted) ? "; of a text, 'text: FILE' gives numbers in their place"
                                                : "");

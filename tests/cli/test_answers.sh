@@ -79,6 +79,8 @@ run 1 predict pets pets.csv --output nowhere/answers.csv
 has err "^sigma predict: --output: cannot create 'nowhere/answers\.csv\.tmp'"
 run 1 predict pets pets.csv --output kept.csv --id nix
 has err "^sigma predict: --id: pets\.csv has no column 'nix'; its first line names the columns$"
+run 1 predict pets pets.csv --output never.csv --id Id
+has err "^sigma predict: --id: pets\.csv has no column 'Id'; did you mean 'id'\?$"
 same 'no file of a part is left' "$(ls ./*.tmp 2>/dev/null)" ''
 
 # --- wrong usage ---

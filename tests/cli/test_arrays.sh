@@ -40,6 +40,8 @@ run 1 predict points new.npz:y
 has err 'expected examples of the shape \(2,\), as the network.s input, got \(\)'
 run 1 predict points new.npz:z
 has err "new\.npz.*'?z"
+run 1 train points.yaml --folder never data.training.inputs=points.npz:y
+has err "shape \(\), layer '0-input' wants \(2,\): let the array have the shape \(examples, 1\), as array\[:, None\] in NumPy"
 run 1 train points.yaml --folder never data.training.inputs=points.npz
 has err 'points\.npz'
 

@@ -65,6 +65,12 @@ has err "the target 'kind' has one class in all rows, so there is nothing to tel
 printf 'fur,born,weight\nshort,2015-06-01,heavy\n' >wrong.csv
 run 1 predict pets wrong.csv
 has err "wrong\.csv: line 2, column 'weight': \"heavy\" is no number; correct it, or leave it empty$"
+printf 'fur;born;weight\nshort;2015-06-01;4,5\n' >wrong.csv
+run 1 predict pets wrong.csv
+has err "\"4,5\" is no number, as the table of the training has a decimal point; correct it, or leave it empty$"
+printf 'fur,born,weight\nshort,06/01/2015,4.5\n' >wrong.csv
+run 1 predict pets wrong.csv
+has err "column 'born': \"06/01/2015\" is no date, such as 2026-11-23 or 23\.11\.2026; correct it, or leave it empty$"
 printf 'fur,born,weight\ncurly,2015-06-01,4.5\n' >wrong.csv
 run 1 predict pets wrong.csv
 has err "line 2, column 'fur': \"curly\" is none of the 3 categories that the pipeline knows \(long, none, \.\.\.\); correct it, leave"

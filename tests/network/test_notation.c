@@ -96,6 +96,8 @@ TEST(errors_point_at_the_column)
     check_error("input(4) + qqqqqqqq", "column 12: unknown layer 'qqqqqqqq'; 'sigma info' lists the layers, "
                                        "and a name must be defined before it is used");
     check_error("input(4) + dense(10, rleu)", "column 22: unknown activation 'rleu' (did you mean 'relu'?)");
+    check_error("input(4) + dense(10, activation='relu')",
+                "column 33: expected an argument, found '''; names need no quotes, as in dense(8, relu)");
     check_error("input(4) + dense(10, activation=rleu)",
                 "column 33: unknown activation 'rleu' (did you mean 'relu'?)");
     check_error("input(4) + dense(10",

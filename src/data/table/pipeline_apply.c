@@ -72,14 +72,27 @@ static sgm_status read_category(const sgm__cell_format *format, const sgm__pipel
         part->is_target ? "" : ", leave it empty, or ignore unknown ones");
 }
 
+/* How a cell should be written that is something else, if that is likely the reason; else "". */
+static const char *cell_hint(const sgm__pipeline_part *part, const sgm__cell_format *format, const char *cell)
+{
+    double number;
+    if (part->kind == SGM_COLUMN_DATE)
+        return ", such as 2026-11-23 or 23.11.2026";
+    if (format->decimal == ',' && sgm__parse_double(cell, &number))
+        return ", as the table of the training has a decimal comma";
+    if (format->decimal != ',' && sgm__has_decimal_comma(cell))
+        return ", as the table of the training has a decimal point";
+    return "";
+}
+
 /* Whether the cell is a number, or a date, that can be written. */
-static sgm_status check_number(const sgm__pipeline_part *part, const char *cell, sgm__cell_kind kind,
-                               double value)
+static sgm_status check_number(const sgm__pipeline_part *part, const sgm__cell_format *format,
+                               const char *cell, sgm__cell_kind kind, double value)
 {
     sgm__cell_kind wanted = part->kind == SGM_COLUMN_DATE ? SGM__CELL_DATE : SGM__CELL_NUMBER;
     if (kind != wanted)
-        return sgm_fail(SGM_ERROR_FORMAT, "\"%.60s\" is no %s; correct it, or leave it empty", cell,
-                        sgm_column_kind_name(part->kind));
+        return sgm_fail(SGM_ERROR_FORMAT, "\"%.60s\" is no %s%s; correct it, or leave it empty", cell,
+                        sgm_column_kind_name(part->kind), cell_hint(part, format, cell));
     if (part->is_weight && value < 0)
         return sgm_fail(SGM_ERROR_FORMAT, "\"%.60s\" is below 0, and a weight is 0 or more", cell);
     double scaled = (sgm__pipeline_number(part, value) - part->offset) / part->factor;
@@ -129,7 +142,7 @@ static sgm_status read_value(const cell_place *at, const char *cell, size_t leng
         return SGM_OK;
     return part->kind == SGM_COLUMN_CATEGORY
                ? read_category(format, part, cell, length, at->how->ignore_unknown, value, is_missing)
-               : check_number(part, cell, kind, *value);
+               : check_number(part, format, cell, kind, *value);
 }
 
 /* Writes the numbers of one cell; they were 0. */
