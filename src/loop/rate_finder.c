@@ -173,7 +173,8 @@ static double fall_of(const sgm_rate_curve *curve)
 
 /* Fills in what the curve says: the rate of the lowest smoothed loss, fall and noise, and the proposed rate
  * if the fall is clear of the noise. The first points of a curve without a trend also have some steepest
- * slope, hence the test. */
+ * slope, hence the test. The first tenth is not proposed from: a first loss that happens to be high makes the
+ * smoothed loss fall most steeply there, at rates that change nothing. */
 static void propose(sgm_rate_curve *curve)
 {
     size_t lowest = 0;
@@ -187,7 +188,7 @@ static void propose(sgm_rate_curve *curve)
     curve->noise = noise_of(curve, lowest);
     if (curve->fall <= CLEAR_FALL * curve->noise || curve->fall <= MINIMUM_FALL * fabs(curve->points[0].loss))
         return;
-    for (size_t i = 0; i <= lowest; i++) {
+    for (size_t i = curve->count / 10; i <= lowest; i++) {
         double slope = slope_at(curve, i);
         if (slope < steepest) {
             steepest = slope;

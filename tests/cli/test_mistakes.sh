@@ -100,6 +100,11 @@ changed 1 "the target 'price' has '2,5', which looks like a number with a decima
 has err "column 'area': '1,5' looks like a number with a decimal comma: decimal: \",\" reads it"
 changed 1 "nothing\.csv: the table is empty" data.training.csv=nothing.csv
 changed 1 "empty\.csv: the table has no rows below its header" data.training.csv=empty.csv
+awk 'BEGIN { print "age,class"; for (i = 0; i < 60; i++) print i * 7 % 60 "," i % 3 }' >numbers.csv
+run 0 train numbers.csv --target class epochs=1 --folder numbers --quiet
+has err "the target 'class' holds the numbers 0 to 2, which are learnt as sizes: if they are classes, name it in 'categorical'"
+run 0 train numbers.csv --target class epochs=1 --folder classes --quiet 'data.training.categorical=[class]'
+same "warnings where classes are named" "$(grep -c "learnt as sizes" err)" 0
 mistake 1 "missing\.csv has no column 'town'" predict good missing.csv
 mistake 1 "town\.csv.*line 2.*column 'town'.*\"Trier\" is none of the 2 categories" predict good town.csv
 mistake 1 "old\.csv.*line 2.*column 'age'.*\"old\"" predict good old.csv

@@ -123,6 +123,39 @@ TEST(nothing_is_proposed_where_the_loss_does_not_fall)
     free_wave_trainer(made);
 }
 
+/* The first minibatch has a loss of 25 where the others have 9: the smoothed loss falls most steeply behind
+ * it, at rates that change nothing. */
+TEST(a_high_first_loss_proposes_nothing)
+{
+    enum { EXAMPLES = 400 };
+    float x[EXAMPLES], y[EXAMPLES];
+    for (int i = 0; i < EXAMPLES; i++) {
+        x[i] = i % 2 == 0 ? 1 : -1;
+        y[i] = (i < 4 ? 5 : 3) * x[i];
+    }
+    sgm_shape shape = sgm_shape_of(EXAMPLES, 1);
+    sgm_tensor *tensors[] = {sgm_tensor_create_from(SGM_FLOAT32, &shape, x),
+                             sgm_tensor_create_from(SGM_FLOAT32, &shape, y)};
+    sgm_dataset *line =
+        sgm_dataset_create_from("line", (const char *const[]){"inputs", "targets"}, tensors, 2);
+    sgm_env *env = sgm_env_create("line", .handler = "reference");
+    sgm_trainer *trainer = sgm_trainer_create(env, "line");
+    CHECK_OK(sgm_trainer_set_network(trainer, "input(1) + dense(1, no_bias) + mean_squared"));
+    CHECK_OK(sgm_trainer_add_initialiser(trainer, "*.weights", sgm_constant_value(.value = 0)));
+    CHECK_OK(sgm_trainer_set_data(trainer, sgm_minibatches(line, .size = 4, .no_shuffle = true)));
+    CHECK_OK(sgm_trainer_set_optimiser(trainer, sgm_gradient_descent(.learning_rate = 0.1)));
+    sgm_rate_curve *curve = sgm_trainer_find_learning_rate(trainer);
+    CHECK_OK(curve);
+    CHECK_NEAR(curve->points[0].loss, 25, 1e-4);
+    CHECK_NEAR(curve->points[1].loss, 9, 1e-3);
+    CHECK(curve->proposed > 1e-3 && curve->proposed < 1);
+    sgm_rate_curve_free(curve);
+    sgm_env_free(env);
+    sgm_dataset_free(line);
+    sgm_tensor_free(tensors[0]);
+    sgm_tensor_free(tensors[1]);
+}
+
 TEST(wrong_requests_are_refused)
 {
     wave_trainer made = make_wave_trainer((wave_options){0});

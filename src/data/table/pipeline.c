@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#define MOST_CLASS_NUMBERS 20 /* a target of the numbers 0 to 19 at most may be classes */
+
 /* --- pipelines --- */
 
 sgm_pipeline *sgm__pipeline_create(size_t parts)
@@ -407,12 +409,26 @@ static bool is_usable(const sgm_table *table, const sgm_table_column *column, bo
     return false;
 }
 
+/* Whether a column has the numbers 0, 1, ... of classes. Those of a part of the rows may be fewer. */
+static bool looks_like_classes(const sgm_table_column *column)
+{
+    return column->kind == SGM_COLUMN_NUMBER && column->category_count >= 2 &&
+           column->category_count <= MOST_CLASS_NUMBERS && column->minimum == 0 &&
+           column->maximum == (double)(column->category_count - 1);
+}
+
 static sgm_status check_target(const sgm_table *table, const sgm_table_column *column, bool is_category,
                                bool is_alone)
 {
     if (column->kind == SGM_COLUMN_EMPTY)
         return sgm_fail(SGM_ERROR_ARGUMENT, "%s: the target '%s' has no value in any row", table->path,
                         column->name);
+    if (!is_category && is_alone && looks_like_classes(column))
+        sgm__log(
+            SGM_LOG_WARNING, "data",
+            "%s: the target '%s' holds the numbers 0 to %zu, which are learnt as sizes: if they are classes, "
+            "name it in 'categorical'",
+            table->path, column->name, column->category_count - 1);
     if (is_other_decimal(table, column) && !is_category)
         return sgm_fail(
             SGM_ERROR_ARGUMENT,
