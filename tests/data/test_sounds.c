@@ -350,7 +350,7 @@ static const char *said(void)
     static const char table[] = "speaker,file,text\n1,0.wav,abä\n2,1.wav,b\n1,2.wav,bb a\n";
     static const int counts[] = {COUNT, 240, 100};
     static char path[512];
-    char name[8];
+    char name[16];
     for (int i = 0; i < 3; i++) {
         snprintf(name, sizeof name, "%d.wav", i);
         write_tone(path_of("said", "x", name), RATE, counts[i], 1);
