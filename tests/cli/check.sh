@@ -33,6 +33,20 @@ code()
     verdict "$3: exit code $2, expected $1" $?
 }
 
+# compile_with_library SOURCE PROGRAM: with the shared library of this build and its sanitizers. 1: there is no such library.
+compile_with_library()
+{
+    local library compiler sanitizers cache=$SIGMA_BUILD_DIR/CMakeCache.txt
+    library=$(find "$SIGMA_BUILD_DIR" -maxdepth 2 -name 'libsigma.so' | head -1)
+    [ -n "$library" ] || return 1
+    compiler=$(sed -n 's/^CMAKE_C_COMPILER:[A-Z]*=//p' "$cache")
+    sanitizers=$(sed -n 's/^SIGMA_SANITIZE:STRING=\(..*\)/-fsanitize=\1/p' "$cache")
+    # shellcheck disable=SC2086 # one word or none
+    "${compiler:-cc}" -std=c11 -Wall -Wextra -Werror $sanitizers -I"$SIGMA_SOURCE_DIR/include" "$1" -o "$2" "$library" \
+        -Wl,-rpath,"${library%/*}" 2>err
+    code 0 $? "$2 is compiled"
+}
+
 # run CODE ARGUMENTS...: the command's exit code must be CODE.
 run()
 {

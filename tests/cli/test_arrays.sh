@@ -4,15 +4,11 @@
 . "$SIGMA_SOURCE_DIR/tests/cli/check.sh"
 
 # Points in a square, and in which quarter of it each lies.
-library=$(find "$SIGMA_BUILD_DIR" -maxdepth 2 -name 'libsigma.so' | head -1)
-if [ -z "$library" ]; then
+if ! compile_with_library "$SIGMA_SOURCE_DIR/tests/cli/write_arrays.c" write_arrays; then
     echo 'test_arrays.sh: skipped: there is no libsigma.so to write arrays with'
     echo '0 passed, 0 failed, 1 skipped'
     exit 0
 fi
-cc -std=c11 -Wall -Wextra -Werror -I"$SIGMA_SOURCE_DIR/include" "$SIGMA_SOURCE_DIR/tests/cli/write_arrays.c" -o write_arrays \
-    "$library" -Wl,-rpath,"${library%/*}" 2>err
-code 0 $? 'the program that writes arrays is compiled'
 ./write_arrays points.npz 600 1 >/dev/null
 ./write_arrays new.npz 100 2 >wanted
 

@@ -220,10 +220,7 @@ int main(int argc, char **argv)
     return sgm_last_status() != SGM_OK;
 }
 END
-library=$(find "$SIGMA_BUILD_DIR" -maxdepth 2 -name 'libsigma.so' | head -1)
-if [ -n "$library" ]; then
-    cc -std=c11 -Wall -Wextra -Werror -I"$SIGMA_SOURCE_DIR/include" load.c -o load "$library" -Wl,-rpath,"${library%/*}" 2>err
-    code 0 $? 'a program that loads a run compiles'
+if compile_with_library load.c load; then
     for each in price size; do
         tail -n +2 new.csv | ./load "$each" >"$each.loaded" 2>err
         code 0 $? "a program loads $each"
