@@ -362,9 +362,9 @@ static sgm_dataset *open_dataset(saved *s, const char *name, const eval_options 
         return NULL;
     }
     const sgm_pipeline *pipeline = s->c.data.pipeline;
-    bool is_table = strcmp(sgm_pipeline_kind(pipeline), "table") == 0;
-    data_config data = is_table ? (data_config){.csv = (char *)(uintptr_t)options->file}
-                                : data_config_of_files(pipeline, options->file);
+    data_config data = {.csv = (char *)(uintptr_t)options->file};
+    if (strcmp(sgm_pipeline_kind(pipeline), "table") != 0)
+        data = data_config_of_files(pipeline, options->file);
     data.masks = (char *)(uintptr_t)options->masks;
     return sgm_dataset_create(name, .extractor = experiment_extractor(&s->c.data, &data));
 }

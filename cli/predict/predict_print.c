@@ -55,7 +55,7 @@ static void print_probabilities(const prediction *p, const double *outputs, int6
         int64_t next = -1;
         for (int64_t k = 0; k < count; k++) {
             bool is_behind =
-                last < 0 || outputs[k] < outputs[last] || (outputs[k] == outputs[last] && k > last);
+                last < 0 || (last < k ? outputs[k] <= outputs[last] : outputs[k] < outputs[last]);
             if (is_behind && (next < 0 || outputs[k] > outputs[next]))
                 next = k;
         }

@@ -108,7 +108,7 @@ static double parzen_log_density(const parzen *p, double x)
             largest = pass == 0 && term > largest ? term : largest;
             sum += pass == 1 ? exp(term - largest) : 0;
         }
-    return largest + log(sum);
+    return sum > 0 ? largest + log(sum) : -INFINITY;
 }
 
 double sgm__parzen_log_density(const double *observations, size_t count, double x)
@@ -248,9 +248,10 @@ static char *suggest_choice(const sgm_search_values *values, size_t index, const
                             sgm__random *random)
 {
     size_t choices = sgm__search_count_choices(values), best = 0;
-    double *l = sgm__calloc(2 * choices + 2, sizeof *l), *g = l + choices + 1, best_score = -INFINITY;
+    double *l = sgm__calloc(2 * choices + 2, sizeof *l), best_score = -INFINITY;
     if (l == NULL)
         return NULL;
+    double *g = l + choices + 1;
     fill_choices(l, choices, values, index, h->best, h->best_count);
     fill_choices(g, choices, values, index, h->others, h->other_count);
     for (int i = 0; i < CANDIDATES; i++) {

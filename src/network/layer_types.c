@@ -43,13 +43,15 @@ const sgm_layer_type *sgm__layer_type_find(const char *name)
  */
 static const char **all_names(const char *const *more, size_t more_count, size_t *count)
 {
-    *count = 0;
-    while (sgm_layer_type_at(*count) != NULL)
-        ++*count;
-    const char **names = sgm__calloc(*count + more_count, sizeof(const char *));
-    for (size_t i = 0; names != NULL && i < *count + more_count; i++)
-        names[i] = i < *count ? sgm_layer_type_at(i)->name : more[i - *count];
-    *count += more_count;
+    size_t types = 0;
+    while (sgm_layer_type_at(types) != NULL)
+        types++;
+    *count = types + more_count;
+    const char **names = sgm__calloc(*count, sizeof(const char *));
+    for (size_t i = 0; names != NULL && i < types; i++)
+        names[i] = sgm_layer_type_at(i)->name;
+    for (size_t i = 0; names != NULL && i < more_count; i++)
+        names[types + i] = more[i];
     return names;
 }
 
