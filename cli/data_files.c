@@ -60,7 +60,7 @@ static void print_summary(const char *path, const sgm__file_kind *kind, const ch
     }
     if (count == 1)
         printf("a single class: a network needs at least two to tell apart\n");
-    if (memcmp(&all->least, &all->most, sizeof all->least) != 0)
+    if (sgm__file_sizes_differ(&all->least, &all->most))
         print_sizes(all, kind->advise);
 }
 

@@ -185,11 +185,12 @@ static sgm_status draw_all(const examples *all, const sgm_pipeline *pipeline, co
         return SGM_ERROR_MEMORY;
     for (int64_t i = 0; i < all->targets; i++) {
         const sgm__pipeline_part *part = pipeline != NULL ? sgm__pipeline_target(pipeline, (size_t)i) : NULL;
+        int64_t row = i / columns;
         panel p = {.drawing = drawing,
                    .all = all,
                    .target = i,
                    .x = PANEL * (double)(i % columns),
-                   .y = PANEL * (double)(i / columns)};
+                   .y = PANEL * (double)row};
         draw_panel(&p, part != NULL ? part->name : "");
     }
     sgm_status status = plot_write(drawing, path);

@@ -172,7 +172,7 @@ static void append_interval_titles(const prediction *p, const output_row *row)
         if (row->count > 2)
             append_title(text, words[i % 3], target_name(p, i / 3), i / 3);
         else
-            sgm__text_append(text, "%s%s", text->length > 0 ? "," : "", words[i]);
+            sgm__text_append(text, "%s%s", text->length > 0 ? "," : "", words[i % 3]);
     }
 }
 

@@ -24,6 +24,11 @@ typedef struct sgm__file_size {
     double numbers[2];
 } sgm__file_size;
 
+static inline bool sgm__file_sizes_differ(const sgm__file_size *a, const sgm__file_size *b)
+{
+    return a->numbers[0] != b->numbers[0] || a->numbers[1] != b->numbers[1];
+}
+
 typedef struct sgm__file_kind {
     const char *name; /* "pictures", also in the JSON of pipelines */
     const sgm__file_names *names;

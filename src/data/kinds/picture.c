@@ -116,7 +116,7 @@ static sgm_status measure(const char *path, sgm__file_size *size)
 /* "32 x 32 pixels", or "20 x 16 to 64 x 48 pixels" where widths or heights differ. */
 static void tell(const sgm__file_size *least, const sgm__file_size *most, sgm__text *text)
 {
-    if (memcmp(least, most, sizeof *least) != 0)
+    if (sgm__file_sizes_differ(least, most))
         sgm__text_append(text, "%.0f x %.0f to ", least->numbers[0], least->numbers[1]);
     sgm__text_append(text, "%.0f x %.0f pixels", most->numbers[0], most->numbers[1]);
 }

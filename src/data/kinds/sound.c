@@ -120,14 +120,15 @@ static sgm_status read_sequence(const void *pointer, const sgm_file *file, sgm__
 {
     const sgm__sound_form *form = pointer;
     size_t frames = (size_t)steps_of(form), mels = (size_t)form->mels;
-    int64_t samples;
+    int64_t samples = 0;
     memory->length = 0;
     SGM_TRY(sgm__bytes_reserve(memory, frames * mels * sizeof(float)));
     float *bands = (float *)(void *)memory->data;
     SGM_TRY(sgm__sound_read(form, file, bands, &samples));
     for (size_t i = 0; i < frames * mels; i++)
         inputs[i] = normalised(form, bands[i % mels * frames + i / mels]);
-    *steps = (float)(1 + samples / form->hop);
+    int64_t centred = 1 + samples / form->hop;
+    *steps = (float)centred;
     return SGM_OK;
 }
 

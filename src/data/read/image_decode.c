@@ -30,6 +30,7 @@ typedef struct scaler {
     uint32_t row;          /* of the source, next */
     uint32_t out_row;
     unsigned char *out;
+    uint64_t area; /* of a pixel of the result, in the units of sums */
 } scaler;
 
 /* One image that is being decoded. What is not NULL, or `has_jpeg`, is released by clean_up(). */
@@ -76,7 +77,7 @@ static void scale_line(const scaler *s, const unsigned char *pixels)
 /* A target row is complete: its sums divided by the pixels' area, rounded to the nearest. */
 static void emit_row(scaler *s)
 {
-    uint64_t area = (uint64_t)s->width * s->height;
+    uint64_t area = s->area;
     size_t count = (size_t)s->out_width * s->channels;
     for (size_t i = 0; i < count; i++)
         s->out[i] = (unsigned char)((s->sums[i] + area / 2) / area);
@@ -127,6 +128,7 @@ static sgm_status begin_image(decoder *d, uint64_t width, uint64_t height)
     scaler *s = &d->scaler;
     *s = (scaler){.width = (uint32_t)width,
                   .height = (uint32_t)height,
+                  .area = width * height,
                   .channels = (uint32_t)d->channels,
                   .out_width = (uint32_t)d->width,
                   .out_height = (uint32_t)d->height};
