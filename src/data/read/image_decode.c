@@ -1,4 +1,5 @@
-/* PNG and JPEG files, decoded row by row and scaled on the way by area average; called by reader_image.c.
+/* PNG and JPEG files, decoded row by row and scaled on the way by area average; called by reader_image.c
+ * and by the kind of files `pictures`.
  *
  * Files come from anywhere, so sides, pixels, scans and the libraries' memory are bounded, and a damaged
  * image is an error, never grey pixels. Scaling works on one row at a time in exact integers; only
