@@ -28,16 +28,8 @@ Time: about 8 minutes with two versions of PyTorch. To get PyTorch, the newest:
 END
 }
 
-case "${1:-}" in
--h | --help)
-    usage
-    exit 0
-    ;;
--*)
-    usage >&2
-    exit 2
-    ;;
-esac
+# shellcheck source=bench/arguments.sh
+. "$here/arguments.sh"
 
 build=${1:-$here/../build/release}
 rounds=${ROUNDS:-5}

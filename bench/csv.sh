@@ -24,16 +24,8 @@ Environment:
 END
 }
 
-case "${1:-}" in
--h | --help)
-    usage
-    exit 0
-    ;;
--*)
-    usage >&2
-    exit 2
-    ;;
-esac
+# shellcheck source=bench/arguments.sh
+. "$here/arguments.sh"
 
 build=${1:-$here/../build/release}
 megabytes=${MEGABYTES:-172}

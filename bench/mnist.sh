@@ -22,16 +22,8 @@ Environment:
 END
 }
 
-case "${1:-}" in
--h | --help)
-    usage
-    exit 0
-    ;;
--*)
-    usage >&2
-    exit 2
-    ;;
-esac
+# shellcheck source=bench/arguments.sh
+. "$here/arguments.sh"
 
 build=${1:-$here/../build/release}
 epochs=${EPOCHS:-10}

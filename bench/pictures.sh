@@ -20,16 +20,8 @@ Environment:
 END
 }
 
-case "${1:-}" in
--h | --help)
-    usage
-    exit 0
-    ;;
--*)
-    usage >&2
-    exit 2
-    ;;
-esac
+# shellcheck source=bench/arguments.sh
+. "$here/arguments.sh"
 build=${1:-$here/../build/release}
 python=${PYTHON:-python3}
 if [ ! -x "$build/bench/pictures" ]; then

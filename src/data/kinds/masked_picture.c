@@ -97,7 +97,7 @@ static sgm_status take(void *pointer, const json_t *object)
     return SGM_OK;
 }
 
-/* --- the network that is proposed: a U-Net (Ronneberger et al., 2015) whose ways across are added, not
+/* --- the network that is proposed: a U-Net (Ronneberger et al., 2015) whose skip connections are added, not
  * concatenated (LinkNet: Chaurasia and Culurciello, 2017), with as many levels as the sides can be halved ---
  */
 
