@@ -1,10 +1,10 @@
 /* What a pipeline consists of. Internal to src/data/table.
  *
- * pipeline.c fits one to a table by options that pipeline_options.c checks, pipeline_json.c writes and reads
- * it, pipeline_apply.c turns cells into numbers by it, pipeline_extractor.c does so with the rows of a file;
- * pipeline_texts.c has what concerns columns of texts. Pipelines of files (pipeline_files.c), such as
- * pictures, are fitted and applied by src/data/files. Once made, a pipeline is never changed, so that several
- * threads and extractors can share it. */
+ * pipeline.c holds one together, pipeline_fit.c fits one to a table by options that pipeline_options.c
+ * checks, pipeline_json.c writes and reads it, pipeline_apply.c turns cells into numbers by it,
+ * pipeline_extractor.c does so with the rows of a file; pipeline_texts.c has what concerns columns of texts.
+ * Pipelines of files (pipeline_files.c), such as pictures, are fitted and applied by src/data/files. Once
+ * made, a pipeline is never changed, so that several threads and extractors can share it. */
 #ifndef SGM_DATA_TABLE_PIPELINE_H
 #define SGM_DATA_TABLE_PIPELINE_H
 
@@ -93,6 +93,9 @@ sgm_pipeline *sgm__pipeline_create(size_t parts);
 sgm_status sgm__pipeline_place(sgm_pipeline *pipeline, sgm__pipeline_part *part, const char *field);
 /* A field that is new; fails if there are as many as can be, or if the name is too long or there already. */
 sgm__pipeline_field *sgm__pipeline_add_field(sgm_pipeline *pipeline, const char *name);
+/* NULL: there is none of this name. */
+sgm__pipeline_field *sgm__pipeline_find_field(sgm_pipeline *pipeline, const char *name);
+void sgm__pipeline_free_categories(char **categories, size_t count);
 /* Takes the list of categories, also on failure: they must differ. */
 sgm_status sgm__pipeline_set_categories(sgm__pipeline_part *part, char **categories, size_t count);
 
