@@ -43,7 +43,8 @@ bool sgm__name_row_says(const sgm__name_row *row, const char *word)
         if (is_same(typed, word))
             return true;
         typed = strchr(typed, ' ');
-        typed += typed != NULL;
+        if (typed != NULL)
+            typed++;
     }
     return false;
 }
