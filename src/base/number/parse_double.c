@@ -1,15 +1,16 @@
 /* Reads decimal numbers: the nearest double, to even at a tie, as strtod has it, but several times faster,
  * since a table may have hundreds of millions of them.
  *
- * Digits are taken eight at a time by arithmetic on a word. What they are times a power of ten is then
- * rounded once: by one multiplication or division where both factors are exact in double (Clinger, "How to
- * read floating point numbers accurately", 1990), else from the first 64 or 128 bits of the product with a
- * power of five (Lemire, "Number parsing at a gigabyte per second", 2021; that this decides every case, with
- * at most 19 digits, is shown by Mushtak and Lemire, "Fast number parsing without fallback", 2023).
+ * Digits are taken eight at a time (digits.h). What they are times a power of ten is then rounded once: by
+ * one multiplication or division where both factors are exact in double (Clinger, "How to read floating point
+ * numbers accurately", 1990), else from the first 64 or 128 bits of the product with a power of five (Lemire,
+ * "Number parsing at a gigabyte per second", 2021; that this decides every case, with at most 19 digits, is
+ * shown by Mushtak and Lemire, "Fast number parsing without fallback", 2023).
  * Everything else, such as more digits, infinity and texts that are no numbers, goes to strtod. */
 #include "base/number/parse_double.h"
 
 #include "base/characters.h"
+#include "base/number/digits.h"
 
 #include <errno.h>
 #include <float.h>
@@ -19,7 +20,6 @@
 
 #define MOST_DIGITS 19 /* always fit in 64 bits */
 #define LONGEST_SHORT 64
-#define EACH_BYTE UINT64_C(0x0101010101010101)
 #define LARGEST_EXPONENT 9999 /* more is the same: infinite or 0 */
 
 /* The number digits * 10^power. */
@@ -38,48 +38,12 @@ static const char *skip_spaces(const char *text)
 
 /* --- digits --- */
 
-/* The first byte becomes the lowest one on all processors. */
-static inline uint64_t load_word(const char *text)
-{
-    uint64_t word;
-    memcpy(&word, text, sizeof word);
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-    word = __builtin_bswap64(word);
-#endif
-    return word;
-}
-
-/* Eight digits as bytes: '0' is taken out of their bits. */
-static inline uint64_t load_digits(const char *text)
-{
-    return load_word(text) ^ 0x30 * EACH_BYTE;
-}
-
-/* The highest bit of each byte that is no digit, at least up to the first one: adding 0x76 to more than 9
- * sets it. A carry out of a byte only reaches later ones. */
-static inline uint64_t find_others(uint64_t digits)
-{
-    return ((digits + 0x76 * EACH_BYTE) | digits) & 0x80 * EACH_BYTE;
-}
-
-/* The number of the first `count` digits, 1 to 8: these are moved to the word's end, behind zeros, and added
- * up in pairs, fours and eights. */
-static inline uint64_t add_up(uint64_t digits, int count)
-{
-    const uint64_t bytes = UINT64_C(0x000000ff000000ff);
-    digits <<= 64 - 8 * count;
-    digits = digits * 10 + (digits >> 8);
-    digits = (digits & bytes) * (100 + (UINT64_C(1000000) << 32)) +
-             (digits >> 16 & bytes) * (1 + (UINT64_C(10000) << 32));
-    return digits >> 32;
-}
-
 /* How many of 8 bytes are digits before the first one that is none; *value is their number. */
 static inline int take_word(const char *text, uint64_t *value)
 {
-    uint64_t digits = load_digits(text), others = find_others(digits);
+    uint64_t digits = sgm__digits_load(text), others = sgm__digits_find_others(digits);
     int count = others != 0 ? __builtin_ctzll(others) / 8 : 8;
-    *value = count > 0 ? add_up(digits, count) : 0;
+    *value = count > 0 ? sgm__digits_add_up(digits, count) : 0;
     return count;
 }
 
@@ -299,31 +263,6 @@ static inline double with_sign(double number, bool is_negative)
     return number;
 }
 
-/* Most numbers in files: at most eight digits, with a point and a minus or without. */
-static inline bool parse_eight(const char *text, double *value)
-{
-    bool is_negative = *text == '-';
-    text += is_negative;
-    uint64_t digits = load_digits(text), others = find_others(digits);
-    if (FLT_EVAL_METHOD != 0 || others == 0)
-        return false;
-    int count = __builtin_ctzll(others) / 8, decimals = 0;
-    text += count;
-    if (*text == '.') {
-        uint64_t behind = load_digits(text + 1), others_behind = find_others(behind);
-        if (others_behind == 0)
-            return false;
-        decimals = __builtin_ctzll(others_behind) / 8;
-        text += 1 + decimals;
-        digits = (digits & ((UINT64_C(1) << 8 * count) - 1)) | behind << 8 * count;
-        count += decimals;
-    }
-    if (*text != '\0' || count == 0 || count > 8)
-        return false;
-    *value = with_sign((double)(int64_t)add_up(digits, count) / powers_of_ten[decimals], is_negative);
-    return true;
-}
-
 /* A number of at most 19 digits. */
 static bool parse_nineteen(const char *text, double *value)
 {
@@ -346,9 +285,9 @@ static bool parse_nineteen(const char *text, double *value)
     return true;
 }
 
-bool sgm__parse_short_double(const char *text, double *value)
+static bool parse_short(const char *text, double *value)
 {
-    return parse_eight(text, value) || parse_nineteen(text, value);
+    return sgm__parse_eight_digits(text, value) || parse_nineteen(text, value);
 }
 
 /* strtod would also take hexadecimal numbers and NaN payloads, which no format of the library has, so their
@@ -374,7 +313,7 @@ static bool parse_any(const char *text, double *value)
 
 bool sgm__parse_double_padded(const char *text, double *value)
 {
-    return sgm__parse_short_double(text, value) || parse_any(text, value);
+    return parse_short(text, value) || parse_any(text, value);
 }
 
 bool sgm__parse_double(const char *text, double *value)
@@ -385,7 +324,7 @@ bool sgm__parse_double(const char *text, double *value)
     size_t length = strnlen(text, LONGEST_SHORT);
     if (length < LONGEST_SHORT) {
         memcpy(padded, text, length);
-        if (sgm__parse_short_double(padded, value))
+        if (parse_short(padded, value))
             return true;
     }
     return parse_any(text, value);

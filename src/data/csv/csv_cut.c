@@ -7,7 +7,7 @@
 
 #include "data/csv/csv_scan.h"
 
-#define PIECE ((size_t)64 << 10) /* bytes: text, cells and numbers of a piece stay in the second cache */
+#define PIECE ((size_t)24 << 10) /* bytes: text, cells and numbers of a piece stay in the second cache */
 
 /* How far a piece was looked at, and what was found. */
 typedef struct scan {
@@ -73,7 +73,8 @@ static void scan_text(scan *s, size_t length)
         if (s->in_quotes || quotes != 0) {
             scan_quoted(s, quotes, line_ends);
         } else if (line_ends != 0) {
-            s->lines += __builtin_popcountll(line_ends);
+            for (uint64_t marks = line_ends; marks != 0; marks &= marks - 1)
+                s->lines++; /* few: faster than counting bits without an instruction for it */
             s->end = s->at + 64 - (size_t)__builtin_clzll(line_ends);
             s->end_lines = s->lines;
         }

@@ -116,57 +116,83 @@ static sgm_status reserve_cells(sgm__csv_rows *rows)
     return sgm__reserve(&rows->lengths, &rows->length_capacity, rows->cell_capacity, sizeof *rows->lengths);
 }
 
+static inline bool is_missing(const sgm__csv_format *format, const char *text, size_t length)
+{
+    return length == 0 || (format->missing != NULL && length == format->missing_length &&
+                           memcmp(text, format->missing, length) == 0);
+}
+
 /* Adds the cell [first, end), and ends it by 0. */
 static inline sgm_status add_cell(split *s, char *first, char *end)
 {
     sgm__csv_rows *rows = s->rows;
-    const sgm__csv_format *format = s->format;
     size_t length = (size_t)(end - first);
     if (rows->cell_count == rows->length_capacity)
         SGM_TRY(reserve_cells(rows));
     *end = '\0';
-    bool is_missing = length == 0 || (format->missing != NULL && length == format->missing_length &&
-                                      memcmp(first, format->missing, length) == 0);
-    rows->cells[rows->cell_count] = is_missing ? NULL : first;
+    rows->cells[rows->cell_count] = is_missing(s->format, first, length) ? NULL : first;
     rows->lengths[rows->cell_count++] = (uint32_t)length;
     return SGM_OK;
+}
+
+/* Takes the blanks around [*first, *end) away. */
+static inline void trim(char separator, char **first, char **end)
+{
+    while (*first < *end && sgm__csv_is_blank(separator, **first))
+        (*first)++;
+    while (*first < *end && sgm__csv_is_blank(separator, (*end)[-1]))
+        (*end)--;
 }
 
 /* The cell [first, end) without quotes, and without the blanks around it. */
 static inline sgm_status add_plain(split *s, char *first, char *end)
 {
-    while (first < end && is_blank(s, *first))
-        first++;
-    while (first < end && is_blank(s, end[-1]))
-        end--;
+    trim(s->separator, &first, &end);
     return add_cell(s, first, end);
 }
 
 /* Adds cells without quotes as long as separators follow them. *begin becomes the beginning of the cell
  * behind, and *mark the mark that is no separator, which is taken. Most cells come by here, so what changes
- * with each is kept out of memory. */
+ * with each is kept out of memory: a byte that is written might be part of anything there, and all would be
+ * read again. */
 static sgm_status add_separated(split *s, char **begin, char **mark)
 {
+    sgm__csv_rows *rows = s->rows;
+    const sgm__csv_format format = *s->format;
+    const char **cells = rows->cells;
+    uint32_t *lengths = rows->lengths;
+    size_t count = rows->cell_count, capacity = rows->length_capacity;
     uint64_t mask = s->mask;
-    char *block = s->block, *first = *begin, *at, separator = s->separator;
-    sgm_status status = SGM_OK;
-    do {
+    char *block = s->block, *next = *begin, *at;
+    for (;;) {
         while (mask == 0) {
             block += 64;
             mask = find_marks(s, block);
         }
         at = block + __builtin_ctzll(mask);
         mask &= mask - 1;
-        if (*at != separator)
+        if (*at != format.separator)
             break;
-        status = add_plain(s, first, at);
-        first = at + 1;
-    } while (status == SGM_OK);
+        if (count == capacity) {
+            rows->cell_count = count;
+            SGM_TRY(reserve_cells(rows));
+            cells = rows->cells;
+            lengths = rows->lengths;
+            capacity = rows->length_capacity;
+        }
+        char *first = next, *end = at;
+        trim(format.separator, &first, &end);
+        *end = '\0';
+        cells[count] = is_missing(&format, first, (size_t)(end - first)) ? NULL : first;
+        lengths[count++] = (uint32_t)(end - first);
+        next = at + 1;
+    }
+    rows->cell_count = count;
     s->mask = mask;
     s->block = block;
-    *begin = first;
+    *begin = next;
     *mark = at;
-    return status;
+    return SGM_OK;
 }
 
 /* Marks in quotes up to the closing one, which is returned, or to the end of the piece. Takes the second one
@@ -319,7 +345,9 @@ static sgm_status split_row(split *s)
         rows->columns = columns;
     if (columns != rows->columns)
         return reject_row(s, columns);
-    SGM_TRY(sgm__reserve(&rows->lines, &rows->line_capacity, (size_t)rows->count + 1, sizeof *rows->lines));
+    if ((size_t)rows->count == rows->line_capacity)
+        SGM_TRY(
+            sgm__reserve(&rows->lines, &rows->line_capacity, (size_t)rows->count + 1, sizeof *rows->lines));
     rows->lines[rows->count++] = s->row_line;
     return SGM_OK;
 }

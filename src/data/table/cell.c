@@ -5,6 +5,7 @@
  * that can be read in one way only. 03/04/2026 is April or March, depending on the country, and stays a text.
  */
 #include "base/characters.h"
+#include "base/number/digits.h"
 #include "base/number/parse_double.h"
 #include "data/table/column.h"
 
@@ -166,17 +167,31 @@ sgm__cell_kind sgm__cell_read(const sgm__cell_format *format, const char *cell, 
     return read_cell(format, cell, false, value);
 }
 
-/* What begins like a date or a number mostly is one; what is not is looked at again. */
-sgm__cell_kind sgm__cell_read_padded(const sgm__cell_format *format, const char *cell, double *value)
+/* A cell behind which eight bytes may be read, of a table with a decimal point and no mark of its own for
+ * missing values. What begins like a date or a number mostly is one; what is not is looked at again. */
+static inline sgm__cell_kind read_padded(const sgm__cell_format *format, const char *cell, double *value)
 {
-    if (cell != NULL && format->missing == NULL && format->decimal != ',' && *cell > ' ' && *cell < 'A') {
+    if (cell != NULL && *cell > ' ' && *cell < 'A') {
         bool may_be = (cell[4] == '-') | (cell[4] == '/') | ((cell[2] == '.') & (cell[5] == '.'));
         if (may_be && sgm__is_digit(*cell) && parse_date(cell, value))
             return SGM__CELL_DATE;
-        if (sgm__parse_short_double(cell, value))
+        if (sgm__parse_eight_digits(cell, value))
             return SGM__CELL_NUMBER;
     }
     return read_cell(format, cell, true, value);
+}
+
+void sgm__cells_read(const sgm__cell_format *format, const sgm__csv_rows *rows, size_t first, int64_t count,
+                     uint8_t *kinds, double *values)
+{
+    const char *const *cell = rows->cells + first;
+    bool is_plain = rows->are_padded && format->missing == NULL && format->decimal != ',';
+    for (int64_t row = 0; row < count; row++, cell += rows->columns) {
+        double value = 0;
+        kinds[row] = (uint8_t)(is_plain ? read_padded(format, *cell, &value)
+                                        : read_cell(format, *cell, rows->are_padded, &value));
+        values[row] = value;
+    }
 }
 
 bool sgm__has_decimal_comma(const char *text)

@@ -31,8 +31,10 @@ typedef struct sgm__cell_format {
 /* What a cell holds; NULL is a missing one. *value becomes its number, or days since 1970-01-01; it is left
  * alone for the other kinds. */
 sgm__cell_kind sgm__cell_read(const sgm__cell_format *format, const char *cell, double *value);
-/* The same of a cell behind which eight more bytes may be read: faster. */
-sgm__cell_kind sgm__cell_read_padded(const sgm__cell_format *format, const char *cell, double *value);
+/* The same of a column's cells in `count` rows, from the cell number `first` of all on: faster. The values of
+ * the other kinds become 0. */
+void sgm__cells_read(const sgm__cell_format *format, const sgm__csv_rows *rows, size_t first, int64_t count,
+                     uint8_t *kinds, double *values);
 /* Whether a text is a number with a decimal comma, the usual reason why numbers are taken for texts; not if
  * it is NULL. */
 bool sgm__has_decimal_comma(const char *text);

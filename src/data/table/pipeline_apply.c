@@ -85,80 +85,80 @@ static const char *cell_hint(const sgm__pipeline_part *part, const sgm__cell_for
     return "";
 }
 
-/* Whether the cell is a number, or a date, that can be written. */
-static sgm_status check_number(const sgm__pipeline_part *part, const sgm__cell_format *format,
-                               const char *cell, sgm__cell_kind kind, double value)
+/* Why a cell cannot be written that should be a number, or a date. */
+static sgm_status fail_number(const sgm__pipeline_part *part, const sgm__cell_format *format,
+                              const char *cell, sgm__cell_kind kind)
 {
     sgm__cell_kind wanted = part->kind == SGM_COLUMN_DATE ? SGM__CELL_DATE : SGM__CELL_NUMBER;
     if (kind != wanted)
         return sgm_fail(SGM_ERROR_FORMAT, "\"%.60s\" is no %s%s; correct it, or leave it empty", cell,
                         sgm_column_kind_name(part->kind), cell_hint(part, format, cell));
-    if (part->is_weight && value < 0)
+    if (part->is_weight)
         return sgm_fail(SGM_ERROR_FORMAT, "\"%.60s\" is below 0, and a weight is 0 or more", cell);
-    double scaled = (sgm__pipeline_number(part, value) - part->offset) / part->factor;
-    return fabs(scaled) <= (double)FLT_MAX
-               ? SGM_OK
-               : sgm_fail(SGM_ERROR_NUMERIC,
-                          "\"%.60s\" is too large for float32; drop the column, or scale it", cell);
+    return sgm_fail(SGM_ERROR_NUMERIC, "\"%.60s\" is too large for float32; drop the column, or scale it",
+                    cell);
 }
 
-/* A number, or those of a date. */
-static void write_number(const sgm__pipeline_part *part, double value, float *numbers)
+static sgm_status fail_missing(const sgm__pipeline_part *part)
 {
-    numbers[0] = (float)((sgm__pipeline_number(part, value) - part->offset) / part->factor);
-    sgm__pipeline_write_date(part, value, numbers + 1);
+    return sgm_fail(SGM_ERROR_FORMAT, "%s",
+                    part->is_target   ? "the target is missing; leave the row out"
+                    : part->is_weight ? "the weight is missing; a row with the weight 0 does not count"
+                                      : SGM__MISSING_INPUT);
 }
 
-/* How the rows are read, and one of their cells. */
+/* How the rows are read, and what is done with their cells of one column. */
 typedef struct cell_place {
     const sgm_pipeline *pipeline;
     const sgm__pipeline_part *part;
     const sgm__pipeline_rows *how;
-    bool is_padded;
 } cell_place;
 
-/* What a cell stands for: a number, or the place of a category. */
-static sgm_status read_value(const cell_place *at, const char *cell, size_t length, double *value,
-                             bool *is_missing)
+/* Writes a number, or those of a date, which came from the cell. */
+static inline sgm_status write_number(const cell_place *at, const char *cell, sgm__cell_kind kind,
+                                      double value, float *numbers)
 {
-    const sgm__cell_format *format = &at->pipeline->format;
     const sgm__pipeline_part *part = at->part;
-    size_t place;
-    *is_missing = false;
-    if (cell != NULL && part->kind == SGM_COLUMN_CATEGORY &&
-        sgm__text_index_find(&part->index, cell, length, &place)) { /* most categories */
-        *value = (double)place;
-        return SGM_OK;
-    }
-    sgm__cell_kind kind =
-        at->is_padded ? sgm__cell_read_padded(format, cell, value) : sgm__cell_read(format, cell, value);
-    *is_missing = kind == SGM__CELL_MISSING;
-    if (*is_missing && part->is_required)
-        return sgm_fail(SGM_ERROR_FORMAT, "%s",
-                        part->is_target   ? "the target is missing; leave the row out"
-                        : part->is_weight ? "the weight is missing; a row with the weight 0 does not count"
-                                          : SGM__MISSING_INPUT);
-    if (*is_missing)
-        return SGM_OK;
-    return part->kind == SGM_COLUMN_CATEGORY
-               ? read_category(format, part, cell, length, at->how->ignore_unknown, value, is_missing)
-               : check_number(part, format, cell, kind, *value);
+    bool is_date = part->kind == SGM_COLUMN_DATE, is_missing = kind == SGM__CELL_MISSING;
+    if (is_missing && part->is_required)
+        return fail_missing(part);
+    if (is_missing)
+        value = part->fill;
+    else if (kind != (is_date ? SGM__CELL_DATE : SGM__CELL_NUMBER) || (part->is_weight && value < 0))
+        return fail_number(part, &at->pipeline->format, cell, kind);
+    double scaled = ((is_date ? sgm__pipeline_number(part, value) : value) - part->offset) / part->factor;
+    if (!is_missing && !(fabs(scaled) <= (double)FLT_MAX))
+        return fail_number(part, &at->pipeline->format, cell, kind);
+    numbers[0] = (float)scaled;
+    if (is_date)
+        sgm__pipeline_write_date(part, value, numbers + 1);
+    if (part->has_flag)
+        numbers[part->width - 1] = is_missing;
+    return SGM_OK;
 }
 
-/* Writes the numbers of one cell; they were 0. */
-static sgm_status write_cell(const cell_place *at, const char *cell, size_t length, float *numbers)
+/* Writes the category of a cell; the numbers were 0. */
+static sgm_status write_category(const cell_place *at, const char *cell, size_t length, float *numbers)
 {
     const sgm__pipeline_part *part = at->part;
-    double value = 0;
-    bool is_missing, is_category = part->kind == SGM_COLUMN_CATEGORY;
-    SGM_TRY(read_value(at, cell, length, &value, &is_missing));
+    const sgm__cell_format *format = &at->pipeline->format;
+    double value = 0, number;
+    bool is_missing = false;
+    size_t place;
+    if (cell != NULL && sgm__text_index_find(&part->index, cell, length, &place)) { /* most cells */
+        value = (double)place;
+    } else {
+        is_missing = sgm__cell_read(format, cell, &number) == SGM__CELL_MISSING;
+        if (is_missing && part->is_required)
+            return fail_missing(part);
+        if (!is_missing)
+            SGM_TRY(read_category(format, part, cell, length, at->how->ignore_unknown, &value, &is_missing));
+    }
     if (is_missing)
         value = part->fill;
     if (part->has_flag)
         numbers[part->width - 1] = is_missing;
-    if (!is_category)
-        write_number(part, value, numbers);
-    else if (at->pipeline->fields[part->field].is_index)
+    if (at->pipeline->fields[part->field].is_index)
         numbers[0] = value >= 0 ? (float)value : (float)part->category_count;
     else if (value >= 0)
         numbers[(int64_t)value] = 1;
@@ -186,6 +186,72 @@ static sgm_status fail_at(const sgm__pipeline_rows *how, int64_t line, const sgm
                : sgm__fail_within("%s: line %lld, column '%s'", how->name, (long long)line, part->name);
 }
 
+/* A column of the rows, on the way to the numbers of one part. */
+typedef struct column {
+    cell_place at;
+    const sgm__csv_rows *rows;
+    size_t cell;    /* the column's, in the row */
+    float *numbers; /* of the part, in the row; they were 0 */
+    float *steps;   /* of a text: its length, in the row */
+    int32_t width;  /* numbers from one row to the next */
+    int64_t row;    /* the next one */
+} column;
+
+static inline void pass_row(column *c)
+{
+    c->row++;
+    c->cell += (size_t)c->rows->columns;
+    c->numbers += c->width;
+}
+
+/* Numbers and dates are read some at a time, which is faster. */
+static sgm_status append_numbers(column *c)
+{
+    enum { AT_ONCE = 256 };
+    uint8_t kinds[AT_ONCE];
+    double values[AT_ONCE];
+    const sgm__csv_rows *rows = c->rows;
+    while (c->row < rows->count) {
+        int64_t count = rows->count - c->row < AT_ONCE ? rows->count - c->row : AT_ONCE;
+        sgm__cells_read(&c->at.pipeline->format, rows, c->cell, count, kinds, values);
+        for (int64_t i = 0; i < count; i++, pass_row(c))
+            SGM_TRY(write_number(&c->at, rows->cells[c->cell], kinds[i], values[i], c->numbers));
+    }
+    return SGM_OK;
+}
+
+static sgm_status append_categories(column *c)
+{
+    for (; c->row < c->rows->count; pass_row(c))
+        SGM_TRY(write_category(&c->at, c->rows->cells[c->cell], c->rows->lengths[c->cell], c->numbers));
+    return SGM_OK;
+}
+
+static sgm_status append_texts(column *c)
+{
+    for (; c->row < c->rows->count; pass_row(c))
+        SGM_TRY(sgm__pipeline_write_text(c->at.pipeline, c->at.part, c->rows->cells[c->cell], c->numbers,
+                                         c->steps + c->row));
+    return SGM_OK;
+}
+
+/* The weights of a file that has none. */
+static sgm_status append_ones(column *c)
+{
+    for (; c->row < c->rows->count; pass_row(c))
+        c->numbers[0] = 1;
+    return SGM_OK;
+}
+
+static sgm_status append_column(column *c, bool is_there)
+{
+    if (!is_there)
+        return append_ones(c);
+    if (c->at.part->kind == SGM_COLUMN_TEXT)
+        return append_texts(c);
+    return c->at.part->kind == SGM_COLUMN_CATEGORY ? append_categories(c) : append_numbers(c);
+}
+
 /* Column by column. Fields of inputs are the first ones, so that they have the same numbers in all builders.
  */
 sgm_status sgm__pipeline_append(const sgm_pipeline *pipeline, const sgm__pipeline_rows *how,
@@ -199,19 +265,15 @@ sgm_status sgm__pipeline_append(const sgm_pipeline *pipeline, const sgm__pipelin
         const sgm__pipeline_part *part = &pipeline->parts[i];
         if (how->inputs_only && !sgm__pipeline_is_input(part))
             continue;
-        const cell_place at = {pipeline, part, how, rows->are_padded};
         bool is_text = part->kind == SGM_COLUMN_TEXT;
-        float *numbers = sgm__builder_end(builder, part->field) + part->first,
-              *steps = is_text ? sgm__builder_end(builder, part->field + 1) : NULL;
-        int32_t width = pipeline->fields[part->field].width;
-        size_t cell = (size_t)how->columns[i];
-        for (int64_t row = 0; row < rows->count; row++, numbers += width, cell += (size_t)rows->columns)
-            if (how->columns[i] < 0)
-                numbers[0] = 1; /* a weight that the file does not have */
-            else if ((is_text
-                          ? sgm__pipeline_write_text(pipeline, part, rows->cells[cell], numbers, steps + row)
-                          : write_cell(&at, rows->cells[cell], rows->lengths[cell], numbers)) != SGM_OK)
-                return fail_at(how, rows->lines[row], part);
+        column c = {.at = {pipeline, part, how},
+                    .rows = rows,
+                    .cell = (size_t)how->columns[i],
+                    .numbers = sgm__builder_end(builder, part->field) + part->first,
+                    .steps = is_text ? sgm__builder_end(builder, part->field + 1) : NULL,
+                    .width = pipeline->fields[part->field].width};
+        if (append_column(&c, how->columns[i] >= 0) != SGM_OK)
+            return fail_at(how, rows->lines[c.row], part);
     }
     builder->count += rows->count;
     return SGM_OK;

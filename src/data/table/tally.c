@@ -61,28 +61,32 @@ static sgm_status note_first(sgm__tally *tally, sgm__cell_kind kind, const char 
     return SGM_OK;
 }
 
+/* Adds a cell of kind `kind` that is not missing. */
+static inline sgm_status add_cell(sgm__tally *tally, sgm__cell_kind kind, const char *cell, size_t length,
+                                  int64_t line)
+{
+    if (tally->first[kind] == NULL || line < tally->first_line[kind])
+        SGM_TRY(note_first(tally, kind, cell, line));
+    if (kind == SGM__CELL_TEXT && (int64_t)length > tally->longest)
+        tally->longest = (int64_t)length;
+    return tally->is_varied ? SGM_OK : add_text(tally, cell, length, 1);
+}
+
 sgm_status sgm__tally_add(sgm__tally *tally, const sgm__cell_format *format, const sgm__csv_rows *rows,
                           size_t column, uint8_t *kinds, double *values)
 {
+    sgm__cells_read(format, rows, column, rows->count, kinds, values);
     for (int64_t row = 0; row < rows->count; row++) {
-        size_t at = (size_t)(row * rows->columns) + column;
-        const char *cell = rows->cells[at];
-        uint32_t length = rows->lengths[at];
-        double value = 0;
-        sgm__cell_kind kind = rows->are_padded ? sgm__cell_read_padded(format, cell, &value)
-                                               : sgm__cell_read(format, cell, &value);
-        kinds[row] = (uint8_t)kind;
-        values[row] = value;
+        sgm__cell_kind kind = kinds[row];
         tally->counts[kind]++;
-        tally->has_times |= kind == SGM__CELL_DATE && value != floor(value);
-        if (kind == SGM__CELL_MISSING)
+        bool says_nothing = kind == SGM__CELL_MISSING ||
+                            (kind == SGM__CELL_NUMBER && tally->is_varied && tally->first[kind] != NULL &&
+                             tally->first_line[kind] <= rows->lines[row]); /* most cells */
+        if (says_nothing)
             continue;
-        if (tally->first[kind] == NULL || rows->lines[row] < tally->first_line[kind])
-            SGM_TRY(note_first(tally, kind, cell, rows->lines[row]));
-        if (kind == SGM__CELL_TEXT && length > tally->longest)
-            tally->longest = length;
-        if (!tally->is_varied)
-            SGM_TRY(add_text(tally, cell, length, 1));
+        size_t at = (size_t)(row * rows->columns) + column;
+        tally->has_times |= kind == SGM__CELL_DATE && values[row] != floor(values[row]);
+        SGM_TRY(add_cell(tally, kind, rows->cells[at], rows->lengths[at], rows->lines[row]));
     }
     return SGM_OK;
 }
