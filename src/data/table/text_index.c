@@ -17,11 +17,11 @@ static inline uint64_t load_4(const char *text)
     return word;
 }
 
-/* The last 1 to 8 bytes of a text in some form that tells them from others of this length. */
-static inline uint64_t load_last(const char *text, size_t length)
+/* The first 8 bytes of a text, or, if it is shorter, something that tells it from others of its length. */
+static inline uint64_t load_head(const char *text, size_t length)
 {
     if (length >= 8)
-        return load_8(text + length - 8);
+        return load_8(text);
     if (length >= 4)
         return load_4(text) << 32 | load_4(text + length - 4);
     if (length == 0)
@@ -32,32 +32,38 @@ static inline uint64_t load_last(const char *text, size_t length)
 
 /* Words are multiplied in by an odd number with its bits all over; the high bits of a product, which depend
  * on all others, are moved down. */
-static inline uint32_t hash_text(const char *text, size_t length)
+static inline uint64_t mix(uint64_t hash, uint64_t word)
 {
-    const uint64_t factor = UINT64_C(0x9e3779b97f4a7c15); /* 2^64 divided by the golden ratio */
-    uint64_t hash = length * factor;
-    for (size_t at = 0; at + 8 < length; at += 8)
-        hash = (hash ^ hash >> 32 ^ load_8(text + at)) * factor;
-    hash = (hash ^ hash >> 32 ^ load_last(text, length)) * factor;
+    return (hash ^ hash >> 32 ^ word) * UINT64_C(0x9e3779b97f4a7c15); /* 2^64 divided by the golden ratio */
+}
+
+static inline uint32_t hash_text(const char *text, size_t length, uint64_t head)
+{
+    uint64_t hash = mix(length, head);
+    for (size_t at = 8; at + 8 < length; at += 8)
+        hash = mix(hash, load_8(text + at));
+    if (length > 8)
+        hash = mix(hash, load_8(text + length - 8));
     return (uint32_t)(hash >> 32);
 }
 
+/* Whether two texts of this length, with the same head, are the same. */
 static inline bool is_equal(const char *a, const char *b, size_t length)
 {
-    for (size_t at = 0; at + 8 < length; at += 8)
+    for (size_t at = 8; at + 8 < length; at += 8)
         if (load_8(a + at) != load_8(b + at))
             return false;
-    return load_last(a, length) == load_last(b, length);
+    return length <= 8 || load_8(a + length - 8) == load_8(b + length - 8);
 }
 
 /* Where the text is, or, with 0 there, where it belongs. */
 static inline uint32_t *find_place(const sgm__text_index *index, const char *text, size_t length,
-                                   uint32_t hash)
+                                   uint64_t head, uint32_t hash)
 {
     size_t mask = index->place_count - 1, at = hash & mask;
     for (; index->places[at] != 0; at = (at + 1) & mask) {
         const struct sgm__indexed_text *known = &index->texts[index->places[at] - 1];
-        if (known->hash == hash && known->length == length && is_equal(known->text, text, length))
+        if (known->head == head && known->length == length && is_equal(known->text, text, length))
             break;
     }
     return &index->places[at];
@@ -67,7 +73,8 @@ bool sgm__text_index_find(const sgm__text_index *index, const char *text, size_t
 {
     if (index->count == 0)
         return false;
-    uint32_t place = *find_place(index, text, length, hash_text(text, length));
+    uint64_t head = load_head(text, length);
+    uint32_t place = *find_place(index, text, length, head, hash_text(text, length, head));
     *at = (size_t)place - 1;
     return place != 0;
 }
@@ -86,19 +93,20 @@ static sgm_status reserve_place(sgm__text_index *index)
     index->place_count = count;
     for (size_t i = 0; i < index->count; i++) {
         const struct sgm__indexed_text *text = &index->texts[i];
-        *find_place(index, text->text, text->length, text->hash) = (uint32_t)i + 1;
+        *find_place(index, text->text, text->length, text->head, text->hash) = (uint32_t)i + 1;
     }
     return SGM_OK;
 }
 
 sgm_status sgm__text_index_add(sgm__text_index *index, const char *text, size_t length)
 {
-    uint32_t hash = hash_text(text, length);
+    uint64_t head = load_head(text, length);
+    uint32_t hash = hash_text(text, length, head);
     SGM_TRY(reserve_place(index));
     SGM_TRY(sgm__reserve(&index->texts, &index->capacity, index->count + 1, sizeof *index->texts));
-    *find_place(index, text, length, hash) = (uint32_t)index->count + 1;
+    *find_place(index, text, length, head, hash) = (uint32_t)index->count + 1;
     index->texts[index->count++] =
-        (struct sgm__indexed_text){.text = text, .length = (uint32_t)length, .hash = hash};
+        (struct sgm__indexed_text){.text = text, .head = head, .length = (uint32_t)length, .hash = hash};
     return SGM_OK;
 }
 

@@ -12,6 +12,7 @@
 typedef struct sgm__text_index {
     struct sgm__indexed_text {
         const char *text;
+        uint64_t head; /* its first bytes, which tell most texts apart */
         uint32_t length, hash;
     } * texts; /* in the order in which they were added */
     size_t count, capacity;
