@@ -178,6 +178,43 @@ static sgm_status apply_foreign(const option *table, size_t count, void *base, c
     return status;
 }
 
+/* The key that a path leads to from a map on; NULL: it is not there. */
+static const yaml_node *find_node(const yaml_node *map, const char *path)
+{
+    const char *dot = strchr(path, '.');
+    size_t length = dot != NULL ? (size_t)(dot - path) : strlen(path);
+    for (size_t i = 0; map->kind == YAML_MAP && i < map->count; i++) {
+        const yaml_node *key = map->keys[i];
+        if (strlen(key->text) == length && memcmp(key->text, path, length) == 0)
+            return dot != NULL ? find_node(map->children[i], dot + 1) : key;
+    }
+    return NULL;
+}
+
+/* Fails if what key number `index` of a map means, by another name, is there under its own one, or under a
+ * third one before it: one of the two values would be lost without a word. */
+static sgm_status check_once(const option *table, size_t count, const arrival *at, size_t index)
+{
+    const yaml_node *map = at->node, *key = map->keys[index];
+    const char *rest = NULL, *other_rest = NULL;
+    const sgm__name_row *row = find_key(table, count, at->path, key->text, false, &rest);
+    const yaml_node *other = row != NULL ? find_node(map, rest) : NULL;
+    for (size_t i = 0; row != NULL && other == NULL && i < index; i++) {
+        const char *word = map->keys[i]->text;
+        bool is_known = find(table, count, word, strlen(word)) != NULL;
+        if (!is_known && find_key(table, count, at->path, word, false, &other_rest) != NULL &&
+            strcmp(rest, other_rest) == 0)
+            other = map->keys[i];
+    }
+    if (other == NULL)
+        return SGM_OK;
+    char where[MAX_PLACE_TEXT];
+    arrival twice = option_inside(at, key, key->text);
+    return sgm_fail(SGM_ERROR_ARGUMENT,
+                    "%s: is the same as '%s', which line %d gives as '%s'; remove one of them",
+                    option_place(&twice, where, sizeof where), rest, other->line, other->text);
+}
+
 /* Stores each pair of a map by the table. */
 static sgm_status apply_map(const option *table, size_t count, void *base, const arrival *at)
 {
@@ -187,6 +224,7 @@ static sgm_status apply_map(const option *table, size_t count, void *base, const
         if (o == NULL) {
             arrival foreign = *at;
             foreign.node = at->node->children[i];
+            SGM_TRY(check_once(table, count, at, i));
             SGM_TRY(apply_foreign(table, count, base, &foreign, key, key->text, ""));
             continue;
         }

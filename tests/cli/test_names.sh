@@ -35,6 +35,17 @@ has err "validation_split: unknown key \(did you mean 'data.split'\?\): it is th
 run 2 fit typed.yaml
 has err "unknown command 'fit' \(did you mean 'train'\?\)"
 
+# Two names of one thing: neither value is dropped in silence.
+sed 's/batch_size: 16/batch: 8, batch_size: 16/' typed.yaml >twice.yaml
+run 2 train twice.yaml
+has err "twice.yaml:2:.*data.batch_size: is the same as 'batch', which line 2 gives as 'batch'; remove one of them$"
+sed 's/lr: 0.1/lr: 0.1, learning_rate: 0.2/' typed.yaml >twice.yaml
+run 2 train twice.yaml
+has err "twice.yaml:3:.*optimiser.lr: is the same as 'learning_rate', which line 3 gives as 'learning_rate'; remove"
+sed 's/optimizer: .*/optimiser: {type: sgd, learning_rate: 0.1}/; $a lr: 0.5' typed.yaml >twice.yaml
+run 2 train twice.yaml
+has err "twice.yaml:7:.*lr: is the same as 'optimiser.learning_rate', which line 3 gives as "
+
 # The manual has the whole table.
 run 0 info --names
 awk '/^## Names of other programs/ { found = 1 } found && /^```$/ { exit } inside { print } found && /^```text$/ { inside = 1 }' \
