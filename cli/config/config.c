@@ -350,6 +350,7 @@ const option config_table[] = {
             "with `target`): proposed for the table"),
     OPTION_GROUP_ROW(config, data, data_group_table, .row.doc = "a name (training only) or the keys below"),
     OPTION_ROW(config, class_weights, OPTION_TEXT, .check = check_class_weights,
+               .forms = "the text is balanced; " CLASS_WEIGHTS_OF_ONES_OWN,
                .row.doc = "balanced: rare classes count as much as frequent ones (softmax_cross_entropy)"),
     OPTION_GROUP_ROW(config, optimiser, optimiser_table, .row.doc = "a type or the keys below"),
     OPTION_ROW(config, initialisers, OPTION_MAP, .check = check_initialiser,

@@ -89,9 +89,7 @@ sgm_status check_class_weights(const char *value)
 {
     return strcmp(value, "balanced") == 0
                ? SGM_OK
-               : sgm_fail(SGM_ERROR_ARGUMENT,
-                          "expected balanced, got '%.40s'; weights of one's own are an argument of the cost, "
-                          "softmax_cross_entropy(class_weights=(1, 2.5))",
+               : sgm_fail(SGM_ERROR_ARGUMENT, "expected balanced, got '%.40s'; " CLASS_WEIGHTS_OF_ONES_OWN,
                           value);
 }
 

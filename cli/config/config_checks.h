@@ -43,6 +43,9 @@ sgm_status check_texts(const char *value);
 sgm_status check_separator(const char *value);
 sgm_status check_range_number(const char *value);
 sgm_status check_columns(const char *value);
+#define CLASS_WEIGHTS_OF_ONES_OWN                                                                            \
+    "weights of one's own are an argument of the cost, in the order of the classes: "                        \
+    "softmax_cross_entropy(class_weights=(1, 2.5))"
 sgm_status check_class_weights(const char *value);
 sgm_status check_share(const char *value);
 sgm_status check_features(const char *value);

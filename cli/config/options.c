@@ -104,8 +104,8 @@ static void append_known(const option *table, size_t count, sgm__text *out)
         sgm__text_append(out, "%s%s", i > 0 ? ", " : "; there are ", table[i].row.name);
 }
 
-/* The error for an unknown key: what it means elsewhere, or it belongs to a group of this table, or is nearly
- * a known one, or all known ones are listed. */
+/* The error for an unknown key: what it means elsewhere, or it belongs to a group of this table, or to the
+ * table around it, or is nearly a known one, or all known ones are listed. */
 static sgm_status fail_unknown(const option *table, size_t count, const arrival *at, const char *key)
 {
     const char *names[64] = {NULL}, *below = NULL, *rest = NULL;
@@ -127,6 +127,9 @@ static sgm_status fail_unknown(const option *table, size_t count, const arrival 
     if (below != NULL)
         return sgm_fail(SGM_ERROR_ARGUMENT, "%s: unknown key here; '%s' belongs below '%s'", where, key,
                         below);
+    if (find(at->outer, at->outer_count, key, strlen(key)) != NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "%s: unknown key here; '%s' belongs beside '%s'", where, key,
+                        here);
     if (near != NULL)
         return sgm_fail(SGM_ERROR_ARGUMENT, "%s: unknown key (did you mean '%s'?)", where, near);
     sgm__text known = {0};
@@ -166,6 +169,8 @@ static sgm_status apply_foreign(const option *table, size_t count, void *base, c
     const sgm__name_row *row = find_key(table, count, at->path, key, false, &rest);
     if (row == NULL) {
         arrival unknown = option_inside(at, key_node, key);
+        unknown.outer = at->outer;
+        unknown.outer_count = at->outer_count;
         return fail_unknown(table, count, &unknown, key);
     }
     char *whole = sgm__format("%s%s", rest, behind);
@@ -229,6 +234,8 @@ static sgm_status apply_map(const option *table, size_t count, void *base, const
             continue;
         }
         arrival child = option_inside(at, at->node->children[i], key->text);
+        child.outer = table;
+        child.outer_count = count;
         SGM_TRY(set_option(o, base, &child));
     }
     return SGM_OK;
@@ -264,6 +271,8 @@ static sgm_status apply_path(const option *table, size_t count, void *base, arri
         if (o == NULL)
             return apply_foreign(table, count, base, at, at->node, name, dot != NULL ? dot : "");
         *at = option_inside(at, at->node, name);
+        at->outer = table;
+        at->outer_count = count;
         if (dot == NULL)
             return set_option(o, base, at);
         key = dot + 1;

@@ -64,8 +64,9 @@ typedef struct option {
     /* A text with names of other programs, with the real ones; sgm__free. NULL: word by word. */
     char *(*rewrite)(const char *value);
     void (*more)(const struct option *o, sgm__text *out); /* appends to the words of the help */
-    bool is_path; /* a list or map: each item, or value, is a path, as of OPTION_PATH */
-    bool joins;   /* a map: a value that is a list becomes one text with commas */
+    bool is_path;      /* a list or map: each item, or value, is a path, as of OPTION_PATH */
+    const char *forms; /* for the message of a value of the wrong kind: what it takes; NULL: nothing */
+    bool joins;        /* a map: a value that is a list becomes one text with commas */
     /* A map for which less than a map may stand: a text as the value of this key, or texts as keys with this
      * value. NULL: it is an error. */
     const char *key_of_text, *value_of_texts;

@@ -60,8 +60,9 @@ static char *expectation(const option *o, char *buffer, size_t size)
 sgm_status option_fail(const option *o, const arrival *at, const yaml_node *node)
 {
     char where[MAX_PLACE_TEXT], wanted[120], got[100];
-    return sgm_fail(SGM_ERROR_ARGUMENT, "%s: expected %s, got %s", option_place(at, where, sizeof where),
-                    expectation(o, wanted, sizeof wanted), yaml_node_describe(node, got, sizeof got));
+    return sgm_fail(SGM_ERROR_ARGUMENT, "%s: expected %s, got %s%s%s", option_place(at, where, sizeof where),
+                    expectation(o, wanted, sizeof wanted), yaml_node_describe(node, got, sizeof got),
+                    o->forms != NULL ? "; " : "", o->forms != NULL ? o->forms : "");
 }
 
 /* Fails with the nearest choice if the value is none of them. */

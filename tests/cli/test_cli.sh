@@ -524,6 +524,11 @@ run 0 train augmented.yaml epochs=1 --folder augmented-part --quiet
 run 0 train augmented.yaml epochs=2 --folder augmented-part --resume --quiet data.prefetch_threads=3
 cmp augmented/checkpoint.safetensors augmented-part/checkpoint.safetensors
 verdict "a resumed run sees the same images" $?
+run 2 train augmented.yaml data.training.augment='shift(1)'
+has err "data\.training\.augment: unknown key here; 'augment' belongs beside 'data\.training'"
+printf '%s\n' 'data: {training: {dataset: digits, augment: shift(1)}}' >misplaced.yaml
+run 2 train misplaced.yaml
+has err "misplaced\.yaml:1:.*: unknown key here; 'augment' belongs beside 'data\.training'"
 run 2 train augmented.yaml data.augment='shft(1)'
 has err "data.augment: augment: column 1: unknown augmentation 'shft' \(did you mean 'shift'"
 run 1 train augmented.yaml data.augment=flip data.training=iris 'network=input(4) + dense(3) + softmax_cross_entropy' \

@@ -140,6 +140,8 @@ balanced=$(grep ' fraud ' out | grep -o '[0-9.]* %' | head -1)
 same 'more of the rare class is found' "$(awk -v a="${plain% %}" -v b="${balanced% %}" 'BEGIN { print (b > a + 20) ? "yes" : a " " b }')" yes
 run 2 train fraud.yaml --folder refused class_weights=balance
 has err "class_weights: expected balanced, got 'balance'; weights of one's own are an argument of the cost"
+run 2 train fraud.yaml --folder refused 'class_weights={fine: 1, fraud: 3}'
+has err "class_weights: expected a text, got a map; the text is balanced; weights of one's own are an argument of the cost, in the order of the classes: softmax_cross_entropy\(class_weights=\(1, 2\.5\)\)"
 run 1 train balanced/config.yaml --folder refused class_weights=balanced
 has err 'softmax_cross_entropy has class_weights already'
 run 1 train pets.yaml data.training.target=weight class_weights=balanced --folder refused
