@@ -155,6 +155,12 @@ has err "warning: data\.training: the input 'copy' has a correlation of 1\.0000 
 awk -F, 'NR == 1 { print $0 ",code" } NR > 1 { print $0 "," ($5 == "dog" ? 9 : $5 == "cat" ? 3 : 4) }' pets.csv >code.csv
 run 0 train pets.yaml data.training.csv=code.csv --folder code --quiet
 has err "warning: data\.training: the input 'code' has a correlation of 1\.0000 with the target"
+# Names become an input each, unless somebody says what to do with them.
+awk -F, 'NR == 1 { print $0 ",name" } NR > 1 { print $0 ",name" NR % 120 }' pets.csv >named.csv
+run 0 train pets.yaml data.training.csv=named.csv --folder named --quiet
+has err "warning: data\.training: the column 'name' has 120 different values, .* 'embedding: \{name: 8\}' makes 8 numbers"
+run 0 train pets.yaml data.training.csv=named.csv 'data.training.embedding={name: 8}' --folder embedded --quiet
+same 'warnings of an embedding' "$(grep -c "different values" err)" 0
 # Equal rows by chance, of a column with few digits, are no overlap.
 awk 'BEGIN { srand(7); print "x,kind"; for (i = 0; i < 600; i++) printf "%.3f,%s\n", rand(), substr("abc", i % 3 + 1, 1) }' >round.csv
 printf 'data: {training: {csv: round.csv, target: kind}, split: 0.8}\nepochs: 1\n' >round.yaml

@@ -23,6 +23,7 @@
 #define SUSPICIOUS_IMBALANCE 20.0
 #define SUSPICIOUS_OVERLAP 0.1
 #define SUSPICIOUS_DEVIATIONS 4 /* of a count that chance makes */
+#define SUSPICIOUS_CATEGORIES 100
 
 /* The first examples of a dataset, one row each. */
 typedef struct beginning {
@@ -225,6 +226,21 @@ static void warn_of_scales(const data_group *group, const beginning *b)
                                 : "a csv with `target` brings them to one, or divide before");
 }
 
+/* Texts that hardly come again, such as names, become an input each, from which nothing is learnt. */
+static void warn_of_categories(const sgm_pipeline *pipeline)
+{
+    for (size_t i = 0; pipeline != NULL && i < pipeline->part_count; i++) {
+        const sgm__pipeline_part *part = &pipeline->parts[i];
+        bool are_inputs = sgm__pipeline_is_input(part) && !pipeline->fields[part->field].is_index;
+        if (part->kind == SGM_COLUMN_CATEGORY && are_inputs && part->category_count > SUSPICIOUS_CATEGORIES)
+            complain(
+                "warning: data.training: the column '%s' has %zu different values, each of which becomes "
+                "an input of its own; 'embedding: {%s: 8}' makes 8 numbers of them, 'text_columns: [%s]' "
+                "has them read as texts, 'drop: [%s]' leaves the column out\n",
+                part->name, part->category_count, part->name, part->name, part->name);
+    }
+}
+
 /* --- classes --- */
 
 static const char *class_name(sgm_dataset *dataset, int64_t class, char *text, size_t size)
@@ -379,6 +395,7 @@ void experiment_warn(const config *c, sgm_dataset *training, sgm_dataset *valida
     beginning others[] = {read_beginning(validation, "validation"), read_beginning(test, "test")};
     bool are_enough = first.count >= FEWEST_EXAMPLES;
     warn_of_softmax(c->network);
+    warn_of_categories(c->data.pipeline);
     if (are_enough && first.is_flat) {
         warn_of_leak(&c->data, &first);
         warn_of_scales(&c->data, &first);
