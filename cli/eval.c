@@ -20,8 +20,8 @@
 #define SHOWN_MISTAKES 3
 
 static const char usage_text[] =
-    "Usage: sigma eval CHECKPOINT|FOLDER [--data NAME | FILE.csv | CLASSES/] [--metrics LIST] [--json]\n"
-    "                  [--plot FILE.svg|FILE.png]\n\n"
+    "Usage: sigma eval CHECKPOINT|FOLDER [--data NAME | FILE.csv | CLASSES/] [--masks MASKS/]\n"
+    "                  [--metrics LIST] [--json] [--plot FILE.svg|FILE.png]\n\n"
     "Measures a trained network: loss, and, where the targets are classes, accuracy, precision, recall, F1,\n"
     "area under the ROC curve and the confusion matrix; of other targets the errors, of transcripts the "
     "share\n"
