@@ -32,7 +32,7 @@ static void release(sgm_layer *layer)
 {
     for (size_t i = 0; i < layer->child_count; i++)
         release(layer->children[i]);
-    if (layer->arguments != NULL)
+    if (layer->type != NULL)
         for (size_t i = 0; i < layer->type->argument_count; i++) {
             sgm__free(layer->arguments[i].text);
             sgm__free(layer->arguments[i].numbers);
