@@ -190,6 +190,56 @@ TEST(blocks_of_layers_agree_with_the_reference)
     }
 }
 
+static int64_t draw(uint64_t *state, int64_t least, int64_t most)
+{
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return least + (int64_t)(*state >> 33) % (most - least + 1);
+}
+
+/* Any window over any image: groups of one channel, of few, of many; strides beyond the window, borders wider
+ * than it. */
+static window_case random_convolution(uint64_t *state)
+{
+    window_case c = {CONVOLUTION, .count = (int32_t)draw(state, 2, 3), .groups = draw(state, 1, 5)};
+    int64_t channels = draw(state, 1, draw(state, 0, 3) > 0 ? 2 : 9);
+    int64_t filters = draw(state, 1, draw(state, 0, 3) > 0 ? 3 : 20), in[2], size[2];
+    for (int i = 0; i < 2; i++) {
+        size[i] = draw(state, 1, 4);
+        c.stride[i] = draw(state, 1, 3);
+        c.dilation[i] = draw(state, 1, 2);
+        c.before[i] = draw(state, 0, 3);
+        c.after[i] = draw(state, 0, 2);
+        int64_t window = (size[i] - 1) * c.dilation[i] + 1 - c.before[i] - c.after[i];
+        in[i] = draw(state, window > 1 ? window : 1, 19);
+    }
+    c.shapes[0] = sgm_shape_of(draw(state, 1, 4), channels * c.groups, in[0], in[1]);
+    c.shapes[1] = sgm_shape_of(filters * c.groups, channels, size[0], size[1]);
+    c.shapes[2] = sgm_shape_of(filters * c.groups);
+    return c;
+}
+
+#define RANDOM_VALUES 400000
+TEST(random_convolutions_agree_with_the_reference)
+{
+    static double expected[RANDOM_VALUES], values[RANDOM_VALUES], again[RANDOM_VALUES];
+    uint64_t state = 7;
+    for (int i = 0; i < 250; i++) {
+        window_case c = random_convolution(&state);
+        size_t count = compute("reference", SGM_FLOAT64, 1, &c, expected, RANDOM_VALUES);
+        const char *name = i % 2 == 0 ? "cpu" : "cpu(instructions=portable)";
+        CHECK_INT(compute(name, SGM_FLOAT64, 2, &c, values, RANDOM_VALUES), count);
+        for (size_t k = 0; k < count; k++)
+            if (!test_near(values[k], expected[k], 1e-11 * (1 + fabs(expected[k]))))
+                TEST_FAIL("case %d: value %zu is %.17g, expected %.17g", i, k, values[k], expected[k]);
+        compute("cpu", SGM_FLOAT32, 1, &c, values, RANDOM_VALUES);
+        for (size_t k = 0; k < count; k++)
+            if (!test_near(values[k], expected[k], 3e-5 * (1 + fabs(expected[k]))))
+                TEST_FAIL("case %d: float32 %zu is %.9g, expected %.9g", i, k, values[k], expected[k]);
+        compute("cpu", SGM_FLOAT32, 2, &c, again, RANDOM_VALUES);
+        CHECK(memcmp(values, again, count * sizeof *values) == 0);
+    }
+}
+
 TEST(the_first_of_equal_elements_and_the_last_nan_get_the_gradient)
 {
     const sgm_window_options *pairs = SGM_WINDOW(.size = {2}, .stride = {2});

@@ -67,11 +67,22 @@ static void follow(sgm_layer_call *call, sgm_graph *graph, const channels *c, sg
                        sgm_multiply(graph, value, sgm_live_number(graph, momentum))));
 }
 
-/* centred / sqrt(variance + epsilon). */
-static sgm_value normalise(sgm_layer_call *call, sgm_graph *graph, sgm_value centred, sgm_value variance)
+/* (x - mean) / sqrt(variance + epsilon) * gains + biases, with one factor and one shift for each channel, so
+ * that forward and backward are one pass over x each, and the gradient takes two sums of a channel: of the
+ * gradient, and of the gradient times the distance from the mean. For that, x is centred by a mean without a
+ * gradient. What the mean does is in the shift, as a term that is 0. */
+static sgm_value normalise(sgm_layer_call *call, sgm_graph *graph, const channels *c, sgm_value mean,
+                           sgm_value variance)
 {
     sgm_value epsilon = sgm_live_number(graph, sgm_layer_number(call, "epsilon"));
-    return sgm_divide(graph, centred, sgm_square_root(graph, sgm_add(graph, variance, epsilon)));
+    sgm_value deviation = sgm_square_root(graph, sgm_add(graph, variance, epsilon));
+    sgm_value gains = parameter(call, graph, c, "gains", "constant(1)");
+    sgm_value factor = sgm_divide(graph, gains, deviation), centre = sgm_stop_gradient(graph, mean);
+    sgm_value shift = sgm_multiply(graph, sgm_subtract(graph, centre, mean), factor);
+    if (!sgm_layer_flag(call, "no_bias"))
+        shift = sgm_add(graph, shift, parameter(call, graph, c, "biases", "constant(0)"));
+    sgm_value y = sgm_multiply(graph, sgm_subtract(graph, c->x, centre), factor);
+    return sgm__mixed_cast(graph, sgm_add(graph, y, shift), sgm_layer_dtype(call));
 }
 
 /* The mean over batch and places, (1, channels, 1, ...). With `sums` it is the mean over the whole minibatch
@@ -118,20 +129,19 @@ static sgm_value forward_batch_norm(sgm_layer_call *call, sgm_graph *graph, cons
         return (sgm_value){-1};
     sgm_value means = sgm_layer_parameter(call, graph, "means", &c.line, 0, 0, false, "constant(0)");
     sgm_value variances = sgm_layer_parameter(call, graph, "variances", &c.line, 0, 0, false, "constant(1)");
-    if (!sgm_layer_is_training(call)) {
-        sgm_value centred = sgm_subtract(graph, c.x, sgm_reshape(graph, means, &c.wide));
-        return scale(call, graph, &c,
-                     normalise(call, graph, centred, sgm_reshape(graph, variances, &c.wide)));
-    }
+    if (!sgm_layer_is_training(call))
+        return normalise(call, graph, &c, sgm_reshape(graph, means, &c.wide),
+                         sgm_reshape(graph, variances, &c.wide));
     bool sums = sgm_layer_is_part(call) && !sgm_layer_flag(call, "local");
     if (c.each < 2 && !sums)
         return fail_alone(call, graph);
     sgm_value mean = mean_of(call, graph, &c, c.x, sums);
-    sgm_value centred = sgm_subtract(graph, c.x, mean);
+    /* squared distances do not change with the mean they are from, to first order: no gradient is lost */
+    sgm_value centred = sgm_subtract(graph, c.x, sgm_stop_gradient(graph, mean));
     sgm_value variance = mean_of(call, graph, &c, sgm_multiply(graph, centred, centred), sums);
     follow(call, graph, &c, means, mean);
     follow(call, graph, &c, variances, sgm_multiply(graph, variance, unbiased(call, graph, &c, sums)));
-    return scale(call, graph, &c, normalise(call, graph, centred, variance));
+    return normalise(call, graph, &c, mean, variance);
 }
 
 /* Reshapes to (batch, groups, elements of a group), where each row is what layer_norm normalises, and back;

@@ -7,8 +7,9 @@
  * with channels innermost in a thread's memory and transposed to its place, where biases are added. The
  * weights are packed at the beginning of each run, as they change with each update. Tasks are parts of
  * images; sums depend on shapes alone. run/fused.c may run forward image by image with an activation behind
- * it (forward_parts). */
+ * it (forward_parts). Groups of few channels are computed in another way, convolution_slide.c's. */
 #include "handlers/cpu/kernels/convolution.h"
+#include "handlers/cpu/kernels/convolution_slide.h"
 
 /* Pixels of a result that are computed, then transposed, while they are in the first cache. */
 #define BLOCK_PIXELS 96
@@ -167,26 +168,38 @@ typedef struct run_state {
     sgm__convolution c;
     layout at;
     int64_t parts; /* of each image */
+    bool slides;   /* as convolution_slide.c does: there are no parts, and no packed weights */
 } run_state;
 
 /* --- forward --- */
 
 /* Shapes and scratch memory; cheap enough to be found anew by each run and part. */
-static sgm__convolution forward_plan(const sgm__cpu_call *call, layout *at)
+static run_state forward_plan(const sgm__cpu_call *call)
 {
     sgm__window w = window_of(call, sgm__window_convolution);
-    sgm__convolution c = sgm__convolution_make(call->cpu, call->output.dtype, &w);
-    int64_t steps = c.channels * c.places;
-    *at = lay_out(&c, steps, w.groups * steps * sgm__convolution_width(&c, c.filters),
-                  BLOCK_PIXELS * c.tiles->gather_columns, call->cpu->threads);
-    return c;
+    run_state r = {.call = call, .parts = 1};
+    r.c = sgm__convolution_make(call->cpu, call->output.dtype, &w);
+    r.slides = sgm__slide_is_faster(&r.c, r.c.filters);
+    int64_t steps = r.c.channels * r.c.places;
+    if (r.slides)
+        r.at = lay_out(&r.c, steps, 0, sgm__slide_forward_room(&r.c), call->cpu->threads);
+    else
+        r.at = lay_out(&r.c, steps, w.groups * steps * sgm__convolution_width(&r.c, r.c.filters),
+                       BLOCK_PIXELS * r.c.tiles->gather_columns, call->cpu->threads);
+    return r;
 }
 
 static size_t forward_scratch(const sgm__cpu_call *call)
 {
-    layout at;
-    forward_plan(call, &at);
-    return at.total;
+    return forward_plan(call).at.total;
+}
+
+/* What comes before all groups if they slide. */
+static void make_slide_steps(void *context, int64_t index, int32_t thread)
+{
+    (void)index, (void)thread;
+    const run_state *r = context;
+    sgm__slide_steps(&r->c, (int64_t *)(r->call->scratch + r->at.steps));
 }
 
 /* Weights of one group: (filters, steps) to panels of (steps, lanes). The last task makes the tables of
@@ -251,6 +264,24 @@ static void forward_pixels(const run_state *r, const unsigned char *image, int64
     }
 }
 
+/* Groups first .. last - 1 of an example; `to` as above. */
+static void slide_groups(const run_state *r, int64_t example, int64_t first, int64_t last, int32_t thread,
+                         unsigned char *to)
+{
+    const sgm__convolution *c = &r->c;
+    int64_t size = (int64_t)c->size, depth = c->channels * c->places;
+    const int64_t *steps = (const int64_t *)(r->call->scratch + r->at.steps);
+    unsigned char *own = r->call->scratch + r->at.threads + (size_t)thread * r->at.thread_bytes + r->at.block;
+    const unsigned char *images = r->call->inputs[0].data, *weights = r->call->inputs[1].data;
+    const unsigned char *biases = r->call->input_count == 3 ? r->call->inputs[2].data : NULL;
+    images += example * c->window.channels * c->plane * size;
+    for (int64_t group = first; group < last; group++)
+        sgm__slide_forward(c, steps, images + group * c->channels * c->plane * size,
+                           weights + group * c->filters * depth * size,
+                           biases != NULL ? biases + group * c->filters * size : NULL, own,
+                           to + group * c->filters * c->pixels * size);
+}
+
 /* Pixels begin .. end - 1 of one group of an example; `to` as above. */
 static void forward_group(const run_state *r, int64_t example, int64_t group, int64_t begin, int64_t end,
                           int32_t thread, unsigned char *to)
@@ -280,28 +311,41 @@ static void forward_task(void *context, int64_t index, int32_t thread)
                   to + (size_t)(example * w->filters * r->c.pixels) * r->c.size);
 }
 
-static run_state forward_state(const sgm__cpu_call *call)
+/* Some groups of an example. */
+static void slide_task(void *context, int64_t index, int32_t thread)
 {
-    run_state r = {.call = call};
-    r.c = forward_plan(call, &r.at);
-    return r;
+    const run_state *r = context;
+    const sgm__window *w = &r->c.window;
+    int64_t bundle = sgm__slide_bundle(&r->c), bundles = sgm__slide_bundles(&r->c);
+    int64_t example = index / bundles, first = index % bundles * bundle;
+    unsigned char *to = r->call->output.data;
+    slide_groups(r, example, first, sgm__minimum(first + bundle, w->groups), thread,
+                 to + (size_t)(example * w->filters * r->c.pixels) * r->c.size);
 }
 
 /* Posts what comes before all images: packing. */
 static void forward_begin(const sgm__cpu_call *call)
 {
-    run_state r = forward_state(call);
-    sgm__pool_post(call->cpu->pool, r.c.window.groups + 1, pack_forward, &r, sizeof r);
+    run_state r = forward_plan(call);
+    if (r.slides)
+        sgm__pool_post(call->cpu->pool, 1, make_slide_steps, &r, sizeof r);
+    else
+        sgm__pool_post(call->cpu->pool, r.c.window.groups + 1, pack_forward, &r, sizeof r);
 }
 
 static sgm_status forward_run(const sgm__cpu_call *call)
 {
-    run_state r = forward_state(call);
-    int64_t images = r.c.window.batch * r.c.window.groups;
+    run_state r = forward_plan(call);
+    const sgm__window *w = &r.c.window;
+    int64_t images = w->batch * w->groups;
     if (sgm_shape_elements(&call->output.shape) == 0)
         return SGM_OK;
-    r.parts = choose_parts(call, images, r.c.pixels / BLOCK_PIXELS);
     forward_begin(call);
+    if (r.slides) {
+        sgm__pool_post(call->cpu->pool, w->batch * sgm__slide_bundles(&r.c), slide_task, &r, sizeof r);
+        return SGM_OK;
+    }
+    r.parts = choose_parts(call, images, r.c.pixels / BLOCK_PIXELS);
     sgm__pool_post(call->cpu->pool, images * r.parts, forward_task, &r, sizeof r);
     return SGM_OK;
 }
@@ -309,7 +353,7 @@ static sgm_status forward_run(const sgm__cpu_call *call)
 /* A part is an example, if there are enough of them for all threads and each is small. */
 static int64_t forward_parts(const sgm__cpu_call *call, int64_t *maximum)
 {
-    run_state r = forward_state(call);
+    run_state r = forward_plan(call);
     const sgm__window *w = &r.c.window;
     *maximum = w->filters * r.c.pixels;
     bool small = *maximum * (int64_t)r.c.size <= MAXIMUM_PART_BYTES;
@@ -319,9 +363,11 @@ static int64_t forward_parts(const sgm__cpu_call *call, int64_t *maximum)
 static void forward_part(const sgm__cpu_call *call, int64_t index, int32_t thread, void *to, int64_t *first,
                          int64_t *last)
 {
-    run_state r = forward_state(call);
+    run_state r = forward_plan(call);
     int64_t elements = r.c.window.filters * r.c.pixels;
-    for (int64_t group = 0; group < r.c.window.groups; group++)
+    if (r.slides)
+        slide_groups(&r, index, 0, r.c.window.groups, thread, to);
+    for (int64_t group = 0; group < r.c.window.groups && !r.slides; group++)
         forward_group(&r, index, group, 0, r.c.pixels, thread, to);
     *first = index * elements;
     *last = *first + elements;
@@ -355,8 +401,8 @@ static sgm__convolution input_plan(const sgm__cpu_call *call, layout *at)
 static size_t input_scratch(const sgm__cpu_call *call)
 {
     layout at;
-    input_plan(call, &at);
-    return at.total;
+    sgm__convolution c = input_plan(call, &at);
+    return sgm__slide_is_faster(&c, c.channels) ? sgm__slide_input_scratch(call, &c) : at.total;
 }
 
 /* steps: a filter's pixels from those of filter 0. order: pixels of the gradient, one after the other. The
@@ -470,6 +516,10 @@ static sgm_status input_run(const sgm__cpu_call *call)
     const sgm__convolution *c = &r.c;
     if (sgm_shape_elements(&call->output.shape) == 0)
         return SGM_OK;
+    if (sgm__slide_is_faster(c, c->channels)) {
+        sgm__slide_input_run(call, c);
+        return SGM_OK;
+    }
     sgm__pool_post(call->cpu->pool, c->window.groups * c->places + 1, pack_input, &r, sizeof r);
     sgm__pool_post(call->cpu->pool,
                    c->window.batch * c->window.groups * sgm__convolution_panels(c, c->channels), input_task,

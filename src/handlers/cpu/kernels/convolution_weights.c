@@ -6,7 +6,7 @@
  * images; a task sums one chunk (and perhaps only some channels), then chunks are added in their order and
  * transposed to (filters, channels, places). How many chunks and parts there are depends on shapes alone, so
  * the bits do not depend on the number of threads. */
-#include "handlers/cpu/kernels/convolution.h"
+#include "handlers/cpu/kernels/convolution_slide.h"
 #include "handlers/cpu/kernels/kernels.h"
 
 /* Chunks, or chunks times parts of the channels: tasks of a group. */
@@ -63,7 +63,8 @@ static weights_run plan(const sgm__cpu_call *call)
 
 static size_t scratch(const sgm__cpu_call *call)
 {
-    return plan(call).total;
+    weights_run r = plan(call);
+    return sgm__slide_is_faster(&r.c, r.c.filters) ? sgm__slide_weights_scratch(call, &r.c) : r.total;
 }
 
 /* Elements from one image to the next in what add_pixels reads: padded copies of one group's channels, or the
@@ -210,6 +211,10 @@ static sgm_status run(const sgm__cpu_call *call)
     if (c->window.batch == 0) {
         sgm__pool_ready(call->cpu->pool);
         memset(call->output.data, 0, (size_t)sgm_shape_elements(&call->output.shape) * c->size);
+        return SGM_OK;
+    }
+    if (sgm__slide_is_faster(c, c->filters)) {
+        sgm__slide_weights_run(call, c);
         return SGM_OK;
     }
     sgm__pool_post(call->cpu->pool, 1, make_tables, &r, sizeof r);

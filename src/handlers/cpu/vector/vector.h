@@ -4,10 +4,10 @@
  * The tables (sgm__vector) are compiled from the same templates: vector_math.h (vector types and functions),
  * vector_kernels.h (elementwise loops), vector_fast.h (approximations), vector_rows.h (sums, softmax),
  * vector_product.h (tiles of matrix products), vector_product_gather.h (tiles of convolutions, poolings),
- * vector_random.h. They use the compilers' vector types; vector_portable.c, vector_avx2.c, vector_avx512.c
- * and vector_neon.c only say how wide a vector is and name a few instructions. vector.c chooses a table at
- * run time and has the loops that need no vectors. Nothing here knows of threads, plans or strides of more
- * than two dimensions. */
+ * vector_slide.h (convolutions of few channels), vector_random.h. They use the compilers' vector types;
+ * vector_portable.c, vector_avx2.c, vector_avx512.c and vector_neon.c only say how wide a vector is and name
+ * a few instructions. vector.c chooses a table at run time and has the loops that need no vectors. Nothing
+ * here knows of threads, plans or strides of more than two dimensions. */
 #ifndef SGM_HANDLERS_CPU_VECTOR_VECTOR_H
 #define SGM_HANDLERS_CPU_VECTOR_VECTOR_H
 
@@ -95,6 +95,23 @@ typedef struct sgm__gather {
 } sgm__gather;
 typedef void (*sgm__gather_function)(const sgm__gather *tile);
 #define SGM__GATHER_ROWS 6
+/* A convolution whose lanes are pixels: to[i] = bias + the sum over k < depth of weights[k] * image[steps[k]
+ * + i], for i < count. The image may be read to the end of a vector. */
+typedef struct sgm__slide {
+    int64_t count, depth;
+    const void *image;
+    const int64_t *steps;
+    const void *weights, *bias; /* bias NULL: 0 */
+    void *to;
+} sgm__slide;
+/* Its gradient by the weights: lane i % lanes of sums[k] += factors[i] * image[steps[k] + i], for i < count
+ * and on to the end of a vector, where factors are 0; sums[k] is a vector, `lanes` numbers. */
+typedef struct sgm__slide_sums {
+    int64_t count, depth;
+    const void *image, *factors;
+    const int64_t *steps;
+    void *sums;
+} sgm__slide_sums;
 /* All that matrix products and convolutions of one type need. */
 typedef struct sgm__tiles {
     int32_t rows;    /* of the largest tile */
@@ -116,6 +133,12 @@ typedef struct sgm__tiles {
      * 0) for r < rows, c < columns. Reads rows of the source to the end of a vector. */
     void (*spread)(void *target, int64_t to_stride, const void *source, int64_t from_stride, int64_t rows,
                    int64_t columns, const void *biases);
+    int32_t vector_lanes; /* elements of a vector */
+    void (*slide)(const sgm__slide *slide);
+    void (*slide_sums)(const sgm__slide_sums *slide);
+    /* evens[i] = pairs[2 * i], odds[i] = pairs[2 * i + 1], for i < n; and the other way round. */
+    void (*split_pairs)(int64_t n, void *evens, void *odds, const void *pairs);
+    void (*join_pairs)(int64_t n, void *pairs, const void *evens, const void *odds);
 } sgm__tiles;
 
 /* The table of one instruction set. Loops on rows take contiguous elements; sums are kept in double, in an

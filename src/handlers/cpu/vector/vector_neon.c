@@ -31,6 +31,7 @@
 #include "handlers/cpu/vector/vector_product_gather.h"
 #include "handlers/cpu/vector/vector_random.h"
 #include "handlers/cpu/vector/vector_rows.h"
+#include "handlers/cpu/vector/vector_slide.h"
 #include "handlers/cpu/vector/vector_table.h"
 
 const sgm__vector sgm__vector_neon = VECTOR_TABLE("neon");

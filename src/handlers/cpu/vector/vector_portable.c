@@ -56,6 +56,7 @@ static inline vec_d floor_lanes_d(vec_d x)
 #include "handlers/cpu/vector/vector_product_gather.h"
 #include "handlers/cpu/vector/vector_random.h"
 #include "handlers/cpu/vector/vector_rows.h"
+#include "handlers/cpu/vector/vector_slide.h"
 #include "handlers/cpu/vector/vector_table.h"
 
 const sgm__vector sgm__vector_portable = VECTOR_TABLE("portable");

@@ -11,7 +11,9 @@
         .transposed = TILE_FUNCTIONS(transposed, type), .apart = TILE_FUNCTIONS(apart, type),                \
         .small = small_##type, .copy_rows = copy_rows_##type, .transpose = transpose_##type,                 \
         .gather_columns = GATHER_VECTORS * (lanes), .gather_wide = GATHER_TABLE(gather_wide_##type),         \
-        .gather_narrow = GATHER_TABLE(gather_narrow_##type), .spread = spread_##type                         \
+        .gather_narrow = GATHER_TABLE(gather_narrow_##type), .spread = spread_##type,                        \
+        .vector_lanes = (lanes), .slide = slide_##type, .slide_sums = slide_sums_##type,                     \
+        .split_pairs = split_pairs_##type, .join_pairs = join_pairs_##type                                   \
     }
 
 #define VECTOR_TABLE(text)                                                                                   \
