@@ -21,7 +21,7 @@
 
 static const char usage_text[] =
     "Usage: sigma eval CHECKPOINT|FOLDER [--data NAME | FILE.csv | CLASSES/] [--masks MASKS/]\n"
-    "                  [--metrics LIST] [--json] [--plot FILE.svg|FILE.png]\n\n"
+    "                  [--metrics LIST] [--json] [--plot FILE.svg|FILE.png] [--unknown=ignore|refuse]\n\n"
     "Measures a trained network: loss, and, where the targets are classes, accuracy, precision, recall, F1,\n"
     "area under the ROC curve and the confusion matrix; of other targets the errors, of transcripts the "
     "share\n"
@@ -39,7 +39,10 @@ static const char usage_text[] =
     "  --metrics LIST  only these, as in \"confusion,f1,top_k(1,3)\" ('sigma info --hooks' lists metrics);\n"
     "                  none: only loss and accuracy\n"
     "  --json          one object a line, with the metrics of each class, and names of classes or targets\n"
-    "  --plot FILE     draws the confusion matrix, or predicted against true numbers: .svg or .png\n\n"
+    "  --plot FILE     draws the confusion matrix, or predicted against true numbers: .svg or .png\n"
+    "  --unknown=ignore  of FILE.csv: categories that were in no training row count as missing; if not "
+    "given,\n"
+    "                  --unknown=refuse, they are an error\n\n"
     "Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.\n";
 
 /* --- as JSON --- */
@@ -345,8 +348,8 @@ static sgm_status print_all(const saved *s, const char *name, const sgm_metrics 
 
 /* `data` and `file`: at most one is not NULL. */
 typedef struct eval_options {
-    const char *data, *file, *masks, *metrics, *plot;
-    bool json;
+    const char *data, *file, *masks, *metrics, *plot, *unknown;
+    bool json, ignores_unknown;
 } eval_options;
 
 /* A dataset by its name, a table by its columns' names, or a folder of files. */
@@ -366,6 +369,7 @@ static sgm_dataset *open_dataset(saved *s, const char *name, const eval_options 
     if (strcmp(sgm_pipeline_kind(pipeline), "table") != 0)
         data = data_config_of_files(pipeline, options->file);
     data.masks = (char *)(uintptr_t)options->masks;
+    data.ignores_unknown = options->ignores_unknown;
     return sgm_dataset_create(name, .extractor = experiment_extractor(&s->c.data, &data));
 }
 
@@ -447,11 +451,10 @@ static int eval(const char *path, const eval_options *options)
 int eval_run(int argc, char **argv)
 {
     eval_options options = {.json = false};
-    const argument_rule rules[] = {{"--data", ARGUMENT_TEXT, &options.data},
-                                   {"--masks", ARGUMENT_TEXT, &options.masks},
-                                   {"--metrics", ARGUMENT_TEXT, &options.metrics},
-                                   {"--plot", ARGUMENT_TEXT, &options.plot},
-                                   {"--json", ARGUMENT_FLAG, &options.json}};
+    const argument_rule rules[] = {
+        {"--data", ARGUMENT_TEXT, &options.data},       {"--masks", ARGUMENT_TEXT, &options.masks},
+        {"--metrics", ARGUMENT_TEXT, &options.metrics}, {"--plot", ARGUMENT_TEXT, &options.plot},
+        {"--unknown", ARGUMENT_TEXT, &options.unknown}, {"--json", ARGUMENT_FLAG, &options.json}};
     arguments a = {.rules = rules, .rule_count = sizeof rules / sizeof *rules, .help = usage_text};
     int code;
     if (arguments_read(&a, argc, argv, &code)) {
@@ -468,7 +471,10 @@ int eval_run(int argc, char **argv)
                                a.words[0], options.data);
         else if (options.plot != NULL && !plot_can_write(options.plot))
             code = usage_error("eval", "--plot: expected FILE.svg or FILE.png, got '%s'", options.plot);
-        else
+        else if (options.unknown != NULL && options.file == NULL)
+            code = usage_error("eval", "--unknown is for a table that is named, as in sigma eval %s FILE.csv",
+                               a.words[0]);
+        else if (unknown_is_ignored("eval", options.unknown, &options.ignores_unknown, &code))
             code = eval(a.words[0], &options);
     }
     arguments_free(&a);

@@ -12,7 +12,7 @@
 #include <stdio.h>
 
 static const char usage_text[] =
-    "Usage: sigma serve CHECKPOINT|FOLDER [--port PORT] [--token-file FILE]\n\n"
+    "Usage: sigma serve CHECKPOINT|FOLDER [--port PORT] [--token-file FILE] [--unknown=ignore|refuse]\n\n"
     "Serves predictions of a trained network in JSON over HTTP, at this machine only, until Ctrl-C:\n\n"
     "  POST /api/predict  {\"input\": [EXAMPLE, ...]} -> {\"output\": [...], \"class\": [...], \"label\": "
     "[...]}\n"
@@ -29,7 +29,10 @@ static const char usage_text[] =
     "request is refused.\n\n"
     "  --port PORT        another one than the first free one from 8080 on\n"
     "  --token-file FILE  the token is the first line of a file (16 or more of A-Z a-z 0-9 - _); else a new\n"
-    "                     one each time\n\n"
+    "                     one each time\n"
+    "  --unknown=ignore   of a table by names: categories that were in no training row count as null; if "
+    "not\n"
+    "                     given, --unknown=refuse, they are an error\n\n"
     "Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.\n";
 
 /* A token file is one line. */
@@ -127,7 +130,7 @@ static const char *const *class_names(saved *s, sgm_dataset **dataset)
 }
 
 /* Opens the network and serves it; returns an exit code. `token` NULL: a random one. */
-static int serve(const char *checkpoint, int port, const char *token)
+static int serve(const char *checkpoint, int port, const char *token, bool ignores_unknown)
 {
     saved s;
     sgm_dataset *dataset = NULL;
@@ -137,6 +140,7 @@ static int serve(const char *checkpoint, int port, const char *token)
                                   .network = s.network,
                                   .precision = config_precision(&s.c),
                                   .classes = class_names(&s, &dataset),
+                                  .ignores_unknown = ignores_unknown,
                                   .port = port,
                                   .token = token};
     /* Requests have numbers as the run's files had them, and the server scales them. */
@@ -150,19 +154,22 @@ static int serve(const char *checkpoint, int port, const char *token)
 int serve_run(int argc, char **argv)
 {
     int64_t port = 0;
-    const char *token_file = NULL;
+    const char *token_file = NULL, *unknown = NULL;
     const argument_rule rules[] = {{"--port", ARGUMENT_PORT, &port},
-                                   {"--token-file", ARGUMENT_TEXT, &token_file}};
-    arguments a = {.rules = rules, .rule_count = 2, .help = usage_text};
+                                   {"--token-file", ARGUMENT_TEXT, &token_file},
+                                   {"--unknown", ARGUMENT_TEXT, &unknown}};
+    arguments a = {.rules = rules, .rule_count = sizeof rules / sizeof *rules, .help = usage_text};
+    bool ignores_unknown;
     int code;
-    if (arguments_read(&a, argc, argv, &code)) {
+    if (arguments_read(&a, argc, argv, &code) &&
+        unknown_is_ignored("serve", unknown, &ignores_unknown, &code)) {
         char *token = NULL;
         if (a.word_count != 1)
             code = usage_error("serve", "expected one checkpoint or folder, got %zu", a.word_count);
         else if (token_file != NULL && (token = read_token(token_file)) == NULL)
             code = report_error("serve", CLI_FAILED);
         else
-            code = serve(a.words[0], (int)port, token);
+            code = serve(a.words[0], (int)port, token, ignores_unknown);
         sgm__free(token);
     }
     arguments_free(&a);

@@ -77,6 +77,9 @@ void print_json_text(const char *text);
 /* A name that a file gave, on one line: control characters, which could steer the terminal, become '?'. */
 void print_name(const char *name);
 bool ends_with(const char *text, const char *end);
+/* The value of --unknown, NULL where it was not given: false, and *code that of a wrong usage, if it is
+ * neither ignore nor refuse. */
+bool unknown_is_ignored(const char *command, const char *value, bool *ignored, int *code);
 /* Whether a path names a file of NumPy: .npy, .npz, or an array in an archive, FILE.npz:NAME. */
 bool is_numpy(const char *path);
 /* A reader of such a path; NULL and an error on failure. */

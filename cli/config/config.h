@@ -61,6 +61,7 @@ typedef struct data_config {
     int64_t skip_rows;
     char *separator, *missing;
     bool skip_ragged;
+    bool ignores_unknown; /* no key, but `sigma eval --unknown`: categories that are not known are missing */
     /* Of a table: field names to columns ("0-3"), names of the classes in the targets, and texts of other
      * columns by column ("1" to "red, green"). */
     text_map fields;

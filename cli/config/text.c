@@ -51,6 +51,15 @@ void print_json_text(const char *text)
     putchar('"');
 }
 
+bool unknown_is_ignored(const char *command, const char *value, bool *ignored, int *code)
+{
+    *ignored = value != NULL && strcmp(value, "ignore") == 0;
+    if (value == NULL || *ignored || strcmp(value, "refuse") == 0)
+        return true;
+    *code = usage_error(command, "--unknown: expected ignore or refuse, got '%s'", value);
+    return false;
+}
+
 bool ends_with(const char *text, const char *end)
 {
     size_t length = strlen(text), tail = strlen(end);

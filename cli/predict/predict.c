@@ -282,12 +282,10 @@ static bool replaces_input(const arguments *a, const char *output)
 }
 
 /* Whether the words and options go together; else *code is that of a wrong usage. */
-static bool check_words(const arguments *a, const prediction *p, const predict_words *words, int *code)
+static bool check_words(const arguments *a, prediction *p, const predict_words *words, int *code)
 {
     if (strlen(words->separator) > 1)
         *code = usage_error("predict", "--separator: expected one character, got '%s'", words->separator);
-    else if (strcmp(words->unknown, "ignore") != 0 && strcmp(words->unknown, "refuse") != 0)
-        *code = usage_error("predict", "--unknown: expected ignore or refuse, got '%s'", words->unknown);
     else if (words->data != NULL ? a->word_count != 1 : a->word_count < 2)
         *code = usage_error("predict", "expected a checkpoint and --data NAME or a file");
     else if (is_file_of_data(words->data))
@@ -303,14 +301,14 @@ static bool check_words(const arguments *a, const prediction *p, const predict_w
         *code = usage_error("predict", "--output: '%s' is what is read; name another file for the answers",
                             p->output);
     else
-        return true;
+        return unknown_is_ignored("predict", words->unknown, &p->ignores_unknown, code);
     return false;
 }
 
 /* A checkpoint is the first word; files are the others, unless --data names a dataset. */
 int predict_run(int argc, char **argv)
 {
-    predict_words words = {.separator = "", .unknown = "refuse"};
+    predict_words words = {.separator = ""};
     prediction p = {.limit = -1};
     const argument_rule rules[] = {
         {"--data", ARGUMENT_TEXT, &words.data},
@@ -329,7 +327,6 @@ int predict_run(int argc, char **argv)
         words.checkpoint = a.words[0];
         words.files = a.words + 1;
         words.file_count = a.word_count - 1;
-        p.ignores_unknown = strcmp(words.unknown, "ignore") == 0;
         code = predict(&p, &words);
     }
     arguments_free(&a);

@@ -86,6 +86,38 @@ equal 'serve predicts the same numbers' price.served price.predicted 400
 ask size
 equal 'serve predicts the same classes' size.served size.predicted 600
 
+# --- a category that no row had: refused, or what an empty cell is ---
+sed '2s/,\(Ulm\|Bonn\|Kiel\|NA\),/,Rome,/' new.csv >rome.csv
+sed '2s/,\(Ulm\|Bonn\|Kiel\|NA\),/,,/' new.csv >empty.csv
+for command in predict eval; do
+    run 1 $command price rome.csv
+    has err 'rome.csv: line 2, column .town.: "Rome" is none of the 3 categories .*--unknown=ignore'
+    run 0 $command price empty.csv --json
+    sed 's/empty/rome/' out >expected
+    run 0 $command price rome.csv --json --unknown=ignore
+    same "$command takes Rome for an empty cell" "$(cat out)" "$(cat expected)"
+    run 2 $command price rome.csv --unknown=maybe
+    has err "--unknown: expected ignore or refuse, got 'maybe'"
+done
+run 2 eval price --unknown=ignore
+has err '--unknown is for a table that is named, as in sigma eval price FILE.csv'
+ask_town() # TOWN, in JSON
+{
+    curl -s -H 'Authorization: Bearer 0123456789abcdef-secret' -H 'Content-Type: application/json' "$address/api/predict" \
+        -d '{"input": [{"area": 80, "rooms": 3, "town": '"$1"', "zip": 10000, "built": "1980-01-01", "class": "flat"}]}' >out
+}
+serve price
+ask_town '"Rome"'
+has out 'row 1, column .town.: ..Rome.. is none of the 3 categories'
+end_serve
+serve price --unknown=ignore
+ask_town null
+cp out expected
+ask_town '"Rome"'
+same 'serve takes Rome for null' "$(cat out)" "$(cat expected)"
+has out '"output"'
+end_serve
+
 # --- C ---
 run 0 export --c price.c price
 run 0 export --c size.c size

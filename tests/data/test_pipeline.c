@@ -375,7 +375,8 @@ TEST(other_files)
     CHECK_INT(sgm_extractor_extract(extractor, 1, &block), SGM_ERROR_FORMAT);
     CHECK(strstr(sgm_last_error(),
                  "new.csv: line 3, column 'town': \"Rom\" is none of the 3 categories that the pipeline "
-                 "knows (Aachen, Bonn, ...); correct it, leave it empty, or ignore unknown ones"));
+                 "knows (Aachen, Bonn, ...); correct it, leave it empty, or ignore unknown ones "
+                 "(--unknown=ignore, ignore_unknown)"));
     sgm_extractor_free(extractor);
     extractor = sgm_pipeline_extractor(pipeline, path, .inputs_only = true, .ignore_unknown = true);
     for (int pass = 0; pass < 2; pass++) { /* the header is read anew */

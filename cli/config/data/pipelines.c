@@ -165,6 +165,7 @@ sgm_extractor *named_table_extractor(const data_group *group, const data_config 
     const sgm_pipeline_extractor_options options = {.struct_size = sizeof options,
                                                     .separator =
                                                         data->separator != NULL ? data->separator[0] : 0,
-                                                    .skip_ragged = data->skip_ragged};
+                                                    .skip_ragged = data->skip_ragged,
+                                                    .ignore_unknown = data->ignores_unknown};
     return sgm__pipeline_extractor_of(group->pipeline, file_source(data->csv), &options);
 }

@@ -172,5 +172,8 @@ sgm_status sgm__pipeline_begin(const sgm_pipeline *pipeline, bool inputs_only, s
 /* Appends rows to the builder. */
 sgm_status sgm__pipeline_append(const sgm_pipeline *pipeline, const sgm__pipeline_rows *how,
                                 const sgm__csv_rows *rows, sgm__builder *builder);
+/* As sgm_pipeline_apply. With `ignore_unknown` categories that were in no row that was fitted are missing. */
+sgm_block *sgm__pipeline_apply(const sgm_pipeline *pipeline, const char *const *names, size_t count,
+                               const char *const *cells, int64_t rows, bool ignore_unknown);
 
 #endif

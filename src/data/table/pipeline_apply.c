@@ -69,7 +69,7 @@ static sgm_status read_category(const sgm__cell_format *format, const sgm__pipel
         "\"%.60s\" is none of the %zu categories that the pipeline knows (%.40s%s%.40s%s); correct it%s",
         cell, part->category_count, part->categories[0], part->category_count > 1 ? ", " : "",
         part->category_count > 1 ? part->categories[1] : "", part->category_count > 2 ? ", ..." : "",
-        part->is_target ? "" : ", leave it empty, or ignore unknown ones");
+        part->is_target ? "" : ", leave it empty, or ignore unknown ones (--unknown=ignore, ignore_unknown)");
 }
 
 /* How a cell should be written that is something else, if that is likely the reason; else "". */
@@ -293,6 +293,12 @@ static sgm_block *apply(const sgm_pipeline *pipeline, const sgm__pipeline_rows *
 sgm_block *sgm_pipeline_apply(const sgm_pipeline *pipeline, const char *const *names, size_t count,
                               const char *const *cells, int64_t rows)
 {
+    return sgm__pipeline_apply(pipeline, names, count, cells, rows, false);
+}
+
+sgm_block *sgm__pipeline_apply(const sgm_pipeline *pipeline, const char *const *names, size_t count,
+                               const char *const *cells, int64_t rows, bool ignore_unknown)
+{
     if (rows < 1) {
         sgm_fail(SGM_ERROR_ARGUMENT, "at least one row was expected, %lld came", (long long)rows);
         return NULL;
@@ -306,8 +312,11 @@ sgm_block *sgm_pipeline_apply(const sgm_pipeline *pipeline, const char *const *n
     if (columns != NULL && sgm__csv_rows_copy(&split, &examples) == SGM_OK &&
         sgm__pipeline_find(pipeline, "what is asked", names, count, true, columns) == SGM_OK)
         block = apply(pipeline,
-                      &(const sgm__pipeline_rows){
-                          .columns = columns, .inputs_only = true, .are_numbered = true, .name = "row"},
+                      &(const sgm__pipeline_rows){.columns = columns,
+                                                  .inputs_only = true,
+                                                  .ignore_unknown = ignore_unknown,
+                                                  .are_numbered = true,
+                                                  .name = "row"},
                       &split);
     sgm__csv_rows_free(&split);
     sgm__free(columns);

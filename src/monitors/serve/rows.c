@@ -72,7 +72,8 @@ static sgm_status read_rows(const sgm_pipeline *pipeline, const json_t *list, in
     return SGM_OK;
 }
 
-sgm_block *sgm__serve_rows(const sgm_pipeline *pipeline, const json_t *list, int64_t room)
+sgm_block *sgm__serve_rows(const sgm_pipeline *pipeline, const json_t *list, int64_t room,
+                           bool ignore_unknown)
 {
     size_t columns = input_columns(pipeline), count = columns * (size_t)room;
     rows all = {.names = sgm__calloc(columns, sizeof *all.names),
@@ -83,7 +84,7 @@ sgm_block *sgm__serve_rows(const sgm_pipeline *pipeline, const json_t *list, int
     for (size_t i = 0; i < columns && good; i++)
         all.names[i] = pipeline->parts[i].name;
     if (good && read_rows(pipeline, list, room, &all) == SGM_OK)
-        block = sgm_pipeline_apply(pipeline, all.names, columns, all.cells, room);
+        block = sgm__pipeline_apply(pipeline, all.names, columns, all.cells, room, ignore_unknown);
     sgm__free(all.names);
     sgm__free(all.cells);
     sgm__free(all.numbers);

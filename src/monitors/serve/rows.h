@@ -11,8 +11,10 @@
 
 /* The fields of the network's inputs for a list of objects, filled up to `room` rows, which repeat the first
  * one. The caller frees the block. Each object has all columns of inputs: texts, numbers, or null where there
- * is no value; other members are passed over. */
-sgm_block *sgm__serve_rows(const sgm_pipeline *pipeline, const json_t *list, int64_t room);
+ * is no value; other members are passed over. With `ignore_unknown` a category that was in no row of the
+ * training counts as null. */
+sgm_block *sgm__serve_rows(const sgm_pipeline *pipeline, const json_t *list, int64_t room,
+                           bool ignore_unknown);
 /* An object with all columns of inputs, each null, to be shown as an example. */
 json_t *sgm__serve_empty_row(const sgm_pipeline *pipeline);
 

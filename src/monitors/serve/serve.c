@@ -25,7 +25,7 @@ struct sgm__serve {
     sgm_pipeline *pipeline;      /* of a table by names, or of files, a reference; NULL: there is none */
     const sgm__file_kind *takes; /* what the pipeline is of; NULL: no files */
     char **classes;              /* NULL behind the last; NULL: no names */
-    bool scales;
+    bool scales, ignores_unknown;
     double minimum, maximum;
     sgm_network *network;
     sgm__signature signature;
@@ -303,7 +303,7 @@ static sgm_status predict_rows(const sgm__serve *serve, const json_t *body, int6
     const json_t *list = json_object_get(body, "input");
     *examples = (int64_t)json_array_size(list);
     SGM_TRY(check_count(*examples));
-    sgm_block *block = sgm__serve_rows(serve->pipeline, list, rounded(*examples));
+    sgm_block *block = sgm__serve_rows(serve->pipeline, list, rounded(*examples), serve->ignores_unknown);
     if (block == NULL)
         return sgm__last_failure();
     sgm_status status = answer_outputs(serve, sgm_trainer_predict_block(serve->trainer, block, NULL), NULL,
@@ -511,6 +511,7 @@ sgm__serve *sgm__serve_start(const sgm__serve_options *options)
     if (pipeline != NULL && strcmp(sgm_pipeline_kind(pipeline), "table") != 0)
         serve->takes = sgm__file_kind_find(sgm_pipeline_kind(pipeline));
     serve->scales = options->scales;
+    serve->ignores_unknown = options->ignores_unknown;
     serve->minimum = options->minimum;
     serve->maximum = options->maximum;
     if (begin(serve, options) == SGM_OK)

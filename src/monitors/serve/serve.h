@@ -24,9 +24,10 @@ typedef struct sgm__serve_options {
     /* Inputs are mapped from minimum..maximum to 0..1 before they reach the network, as in its training. */
     bool scales;
     double minimum, maximum;
-    int port;          /* 0: the first free one from 8080 on */
-    const char *token; /* NULL: a random one */
-    double hurry;      /* for tests, as in sgm__http_options */
+    bool ignores_unknown; /* of a table by names: categories that the pipeline does not know are missing */
+    int port;             /* 0: the first free one from 8080 on */
+    const char *token;    /* NULL: a random one */
+    double hurry;         /* for tests, as in sgm__http_options */
 } sgm__serve_options;
 /* Predicts once, so that a network that cannot predict is reported at the start. NULL: failed, with an
  * error. */
