@@ -20,7 +20,7 @@ static const char usage_text[] =
     "Usage: sigma data NAME|FILE.yaml [--count N]\n"
     "       sigma data CLASSES/\n"
     "       sigma data FILE.csv [--separator S] [--decimal S] [--missing TEXT] [--header yes|no]\n"
-    "                      [--skip-ragged]\n"
+    "                      [--skip-ragged] [--skip-missing COLUMN]\n"
     "       sigma data --clear-cache\n\n"
     "Shows a ready-made dataset ('sigma info' lists them), or all data of a configuration: examples,\n"
     "fields with their shapes and ranges, how often each class is there, the first examples, and how\n"
@@ -37,6 +37,7 @@ static const char usage_text[] =
     "  --missing TEXT  cells with this text have no value, beside empty ones and NA, NaN, null, None, ?\n"
     "  --header yes|no whether the first line names the columns (default: unless it has a number)\n"
     "  --skip-ragged   rows with another number of cells than the first are left out\n"
+    "  --skip-missing COLUMN  rows without a value in this column are left out; may be given several times\n"
     "  --clear-cache   deletes what was kept of extracted files for other runs ('sigma info' says how "
     "much)\n\n"
     "Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.\n";
@@ -338,6 +339,7 @@ typedef struct data_arguments {
     int64_t count;
     const char *separator, *decimal, *missing, *header;
     bool skip_ragged, clear_cache;
+    argument_texts skip_missing;
 } data_arguments;
 
 /* A single character, or the word "tab". */
@@ -353,6 +355,10 @@ static int show_table(const char *path, const data_arguments *given)
 {
     sgm_table_options options = {
         .struct_size = sizeof options, .missing = given->missing, .skip_ragged = given->skip_ragged};
+    if (given->skip_missing.count > SGM_MAX_TARGETS)
+        return usage_error("data", "--skip-missing can be given %d times", SGM_MAX_TARGETS);
+    for (size_t i = 0; i < given->skip_missing.count; i++)
+        options.skip_missing[i] = given->skip_missing.items[i];
     if (!parse_character(given->separator, &options.separator))
         return usage_error("data", "--separator expects one character or 'tab', got '%s'", given->separator);
     if (!parse_character(given->decimal, &options.decimal) ||
@@ -373,11 +379,11 @@ static int show_word(const char *name, const data_arguments *given)
     if (!is_text && sgm__table_is_name(name))
         return show_table(name, given);
     if (given->separator != NULL || given->decimal != NULL || given->missing != NULL ||
-        given->header != NULL || given->skip_ragged)
+        given->header != NULL || given->skip_ragged || given->skip_missing.count > 0)
         return usage_error(
             "data",
-            "--separator, --decimal, --missing, --header and --skip-ragged are for tables, .csv, "
-            ".tsv or .jsonl; %s is none",
+            "--separator, --decimal, --missing, --header, --skip-ragged and --skip-missing are for tables, "
+            ".csv, .tsv or .jsonl; %s is none",
             name);
     if (!is_text && (ends_with(name, ".yaml") || ends_with(name, ".yml")))
         return show_file(name, given->count);
@@ -405,6 +411,7 @@ int data_run(int argc, char **argv)
                                    {"--missing", ARGUMENT_TEXT, &given.missing},
                                    {"--header", ARGUMENT_TEXT, &given.header},
                                    {"--skip-ragged", ARGUMENT_FLAG, &given.skip_ragged},
+                                   {"--skip-missing", ARGUMENT_TEXTS, &given.skip_missing},
                                    {"--clear-cache", ARGUMENT_FLAG, &given.clear_cache}};
     arguments a = {.rules = rules, .rule_count = sizeof rules / sizeof *rules, .help = usage_text};
     int code;

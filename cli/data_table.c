@@ -203,6 +203,11 @@ static sgm_status append_table(sgm__text *to, const char *path, const sgm_table 
                      "distribution", "values");
     for (size_t i = 0; i < columns; i++)
         SGM_TRY(append_column(to, table, i, width));
+    int64_t skipped = sgm_table_skipped(table);
+    if (skipped > 0)
+        sgm__text_append(to, "  %s row%s without a value %s left out\n",
+                         sgm_count_text(skipped, number, sizeof number), skipped == 1 ? "" : "s",
+                         skipped == 1 ? "is" : "are");
     bool told_of_first_line = false;
     for (size_t i = 0; i < columns; i++) {
         append_exception(to, sgm_table_column_at(table, i), &told_of_first_line);

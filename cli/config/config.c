@@ -75,6 +75,8 @@ static const option data_table[] = {
         .row.doc =
             "target: what a missing value becomes: mean (if not given), median, most_frequent, flag; or "
             "refuse; of some columns, {age: median, town: flag}"),
+    OPTION_ROW(data_config, missing_target, OPTION_TEXT, .check = check_missing_target,
+               .row.doc = "target: rows without one: refuse (if not given), an error; skip leaves them out"),
     OPTION_ROW(data_config, dates, OPTION_MAP, .check = check_dates,
                .row.doc =
                    "target: what dates become, {born: age, sold: parts}: days (if not given); age, days "

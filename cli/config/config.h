@@ -55,7 +55,8 @@ typedef struct data_config {
      * missing values become ("*": of all other columns), what dates become; the sign before decimals. */
     text_list target, drop, categorical, text_columns;
     text_map embedding, scale, impute, dates;
-    char *weights; /* the column that says how much each row counts */
+    char *missing_target; /* refuse or skip */
+    char *weights;        /* the column that says how much each row counts */
     char *decimal;
     /* Of a table: rows before the data, the character between cells, the text of missing cells. */
     int64_t skip_rows;

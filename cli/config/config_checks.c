@@ -60,6 +60,12 @@ sgm_status check_impute(const char *value)
     return check_choice(value, impute_names, IMPUTE_NAMES);
 }
 
+sgm_status check_missing_target(const char *value)
+{
+    static const char *const choices[] = {"refuse", "skip"};
+    return check_choice(value, choices, 2);
+}
+
 sgm_status check_embedding(const char *value)
 {
     int64_t size;

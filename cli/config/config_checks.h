@@ -25,6 +25,7 @@ sgm_status check_network_or_auto(const char *value);
 char *real_network(const char *value);
 sgm_status check_column_scale(const char *value);
 sgm_status check_impute(const char *value);
+sgm_status check_missing_target(const char *value);
 sgm_status check_embedding(const char *value);
 sgm_status check_dates(const char *value);
 sgm_status check_decimal(const char *value);

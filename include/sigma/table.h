@@ -22,6 +22,9 @@ extern "C" {
 /* Different values that are counted in a column; one with more of them has no categories. */
 #define SGM_MAX_CATEGORIES 1000
 
+/* The most columns that can be predicted together. */
+#define SGM_MAX_TARGETS 8
+
 /* What a column holds. */
 typedef enum sgm_column_kind {
     SGM_COLUMN_EMPTY,  /* no cell has a value */
@@ -76,6 +79,9 @@ typedef struct sgm_table_options {
                           * NA N/A n/a #N/A <NA> NaN nan NULL null None ? */
     sgm_header header;   /* default: found */
     bool skip_ragged;    /* rows with another number of cells are left out and logged, instead of an error */
+    /* Rows without a value in one of these columns are left out and counted: there are no such rows for all
+     * that is made of the table. A pipeline whose targets they are leaves them out of other files, too. */
+    const char *skip_missing[SGM_MAX_TARGETS];
     /* Minimum, maximum, mean, standard deviation, histogram, and what a pipeline learns of them, are of one
      * part of the rows, or with `other_parts` of all others: a network that is measured on the rest has then
      * learnt nothing of it. Kinds, categories and missing values are those of all rows. NULL: of all. */
@@ -97,6 +103,8 @@ SGM_API sgm_table *sgm_table_open_with(const char *path, const sgm_table_options
 SGM_API void sgm_table_free(sgm_table *table);
 /* How many rows there are, without the header. */
 SGM_API int64_t sgm_table_rows(const sgm_table *table);
+/* How many rows `skip_missing` has left out, which are not among the others. */
+SGM_API int64_t sgm_table_skipped(const sgm_table *table);
 /* Whether the first line names the columns. */
 SGM_API bool sgm_table_has_header(const sgm_table *table);
 /* The character between cells; 0: an object a line. */
@@ -139,8 +147,6 @@ SGM_API sgm_split *sgm_table_split_with(const sgm_table *table, const char *colu
  * A single category is a target as one-hot classes; numbers are targets scaled as inputs are, and
  * sgm_pipeline_restore turns predictions back. Pipelines of pictures are made by sigma/picture.h. */
 
-/* The most columns that can be predicted together. */
-#define SGM_MAX_TARGETS 8
 /* The most columns in a list of options. */
 #define SGM_MAX_LISTED 64 /* columns in a list of options */
 /* The most columns of texts, each of which has two fields. */

@@ -54,6 +54,17 @@ run 1 data ragged.tsv
 has err 'ragged\.tsv: line 3: 2 columns were expected as in line 1, 1 came'
 run 0 data ragged.tsv --skip-ragged
 has out '^ragged\.tsv: 1 row, 2 columns, separated by a tab$'
+printf 'x,y,z\n1,,3\n2,NA,\n3,4,5\n4,5,\n' >lacking.csv
+run 0 data lacking.csv
+has out '^    1  y       number    2 \(50 %\) '
+run 0 data lacking.csv --skip-missing y
+has out '^lacking\.csv: 2 rows, 3 columns'
+has out '^    2  z       number    1 \(50 %\) '
+has out '^  2 rows without a value are left out$'
+run 0 data lacking.csv --skip-missing y --skip-missing z
+has out '^  3 rows without a value are left out$'
+run 2 data lacking.csv --skip-missing why
+has err "skip_missing: .*lacking\.csv has no column 'why'"
 printf 'a\n\033]0;x\007\n' >steer.csv
 run 0 data steer.csv
 same 'escape characters in the output' "$(grep -c $'\033' out)" 0
@@ -65,7 +76,7 @@ has err "--separator expects one character or 'tab', got 'ab'"
 run 2 data de.csv --header maybe
 has err '--header expects yes or no, got .maybe.'
 run 2 data iris --missing x
-has err '--missing, --header and --skip-ragged are for tables, \.csv, \.tsv or \.jsonl; iris is none'
+has err '--header, --skip-ragged and --skip-missing are for tables, \.csv, \.tsv or \.jsonl; iris is none'
 run 2 data nowhere.csv
 has err 'nowhere\.csv'
 finish

@@ -61,6 +61,37 @@ printf 'x,kind\n1,a\n2,a\n' >steer.csv
 run 1 train steer.yaml --folder never
 has err "the target 'kind' has one class in all rows, so there is nothing to tell apart"
 
+# --- rows without a target ---
+awk -F, -v OFS=, 'NR > 1 && NR % 10 == 0 { $6 = "" } { print }' pets.csv >lacking.csv
+grep -v ',,[0-9.]*$' lacking.csv >kept.csv
+cat >lacking.yaml <<'YAML'
+data: {training: {csv: lacking.csv, target: species, drop: [id, name, price]}, split: {share: 0.7, group: born}}
+epochs: 3
+seed: 2
+YAML
+run 1 train lacking.yaml --folder lacking --quiet
+has err "lacking\.csv: line 10, column 'species': the target is missing; fill it in, or leave such rows out: missing_target: skip"
+run 0 train lacking.yaml --folder lacking --quiet data.training.missing_target=skip data.cache=true
+has err 'lacking\.csv: 60 rows without a target are left out'
+run 0 train lacking.yaml --folder whole --quiet data.training.csv=kept.csv
+for part in training validation; do
+    run 0 eval whole --data $part --json
+    cp out kept.json
+    run 0 eval lacking --data $part --json
+    same "$part data are those without the rows" "$(cat out)" "$(cat kept.json)"
+done
+run 0 eval lacking lacking.csv
+has out '\(540 examples\)$'
+run 0 predict lacking lacking.csv --id id --output answers.csv
+same 'a prediction for each row' "$(cut -d, -f1 answers.csv)" "$(cut -d, -f1 lacking.csv)"
+run 0 train lacking.yaml --folder again --quiet data.training.missing_target=skip data.cache=true
+run 0 eval again --data validation --json
+same 'what was kept of the extracted rows is the same' "$(cat out)" "$(cat kept.json)"
+run 0 train lacking.yaml --folder folds --quiet data.training.missing_target=skip data.split='{folds: 2}'
+has out '^2 folds: '
+run 2 train lacking.yaml --folder never data.training.missing_target=drop
+has err "data\.training\.missing_target.*refuse.*skip"
+
 # --- wrong questions ---
 printf 'fur,born,weight\nshort,2015-06-01,heavy\n' >wrong.csv
 run 1 predict pets wrong.csv

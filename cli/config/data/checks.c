@@ -27,7 +27,7 @@ static bool names_columns(const data_config *data)
     return data->target.count + data->drop.count + data->categorical.count + data->embedding.count +
                    data->text_columns.count + data->scale.count + data->impute.count + data->dates.count >
                0 ||
-           data->weights != NULL;
+           data->weights != NULL || data->missing_target != NULL;
 }
 
 /* A table by names. What its columns are is said with the training data; the other data have the same
@@ -53,8 +53,7 @@ static sgm_status check_named(const char *name, const char *role, const data_con
     if (!is_training && has_columns)
         return sgm_fail(SGM_ERROR_ARGUMENT,
                         "%s: data.%s: target, drop, categorical, embedding, text_columns, tokenizer, "
-                        "window, scale, impute, dates, weights, "
-                        "decimal and missing stand in "
+                        "window, scale, impute, missing_target, dates, weights, decimal and missing stand in "
                         "data.training, and count for all data",
                         name, role);
     if (data->target.count > SGM_MAX_TARGETS || data->drop.count > SGM_MAX_LISTED ||
@@ -75,11 +74,12 @@ static sgm_status check_columns_by_name(const char *name, const char *role, cons
 {
     if (data_config_is_named(data) || !names_columns(data))
         return SGM_OK;
-    return sgm_fail(SGM_ERROR_ARGUMENT,
-                    "%s: data.%s: target, drop, categorical, embedding, text_columns, scale, impute, dates "
-                    "and weights are for columns "
-                    "of a csv by their names, and do not go with %s",
-                    name, role, data->csv != NULL ? "fields" : "other data");
+    return sgm_fail(
+        SGM_ERROR_ARGUMENT,
+        "%s: data.%s: target, drop, categorical, embedding, text_columns, scale, impute, "
+        "missing_target, dates and weights are for columns of a csv by their names, and do not go "
+        "with %s",
+        name, role, data->csv != NULL ? "fields" : "other data");
 }
 
 /* Keys of one kind of files. How they become inputs is said with the training data, for all data. */

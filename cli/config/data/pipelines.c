@@ -31,10 +31,17 @@ static void copy_list(const char **to, const text_list *from)
 
 sgm_table *named_table_open(const data_config *data, const sgm_split *split, int32_t part, bool others)
 {
-    return sgm_table_open(data->csv, .separator = data->separator != NULL ? data->separator[0] : 0,
-                          .decimal = data->decimal != NULL ? data->decimal[0] : 0, .missing = data->missing,
-                          .skip_ragged = data->skip_ragged, .split = split, .part = part,
-                          .other_parts = others);
+    sgm_table_options options = {.struct_size = sizeof options,
+                                 .separator = data->separator != NULL ? data->separator[0] : 0,
+                                 .decimal = data->decimal != NULL ? data->decimal[0] : 0,
+                                 .missing = data->missing,
+                                 .skip_ragged = data->skip_ragged,
+                                 .split = split,
+                                 .part = part,
+                                 .other_parts = others};
+    if (data->missing_target != NULL && strcmp(data->missing_target, "skip") == 0)
+        copy_list(options.skip_missing, &data->target);
+    return sgm_table_open_with(data->csv, &options);
 }
 
 /* What the maps of the file say of single columns, and under EVERY_COLUMN of all others. */

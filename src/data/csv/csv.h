@@ -102,6 +102,15 @@ sgm_status sgm__csv_split(const sgm__csv_format *format, sgm__csv_piece *piece, 
                           sgm__csv_rows *rows);
 /* Makes them the rows that a reader has given, whose cells stay where they are, and are not padded. */
 sgm_status sgm__csv_rows_copy(sgm__csv_rows *rows, const sgm_examples *examples);
+/* Keeps row number `from` as number `to`, which is no later one. Who has done so with all that stay sets
+ * the count. */
+static inline void sgm__csv_rows_keep(sgm__csv_rows *rows, int64_t from, int64_t to)
+{
+    size_t columns = (size_t)rows->columns, source = (size_t)from * columns, target = (size_t)to * columns;
+    memmove(rows->cells + target, rows->cells + source, columns * sizeof *rows->cells);
+    memmove(rows->lengths + target, rows->lengths + source, columns * sizeof *rows->lengths);
+    rows->lines[to] = rows->lines[from];
+}
 void sgm__csv_rows_free(sgm__csv_rows *rows);
 
 #endif

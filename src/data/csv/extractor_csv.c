@@ -208,7 +208,7 @@ static sgm_status add_fields(const csv_extractor *self, sgm__builder *builder)
 /* Appends rows to the builder. `done` counts the columns of each field that were filled, which is where the
  * next group of the field begins. The builder's count is raised last: an example that failed halfway is none.
  */
-static sgm_status append(void *pointer, const sgm__csv_rows *rows, sgm__builder *builder)
+static sgm_status append(void *pointer, sgm__csv_rows *rows, sgm__builder *builder)
 {
     const csv_extractor *self = pointer;
     if (self->last_column >= rows->columns)

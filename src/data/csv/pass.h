@@ -16,9 +16,10 @@
 #define SGM__PASS_MAXIMUM_THREADS 16
 
 /* Turns rows into something that is kept in slot number `slot`, whose content was used up. Rows that cannot
- * be read come without those from the first bad one on. Called on several threads at once: never twice for a
- * slot, and never twice for a worker, of which there are as many as threads. */
-typedef sgm_status (*sgm__pass_work)(void *user, size_t slot, size_t worker, const sgm__csv_rows *rows);
+ * be read come without those from the first bad one on. Rows may be taken out of those that are given
+ * (sgm__csv_rows_keep). Called on several threads at once: never twice for a slot, and never twice for a
+ * worker, of which there are as many as threads. */
+typedef sgm_status (*sgm__pass_work)(void *user, size_t slot, size_t worker, sgm__csv_rows *rows);
 
 typedef struct sgm__pass sgm__pass;
 /* The reader stays the caller's, who may have read rows from it. `threads` 0: one per processor. `expansion`:
@@ -36,8 +37,9 @@ void sgm__pass_free(sgm__pass *pass);
 
 /* --- blocks of rows (pass_blocks.c) --- */
 
-/* Appends rows to a builder, whose fields it adds if there are none. Called on several threads at once. */
-typedef sgm_status (*sgm__rows_convert)(void *user, const sgm__csv_rows *rows, sgm__builder *builder);
+/* Appends rows to a builder, whose fields it adds if there are none; rows may be taken out before. Called on
+ * several threads at once. */
+typedef sgm_status (*sgm__rows_convert)(void *user, sgm__csv_rows *rows, sgm__builder *builder);
 /* The examples of a pass. Zeroed but for what the owner sets: at the beginning. */
 typedef struct sgm__pass_blocks {
     sgm_reader *reader; /* owned */

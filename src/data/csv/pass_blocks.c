@@ -8,8 +8,8 @@
 static void convert_singly(const sgm__pass_blocks *blocks, const sgm__csv_rows *rows, sgm__builder *builder)
 {
     sgm__csv_rows row = *rows;
-    row.count = 1;
     for (int64_t i = 0; i < rows->count; i++) {
+        row.count = 1;
         row.cells = rows->cells + i * rows->columns;
         row.lengths = rows->lengths + i * rows->columns;
         row.lines = rows->lines + i;
@@ -20,7 +20,7 @@ static void convert_singly(const sgm__pass_blocks *blocks, const sgm__csv_rows *
 
 /* Where a row fails, those before it are kept, since they may be all that is asked for. The failure is the
  * one of all rows together, which go column by column. */
-static sgm_status convert_rows(void *user, size_t slot, size_t worker, const sgm__csv_rows *rows)
+static sgm_status convert_rows(void *user, size_t slot, size_t worker, sgm__csv_rows *rows)
 {
     const sgm__pass_blocks *blocks = user;
     sgm__builder *builder = &blocks->builders[slot];

@@ -149,11 +149,16 @@ static bool may_be_date(const char *cell)
     return cell[4] == '-' || cell[4] == '/' || (cell[2] == '.' && cell[4] != '\0' && cell[5] == '.');
 }
 
+bool sgm__cell_is_missing(const sgm__cell_format *format, const char *cell)
+{
+    return cell == NULL || *cell == '\0' || is_missing_mark(cell) ||
+           (format->missing != NULL && strcmp(cell, format->missing) == 0);
+}
+
 static sgm__cell_kind read_cell(const sgm__cell_format *format, const char *cell, bool is_padded,
                                 double *value)
 {
-    if (cell == NULL || *cell == '\0' || is_missing_mark(cell) ||
-        (format->missing != NULL && strcmp(cell, format->missing) == 0))
+    if (sgm__cell_is_missing(format, cell))
         return SGM__CELL_MISSING;
     bool is_digit = sgm__is_digit(*cell), is_date = is_digit && may_be_date(cell);
     if (is_date)

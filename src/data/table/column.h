@@ -35,6 +35,8 @@ sgm__cell_kind sgm__cell_read(const sgm__cell_format *format, const char *cell, 
  * the other kinds become 0. */
 void sgm__cells_read(const sgm__cell_format *format, const sgm__csv_rows *rows, size_t first, int64_t count,
                      uint8_t *kinds, double *values);
+/* Whether a cell has no value: of kind SGM__CELL_MISSING. */
+bool sgm__cell_is_missing(const sgm__cell_format *format, const char *cell);
 /* Whether a text is a number with a decimal comma, the usual reason why numbers are taken for texts; not if
  * it is NULL. */
 bool sgm__has_decimal_comma(const char *text);

@@ -27,6 +27,7 @@ typedef struct sgm__pipeline_part {
     /* Missing values: an error, or `fill` (of a category its number, -1: none of them). With `has_flag` the
      * last of the numbers says whether the value is missing. */
     bool is_required, has_flag;
+    bool skips_missing; /* of a target: rows without it are left out */
     double fill;
     double offset, factor;  /* numbers and dates: (sgm__pipeline_number - offset) / factor */
     sgm_date_form form;     /* of dates */

@@ -102,7 +102,8 @@ static sgm_status fail_number(const sgm__pipeline_part *part, const sgm__cell_fo
 static sgm_status fail_missing(const sgm__pipeline_part *part)
 {
     return sgm_fail(SGM_ERROR_FORMAT, "%s",
-                    part->is_target   ? "the target is missing; leave the row out"
+                    part->is_target   ? "the target is missing; fill it in, or leave such rows out: "
+                                        "missing_target: skip, in C skip_missing of the table"
                     : part->is_weight ? "the weight is missing; a row with the weight 0 does not count"
                                       : SGM__MISSING_INPUT);
 }

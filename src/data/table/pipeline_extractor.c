@@ -10,48 +10,68 @@ typedef struct pipeline_extractor {
     sgm_pipeline *pipeline;
     char *name; /* of the file, for messages */
     sgm__pass_blocks rows;
-    int32_t *columns; /* of the pipeline's parts in a row, found in the header */
-    bool has_begun;   /* the header was read */
+    int32_t *columns;   /* of the pipeline's parts in a row, found in the header */
+    sgm__needed needed; /* the columns of targets without which a row is left out */
+    bool has_begun;     /* the header was read */
     bool inputs_only, ignore_unknown;
+    atomic_bool has_skipped; /* a row was left out */
+    bool has_given;          /* a row was not */
 } pipeline_extractor;
 
 /* Names of a table without a header are the numbers of its columns. */
-static sgm_status find_numbered(pipeline_extractor *self)
+static void find_numbered(pipeline_extractor *self)
 {
     for (size_t i = 0; i < self->pipeline->part_count; i++)
         self->columns[i] = (int32_t)strtol(self->pipeline->parts[i].name, NULL, 10);
-    return SGM_OK;
+}
+
+static sgm_status find_named(pipeline_extractor *self)
+{
+    sgm_examples header;
+    SGM_TRY(sgm__pass_blocks_header(&self->rows, &header));
+    if (header.count == 0)
+        return sgm_fail(SGM_ERROR_FORMAT, "%s: the table is empty: it has no line with a cell", self->name);
+    return sgm__pipeline_find(self->pipeline, self->name, header.cells, (size_t)header.columns,
+                              self->inputs_only, self->columns);
+}
+
+/* Whoever asks for inputs alone has no use for targets. */
+static void find_needed(pipeline_extractor *self)
+{
+    self->needed.count = 0;
+    for (size_t i = 0; !self->inputs_only && i < self->pipeline->part_count; i++)
+        if (self->pipeline->parts[i].skips_missing)
+            self->needed.columns[self->needed.count++] = self->columns[i];
 }
 
 /* Before the first row: reads the header, which says where the columns are. */
 static sgm_status begin(pipeline_extractor *self)
 {
-    sgm_examples header;
     if (self->has_begun)
         return SGM_OK;
-    if (!self->pipeline->has_header) {
-        self->has_begun = true;
-        return find_numbered(self);
-    }
-    SGM_TRY(sgm__pass_blocks_header(&self->rows, &header));
-    if (header.count == 0)
-        return sgm_fail(SGM_ERROR_FORMAT, "%s: the table is empty: it has no line with a cell", self->name);
-    SGM_TRY(sgm__pipeline_find(self->pipeline, self->name, header.cells, (size_t)header.columns,
-                               self->inputs_only, self->columns));
+    if (self->pipeline->has_header)
+        SGM_TRY(find_named(self));
+    else
+        find_numbered(self);
+    find_needed(self);
     self->has_begun = true;
     return SGM_OK;
 }
 
 /* Appends rows to a builder, on a thread of the pass. */
-static sgm_status append(void *pointer, const sgm__csv_rows *rows, sgm__builder *builder)
+static sgm_status append(void *pointer, sgm__csv_rows *rows, sgm__builder *builder)
 {
-    const pipeline_extractor *self = pointer;
+    pipeline_extractor *self = pointer;
     for (size_t i = 0; i < self->pipeline->part_count; i++)
         if (self->columns[i] >= rows->columns &&
             !(self->inputs_only && !sgm__pipeline_is_input(&self->pipeline->parts[i])))
             return sgm_fail(SGM_ERROR_FORMAT,
                             "%s: the pipeline reads column %d (from 0), but the table has %d", self->name,
                             (int)self->columns[i], (int)rows->columns);
+    if (sgm__needed_leave_out(&self->needed, &self->pipeline->format, rows) > 0)
+        atomic_store(&self->has_skipped, true);
+    if (rows->count == 0)
+        return SGM_OK;
     const sgm__pipeline_rows how = {.columns = self->columns,
                                     .inputs_only = self->inputs_only,
                                     .ignore_unknown = self->ignore_unknown,
@@ -61,11 +81,24 @@ static sgm_status append(void *pointer, const sgm__csv_rows *rows, sgm__builder 
     return sgm__pipeline_append(self->pipeline, &how, rows, builder);
 }
 
+/* A file of which no row is left has none that anybody meant. */
+static sgm_status note_given(pipeline_extractor *self, int64_t count)
+{
+    self->has_given = self->has_given || count > 0;
+    return self->has_given || !atomic_load(&self->has_skipped)
+               ? SGM_OK
+               : sgm_fail(SGM_ERROR_FORMAT,
+                          "%s: all rows are left out, as none has a target; fill some in: the pipeline "
+                          "skips rows without one",
+                          self->name);
+}
+
 static sgm_status build(pipeline_extractor *self, int64_t count, sgm__builder *builder)
 {
     SGM_TRY(begin(self));
     SGM_TRY(sgm__pipeline_begin(self->pipeline, self->inputs_only, builder));
-    return sgm__pass_blocks_take(&self->rows, count, builder);
+    SGM_TRY(sgm__pass_blocks_take(&self->rows, count, builder));
+    return note_given(self, builder->count);
 }
 
 /* *block stays NULL at the end of the file. */
@@ -79,15 +112,18 @@ static sgm_status extract(void *pointer, sgm_extractor *parent, int64_t count, s
 static sgm_status rewind_file(void *pointer)
 {
     pipeline_extractor *self = pointer;
-    self->has_begun = false;
-    return sgm__pass_blocks_rewind(&self->rows);
+    SGM_TRY(sgm__pass_blocks_rewind(&self->rows));
+    self->has_begun = self->has_given = false;
+    atomic_store(&self->has_skipped, false);
+    return SGM_OK;
 }
 
 static sgm_status skip(void *pointer, int64_t count, int64_t *skipped)
 {
     pipeline_extractor *self = pointer;
     SGM_TRY(begin(self));
-    return sgm__pass_blocks_skip(&self->rows, count, skipped);
+    SGM_TRY(sgm__pass_blocks_skip(&self->rows, count, skipped));
+    return note_given(self, *skipped);
 }
 
 static void describe(const void *pointer, sgm__key *key)

@@ -394,6 +394,15 @@ static sgm_status place_alone(sgm_pipeline *pipeline, sgm__pipeline_part *part, 
                    : sgm__pipeline_place(pipeline, part, name);
 }
 
+/* Whether the table has left out the rows without a value in this column. */
+static bool skips_missing(const sgm_table *table, size_t index)
+{
+    for (size_t i = 0; i < table->needed.count; i++)
+        if ((size_t)table->needed.columns[i] == index)
+            return true;
+    return false;
+}
+
 /* Adds what is done with one column. The part counts from the beginning, so that a failure frees it. */
 static sgm_status add_part(sgm_pipeline *pipeline, const sgm_table *table, size_t index,
                            const sgm_pipeline_options *options, bool is_target)
@@ -415,6 +424,7 @@ static sgm_status add_part(sgm_pipeline *pipeline, const sgm_table *table, size_
         return SGM_ERROR_MEMORY;
     part->is_target = is_target;
     part->kind = is_text ? SGM_COLUMN_TEXT : chosen.is_category ? SGM_COLUMN_CATEGORY : summary->kind;
+    part->skips_missing = is_target && skips_missing(table, index);
     part->is_required = is_target || chosen.impute == SGM_IMPUTE_REFUSE;
     part->has_flag = !is_target && !is_field && chosen.impute == SGM_IMPUTE_FLAG && summary->missing > 0;
     part->embedding_size = chosen.embedding != NULL ? chosen.embedding->size : 0;
@@ -429,6 +439,10 @@ static sgm_status fit(sgm_pipeline *pipeline, const sgm_table *table, const sgm_
     pipeline->format = (sgm__cell_format){table->format.decimal, sgm__strdup(table->format.missing)};
     if (table->format.missing != NULL && pipeline->format.missing == NULL)
         return SGM_ERROR_MEMORY;
+    if (table->skipped > 0)
+        sgm__log(SGM_LOG_WARNING, "data", "%s: %lld row%s without a target %s left out", table->path,
+                 (long long)table->skipped, table->skipped == 1 ? "" : "s",
+                 table->skipped == 1 ? "is" : "are");
     SGM_TRY(sgm__pipeline_keep_tokenizer(pipeline, options));
     for (size_t i = 0; i < table->column_count; i++) {
         const char *name = table->columns[i].name;

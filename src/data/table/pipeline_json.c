@@ -16,8 +16,9 @@
  *
  * A date has "dates":"age" with a "reference", in days, or "dates":"parts", with "time":true where the hour
  * is one of them; a category of a field of its own may have an "embedding", the size; a column of weights has
- * the field "weights". All these are version 2, and what has none of them is written as version 1. A text is
- * read strictly (text/json_members.h). See pipeline.h. */
+ * the field "weights"; a target has "skip":true where rows without it are left out. All these are version 2,
+ * and what has none of them is written as version 1. A text is read strictly (text/json_members.h). See
+ * pipeline.h. */
 #include "data/table/pipeline.h"
 #include "text/json_members.h"
 #include "text/json_text.h"
@@ -66,6 +67,8 @@ static json_t *part_json(const sgm_pipeline *pipeline, const sgm__pipeline_part 
         sgm__json_put(object, "required", json_true(), failed);
     else if (part->kind != SGM_COLUMN_TEXT)
         sgm__json_put(object, "impute", impute_json(part), failed);
+    if (part->skips_missing)
+        sgm__json_put(object, "skip", json_true(), failed);
     if (part->kind == SGM_COLUMN_TEXT) {
         sgm__json_put(object, "window", json_integer(part->width), failed);
         return object;
@@ -113,7 +116,8 @@ static int version_of(const sgm_pipeline *pipeline)
     bool is_new = false;
     for (size_t i = 0; i < pipeline->part_count; i++) {
         const sgm__pipeline_part *part = &pipeline->parts[i];
-        is_new |= part->form != SGM_DATE_DAYS || part->embedding_size > 0 || part->is_weight;
+        is_new |=
+            part->form != SGM_DATE_DAYS || part->embedding_size > 0 || part->is_weight || part->skips_missing;
     }
     return is_new ? NEWEST_VERSION : 1;
 }
@@ -272,7 +276,7 @@ static sgm_status take_part(sgm_pipeline *pipeline, json_t *object)
 {
     static const char *const members[] = {"name",      "kind",       "field",     "required", "impute",
                                           "flag",      "categories", "offset",    "factor",   "dates",
-                                          "reference", "time",       "embedding", NULL};
+                                          "reference", "time",       "embedding", "skip",     NULL};
     sgm__pipeline_part *part = &pipeline->parts[pipeline->part_count++];
     const char *name = json_string_value(json_object_get(object, "name")),
                *field = json_string_value(json_object_get(object, "field"));
@@ -293,6 +297,9 @@ static sgm_status take_part(sgm_pipeline *pipeline, json_t *object)
     SGM_TRY(sgm__json_check_members(object, members, NULL));
     SGM_TRY(sgm__json_take_flag(object, "required", &part->is_required));
     SGM_TRY(sgm__json_take_flag(object, "flag", &part->has_flag));
+    SGM_TRY(sgm__json_take_flag(object, "skip", &part->skips_missing));
+    if (part->skips_missing && !(part->is_target && part->is_required))
+        return sgm__json_fail_member("skip", "it in a target that is required alone");
     if (part->kind == SGM_COLUMN_CATEGORY) {
         SGM_TRY(take_categories(object, part));
         SGM_TRY(take_embedding(object, part, field));
@@ -318,6 +325,8 @@ static sgm_status take_columns(sgm_pipeline *pipeline, const json_t *columns)
     bool has_targets = sgm_pipeline_width(pipeline, "targets") > 0;
     if (!has_targets || pipeline->part_count == 0 || !sgm__pipeline_is_input(&pipeline->parts[0]))
         return sgm__json_fail_member("columns", "at least one column of inputs and one of targets");
+    if (sgm__pipeline_target(pipeline, SGM_MAX_TARGETS) != NULL)
+        return sgm_fail(SGM_ERROR_FORMAT, "at most %d columns of targets were expected", SGM_MAX_TARGETS);
     return SGM_OK;
 }
 

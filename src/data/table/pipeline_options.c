@@ -63,6 +63,21 @@ static sgm_status check_targets(const sgm_table *table, const sgm_pipeline_optio
     return SGM_OK;
 }
 
+/* Rows that are left out of the table must be left out of other files, of which the pipeline reads its own
+ * columns. */
+static sgm_status check_skipped(const sgm_table *table, const sgm_pipeline_options *options)
+{
+    for (size_t i = 0; i < table->needed.count; i++) {
+        const char *name = table->columns[table->needed.columns[i]].name;
+        if (SGM__LISTED(options->targets, name) == NULL)
+            return sgm_fail(SGM_ERROR_ARGUMENT,
+                            "%s: skip_missing: column '%s' is no target, and a pipeline leaves out rows "
+                            "without a target alone; open the table without it",
+                            table->path, name);
+    }
+    return SGM_OK;
+}
+
 /* A column of texts is nothing else: what would be said of its numbers or categories has no meaning. */
 static sgm_status check_texts(const sgm_table *table, const sgm_pipeline_options *options)
 {
@@ -120,6 +135,7 @@ sgm_status sgm__pipeline_check_options(const sgm_table *table, const sgm_pipelin
 {
     SGM_TRY(check_lists(table, options));
     SGM_TRY(check_targets(table, options));
+    SGM_TRY(check_skipped(table, options));
     SGM_TRY(check_texts(table, options));
     SGM_TRY(check_numbers(table, options));
     const char *weights = options->weights;

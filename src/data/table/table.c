@@ -56,13 +56,24 @@ static sgm_status name_columns(sgm_table *table, const sgm_examples *first, cons
     return check_names(table);
 }
 
-/* --- rows --- */
+/* The columns that a row needs. They can be told once all columns have names. */
+static sgm_status find_needed(sgm_table *table, const sgm_table_options *options)
+{
+    sgm__needed *needed = &table->needed;
+    for (; needed->count < SGM_MAX_TARGETS && options->skip_missing[needed->count] != NULL; needed->count++) {
+        int64_t at = sgm_table_find_column(table, options->skip_missing[needed->count]);
+        if (at < 0)
+            return sgm__fail_within("skip_missing");
+        needed->columns[needed->count] = (int32_t)at;
+    }
+    return SGM_OK;
+}
 
 /* --- rows --- */
 
 /* What the cells of a piece hold, column by column. */
 typedef struct values {
-    int64_t rows;
+    int64_t rows, skipped;
     uint8_t *kinds;
     double *numbers;
     size_t kind_capacity, number_capacity;
@@ -78,10 +89,14 @@ typedef struct reading {
 } reading;
 
 /* The rows of a piece, on a thread of the pass. */
-static sgm_status add_rows(void *user, size_t slot, size_t worker, const sgm__csv_rows *rows)
+static sgm_status add_rows(void *user, size_t slot, size_t worker, sgm__csv_rows *rows)
 {
     reading *self = user;
     values *into = &self->slots[slot];
+    into->skipped = sgm__needed_leave_out(&self->table->needed, &self->table->format, rows);
+    into->rows = rows->count;
+    if (rows->count == 0)
+        return SGM_OK;
     size_t columns = self->table->column_count, cells = columns * (size_t)rows->count;
     if (self->tallies[worker] == NULL)
         self->tallies[worker] = sgm__calloc(columns, sizeof *self->tallies[worker]);
@@ -89,7 +104,6 @@ static sgm_status add_rows(void *user, size_t slot, size_t worker, const sgm__cs
         return SGM_ERROR_MEMORY;
     SGM_TRY(sgm__reserve(&into->kinds, &into->kind_capacity, cells, sizeof *into->kinds));
     SGM_TRY(sgm__reserve(&into->numbers, &into->number_capacity, cells, sizeof *into->numbers));
-    into->rows = rows->count;
     for (size_t i = 0; i < columns; i++)
         SGM_TRY(sgm__tally_add(&self->tallies[worker][i], &self->table->format, rows, i,
                                into->kinds + i * (size_t)rows->count,
@@ -123,6 +137,7 @@ static sgm_status measure(reading *self, size_t slot)
         SGM_TRY(sgm__column_measure(&table->columns[i], from->kinds + i * (size_t)from->rows,
                                     from->numbers + i * (size_t)from->rows, measured, from->rows));
     table->rows += from->rows;
+    table->skipped += from->skipped;
     return SGM_OK;
 }
 
@@ -186,12 +201,17 @@ static sgm_status read_all(reading *self, sgm_reader *reader)
     if (first.count == 0)
         return sgm_fail(SGM_ERROR_FORMAT, "%s: the table is empty: it has no line with a cell", table->path);
     SGM_TRY(name_columns(table, &first, options));
+    SGM_TRY(find_needed(table, options));
     if (!table->has_header)
         SGM_TRY(add_first(self, &first));
     sgm__pass *pass = sgm__pass_create(reader, options->threads, 1, add_rows, self);
     sgm_status status = add_all(self, pass);
     sgm__pass_free(pass);
     SGM_TRY(status);
+    if (table->rows == 0 && table->skipped > 0)
+        return sgm_fail(SGM_ERROR_FORMAT, "%s: all rows are left out, as none has a value in column '%s'%s",
+                        table->path, options->skip_missing[0],
+                        table->needed.count > 1 ? " and the others" : "");
     if (options->split != NULL && sgm_split_examples(options->split) != table->rows)
         return sgm_fail(SGM_ERROR_ARGUMENT, "%s: the table has %lld rows, and the split is of %lld",
                         table->path, (long long)table->rows, (long long)sgm_split_examples(options->split));
@@ -266,6 +286,11 @@ void sgm_table_free(sgm_table *table)
 int64_t sgm_table_rows(const sgm_table *table)
 {
     return table->rows;
+}
+
+int64_t sgm_table_skipped(const sgm_table *table)
+{
+    return table->skipped;
 }
 
 bool sgm_table_has_header(const sgm_table *table)

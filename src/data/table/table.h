@@ -5,11 +5,22 @@
 #include "data/read/source.h"
 #include "data/table/column.h"
 
+/* Columns without whose values a row is left out (needed.c). Zeroed: no row is. */
+typedef struct sgm__needed {
+    int32_t columns[SGM_MAX_TARGETS]; /* their numbers */
+    size_t count;
+} sgm__needed;
+/* Whether a row lacks one of the values. */
+bool sgm__needed_lacks(const sgm__needed *needed, const sgm__cell_format *format, const char *const *cells);
+/* Takes the rows out that do, and says how many there were. */
+int64_t sgm__needed_leave_out(const sgm__needed *needed, const sgm__cell_format *format, sgm__csv_rows *rows);
+
 struct sgm_table {
     char *path;
     sgm__column *columns;
     size_t column_count;
-    int64_t rows;
+    int64_t rows, skipped; /* skipped: for the columns that are needed; they are not among the rows */
+    sgm__needed needed;
     char separator;
     bool has_header, skips_ragged;
     sgm__cell_format format; /* `missing` is owned; NULL: none */

@@ -60,8 +60,15 @@ static sgm_status add_key(keys *k, const char *cell, int64_t line)
 
 static sgm_status add_rows(keys *k, const sgm_examples *rows)
 {
-    for (int64_t row = 0; row < rows->count; row++)
-        SGM_TRY(add_key(k, rows->cells[(size_t)row * k->table->column_count + k->column], rows->lines[row]));
+    const sgm_table *table = k->table;
+    for (int64_t row = 0; row < rows->count; row++) {
+        const char *const *cells = rows->cells + (size_t)row * table->column_count;
+        if (sgm__needed_lacks(&table->needed, &table->format, cells))
+            continue;
+        if (k->count == table->rows)
+            return sgm_fail(SGM_ERROR_FORMAT, "%s has changed while it was read", table->path);
+        SGM_TRY(add_key(k, cells[k->column], rows->lines[row]));
+    }
     return SGM_OK;
 }
 
@@ -72,8 +79,6 @@ static sgm_status read_rows(keys *k, sgm_reader *reader)
         SGM_TRY(sgm_reader_read(reader, 1, &rows));
     do {
         SGM_TRY(sgm_reader_read(reader, ROWS_AT_ONCE, &rows));
-        if (rows.count > k->table->rows - k->count)
-            return sgm_fail(SGM_ERROR_FORMAT, "%s has changed while it was read", k->table->path);
         SGM_TRY(add_rows(k, &rows));
     } while (rows.count > 0);
     return SGM_OK;
