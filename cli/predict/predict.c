@@ -37,8 +37,10 @@ static const char usage_text[] =
     "                    numbers is skipped; also packed, FILE.csv.gz; - is the standard input\n"
     "  --output FILE     writes a table instead of printing: a header, then a line for each example, with\n"
     "                    the class and the probability of each class, or the numbers; FILE.csv.gz is\n"
-    "                    packed. The file is written whole or not at all. Of pictures with masks: the mask,\n"
-    "                    FILE.png, or a folder for the masks of several pictures\n"
+    "                    packed. The file is written whole or not at all. Of pictures and the like the "
+    "first\n"
+    "                    column is the file's name; with masks the mask itself is written, FILE.png,\n"
+    "                    or a folder for the masks of several pictures\n"
     "  --id COLUMNS      of a table by names: these columns of the input, as in id,date, come first in\n"
     "                    --output\n"
     "  --probabilities   all classes with their probabilities, the likeliest first; --output has them\n"
@@ -210,9 +212,10 @@ static sgm_status check_network(const prediction *p, const predict_words *words)
 {
     bool is_named = p->pipeline != NULL && words->data == NULL && !is_numpy(words->files[0]);
     int32_t rank = p->signature.output.rank;
-    if (p->output != NULL && is_of_files(p) && (!is_of_masks(p) || words->data != NULL))
-        return sgm_fail(SGM_ERROR_ARGUMENT, "--output: is for tables; %s are answered with --json",
-                        sgm_pipeline_kind(p->pipeline));
+    if (p->output != NULL && is_of_masks(p) && words->data != NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "--output: masks are written of files, as in sigma predict %s cat.png",
+                        words->checkpoint);
     if (p->id != NULL && !is_named)
         return sgm_fail(SGM_ERROR_ARGUMENT,
                         "--id copies columns of a table by its columns' names; this input has no such names");
@@ -230,7 +233,7 @@ static sgm_status answer_files(prediction *p, const predict_words *words)
     if (is_of_masks(p) && !is_numpy(file))
         return predict_masks(&p->s, words->files, words->file_count, p->output, p->json);
     if (is_of_files(p) && !is_numpy(file))
-        return predict_files(&p->s, &p->signature, words->files, words->file_count, p->json);
+        return predict_files(p, words->files, words->file_count);
     if (words->file_count > 1)
         return sgm_fail(SGM_ERROR_ARGUMENT,
                         "%s: one file was expected, got %zu; only pictures and the like can be several", file,

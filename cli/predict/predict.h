@@ -84,18 +84,20 @@ sgm_status predict_answers_begin(prediction *p);
 sgm_status predict_answers_identify(prediction *p, sgm_source *source, char separator);
 /* Appends the next example's answer. */
 sgm_status predict_answers_add(prediction *p, const output_row *a);
+/* Appends the answer for a file, behind its name; or what is said in it. */
+sgm_status predict_answers_add_file(prediction *p, const char *file, const output_row *a);
+sgm_status predict_answers_add_text(prediction *p, const char *file, const char *text);
 /* Writes the file, whole or not at all, and says so on the standard output. */
 sgm_status predict_answers_write(prediction *p);
 void predict_answers_free(prediction *p);
 
 /* --- predict_files.c --- */
-/* For `sigma predict RUN cat.png ...`: prints the class of each file. `s` is open, and its pipeline is of
- * files. */
+/* For `sigma predict RUN cat.png ...`: prints the class of each file, or puts it into the table of answers if
+ * there is one. The pipeline is of files. */
+sgm_status predict_files(prediction *p, const char *const *files, size_t count);
 /* --- predict_masks.c --- */
 /* For pictures with masks: prints which classes each picture has, and writes its mask to `output` (NULL:
  * nowhere), a file or a folder. */
 sgm_status predict_masks(saved *s, const char *const *files, size_t count, const char *output, bool json);
-sgm_status predict_files(saved *s, const sgm__signature *signature, const char *const *files, size_t count,
-                         bool json);
 
 #endif

@@ -3,11 +3,11 @@
  *     id,prediction,probability_cat,probability_dog
  *     17,cat,0.97313,0.02687
  *
- * First the columns of --id, copied from the input, then what the network predicts: the class and the
- * probability of each class; the classes of the steps, or labels, of a sequence; or each number, in the units
- * of the table, with the ends of its interval where the network gives them. The text is kept until all
- * examples are predicted, and written at once, so that no reader finds a part of it. Cells are quoted as in
- * RFC 4180. */
+ * First the columns of --id, copied from the input, or of pictures and the like the name of the file, then
+ * what the network predicts: the class and the probability of each class; the classes of the steps, or
+ * labels, of a sequence; or each number, in the units of the table, with the ends of its interval where the
+ * network gives them. The text is kept until all examples are predicted, and written at once, so that no
+ * reader finds a part of it. Cells are quoted as in RFC 4180. */
 #include "data/table/pipeline.h"
 #include "predict/predict.h"
 
@@ -23,7 +23,8 @@
 struct answers {
     sgm__text text;
     bool has_header;
-    sgm_reader *ids; /* the input once more, for the columns of --id; NULL: there are none */
+    const char *file; /* that the next answer is for; NULL: answers are not for files */
+    sgm_reader *ids;  /* the input once more, for the columns of --id; NULL: there are none */
     char *id_names[MAX_ID_COLUMNS];
     int32_t id_columns[MAX_ID_COLUMNS];
     size_t id_count;
@@ -194,6 +195,7 @@ static void append_intervals(const prediction *p, const output_row *row)
 static void append_header(const prediction *p, const output_row *row)
 {
     answers *a = p->answers;
+    sgm__text_append(&a->text, "%s", a->file != NULL ? "file" : "");
     for (size_t i = 0; i < a->id_count; i++) {
         sgm__text_append(&a->text, "%s", i > 0 ? "," : "");
         append_cell(&a->text, a->id_names[i]);
@@ -213,10 +215,14 @@ static void append_header(const prediction *p, const output_row *row)
     a->has_header = true;
 }
 
-/* Cells of the columns of --id in the next row of the input. */
+/* The name of the file, or cells of the columns of --id in the next row of the input. */
 static sgm_status append_ids(answers *a)
 {
     sgm_examples row;
+    if (a->file != NULL) {
+        append_cell(&a->text, a->file);
+        sgm__text_append(&a->text, ",");
+    }
     if (a->ids == NULL)
         return SGM_OK;
     SGM_TRY(sgm_reader_read(a->ids, 1, &row));
@@ -284,6 +290,27 @@ sgm_status predict_answers_add(prediction *p, const output_row *row)
             append_number(&a->text, p, predict_in_units(p, i, row->outputs[i]));
         }
     }
+    sgm__text_append(&a->text, "\n");
+    return a->text.failed ? sgm__fail_memory(a->text.length) : SGM_OK;
+}
+
+sgm_status predict_answers_add_file(prediction *p, const char *file, const output_row *row)
+{
+    p->answers->file = file;
+    p->done++;
+    return predict_answers_add(p, row);
+}
+
+sgm_status predict_answers_add_text(prediction *p, const char *file, const char *text)
+{
+    answers *a = p->answers;
+    if (!a->has_header)
+        sgm__text_append(&a->text, "file,prediction\n");
+    a->has_header = true;
+    p->done++;
+    append_cell(&a->text, file);
+    sgm__text_append(&a->text, ",");
+    append_cell(&a->text, text);
     sgm__text_append(&a->text, "\n");
     return a->text.failed ? sgm__fail_memory(a->text.length) : SGM_OK;
 }

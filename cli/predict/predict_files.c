@@ -3,7 +3,7 @@
  *
  * A line for each file, or for the standard input (-): its name, its class, and the probabilities of all
  * classes; or its name and what is said in it, where the network was trained on transcripts. Files are read
- * in chunks; a chunk is printed when all of its files could be read. */
+ * in chunks; a chunk is printed, or put into the table of --output, when all of its files could be read. */
 #include "data/kinds/kind.h"
 #include "infer/signature.h"
 #include "predict/predict.h"
@@ -14,14 +14,11 @@
 /* Files that are read and predicted at once. */
 #define CHUNK 32
 
-/* What is asked, and of which network. */
+/* What is asked, and what the network can say. */
 typedef struct question {
-    const sgm_pipeline *pipeline;
-    sgm_trainer *trainer;
-    const sgm__signature *signature;
+    prediction *p;
     const char *const *classes, *const *characters; /* one of them is NULL */
     size_t class_count;                             /* of classes, or characters */
-    bool json;
 } question;
 
 /* --- printing --- */
@@ -82,22 +79,31 @@ static void print_line(const char *file, const char *const *classes, const doubl
 
 /* --- transcripts --- */
 
-/* {"file": "a.wav", "text": "yes"}, or a.wav: yes. Labels count from 1, and end at -1. */
-static void print_text(const char *file, const char *const *characters, const int64_t *labels, int64_t count,
-                       bool json)
+/* {"file": "a.wav", "text": "yes"}, or a.wav: yes. */
+static void print_text(const char *file, const char *said, bool json)
 {
-    sgm__text text = {0};
-    sgm__text_append(&text, "%s", "");
-    for (int64_t i = 0; i < count && labels[i] >= 1; i++)
-        sgm__text_append(&text, "%s", characters[labels[i] - 1]);
-    const char *said = text.data != NULL ? text.data : "";
     if (json)
         printf("{\"file\": ");
     (json ? print_json_text : print_name)(file);
     printf(json ? ", \"text\": " : ": ");
     (json ? print_json_text : print_name)(said);
     printf(json ? "}\n" : "\n");
+}
+
+/* Labels count from 1, and end at -1. */
+static sgm_status answer_text(const question *q, const char *file, const int64_t *labels, int64_t count)
+{
+    sgm__text text = {0};
+    for (int64_t i = 0; i < count && labels[i] >= 1; i++)
+        sgm__text_append(&text, "%s", q->characters[labels[i] - 1]);
+    const char *said = text.data != NULL ? text.data : "";
+    sgm_status status = text.failed ? sgm__fail_memory(text.length) : SGM_OK;
+    if (status == SGM_OK && q->p->answers != NULL)
+        status = predict_answers_add_text(q->p, file, said);
+    else if (status == SGM_OK)
+        print_text(file, said, q->p->json);
     sgm__text_free(&text);
+    return status;
 }
 
 /* How many steps of each file count, a new list; NULL on failure. */
@@ -111,16 +117,16 @@ static double *lengths_of(const sgm_block *block)
     return NULL;
 }
 
-static sgm_status print_texts(const question *q, const sgm_block *block, const sgm_tensor *outputs,
-                              const char *const *files)
+static sgm_status answer_texts(const question *q, const sgm_block *block, const sgm_tensor *outputs,
+                               const char *const *files)
 {
     double *lengths = lengths_of(block);
-    sgm_tensor *labels = lengths != NULL ? sgm__signature_labels(q->signature, outputs, lengths) : NULL;
+    sgm_tensor *labels = lengths != NULL ? sgm__signature_labels(&q->p->signature, outputs, lengths) : NULL;
     const int64_t *numbers = labels != NULL ? sgm_tensor_const_data(labels) : NULL;
     int64_t steps = labels != NULL ? sgm_tensor_shape(labels)->dims[1] : 0;
     sgm_status status = labels != NULL ? SGM_OK : sgm__last_failure();
-    for (int64_t i = 0; labels != NULL && i < block->count; i++)
-        print_text(files[i], q->characters, numbers + i * steps, steps, q->json);
+    for (int64_t i = 0; status == SGM_OK && i < block->count; i++)
+        status = answer_text(q, files[i], numbers + i * steps, steps);
     sgm_tensor_free(labels);
     sgm__free(lengths);
     return status;
@@ -129,15 +135,19 @@ static sgm_status print_texts(const question *q, const sgm_block *block, const s
 /* --- predicting --- */
 
 /* Outputs are (files, classes). */
-static sgm_status print_classes(const question *q, const sgm_tensor *outputs, const char *const *files)
+static sgm_status answer_classes(const question *q, const sgm_tensor *outputs, const char *const *files)
 {
     const sgm_shape *shape = sgm_tensor_shape(outputs);
     size_t count = (size_t)sgm_shape_elements(shape);
     double *shares = sgm__calloc(count, sizeof *shares);
     sgm_status status = shares != NULL ? sgm_tensor_read(outputs, shares, count) : SGM_ERROR_MEMORY;
-    for (size_t i = 0; status == SGM_OK && i < (size_t)shape->dims[0]; i++)
-        (q->json ? print_json : print_line)(files[i], q->classes, shares + i * q->class_count,
-                                            q->class_count);
+    for (size_t i = 0; status == SGM_OK && i < (size_t)shape->dims[0]; i++) {
+        const output_row row = {.outputs = shares + i * q->class_count, .count = (int64_t)q->class_count};
+        if (q->p->answers != NULL)
+            status = predict_answers_add_file(q->p, files[i], &row);
+        else
+            (q->p->json ? print_json : print_line)(files[i], q->classes, row.outputs, q->class_count);
+    }
     sgm__free(shares);
     return status;
 }
@@ -163,13 +173,13 @@ static sgm_status answer_chunk(const question *q, const char *const *files, size
     sgm_file chunk[CHUNK];
     sgm__text input = {0};
     sgm_block *block = open_chunk(files, count, chunk, &input) == SGM_OK
-                           ? sgm_pipeline_files(q->pipeline, chunk, count)
+                           ? sgm_pipeline_files(q->p->pipeline, chunk, count)
                            : NULL;
     sgm__text_free(&input);
-    sgm_tensor *outputs = block != NULL ? sgm_trainer_predict_block(q->trainer, block, NULL) : NULL;
+    sgm_tensor *outputs = block != NULL ? sgm_trainer_predict_block(q->p->s.trainer, block, NULL) : NULL;
     sgm_status status = outputs == NULL         ? sgm__last_failure()
-                        : q->characters != NULL ? print_texts(q, block, outputs, files)
-                                                : print_classes(q, outputs, files);
+                        : q->characters != NULL ? answer_texts(q, block, outputs, files)
+                                                : answer_classes(q, outputs, files);
     sgm_tensor_free(outputs);
     sgm_block_free(block);
     return status;
@@ -178,7 +188,7 @@ static sgm_status answer_chunk(const question *q, const char *const *files, size
 /* Whether the network's outputs are classes, or labels, of its files. */
 static sgm_status check_network(const question *q, const sgm__file_kind *kind)
 {
-    const sgm__signature *signature = q->signature;
+    const sgm__signature *signature = &q->p->signature;
     const sgm_shape *output = &signature->output;
     int64_t last = output->rank > 0 ? output->dims[output->rank - 1] : 1;
     if (q->characters != NULL && (signature->blank != 0 || last != (int64_t)q->class_count + 1))
@@ -187,7 +197,7 @@ static sgm_status check_network(const question *q, const sgm__file_kind *kind)
             "the network does not say the %zu characters of its %s: it should end with dense(%zu, "
             "time_distributed) + ctc(%lld); --data NAME prints its numbers for data of the run",
             q->class_count, kind->names->several, q->class_count + 1,
-            (long long)sgm_pipeline_width(q->pipeline, "targets"));
+            (long long)sgm_pipeline_width(q->p->pipeline, "targets"));
     if (q->characters == NULL &&
         (!signature->classifies || sgm_shape_elements(output) != (int64_t)q->class_count))
         return sgm_fail(SGM_ERROR_UNSUPPORTED,
@@ -217,17 +227,12 @@ static sgm_status check_input(const char *const *files, size_t count)
     return found <= 1 ? SGM_OK : sgm_fail(SGM_ERROR_ARGUMENT, "-: the standard input can be named once");
 }
 
-sgm_status predict_files(saved *s, const sgm__signature *signature, const char *const *files, size_t count,
-                         bool json)
+sgm_status predict_files(prediction *p, const char *const *files, size_t count)
 {
-    const sgm_pipeline *pipeline = s->c.data.pipeline;
-    const sgm__file_kind *kind = sgm__file_kind_find(sgm_pipeline_kind(pipeline));
-    question q = {.pipeline = pipeline,
-                  .trainer = s->trainer,
-                  .signature = signature,
-                  .classes = sgm_pipeline_classes(pipeline),
-                  .characters = sgm_pipeline_characters(pipeline),
-                  .json = json};
+    const sgm__file_kind *kind = sgm__file_kind_find(sgm_pipeline_kind(p->pipeline));
+    question q = {.p = p,
+                  .classes = sgm_pipeline_classes(p->pipeline),
+                  .characters = sgm_pipeline_characters(p->pipeline)};
     for (const char *const *name = q.characters != NULL ? q.characters : q.classes;
          name[q.class_count] != NULL;)
         q.class_count++;

@@ -47,6 +47,17 @@ has out '^\{"file": "pets/rabbit/3\.png", "class": "rabbit", "probability": [0-9
 run 0 predict run pets/*/?.png pets/*/1?.png
 same 'answers for several chunks' "$(grep -cE 'pets/(cat|dog|rabbit)/[0-9]+\.png: (cat|dog|rabbit) ' out)" 60
 same 'right ones among them' "$(sed -nE 's,^pets/([a-z]+)/[0-9]+\.png: ([a-z]+) .*,\1 \2,p' out | awk '$1 == $2 {right++} END {print (right >= 57)}')" 1
+sed -nE 's,^(pets/[a-z]+/[0-9]+\.png): ([a-z]+) .*,\1\,\2,p' out >printed
+run 0 predict run pets/*/?.png pets/*/1?.png --output answers.csv
+same 'the table of answers says how many' "$(cat out)" 'answers.csv: 60 predictions'
+same 'its header' "$(head -1 answers.csv)" 'file,prediction,probability_cat,probability_dog,probability_rabbit'
+same 'it has the answers that are printed' "$(tail -n +2 answers.csv | cut -d, -f1,2)" "$(cat printed)"
+cp pets/cat/0.png 'cat, "quoted".png'
+run 0 predict run 'cat, "quoted".png' --output quoted.csv
+has quoted.csv '^"cat, ""quoted""\.png",cat,0\.[0-9]+,'
+run 1 predict run cat.png missing.png --output never.csv
+[ ! -e never.csv ]
+verdict 'no table of answers where a file cannot be read' $?
 run 0 predict run --data test
 same 'as many answers as examples' "$(wc -l <out)" 90
 run 0 eval run pets/

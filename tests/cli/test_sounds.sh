@@ -102,6 +102,9 @@ run 0 predict heard words/*.wav
 sort out | sed 's,^words/,,; s,: ,\,,' >answers
 tail -n +2 words/words.csv | sort >wanted
 same 'words that are heard without a mistake, of 400 at least 380' "$(comm -12 answers wanted | awk 'END {print (NR >= 380)}')" 1
+run 0 predict heard words/*.wav --output heard.csv
+same 'a table of what is heard' "$(head -1 heard.csv)" 'file,prediction'
+same 'the same words' "$(tail -n +2 heard.csv | sed 's,^words/,,' | sort)" "$(sed 's/ *$//' answers)"
 run 0 predict heard words/0.wav --json
 has out "^\{\"file\": \"words/0\.wav\", \"text\": \"$(sed -n 's/^0\.wav,//p' words/words.csv)\"\}$"
 run 0 eval heard words/words.csv
