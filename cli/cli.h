@@ -43,9 +43,6 @@ int data_run(int argc, char **argv);
 /* For `sigma data FILE.csv` (data_table.c): prints what the columns of a table hold. Returns the exit code.
  */
 int data_show_table(const char *path, const sgm_table_options *options);
-/* For `sigma eval` of transcripts (eval_texts.c): adds character_error_rate, mistakes for each character of
- * the texts, and text_accuracy, the share of texts that are heard without one. */
-sgm_status eval_texts(const saved *s, sgm_dataset *dataset, sgm_registry *results);
 /* For `sigma data FOLDER/` (data_files.c): prints the classes of a folder of files, how many files each has
  * and their sizes. Returns an exit code. */
 int data_show_files(const char *path);

@@ -204,7 +204,8 @@ static bool is_of_files(const prediction *p)
 /* Whether it was trained on pictures with masks. */
 static bool is_of_masks(const prediction *p)
 {
-    return is_of_files(p) && p->pipeline->kind->target_shape != NULL;
+    const sgm__file_kind *kind = p->pipeline != NULL ? p->pipeline->kind : NULL;
+    return kind != NULL && kind->target_shape != NULL;
 }
 
 /* What can be asked of this network only; the rest is checked before it is loaded. */

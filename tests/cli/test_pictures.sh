@@ -63,6 +63,22 @@ same 'as many answers as examples' "$(wc -l <out)" 90
 run 0 eval run pets/
 has out '^pets/: .*\(600 examples\)$'
 has out '^  2 rabbit '
+# Mistakes are told with the names of the files; those of a part are the part's own.
+mkdir -p mixed/cat mixed/dog && cp pets/cat/[0-3].png mixed/cat && cp pets/dog/[0-3].png mixed/dog
+cp pets/cat/9.png mixed/dog/wrong.png
+run 0 eval run mixed
+has out "^  worst mistakes: .*mixed/dog/wrong\\.png, dog predicted as cat"
+run 0 eval run mixed --json
+has out '"worst_mistakes_files": \[("[^"]*", )*"mixed/dog/wrong\.png"'
+cp -r pets kept
+for picture in pets/cat/*; do
+    cp pets/dog/1.png "$picture"
+done
+run 0 eval run --data test --json
+sed 's/.*"worst_mistakes_files": //' out | grep -o '/pets/[a-z]*/' | sort | uniq -c >files
+has files '^ *[1-9][0-9]* /pets/cat/$'
+same 'only cats are taken for others' "$(grep -vc cat files)" 0
+rm -r pets && mv kept pets
 # A folder of other sizes, with one class, is measured by the names.
 mkdir -p others && ./write_pictures others 5 24 && rm -r others/cat others/dog
 run 0 eval run others

@@ -1,5 +1,5 @@
 /* What `sigma eval` says of transcripts: how often what is heard differs from the text. */
-#include "cli.h"
+#include "eval/eval.h"
 
 /* What was counted so far. */
 typedef struct text_errors {

@@ -4,7 +4,7 @@
  * metrics that suit the network, as entries of a registry. This file chooses between the two, opens the data,
  * and prints the registry's entries for people or as JSON. Without --data and a table it takes the validation
  * and test data of the run. */
-#include "cli.h"
+#include "eval/eval.h"
 #include "config/files.h"
 #include "data/table/pipeline.h"
 #include "plot/eval_plot.h"
@@ -120,9 +120,20 @@ static void print_json_names(const config *c)
         putchar(']');
 }
 
+/* ", "worst_mistakes_files": ["cat/3.png", ...]": those of the rows of worst_mistakes. */
+static void print_json_files(const sgm_tensor *mistakes, const eval_names *names)
+{
+    for (int64_t i = 0; i < sgm_tensor_shape(mistakes)->dims[0] && names->files != NULL; i++) {
+        const char *file = eval_name_of(names, (int64_t)sgm_tensor_get(mistakes, (const int64_t[]){i, 0}));
+        fputs(i == 0 ? ", \"worst_mistakes_files\": [" : ", ", stdout);
+        print_json_text(file != NULL ? file : "");
+        fputs(i + 1 == sgm_tensor_shape(mistakes)->dims[0] ? "]" : "", stdout);
+    }
+}
+
 /* One object on a line: name, loss, accuracy, examples, then all other results in the registry's order. */
 static void print_json(const char *name, const sgm_metrics *metrics, const sgm_matches *results,
-                       const config *c)
+                       const config *c, const eval_names *names)
 {
     printf("{\"data\": ");
     print_json_text(name);
@@ -145,6 +156,8 @@ static void print_json(const char *name, const sgm_metrics *metrics, const sgm_m
             print_json_tensor(result->content.as.tensor);
         else
             print_json_number(in_units(c, result->identifier, 0, result->content.as.number));
+        if (strcmp(result->identifier, "worst_mistakes") == 0)
+            print_json_files(result->content.as.tensor, names);
     }
     printf("}\n");
 }
@@ -174,15 +187,23 @@ static void print_class(const char *const *names, int64_t class)
 }
 
 /* Each row of `mistakes` is (number, class, predicted class, output of the network for that class), the
- * worst first. `what` is what the number counts: "example", or "prediction" where an example has several. */
-static void print_mistakes(const sgm_tensor *mistakes, const char *const *names, const char *what)
+ * worst first. `what` is what the number counts: "example", or "prediction" where an example has several. A
+ * file is named instead. */
+static void print_mistakes(const sgm_tensor *mistakes, const char *const *names, const char *what,
+                           const eval_names *files)
 {
     int64_t count = sgm_tensor_shape(mistakes)->dims[0];
     for (int64_t i = 0; i < count && i < SHOWN_MISTAKES; i++) {
         double numbers[4];
         for (int64_t j = 0; j < 4; j++)
             numbers[j] = sgm_tensor_get(mistakes, (const int64_t[]){i, j});
-        printf("%s %s %lld, ", i == 0 ? "  worst mistakes:" : ";", what, (long long)numbers[0]);
+        const char *file = eval_name_of(files, (int64_t)numbers[0]);
+        printf(i == 0 ? "  worst mistakes: " : "; ");
+        if (file != NULL)
+            print_name(file);
+        else
+            printf("%s %lld", what, (long long)numbers[0]);
+        printf(", ");
         print_class(names, (int64_t)numbers[1]);
         printf(" predicted as ");
         print_class(names, (int64_t)numbers[2]);
@@ -260,7 +281,8 @@ static void print_targets(const sgm_matches *results, const config *c)
 /* The numbers on one line, then those of each target, the confusion matrix and the worst mistakes. Mistakes
  * are named by the number of the example if each example has one prediction, which the sum of the matrix
  * tells. */
-static sgm_status print_results(const sgm_matches *results, const sgm_metrics *metrics, const config *c)
+static sgm_status print_results(const sgm_matches *results, const sgm_metrics *metrics, const config *c,
+                                const eval_names *names)
 {
     bool any = false;
     char text[32];
@@ -285,7 +307,7 @@ static sgm_status print_results(const sgm_matches *results, const sgm_metrics *m
         SGM_TRY(print_confusion(confusion, c));
     if (confusion != NULL && mistakes != NULL)
         print_mistakes(mistakes, class_names(c, sgm_tensor_shape(confusion)->dims[0]),
-                       total_of(confusion) == metrics->examples ? "example" : "prediction");
+                       total_of(confusion) == metrics->examples ? "example" : "prediction", names);
     return SGM_OK;
 }
 
@@ -329,28 +351,30 @@ static sgm_status score(const saved *s, sgm_iterator *iterator, const char *want
     return sgm_registry_get_integer(results, "examples", &metrics->examples);
 }
 
-/* "*" finds all entries of the registry. */
-static sgm_status print_all(const saved *s, const char *name, const sgm_metrics *metrics,
-                            sgm_registry *results, bool json)
-{
-    sgm_matches all;
-    sgm_status status = SGM_OK;
-    SGM_TRY(sgm_registry_resolve(results, "*", &all));
-    if (json) {
-        print_json(name, metrics, &all, &s->c);
-    } else {
-        print_metrics(name, metrics);
-        status = print_results(&all, metrics, &s->c);
-    }
-    sgm_matches_free(&all);
-    return status;
-}
-
 /* `data` and `file`: at most one is not NULL. */
 typedef struct eval_options {
     const char *data, *file, *masks, *metrics, *plot, *unknown;
     bool json, ignores_unknown;
 } eval_options;
+
+/* "*" finds all entries of the registry. */
+static sgm_status print_all(const saved *s, const char *name, const sgm_metrics *metrics,
+                            sgm_registry *results, const eval_options *options)
+{
+    sgm_matches all;
+    eval_names names;
+    SGM_TRY(eval_names_open(&names, s, name, options->file));
+    sgm_status status = sgm_registry_resolve(results, "*", &all);
+    if (status == SGM_OK && options->json) {
+        print_json(name, metrics, &all, &s->c, &names);
+    } else if (status == SGM_OK) {
+        print_metrics(name, metrics);
+        status = print_results(&all, metrics, &s->c, &names);
+    }
+    sgm_matches_free(&all);
+    eval_names_close(&names);
+    return status;
+}
 
 /* A dataset by its name, a table by its columns' names, or a folder of files. */
 static sgm_dataset *open_dataset(saved *s, const char *name, const eval_options *options)
@@ -415,7 +439,7 @@ static sgm_status measure(saved *s, const char *name, const eval_options *option
         sgm_pipeline_characters(pipeline) != NULL)
         status = eval_texts(s, dataset, results);
     if (status == SGM_OK)
-        status = print_all(s, name, &metrics, results, options->json);
+        status = print_all(s, name, &metrics, results, options);
     if (status == SGM_OK && options->plot != NULL)
         status = draw(s, iterator, results, options);
     sgm_registry_free(results);
