@@ -28,7 +28,6 @@ int train_run(int argc, char **argv);
 int search_run(int argc, char **argv);
 int find_rate_run(int argc, char **argv);
 int ctl_run(int argc, char **argv);
-int eval_run(int argc, char **argv);
 int export_run(int argc, char **argv);
 int serve_run(int argc, char **argv);
 int generate_run(int argc, char **argv);

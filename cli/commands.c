@@ -1,5 +1,6 @@
 /* The table of subcommands. */
 #include "cli.h"
+#include "eval/eval.h"
 #include "predict/predict.h"
 
 /* In the order in which the help lists them. */

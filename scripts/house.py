@@ -46,6 +46,7 @@ FLOORS = [
     ["src/environment"],
     ["cli/config", "cli/config/data"],
     ["cli/plot", "cli/predict"],
+    ["cli/eval"],
     ["cli"],
 ]
 # Folders of one floor do not know each other, but for these, and for folders within one: src/data and src/data/read.

@@ -5,8 +5,12 @@
 #ifndef SGM_CLI_EVAL_EVAL_H
 #define SGM_CLI_EVAL_EVAL_H
 
-#include "cli.h"
+#include "config/arguments.h"
+#include "config/experiment.h"
+#include "config/saved.h"
 
+/* The subcommand, for main.c's table (cli.h). */
+int eval_run(int argc, char **argv);
 /* --- eval_texts.c --- */
 /* Of transcripts: adds character_error_rate, mistakes for each character of
  * the texts, and text_accuracy, the share of texts that are heard without one. */
