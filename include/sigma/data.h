@@ -232,7 +232,7 @@ SGM_API sgm_extractor *sgm_csv_extractor_with(sgm_reader *reader, const sgm_csv_
 typedef struct sgm_region {
     const char *field;    /* name of the field */
     sgm_shape begin, end; /* of each dimension of an example */
-    sgm_shape shape;      /* of one example in the field; rank 0: as the region is */
+    sgm_shape shape;      /* of one example in the field; rank 0: as the region is, (1) of one number */
     int64_t offset;       /* takes the region from the example this many further on (next-character targets);
                            * examples at the end of the source that have none are left out */
 } sgm_region;

@@ -83,12 +83,9 @@ static void advise(const sgm_network *network, const sgm_graph *graph, const sgm
     char shape[SHAPE_TEXT];
     const char *words = shape_words(there, shape);
     if ((type->flags & SGM_LAYER_COST) == 0) {
-        if (wanted->rank > 0 && there->rank == 0) /* no input has this shape */
-            snprintf(
-                advice, ADVICE,
-                ": let the array have the shape (examples, 1), as array[:, None] in NumPy, for input(1)");
-        else if (wanted->rank > 0) /* none are lengths */
-            snprintf(advice, ADVICE, ": let it have the shape %s, or take other columns of the data%s", words,
+        if (wanted->rank > 0) /* none are lengths; one number fits input(1) */
+            snprintf(advice, ADVICE, ": let it have the shape %s, or take other columns of the data%s",
+                     there->rank > 0 ? words : "(1,)",
                      are_shares(there, wanted) ? "; of a text, 'text: FILE' gives numbers in their place"
                                                : "");
         return;

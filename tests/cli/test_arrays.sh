@@ -37,7 +37,7 @@ has err 'expected examples of the shape \(2,\), as the network.s input, got \(\)
 run 1 predict points new.npz:z
 has err "new\.npz.*'?z"
 run 1 train points.yaml --folder never data.training.inputs=points.npz:y
-has err "shape \(\), layer '0-input' wants \(2,\): let the array have the shape \(examples, 1\), as array\[:, None\] in NumPy"
+has err "shape \(1,\), layer '0-input' wants \(2,\): let it have the shape \(1,\), or take other"
 run 1 train points.yaml --folder never data.training.inputs=points.npz
 has err 'points\.npz'
 
@@ -60,6 +60,28 @@ cut -d' ' -f1 out | paste -d' ' - wanted | awk '{ good += $1 == $2 } END { exit 
 verdict 'classes of new points by two inputs' $? out wanted
 run 1 predict two new.npz:x
 has err 'a file has one input, but the network has 2; FILE\.npz with an array for each, called as the inputs are'
+
+# --- one number for each example, with an axis of its own and without one: for inputs and for targets ---
+cat >line.yaml <<'YAML'
+network: input(1) + dense(1) + mean_squared
+data: {training: {inputs: points.npz:up, targets: points.npz:up}, split: 0.8}
+optimiser: {type: adam, learning_rate: 0.05}
+epochs: 20
+YAML
+run 0 train line.yaml --folder flat --quiet
+run 0 train line.yaml --folder column --quiet data.training.inputs=points.npz:column data.training.targets=points.npz:column
+run 0 eval flat --metrics regression
+cp out flat.out
+awk '/r_squared/ { found = $NF > 0.99 } END { exit !found }' out
+verdict 'the line is learnt' $? out
+run 0 eval column --metrics regression
+same 'metrics without an axis and with one' "$(cat flat.out)" "$(cat out)"
+run 0 predict flat new.npz:up
+cp out flat.out
+run 0 predict column new.npz:column
+same 'predictions without an axis and with one' "$(cat flat.out)" "$(cat out)"
+run 0 train points.yaml --folder classes --quiet data.training.inputs=points.npz:up network='input(1) + dense(4) + softmax_cross_entropy'
+
 echo 'data: {training: {dataset: iris, arrays: {up: points.npz:up}}}' >bad.yaml
 run 2 train bad.yaml --folder never
 has err 'arrays: are more fields beside inputs, which is missing'

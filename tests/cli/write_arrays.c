@@ -1,7 +1,8 @@
 /* Writes an archive of named arrays for the tests of the command: points in a square, the quarter in which
  * each lies, and both numbers of the points by themselves.
  *
- *     write_arrays FILE.npz ROWS SEED     arrays x (rows, 2), y (rows), inputs and up (rows, 1); prints y */
+ *     write_arrays FILE.npz ROWS SEED     arrays x (rows, 2), y and up (rows), inputs and column (rows, 1),
+ * which is up; prints y */
 #include <sigma/sigma.h>
 
 #include <stdio.h>
@@ -42,10 +43,10 @@ int main(int count, char **arguments)
         printf("%d\n", (int)quarters[i]);
     }
     sgm_bundle *bundle = sgm_bundle_create();
-    bool good = add(bundle, "x", points, rows, 2) == SGM_OK &&
-                add(bundle, "y", quarters, rows, 0) == SGM_OK &&
-                add(bundle, "inputs", across, rows, 1) == SGM_OK &&
-                add(bundle, "up", up, rows, 1) == SGM_OK && sgm_bundle_save(bundle, arguments[1]) == SGM_OK;
+    bool good =
+        add(bundle, "x", points, rows, 2) == SGM_OK && add(bundle, "y", quarters, rows, 0) == SGM_OK &&
+        add(bundle, "inputs", across, rows, 1) == SGM_OK && add(bundle, "up", up, rows, 0) == SGM_OK &&
+        add(bundle, "column", up, rows, 1) == SGM_OK && sgm_bundle_save(bundle, arguments[1]) == SGM_OK;
     if (!good)
         fprintf(stderr, "write_arrays: %s\n", sgm_last_error());
     sgm_bundle_free(bundle);

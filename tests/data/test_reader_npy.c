@@ -70,6 +70,25 @@ TEST(npy_header_forms)
               SGM_UINT8, expected);
 }
 
+/* As targets and as inputs an array of one axis is a number for each example. */
+TEST(npy_of_one_axis)
+{
+    char bytes[1024];
+    size_t size = make_npy(bytes, 1, HEADER("|u1"), "\x05\x07", 2);
+    sgm_extractor *extractor =
+        sgm_array_extractor(sgm_npy_reader(sgm_memory_source("a.npy", bytes, size), NULL),
+                            .regions = {{.field = "inputs"}, {.field = "next", .offset = 1}});
+    sgm_block *block;
+    CHECK_OK(sgm_extractor_extract(extractor, 10, &block));
+    sgm_tensor *inputs = sgm_block_field(block, "inputs");
+    char text[64];
+    CHECK_STR(sgm_shape_text(sgm_tensor_shape(inputs), text, sizeof text), "(1, 1)");
+    CHECK_NEAR(sgm_tensor_get(inputs, (int64_t[]){0, 0}), 5, 0);
+    CHECK_NEAR(sgm_tensor_get(sgm_block_field(block, "next"), (int64_t[]){0, 0}), 7, 0);
+    sgm_block_free(block);
+    sgm_extractor_free(extractor);
+}
+
 static void check_npy_error(const char *header, const char *part)
 {
     char bytes[1024];

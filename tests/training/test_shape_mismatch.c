@@ -53,6 +53,11 @@ static void check(const char *network, int64_t inputs, int64_t targets, const ch
 TEST(targets_of_numbers)
 {
     check("input(4) + dense(3) + mean_squared", 4, 3, NULL);
+    check("input(1) + dense(1) + mean_squared", 0, 0, NULL);
+    check("input(2) + dense(1) + mean_squared", 0, 1,
+          "field 'inputs' has examples of the shape (), layer '0-input' wants (2,): let it have the shape "
+          "(1,), "
+          "or take other columns");
     check("input(4) + dense(3, name=last) + mean_squared", 4, 2,
           "field 'targets' has examples of the shape (2,), layer '2-mean_squared' wants (3,): it compares "
           "them "

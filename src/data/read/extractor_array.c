@@ -109,7 +109,8 @@ static sgm_status resolve_region(const array_extractor *self, region *part)
 }
 
 /* Gives the regions of a field their columns, one behind the other in the order of the options. A single
- * region keeps its own shape unless another one with as many elements was asked for; several are flat. */
+ * region keeps its own shape unless another one with as many elements was asked for; several are flat, and so
+ * is one number, which is what input(1) and dense(1) have. */
 static sgm_status resolve_field(array_extractor *self, int32_t field)
 {
     const region *only = NULL;
@@ -124,7 +125,8 @@ static sgm_status resolve_field(array_extractor *self, int32_t field)
     }
     sgm_shape *shape = &self->shapes[field];
     if (shape->rank == 0)
-        *shape = parts == 1 ? only->dims : sgm_shape_of((int64_t)self->elements[field]);
+        *shape =
+            parts == 1 && only->dims.rank > 0 ? only->dims : sgm_shape_of((int64_t)self->elements[field]);
     if (sgm_shape_elements(shape) != (int64_t)self->elements[field]) {
         char text[128];
         return sgm_fail(SGM_ERROR_SHAPE,
