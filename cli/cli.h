@@ -45,6 +45,9 @@ int data_show_table(const char *path, const sgm_table_options *options);
 /* For `sigma data FOLDER/` (data_files.c): prints the classes of a folder of files, how many files each has
  * and their sizes. Returns an exit code. */
 int data_show_files(const char *path);
+/* The kind of which a folder of classes has the most files, as sgm_files_open takes it (data_files.c); NULL
+ * and an error: it has no such files. */
+const char *data_kind_of_files(const char *path);
 
 /* --- train.c --- */
 /* Makes a new folder "runs/NAME-TIME" and puts its path into c->folder. */
@@ -68,6 +71,9 @@ bool description_is_table(const char *path);
 /* Describes the training on a table. `target`: columns with commas between them; NULL is an error. The caller
  * frees it in any case. */
 sgm_status description_of_table(train_description *description, const char *table, const char *target);
+/* Describes the training on a folder of classes with files of such a kind (data_kind_of_files). The caller
+ * frees it in any case. */
+sgm_status description_of_files(train_description *description, const char *folder, const char *kind);
 void description_free(train_description *description);
 /* As config_load. */
 sgm_status description_load(config *c, const train_description *description, const char *const *overrides,

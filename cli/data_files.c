@@ -90,6 +90,12 @@ static const sgm__file_kind *find_kind(const char *path)
     return best;
 }
 
+const char *data_kind_of_files(const char *path)
+{
+    const sgm__file_kind *kind = find_kind(path);
+    return kind != NULL ? kind->name : NULL;
+}
+
 int data_show_files(const char *path)
 {
     const sgm__file_kind *kind = find_kind(path);

@@ -23,13 +23,16 @@
 static const char usage_text[] =
     "Usage: sigma train FILE.yaml|FOLDER [KEY=VALUE ...] [--folder DIR] [--resume] [--from RUN]\n"
     "       sigma train FILE.csv --target COLUMN[,COLUMN ...] [KEY=VALUE ...] ...\n"
+    "       sigma train CLASSES/ [KEY=VALUE ...] ...\n"
     "             [--quiet] [--paused] [--monitor[=PORT]] [--monitor-wait]\n"
     "             [--json-lines FILE] [--tensorboard[=DIR]] [--no-keys]\n\n"
     "Trains what the file describes. FOLDER is the folder of a run; its config.yaml is used. KEY=VALUE\n"
     "overrides the file: optimiser.learning_rate=0.01. Lists and maps are written as in YAML:\n"
     "'freeze=[0-dense.*]'. A list replaces that of the file, a map is merged with it.\n\n"
     "FILE.csv (.tsv, .jsonl, also packed) stands for a file with 'data: {training: {csv: FILE.csv, target:\n"
-    "COLUMN}, split: 0.8}', 100 epochs, and the hook early_stopper(validation.loss, patience=10).\n\n"
+    "COLUMN}, split: 0.8}', 100 epochs, and the hook early_stopper(validation.loss, patience=10).\n"
+    "CLASSES/, a folder with a folder of pictures, sounds or texts for each class, stands for the same with\n"
+    "'images: CLASSES', 'sounds: CLASSES' or 'text_folder: CLASSES'. The run keeps it as config.yaml.\n\n"
     "  --target COLUMN  of a table: the column to predict, or several with commas between them\n"
     "  --folder DIR   where the run is kept (default runs/NAME-TIME): config.yaml, checkpoint.safetensors,\n"
     "                 metrics.jsonl\n"
@@ -483,12 +486,22 @@ static int train_described(const train_description *description, const char *con
     return code;
 }
 
+/* A folder that is not that of a run. */
+static bool is_folder_of_data(const char *path)
+{
+    return sgm__is_folder(path) && !has_file(path, "config.yaml");
+}
+
 /* What the first word describes. False: the command ends with *code. */
 static bool describe(const char *word, const char *target, train_description *description, int *code)
 {
     *code = CLI_FAILED;
     if (description_is_table(word)) {
         if (description_of_table(description, word, target) == SGM_OK)
+            return true;
+        *code = report_error("train", CLI_USAGE);
+    } else if (target == NULL && is_folder_of_data(word)) {
+        if (description_of_files(description, word, data_kind_of_files(word)) == SGM_OK)
             return true;
         *code = report_error("train", CLI_USAGE);
     } else if (target != NULL) {
@@ -544,12 +557,13 @@ static int train_words(const arguments *a, const train_arguments *given)
             return usage_error("train", "argument '%s': a port is given as --monitor=%s", a->words[i],
                                a->words[i]);
     /* Programs that use the library write no config.yaml. */
-    if (sgm__is_folder(a->words[0]) && !has_file(a->words[0], "config.yaml"))
+    if (is_folder_of_data(a->words[0]) && (given->resume || data_kind_of_files(a->words[0]) == NULL))
         return usage_error("train",
-                           "'%s' has no config.yaml, so no 'sigma train' has run there; a folder of pictures "
-                           "or sounds is named in a file, training: {images: %s}; a program's run goes on in "
-                           "the program: .resume = true",
-                           a->words[0], a->words[0]);
+                           "'%s' has no config.yaml, so no 'sigma train' has run there, %s; a program's run "
+                           "goes on in the program: .resume = true",
+                           a->words[0],
+                           given->resume ? "and nothing can be resumed"
+                                         : "and no pictures, sounds or texts in folders of classes");
     if (given->resume && !ends_with(a->words[0], ".yaml") && !sgm__file_exists(a->words[0]))
         return usage_error(
             "train",

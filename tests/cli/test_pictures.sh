@@ -36,6 +36,22 @@ verdict 'the checkpoint has the pipeline' $? out
 run 0 train run --resume epochs=6 --quiet
 run 0 train pets.yaml 'data.augment=flip(0.5)' epochs=1 --folder augmented --quiet
 
+# --- a folder itself ---
+run 0 train pets/ epochs=1 --folder itself
+has out '^network: input\(3, 16, 16\) \+ convolution'
+has out '^validation: .*\(120 examples\)$'
+has itself/config.yaml '^    images: .*/pets$'
+has itself/config.yaml 'early_stopper\(validation\.loss, patience=10\)'
+(cd pets && "$sigma" train . epochs=1 --folder ../beside --quiet >../out 2>../err)
+code 0 $? 'the folder where one is'
+mkdir -p hollow
+run 2 train hollow
+has err "^sigma train: 'hollow' has no config\.yaml, .*and no pictures, sounds or texts in folders of classes"
+run 2 train pets --resume
+has err "'pets' has no config\.yaml, .*nothing can be resumed"
+run 2 train pets --target a
+has err '--target is for a table, FILE\.csv'
+
 # --- asking ---
 run 0 predict run pets/cat/0.png pets/dog/7.png blue.jpg
 has out '^pets/cat/0\.png: cat 0\.[0-9]{4} \(dog 0\.[0-9]{4}, rabbit 0\.[0-9]{4}\)$|^pets/cat/0\.png: cat 1\.0000'
