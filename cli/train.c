@@ -557,13 +557,17 @@ static int train_words(const arguments *a, const train_arguments *given)
             return usage_error("train", "argument '%s': a port is given as --monitor=%s", a->words[i],
                                a->words[i]);
     /* Programs that use the library write no config.yaml. */
-    if (is_folder_of_data(a->words[0]) && (given->resume || data_kind_of_files(a->words[0]) == NULL))
+    if (is_folder_of_data(a->words[0]) && given->resume)
         return usage_error("train",
-                           "'%s' has no config.yaml, so no 'sigma train' has run there, %s; a program's run "
-                           "goes on in the program: .resume = true",
-                           a->words[0],
-                           given->resume ? "and nothing can be resumed"
-                                         : "and no pictures, sounds or texts in folders of classes");
+                           "'%s' has no config.yaml, so no 'sigma train' has run there, and nothing can be "
+                           "resumed; a program's run goes on in the program: .resume = true",
+                           a->words[0]);
+    if (is_folder_of_data(a->words[0]) && data_kind_of_files(a->words[0]) == NULL)
+        return usage_error("train",
+                           "'%s' has no config.yaml, so no 'sigma train' has run there, and no pictures, "
+                           "sounds or texts in folders of classes: put those of each class into a folder, "
+                           "%s/CLASS/",
+                           a->words[0], a->words[0]);
     if (given->resume && !ends_with(a->words[0], ".yaml") && !sgm__file_exists(a->words[0]))
         return usage_error(
             "train",

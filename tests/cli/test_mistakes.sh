@@ -48,7 +48,7 @@ mistake 2 "cannot open 'pet\.yaml': No such file" train pet.yaml
 mistake 2 "unknown option '--epochs'; a key of the file is given as KEY=VALUE, without dashes: epochs=VALUE;" train pets.yaml --epochs 3
 mistake 2 "without dashes: data.batch=VALUE;" train pets.yaml --data.batch=8
 mkdir pictures
-mistake 2 "'pictures' has no config\.yaml.*a folder of pictures or sounds is named in a file, training: \{images: pictures\}" train pictures
+mistake 2 "'pictures' has no config\.yaml.*no pictures, sounds or texts in folders of classes: put those of each class into a folder, pictures/CLASS/" train pictures
 mistake 2 "--data takes a name; a file stands alone: sigma eval good pets\.csv" eval good --data pets.csv
 mistake 2 "--data takes a name; a file stands alone: sigma predict good pets\.csv" predict good --data pets.csv
 mistake 2 "expected a file that describes what to train" train
