@@ -85,3 +85,48 @@ TEST(a_person_has_a_text_written)
     browser_check_errors(b);
     end_training(t);
 }
+
+/* Numbers to predict: an epoch is one minibatch, so each stop is between two epochs. */
+static sgm_dataset *line(void)
+{
+    sgm_shape shape = sgm_shape_of(32, 1);
+    sgm_tensor *tensors[] = {sgm_tensor_create(SGM_FLOAT32, &shape), sgm_tensor_create(SGM_FLOAT32, &shape)};
+    float *in = sgm_tensor_data(tensors[0]), *out = sgm_tensor_data(tensors[1]);
+    for (int i = 0; i < 32; i++) {
+        in[i] = (float)i / 32;
+        out[i] = 2 * in[i] + 1;
+    }
+    sgm_dataset *made =
+        sgm_dataset_create_from("line", (const char *const[]){"inputs", "targets"}, tensors, 2);
+    sgm_tensor_free(tensors[0]);
+    sgm_tensor_free(tensors[1]);
+    return made;
+}
+
+#define SHOWN(panel) "[...document.querySelectorAll('" panel "')].some((found) => found.offsetParent)"
+
+TEST(a_regression_has_no_panel_that_stays_empty)
+{
+    training *t = begin_training_of("line", line(), "input(1) + dense(1) + mean_squared");
+    browser *b = &t->browser;
+    await_more(b, 20);
+    browser_await(b, "!" SHOWN(".panel-accuracy") " && " SHOWN(".panel-chart"));
+    browser_await(b, "!" SHOWN(".panel-message"));
+    browser_await(b, "!" SHOWN(".figures [data-name=accuracy]") " && " SHOWN(".control-progress"));
+    browser_click(b, ".panel-control button[data-icon='stop']");
+    browser_click(b, "dialog button[type=submit]");
+    browser_await(b, STATE " === 'Ended'");
+    /* Nothing is said of an epoch that does not come. */
+    browser_await(b, "document.querySelector('.control-progress').hidden");
+    browser_check_errors(b);
+    end_training(t);
+}
+
+TEST(classes_have_a_panel_of_accuracy)
+{
+    training *t = begin_training();
+    browser_await(&t->browser, SHOWN(".panel-accuracy"));
+    browser_await(&t->browser, SHOWN(".figures [data-name=accuracy]"));
+    browser_check_errors(&t->browser);
+    end_training(t);
+}

@@ -1,5 +1,6 @@
 /* Values over iterations, epochs or seconds. Options: series: ["IDENTIFIER" | {id, trainer}] (of all trainers if none
- * is given, patterns with * are allowed), name (of a title "chart.NAME"), and those of chart/settings.js. */
+ * is given, patterns with * are allowed), name (of a title "chart.NAME"), onlyWithValues (it is not to be seen before its
+ * first value, as a run may never have one), and those of chart/settings.js. */
 import { get } from '../api.js';
 import { Curve, Pieces } from '../chart/curve.js';
 import { exportCsv, exportPng, exportSvg, tableOf } from '../chart/export.js';
@@ -31,6 +32,10 @@ definePanel('chart', {
             series: ['optimiser.current_learning_rate'] } },
         { tab: 'checkpoints', order: 3, w: 8, h: 10,
             options: { name: 'branches', series: ['training.loss', 'validation.loss'], yLog: true } },
+        { tab: 'training', order: 5, w: 8, h: 9, options: { name: 'r_squared', series: ['*.r_squared'],
+            onlyWithValues: true } },
+        { tab: 'training', order: 6, w: 4, h: 9, options: { name: 'errors', onlyWithValues: true,
+            series: ['*.mean_absolute_error', '*.root_mean_squared_error'] } },
     ],
     options: { series: [], ...viewOptions },
     settings: (panel) => chartSettings(panel.options, panel.change),
@@ -145,6 +150,7 @@ export function createChart(panel) {
         const some = view.curves.some((curve) => curve.whole.x.length > 0);
         panel.empty(specs.length === 0 ? t('chart.choose') : some ? null : t('chart.waiting'));
         plot.classList.toggle('is-bare', !some);
+        panel.element.hidden = options.onlyWithValues && !some;
         legend.update();
         noteStride();
         describe();
@@ -285,6 +291,7 @@ export function createChart(panel) {
             if (!curve.append(points)) went = false;
         }
         if (!went && view.curves.some((curve) => curve.trainer === trainer)) reload();
+        if (some) panel.element.hidden = false;
         if (!some || !panel.visible) return;
         panel.empty(null);
         plot.classList.remove('is-bare');

@@ -16,7 +16,7 @@ const figures = [
         : integer(trainer.epoch))],
     ['iteration', (trainer) => integer(trainer.iteration)],
     ['loss', (trainer) => steady(trainer.loss)],
-    ['accuracy', (trainer) => percent(trainer.accuracy)],
+    ['accuracy', (trainer) => (trainer.accuracy === null ? null : percent(trainer.accuracy))],
     ['rate', (trainer) => t('unit.per_second', { n: count(trainer.rate) })],
     ['learning_rate', (trainer) => steady(trainer.learning_rate)],
     ['optimiser', (trainer, seldom) => seldom.optimiser],
@@ -104,7 +104,8 @@ function create(panel) {
         const held = trainer.held ? t('control.held', { held: trainer.held }) : '';
         reason.hidden = !trainer.reason && !held;
         setText(reason, trainer.reason ? t('control.reason', { reason: trainer.reason }) : held);
-        epoch.show(trainer.batches ? trainer.batch / trainer.batches : null,
+        /* A run that ended with an epoch is in none: 0 batches of it would be said of a next one. */
+        epoch.show(trainer.batches && !(idle && trainer.batch === 0) ? trainer.batch / trainer.batches : null,
             `${integer(trainer.batch)} / ${integer(trainer.batches)}`);
         const share = progressOf(trainer);
         total.show(share, percent(share, 0));
