@@ -2,7 +2,7 @@
  *
  *     pictures                         writes pictures, and measures PNG and JPEG on 1, 2, 4, ... threads
  *     pictures make FOLDER COUNT       writes FOLDER/jpeg and FOLDER/png, in two classes
- *     pictures read FOLDER THREADS     measures one of them: pictures a second, processor time of one picture
+ *     pictures read FOLDER THREADS     measures one of them: a line for each pass, which pictures.awk reads
  */
 #include "base/base.h"
 #include "measure.h"
@@ -22,7 +22,7 @@
 #define TO 64    /* and of the inputs */
 #define COUNT 2000
 #define QUALITY 90 /* of JPEG */
-#define PASSES 3   /* of which the fastest counts */
+#define PASSES 3
 
 static void check(bool good, const char *what)
 {
@@ -120,25 +120,21 @@ static int64_t read_all(sgm_pipeline *pipeline, const char *folder, int threads)
     return examples;
 }
 
-/* The folder's last name, threads, pictures a second, microseconds of the processor for a picture. */
+/* A line for each pass: the folder's last name, this program's, threads, pictures a second, microseconds of
+ * the processor for a picture. */
 static void measure(const char *folder, int threads)
 {
     sgm_files *files = sgm_files_open(folder, "pictures");
     sgm_pipeline *pipeline = sgm_picture_pipeline(files, .width = TO, .height = TO, .threads = threads);
     check(pipeline != NULL, folder);
-    double fastest = 1e9, least = 1e9;
-    int64_t examples = 0;
+    const char *name = strrchr(folder, '/');
     for (int pass = 0; pass < PASSES; pass++) {
         double begin = now(), processor = processor_time();
-        examples = read_all(pipeline, folder, threads);
+        double examples = (double)read_all(pipeline, folder, threads);
         double wall = now() - begin, busy = processor_time() - processor;
-        fastest = wall < fastest ? wall : fastest;
-        least = busy < least ? busy : least;
+        printf("%s sigma %d %.0f %.0f\n", name != NULL ? name + 1 : folder, threads, examples / wall,
+               1e6 * busy / examples);
     }
-    const char *name = strrchr(folder, '/');
-    printf("%-5s %2d threads: %7.0f pictures/s, %5.0f us of a processor each\n",
-           name != NULL ? name + 1 : folder, threads, (double)examples / fastest,
-           1e6 * least / (double)examples);
     fflush(stdout);
     sgm_pipeline_free(pipeline);
     sgm_files_free(files);
