@@ -38,16 +38,6 @@ int inspect_run(int argc, char **argv);
 int inspect_threads(const char *path);
 int monitor_run(int argc, char **argv);
 int info_run(int argc, char **argv);
-int data_run(int argc, char **argv);
-/* For `sigma data FILE.csv` (data_table.c): prints what the columns of a table hold. Returns the exit code.
- */
-int data_show_table(const char *path, const sgm_table_options *options);
-/* For `sigma data FOLDER/` (data_files.c): prints the classes of a folder of files, how many files each has
- * and their sizes. Returns an exit code. */
-int data_show_files(const char *path);
-/* The kind of which a folder of classes has the most files, as sgm_files_open takes it (data_files.c); NULL
- * and an error: it has no such files. */
-const char *data_kind_of_files(const char *path);
 
 /* --- train.c --- */
 /* Makes a new folder "runs/NAME-TIME" and puts its path into c->folder. */

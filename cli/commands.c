@@ -1,5 +1,6 @@
 /* The table of subcommands. */
 #include "cli.h"
+#include "data/data.h"
 #include "eval/eval.h"
 #include "predict/predict.h"
 

@@ -9,6 +9,7 @@
  * is replaced by keep_config only, which the run calls when the folder is its own and a checkpoint to
  * resume from fits. */
 #include "cli.h"
+#include "data/data.h"
 #include "loop/trainer_run.h"
 #include "monitors/task_lines.h"
 #include "parallel/collective/launcher.h"

@@ -45,7 +45,7 @@ FLOORS = [
      "src/monitors/web/inspect"],
     ["src/environment"],
     ["cli/config", "cli/config/data"],
-    ["cli/plot", "cli/predict"],
+    ["cli/plot", "cli/predict", "cli/data"],
     ["cli/eval"],
     ["cli"],
 ]

@@ -41,6 +41,28 @@ has err "shape \(1,\), layer '0-input' wants \(2,\): let it have the shape \(1,\
 run 1 train points.yaml --folder never data.training.inputs=points.npz
 has err 'points\.npz'
 
+# --- what the arrays hold ---
+export LC_ALL=C.UTF-8
+run 0 data points.npz
+has out '^points\.npz: 6 arrays$'
+has out '^  array   type      shape             not finite     distribution      values$'
+has out '^  few     float32   \(4,\)              1 \(25 %\)       █   █          █  1 to 5, mean 2\.667, standard deviation 1\.7$'
+has out '^  x       float32   \(600, 2\)          -                                -0\.9'
+has out '^  y       float32   \(600,\)            -              [▇█]    [▇█]    [▇█]    [▇█]  0 to 3, '
+has out '^  column  float32   \(600, 1\)          -              [^ ]{16}  -'
+run 0 data points.npz:few
+has out '^  points\.npz:few  float32   \(4,\) '
+run 2 data points.npz:fewer
+has err 'has no file fewer\.npy; it has: '
+printf '\x93NUMPY\x01\x00\x40\x00%-63s\n' "{'descr': '<U1', 'fortran_order': False, 'shape': (1,), }" >letters.npy
+run 0 data letters.npy
+has out "^  letters\.npy  .*'<U1' came; this is text: save the array as numbers"
+head -c 400 points.npz >damaged.npz
+run 1 data damaged.npz
+has err 'damaged\.npz: cannot be unpacked at byte'
+run 2 data points.npz --header yes
+has err 'are for tables'
+
 # --- a network with two inputs, whose fields are arrays of one archive ---
 cat >two.yaml <<'YAML'
 network: across = input(1); up = input(1, name=up); concatenate(across, up) + dense(32, relu) + dense(4) + softmax_cross_entropy

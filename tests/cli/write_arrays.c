@@ -2,9 +2,10 @@
  * each lies, and both numbers of the points by themselves.
  *
  *     write_arrays FILE.npz ROWS SEED     arrays x (rows, 2), y and up (rows), inputs and column (rows, 1),
- * which is up; prints y */
+ * which is up, and few (4); prints y */
 #include <sigma/sigma.h>
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -43,10 +44,12 @@ int main(int count, char **arguments)
         printf("%d\n", (int)quarters[i]);
     }
     sgm_bundle *bundle = sgm_bundle_create();
-    bool good =
-        add(bundle, "x", points, rows, 2) == SGM_OK && add(bundle, "y", quarters, rows, 0) == SGM_OK &&
-        add(bundle, "inputs", across, rows, 1) == SGM_OK && add(bundle, "up", up, rows, 0) == SGM_OK &&
-        add(bundle, "column", up, rows, 1) == SGM_OK && sgm_bundle_save(bundle, arguments[1]) == SGM_OK;
+    bool good = add(bundle, "x", points, rows, 2) == SGM_OK &&
+                add(bundle, "y", quarters, rows, 0) == SGM_OK &&
+                add(bundle, "inputs", across, rows, 1) == SGM_OK &&
+                add(bundle, "up", up, rows, 0) == SGM_OK && add(bundle, "column", up, rows, 1) == SGM_OK &&
+                add(bundle, "few", (const double[]){1, 2, NAN, 5}, 4, 0) == SGM_OK &&
+                sgm_bundle_save(bundle, arguments[1]) == SGM_OK;
     if (!good)
         fprintf(stderr, "write_arrays: %s\n", sgm_last_error());
     sgm_bundle_free(bundle);

@@ -14,7 +14,7 @@ sgm_status sgm__array_set_shape(sgm__array_input *array, const char *format, con
     char text[128];
     if (shape->rank == 0)
         return sgm_fail(
-            SGM_ERROR_FORMAT,
+            SGM_ERROR_UNSUPPORTED,
             "%s: the %s array has no dimension, at least one (the examples) was expected; save it with one",
             name, format);
     array->count = shape->dims[0];

@@ -65,6 +65,9 @@ sgm_status sgm__stream_read_exactly(sgm_stream *stream, void *buffer, size_t siz
 sgm_stream *sgm__archive_open(sgm_stream *inner, const char *member);
 /* Takes the stream. The name of the archive's only file; several are an error that names them. */
 char *sgm__archive_only_member(sgm_stream *inner);
+/* Takes the stream. The names of the archive's files, for sgm__archive_free_members. */
+sgm_status sgm__archive_members(sgm_stream *inner, char ***names, size_t *count);
+void sgm__archive_free_members(char **names, size_t count);
 /* Inflates gzip from `inner` (taken over likewise), checking the checksums that libarchive does not look at.
  */
 sgm_stream *sgm__gzip_open(sgm_stream *inner);

@@ -129,31 +129,38 @@ static sgm_status find_member(archive_stream *self, const char *member, sgm__tex
                     seen->data != NULL ? seen->data : "no files");
 }
 
-/* The name of the archive's file, owned by the caller; an error with the names if it has several or none.
- * Reads the whole archive. */
-static sgm_status find_only(archive_stream *self, char **only, sgm__text *seen)
+/* The names of the archive's files, owned by the caller, also after a failure. Reads the whole archive. */
+static sgm_status list_members(archive_stream *self, char ***names, size_t *count)
 {
     struct archive_entry *entry;
-    int count = 0, result;
+    size_t capacity = 0;
+    int result;
     while ((result = archive_read_next_header(self->archive, &entry)) == ARCHIVE_OK ||
            result == ARCHIVE_WARN) {
         if (archive_entry_filetype(entry) != AE_IFREG)
             continue;
-        if (count++ == 0 && (*only = sgm__strdup(entry_name(entry))) == NULL)
+        SGM_TRY(sgm__reserve(names, &capacity, *count + 1, sizeof **names));
+        (*names)[*count] = sgm__strdup(entry_name(entry));
+        if ((*names)[*count] == NULL)
             return SGM_ERROR_MEMORY;
-        if (count <= MAXIMUM_LISTED)
-            sgm__text_append(seen, "%s%s", count > 1 ? ", " : "", entry_name(entry));
-        else if (count == MAXIMUM_LISTED + 1)
-            sgm__text_append(seen, ", ...");
+        (*count)++;
     }
-    if (result != ARCHIVE_EOF)
-        return archive_fail(self);
-    if (count == 1)
-        return SGM_OK;
-    return sgm_fail(SGM_ERROR_ARGUMENT,
-                    "%s: expected one file in the archive, it has %d: %s; name the one that is meant, as in "
-                    "%s:NAME (in C an argument of the source or reader)",
-                    self->base.name, count, seen->data != NULL ? seen->data : "no files", self->base.name);
+    return result == ARCHIVE_EOF ? SGM_OK : archive_fail(self);
+}
+
+static sgm_status fail_several(const archive_stream *self, char *const *names, size_t count)
+{
+    sgm__text seen = {0};
+    for (size_t i = 0; i < count && i < MAXIMUM_LISTED; i++)
+        sgm__text_append(&seen, "%s%s", i > 0 ? ", " : "", names[i]);
+    sgm_status status =
+        sgm_fail(SGM_ERROR_ARGUMENT,
+                 "%s: expected one file in the archive, it has %zu: %s%s; name the one that is meant, as in "
+                 "%s:NAME (in C an argument of the source or reader)",
+                 self->base.name, count, seen.data != NULL ? seen.data : "no files",
+                 count > MAXIMUM_LISTED ? ", ..." : "", self->base.name);
+    sgm__text_free(&seen);
+    return status;
 }
 
 /* Reads the first record into `block`, from where archive_pull hands it on. A tar archive ends in records of
@@ -227,22 +234,54 @@ sgm_stream *sgm__archive_open(sgm_stream *inner, const char *member)
     return NULL;
 }
 
+/* The names of an opened archive, in the locale that they need. */
+static sgm_status list(archive_stream *self, char ***names, size_t *count)
+{
+    locale_t own = sgm__use_c_locale();
+    sgm_status status = list_members(self, names, count);
+    uselocale(own);
+    return status;
+}
+
+void sgm__archive_free_members(char **names, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        sgm__free(names[i]);
+    sgm__free(names);
+}
+
+sgm_status sgm__archive_members(sgm_stream *inner, char ***names, size_t *count)
+{
+    archive_stream *self = open_archive(inner);
+    *names = NULL;
+    *count = 0;
+    if (self == NULL)
+        return sgm__last_failure();
+    sgm_status status = list(self, names, count);
+    sgm_stream_close(&self->base);
+    if (status == SGM_OK)
+        return SGM_OK;
+    sgm__archive_free_members(*names, *count);
+    return status;
+}
+
 char *sgm__archive_only_member(sgm_stream *inner)
 {
-    char *only = NULL;
+    char **names = NULL, *only = NULL;
+    size_t count = 0;
     archive_stream *self = open_archive(inner);
     if (self == NULL)
         return NULL;
-    sgm__text seen = {0};
-    locale_t own = sgm__use_c_locale();
-    sgm_status status = find_only(self, &only, &seen);
-    uselocale(own);
-    sgm__text_free(&seen);
+    sgm_status status = list(self, &names, &count);
+    if (status == SGM_OK && count != 1)
+        status = fail_several(self, names, count);
     sgm_stream_close(&self->base);
-    if (status == SGM_OK)
-        return only;
-    sgm__free(only);
-    return NULL;
+    if (status == SGM_OK) {
+        only = names[0];
+        names[0] = NULL;
+    }
+    sgm__archive_free_members(names, count);
+    return only;
 }
 
 /* --- the source --- */

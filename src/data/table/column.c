@@ -187,6 +187,16 @@ const sgm__moments *sgm__column_moments(const sgm__column *column)
     return column->summary.kind == SGM_COLUMN_DATE ? &column->moments[SGM__CELL_DATE] : NULL;
 }
 
+void sgm__moments_histogram(const sgm__moments *moments, int64_t *counts, size_t count)
+{
+    double scale = (double)count / (moments->maximum - moments->minimum);
+    memset(counts, 0, count * sizeof *counts);
+    for (size_t i = 0; i < moments->samples.count; i++) {
+        double place = (moments->samples.values[i] - moments->minimum) * scale;
+        counts[place >= (double)count ? count - 1 : place > 0 ? (size_t)place : 0]++;
+    }
+}
+
 void sgm__column_finish(sgm__column *column)
 {
     sgm_table_column *summary = &column->summary;

@@ -103,6 +103,8 @@ sgm_status sgm__column_measure(sgm__column *column, const uint8_t *kinds, const 
 void sgm__column_finish(sgm__column *column);
 /* The values that decide a histogram; NULL for a column that holds neither numbers nor dates. */
 const sgm__moments *sgm__column_moments(const sgm__column *column);
+/* How many of them lie in each of `count` parts of equal width. */
+void sgm__moments_histogram(const sgm__moments *moments, int64_t *counts, size_t count);
 void sgm__column_free(sgm__column *column);
 
 #endif

@@ -347,11 +347,6 @@ sgm_status sgm_table_histogram(const sgm_table *table, size_t column, int64_t *c
         return sgm_fail(SGM_ERROR_ARGUMENT,
                         "%s: column '%s' holds neither numbers nor dates, and has no histogram", table->path,
                         table->columns[column].name);
-    double scale = (double)count / (moments->maximum - moments->minimum);
-    memset(counts, 0, count * sizeof *counts);
-    for (size_t i = 0; i < moments->samples.count; i++) {
-        double place = (moments->samples.values[i] - moments->minimum) * scale;
-        counts[place >= (double)count ? count - 1 : place > 0 ? (size_t)place : 0]++;
-    }
+    sgm__moments_histogram(moments, counts, count);
     return SGM_OK;
 }

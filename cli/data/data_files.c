@@ -1,6 +1,6 @@
 /* `sigma data FOLDER/`: what a folder of files, such as pictures, holds before anything is trained on it: its
  * classes, how many files each has, and their sizes. Of each file only the beginning is read. */
-#include "cli.h"
+#include "data/data.h"
 #include "data/kinds/kind.h"
 
 #include <stdio.h>

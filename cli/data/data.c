@@ -1,11 +1,12 @@
-/* `sigma data`: examples, fields and numbers of a dataset, the columns of a table (data_table.c), or a
- * folder of files (data_files.c).
+/* `sigma data`: examples, fields and numbers of a dataset, the columns of a table (data_table.c), the arrays
+ * of a file (data_arrays.c), or a folder of files (data_files.c).
  *
  * Goes over all blocks of the dataset once for a summary (range, mean, classes of each field), then prints
  * the first examples: small arrays of rank 2 as pictures of characters, others as numbers. With a
  * configuration all its datasets are shown, and the training data also as `augment` changes them. Nothing
  * is trained or changed. */
-#include "cli.h"
+#include "data/data.h"
+#include "config/experiment.h"
 #include "data/table/table.h"
 
 #include <math.h>
@@ -18,7 +19,7 @@
 
 static const char usage_text[] =
     "Usage: sigma data NAME|FILE.yaml [--count N]\n"
-    "       sigma data CLASSES/\n"
+    "       sigma data CLASSES/ | FILE.npz | FILE.npy\n"
     "       sigma data FILE.csv [--separator S] [--decimal S] [--missing TEXT] [--header yes|no]\n"
     "                      [--skip-ragged] [--skip-missing COLUMN]\n"
     "       sigma data --clear-cache\n\n"
@@ -29,6 +30,8 @@ static const char usage_text[] =
     "it\n"
     "holds numbers, dates, categories or other texts, how many cells have no value, and how the values\n"
     "are distributed.\n\n"
+    "Of NumPy's arrays (.npz, .npy, FILE.npz:NAME) it shows the types, shapes, ranges and how many numbers\n"
+    "are not finite, and how those are distributed that are one for each example.\n\n"
     "Of a folder that has a folder of pictures (PNG, JPEG) or sounds (WAV, FLAC) for each class it shows\n"
     "the classes, how many files each has, and of which sizes they are.\n\n"
     "  --count N       so many examples are shown (default 3)\n"
@@ -385,6 +388,8 @@ static int show_word(const char *name, const data_arguments *given)
             "--separator, --decimal, --missing, --header, --skip-ragged and --skip-missing are for tables, "
             ".csv, .tsv or .jsonl; %s is none",
             name);
+    if (!is_text && is_numpy(name))
+        return data_show_arrays(name);
     if (!is_text && (ends_with(name, ".yaml") || ends_with(name, ".yml")))
         return show_file(name, given->count);
     return !is_text && sgm__is_folder(name) ? data_show_files(name) : show_named(name, given->count);

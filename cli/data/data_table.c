@@ -4,20 +4,17 @@
  * and their distribution. Numbers and dates have a range and a histogram, categories the most frequent ones
  * with their shares. What looks like a mistake in the file is told below: a text in a column of numbers, a
  * column that always has the same value. */
-#include "cli.h"
+#include "data/data.h"
+#include "data/data_show.h"
 #include "data/table/column.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Parts of a histogram, each a character. */
-#define BARS 16
 /* Categories that are named in a line, and characters that are shown of a text. */
 #define SHOWN_CATEGORIES 4
 #define SHOWN_CHARACTERS 20
-/* Widest name of a column; longer ones move their line to the right. */
-#define WIDEST_NAME 24
 
 /* Days since 1970-01-01 as a date of the Gregorian calendar, in UTC. */
 static void append_date(sgm__text *to, double days)
@@ -61,30 +58,17 @@ static void append_categories(sgm__text *to, const sgm_table_column *column, int
     sgm__text_append(to, "%s", shown < count ? ", ..." : "");
 }
 
-/* Draws counts as characters from ▁ to █, a count of 0 as a blank; in a terminal without UTF-8, by shades. */
-static void append_bars(sgm__text *to, const int64_t *counts)
-{
-    static const char *const bars[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
-    static const char *const shades[] = {" ", ".", ":", "-", "=", "+", "*", "#", "@"};
-    const char *const *drawn = sgm__locale_is_utf8() ? bars : shades;
-    int64_t maximum = 1;
-    for (int i = 0; i < BARS; i++)
-        maximum = counts[i] > maximum ? counts[i] : maximum;
-    for (int i = 0; i < BARS; i++) /* rounded up, so that a single value is not drawn as none */
-        sgm__text_append(to, "%s", drawn[(int)ceil((double)counts[i] / (double)maximum * 8)]);
-}
-
 /* A histogram of numbers and dates, the counts of the most frequent categories; blank for other kinds. */
 static sgm_status append_distribution(sgm__text *to, const sgm_table *table, size_t index)
 {
     const sgm_table_column *column = sgm_table_column_at(table, index);
-    int64_t counts[BARS] = {0};
+    int64_t counts[DATA_BARS] = {0};
     if (column->kind == SGM_COLUMN_NUMBER || column->kind == SGM_COLUMN_DATE)
-        SGM_TRY(sgm_table_histogram(table, index, counts, BARS));
+        SGM_TRY(sgm_table_histogram(table, index, counts, DATA_BARS));
     else if (column->kind == SGM_COLUMN_CATEGORY)
-        for (size_t i = 0; i < column->category_count && i < BARS; i++)
+        for (size_t i = 0; i < column->category_count && i < DATA_BARS; i++)
             counts[i] = column->categories[i].count;
-    append_bars(to, counts);
+    data_append_bars(to, counts);
     return SGM_OK;
 }
 
@@ -93,8 +77,7 @@ static void append_values(sgm__text *to, const sgm_table *table, const sgm_table
 {
     switch (column->kind) {
     case SGM_COLUMN_NUMBER:
-        sgm__text_append(to, "%.6g to %.6g, mean %.4g, standard deviation %.4g", column->minimum,
-                         column->maximum, column->mean, column->standard_deviation);
+        data_append_numbers(to, column);
         return;
     case SGM_COLUMN_DATE:
         append_date(to, column->minimum);
@@ -110,27 +93,12 @@ static void append_values(sgm__text *to, const sgm_table *table, const sgm_table
     }
 }
 
-static void append_missing(sgm__text *to, int64_t missing, int64_t rows)
-{
-    char number[32], text[64];
-    snprintf(text, sizeof text, "%s (%.2g %%)", sgm_count_text(missing, number, sizeof number),
-             100.0 * (double)missing / (double)rows);
-    sgm__text_append(to, "%-15s", missing > 0 ? text : "-");
-}
-
-/* A column of the printed table is as wide as its widest name; sgm__utf8_count, as %-*s counts bytes. */
-static void append_name(sgm__text *to, const char *name, size_t width)
-{
-    size_t length = sgm__utf8_count(name);
-    sgm__text_append(to, "%s%*s", name, length < width ? (int)(width - length) : 0, "");
-}
-
 static size_t name_width(const sgm_table *table)
 {
     size_t width = strlen("column");
     for (size_t i = 0; i < sgm_table_columns(table); i++) {
         size_t length = sgm__utf8_count(sgm_table_column_at(table, i)->name);
-        width = length > width && length <= WIDEST_NAME ? length : width;
+        width = length > width && length <= DATA_WIDEST_NAME ? length : width;
     }
     return width;
 }
@@ -139,9 +107,9 @@ static sgm_status append_column(sgm__text *to, const sgm_table *table, size_t in
 {
     const sgm_table_column *column = sgm_table_column_at(table, index);
     sgm__text_append(to, "  %3zu  ", index);
-    append_name(to, column->name, width);
+    data_append_name(to, column->name, width);
     sgm__text_append(to, "  %-8s  ", sgm_column_kind_name(column->kind));
-    append_missing(to, column->missing, sgm_table_rows(table));
+    data_append_missing(to, column->missing, sgm_table_rows(table));
     SGM_TRY(append_distribution(to, table, index));
     sgm__text_append(to, "  ");
     append_values(to, table, column);
@@ -199,8 +167,8 @@ static sgm_status append_table(sgm__text *to, const char *path, const sgm_table 
                      sgm_table_separator(table) == '\0' ? "an object a line" : "separated by ",
                      separator_name(sgm_table_separator(table), separator),
                      sgm_table_has_header(table) ? "" : "; no header: columns are called by their numbers");
-    sgm__text_append(to, "    #  %-*s  %-8s  %-15s%-*s  %s\n", (int)width, "column", "kind", "missing", BARS,
-                     "distribution", "values");
+    sgm__text_append(to, "    #  %-*s  %-8s  %-15s%-*s  %s\n", (int)width, "column", "kind", "missing",
+                     DATA_BARS, "distribution", "values");
     for (size_t i = 0; i < columns; i++)
         SGM_TRY(append_column(to, table, i, width));
     int64_t skipped = sgm_table_skipped(table);
