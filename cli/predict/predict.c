@@ -211,9 +211,10 @@ static bool is_of_masks(const prediction *p)
 /* What can be asked of this network only; the rest is checked before it is loaded. */
 static sgm_status check_network(const prediction *p, const predict_words *words)
 {
-    bool is_named = p->pipeline != NULL && words->data == NULL && !is_numpy(words->files[0]);
+    bool is_data = words->data != NULL || is_numpy(words->files[0]);
+    bool is_named = p->pipeline != NULL && !is_of_files(p) && !is_data;
     int32_t rank = p->signature.output.rank;
-    if (p->output != NULL && is_of_masks(p) && words->data != NULL)
+    if (p->output != NULL && is_of_masks(p) && is_data)
         return sgm_fail(SGM_ERROR_ARGUMENT,
                         "--output: masks are written of files, as in sigma predict %s cat.png",
                         words->checkpoint);

@@ -61,6 +61,20 @@ run 0 predict run shapes/blue.jpg --output blue.png
 file blue.png 2>/dev/null | grep -q 'PNG' && has_size=$(file blue.png | grep -c '40 x 20') || has_size=1
 same 'a mask has the size of its picture' "$has_size" 1
 
+run 1 predict run photos.npy --output blue.png
+has err '^sigma predict: --output: masks are written of files, as in sigma predict run cat\.png$'
+
+# --- serving: the class of each pixel, as predict counts them ---
+run 0 predict run shapes/photos/0.png --json
+sed -E 's/.*"shares": \{"0": ([^,]+), "1": ([^,]+), "2": ([^}]+)\}.*/\1 \2 \3/' out |
+    awk '{printf "%.0f %.0f %.0f", 256 * $1, 256 * $2, 256 * $3}' >wanted
+serve run
+curl -s -H 'Authorization: Bearer 0123456789abcdef-secret' -F picture=@shapes/photos/0.png "$address/api/predict" >out 2>err
+grep -oE '"class":[^a-z"]*' out | tr -cs '0-9' '\n' |
+    awk '/./ {count[$0]++} END {printf "%d %d %d", count[0], count[1], count[2]}' >served
+same 'served classes of pixels' "$(cat served)" "$(cat wanted)"
+end_serve
+
 # --- grey masks, scaled ---
 ./write_masks greys 40 20 grey
 run 0 train shapes.yaml data.training.images=greys/photos data.training.masks=greys/masks 'data.training.size=[12, 8]' \

@@ -71,6 +71,10 @@ same 'it has the answers that are printed' "$(tail -n +2 answers.csv | cut -d, -
 cp pets/cat/0.png 'cat, "quoted".png'
 run 0 predict run 'cat, "quoted".png' --output quoted.csv
 has quoted.csv '^"cat, ""quoted""\.png",cat,0\.[0-9]+,'
+run 1 predict run pets/dog/7.png --output answers.csv --id a
+has err '^sigma predict: --id copies columns of a table by its columns. names; this input has no such names$'
+run 0 predict run --data test --output test.csv
+same 'examples of a dataset have no files' "$(head -1 test.csv), $(wc -l <test.csv)" 'prediction,probability_cat,probability_dog,probability_rabbit, 91'
 run 1 predict run cat.png missing.png --output never.csv
 [ ! -e never.csv ]
 verdict 'no table of answers where a file cannot be read' $?
