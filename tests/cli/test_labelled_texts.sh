@@ -172,6 +172,14 @@ printf '' >empty.txt
 run 0 predict folder letter.txt empty.txt
 has out '^letter\.txt: good 0\.[0-9]+ \(bad 0\.[0-9]+\)$'
 has out '^empty\.txt: '
+sed -nE 's/^letter\.txt: good ([0-9.]+) .*/\1/p' out >predicted
+serve folder
+curl -s -H 'Authorization: Bearer 0123456789abcdef-secret' -H 'Content-Type: text/plain' --data-binary @letter.txt \
+    "$address/api/predict" >out 2>err
+has out '"label":\["good"\]'
+same 'a text over HTTP has the probability of predict' \
+    "$(sed -E 's/.*"output":\[\[[^,]*,([^]]*)\].*/\1/' out | awk '{printf "%.4f", $1}')" "$(cat predicted)"
+end_serve
 "$sigma" predict folder - <letter.txt >out 2>err
 code 0 $? 'a text from the standard input'
 has out '^-: good '
