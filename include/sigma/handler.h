@@ -39,6 +39,9 @@ typedef struct sgm_handler_options {
     bool keep_subnormals; /* cpu: results too small for full precision (below 1.2e-38 in float32, 2.2e-308 in
                            * float64) stay what they are instead of becoming 0: processors may compute with
                            * such numbers a hundred times slower */
+    bool exact; /* cpu: convolutions of 3 x 3 in float32 are summed up as they are defined; default: where it
+                 * is faster, by Winograd's minimal filtering (Lavin and Gray, 2016), whose rounding errors
+                 * are up to four times as large */
 } SGM_BY_NAME sgm_handler_options;
 /* sgm_handler_create("cpu", .threads = 2): the name, then any of the options above. */
 #define sgm_handler_create(...) SGM_WITH_OPTIONS(sgm_handler_create_with, sgm_handler_options, __VA_ARGS__)

@@ -55,9 +55,9 @@ static sgm_status set_number(const char *text, const char *name, const char *val
 }
 
 /* The options in the order of option_names: first those of the cpu, from OF_CPU on those of devices. */
-enum { DENSE, INSTRUCTIONS, APPROXIMATE, KEEP_SUBNORMALS, OF_CPU };
+enum { DENSE, INSTRUCTIONS, APPROXIMATE, EXACT, KEEP_SUBNORMALS, OF_CPU };
 enum { DEVICE = OF_CPU, TF32, ALL };
-static const char *const option_names[ALL] = {"dense",           "instructions", "approximate",
+static const char *const option_names[ALL] = {"dense",           "instructions", "approximate", "exact",
                                               "keep_subnormals", "device",       "tf32"};
 
 /* The nearest word is looked for only among the options [first, end) that this handler has. */
@@ -67,7 +67,7 @@ static sgm_status fail_option(const char *text, const char *name, size_t first, 
     return sgm_fail(SGM_ERROR_ARGUMENT, "handler '%s': there is no option '%s'%s%s%s; there are %s", text,
                     name, near != NULL ? " (did you mean '" : "", near != NULL ? near : "",
                     near != NULL ? "'?)" : "",
-                    first == 0 ? "dense, instructions, approximate and keep_subnormals"
+                    first == 0 ? "dense, instructions, approximate, exact and keep_subnormals"
                                : "device and, of cuda alone, tf32");
 }
 
@@ -87,6 +87,7 @@ static sgm_status set_option(const char *text, bool of_device, const char *name,
     if (option == DEVICE)
         return set_number(text, name, value, &to->options.device);
     bool *switches[ALL] = {[APPROXIMATE] = &to->options.approximate,
+                           [EXACT] = &to->options.exact,
                            [KEEP_SUBNORMALS] = &to->options.keep_subnormals,
                            [TF32] = &to->options.tf32};
     if (switches[option] != NULL)

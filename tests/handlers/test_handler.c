@@ -80,7 +80,7 @@ TEST(options_behind_the_name)
     CHECK_ERROR(sgm_handler_create("cpu(instructions=mmx)"), "instructions is 'mmx'; give \"portable\"");
     CHECK_ERROR(sgm_handler_create("null(dense=own)"), "only cpu, opencl and cuda have options");
     CHECK_ERROR(sgm_handler_create("cpu(device=1)"),
-                "there are dense, instructions, approximate and keep_subnormals");
+                "there are dense, instructions, approximate, exact and keep_subnormals");
     CHECK_ERROR(
         sgm_handler_create("opencl(devise=1)"),
         "there is no option 'devise' (did you mean 'device'?); there are device and, of cuda alone, tf32");

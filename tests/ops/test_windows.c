@@ -190,6 +190,7 @@ TEST(blocks_of_layers_agree_with_the_reference)
     }
 }
 
+#define RANDOM_VALUES 800000
 static int64_t draw(uint64_t *state, int64_t least, int64_t most)
 {
     *state = *state * 6364136223846793005u + 1442695040888963407u;
@@ -218,7 +219,60 @@ static window_case random_convolution(uint64_t *state)
     return c;
 }
 
-#define RANDOM_VALUES 400000
+/* Windows of 3 x 3 in steps of one with many channels, which are computed by Winograd's filtering. */
+static window_case random_winograd(uint64_t *state)
+{
+    window_case c = {CONVOLUTION, .count = (int32_t)draw(state, 2, 3), .groups = 1};
+    int64_t channels = draw(state, 64, 96), filters = draw(state, 64, 96), in[2];
+    for (int i = 0; i < 2; i++) {
+        c.before[i] = draw(state, 0, 2);
+        c.after[i] = draw(state, 0, 2);
+        in[i] = 4 * draw(state, 2, 6);
+    }
+    c.shapes[0] = sgm_shape_of(draw(state, 6, 9), channels, in[0], in[1]);
+    c.shapes[1] = sgm_shape_of(filters, channels, 3, 3);
+    c.shapes[2] = sgm_shape_of(filters);
+    return c;
+}
+
+/* Rounding errors grow with the numbers that are added, so they are measured by the largest result. */
+static double largest_error(const double *values, const double *expected, size_t count)
+{
+    double error = 0, largest = 0;
+    for (size_t i = 0; i < count; i++) {
+        error = fmax(error, fabs(values[i] - expected[i]));
+        largest = fmax(largest, fabs(expected[i]));
+    }
+    return error / largest;
+}
+
+/* Of the result and the gradient by the input: that by the weights is always a direct sum. */
+TEST(winograd_rounds_at_most_four_times_as_much_as_direct_sums)
+{
+    static double expected[RANDOM_VALUES], values[RANDOM_VALUES], direct[RANDOM_VALUES];
+    uint64_t state = 11;
+    double worst = 0, worst_direct = 0;
+    int different = 0;
+    for (int i = 0; i < 30; i++) {
+        window_case c = random_winograd(&state);
+        size_t all = compute("cpu", SGM_FLOAT64, 2, &c, expected, RANDOM_VALUES);
+        CHECK_INT(compute("cpu", SGM_FLOAT32, 1, &c, values, RANDOM_VALUES), all);
+        compute("cpu(exact=true)", SGM_FLOAT32, 1, &c, direct, RANDOM_VALUES);
+        size_t count = all - (size_t)sgm_shape_elements(&c.shapes[1]) -
+                       (c.count == 3 ? (size_t)sgm_shape_elements(&c.shapes[2]) : 0);
+        different += memcmp(values, direct, count * sizeof *values) != 0;
+        worst = fmax(worst, largest_error(values, expected, count));
+        worst_direct = fmax(worst_direct, largest_error(direct, expected, count));
+        compute("cpu", SGM_FLOAT32, 2, &c, direct, RANDOM_VALUES);
+        CHECK(memcmp(values, direct, all * sizeof *values) == 0);
+        compute("cpu(instructions=portable)", SGM_FLOAT32, 2, &c, direct, RANDOM_VALUES);
+        CHECK(largest_error(direct, expected, count) < 4e-6); /* without fused multiply-adds */
+    }
+    CHECK(different >= 10); /* else the test would see direct sums alone */
+    CHECK(worst <= 4 * worst_direct);
+    CHECK(worst < 2e-6);
+}
+
 TEST(random_convolutions_agree_with_the_reference)
 {
     static double expected[RANDOM_VALUES], values[RANDOM_VALUES], again[RANDOM_VALUES];

@@ -37,6 +37,7 @@ typedef struct sgm__cpu {
     /* Results that are too small for full precision are kept; else they become zero during a run (flush.h).
      */
     bool keeps_subnormals;
+    bool exact; /* convolutions are computed as they are defined (sgm_handler_options) */
     /* For tests: programs are shared among threads also where cost.c estimates that one thread is faster. */
     bool shares_all;
 } sgm__cpu;

@@ -7,9 +7,11 @@
  * with channels innermost in a thread's memory and transposed to its place, where biases are added. The
  * weights are packed at the beginning of each run, as they change with each update. Tasks are parts of
  * images; sums depend on shapes alone. run/fused.c may run forward image by image with an activation behind
- * it (forward_parts). Groups of few channels are computed in another way, convolution_slide.c's. */
+ * it (forward_parts). Groups of few channels are computed in another way,
+ * convolution_slide.c's, and windows of 3 x 3 by convolution_winograd.c. */
 #include "handlers/cpu/kernels/convolution.h"
 #include "handlers/cpu/kernels/convolution_slide.h"
+#include "handlers/cpu/kernels/convolution_winograd.h"
 
 /* Pixels of a result that are computed, then transposed, while they are in the first cache. */
 #define BLOCK_PIXELS 96
@@ -168,7 +170,8 @@ typedef struct run_state {
     sgm__convolution c;
     layout at;
     int64_t parts; /* of each image */
-    bool slides;   /* as convolution_slide.c does: there are no parts, and no packed weights */
+    /* As convolution_slide.c or convolution_winograd.c do: there are no parts, and no packed weights. */
+    bool slides, winograd;
 } run_state;
 
 /* --- forward --- */
@@ -180,6 +183,7 @@ static run_state forward_plan(const sgm__cpu_call *call)
     run_state r = {.call = call, .parts = 1};
     r.c = sgm__convolution_make(call->cpu, call->output.dtype, &w);
     r.slides = sgm__slide_is_faster(&r.c, r.c.filters);
+    r.winograd = !r.slides && sgm__winograd_is_faster(call, &r.c, SGM__WINOGRAD_FORWARD);
     int64_t steps = r.c.channels * r.c.places;
     if (r.slides)
         r.at = lay_out(&r.c, steps, 0, sgm__slide_forward_room(&r.c), call->cpu->threads);
@@ -191,7 +195,8 @@ static run_state forward_plan(const sgm__cpu_call *call)
 
 static size_t forward_scratch(const sgm__cpu_call *call)
 {
-    return forward_plan(call).at.total;
+    run_state r = forward_plan(call);
+    return r.winograd ? sgm__winograd_scratch(call, &r.c, SGM__WINOGRAD_FORWARD) : r.at.total;
 }
 
 /* What comes before all groups if they slide. */
@@ -327,7 +332,9 @@ static void slide_task(void *context, int64_t index, int32_t thread)
 static void forward_begin(const sgm__cpu_call *call)
 {
     run_state r = forward_plan(call);
-    if (r.slides)
+    if (r.winograd)
+        sgm__winograd_begin(call, &r.c);
+    else if (r.slides)
         sgm__pool_post(call->cpu->pool, 1, make_slide_steps, &r, sizeof r);
     else
         sgm__pool_post(call->cpu->pool, r.c.window.groups + 1, pack_forward, &r, sizeof r);
@@ -340,6 +347,10 @@ static sgm_status forward_run(const sgm__cpu_call *call)
     int64_t images = w->batch * w->groups;
     if (sgm_shape_elements(&call->output.shape) == 0)
         return SGM_OK;
+    if (r.winograd) {
+        sgm__winograd_run(call, &r.c, SGM__WINOGRAD_FORWARD);
+        return SGM_OK;
+    }
     forward_begin(call);
     if (r.slides) {
         sgm__pool_post(call->cpu->pool, w->batch * sgm__slide_bundles(&r.c), slide_task, &r, sizeof r);
@@ -356,6 +367,8 @@ static int64_t forward_parts(const sgm__cpu_call *call, int64_t *maximum)
     run_state r = forward_plan(call);
     const sgm__window *w = &r.c.window;
     *maximum = w->filters * r.c.pixels;
+    if (r.winograd && !sgm__winograd_has_parts(call, &r.c))
+        return 0;
     bool small = *maximum * (int64_t)r.c.size <= MAXIMUM_PART_BYTES;
     return small && (call->cpu->threads == 1 || w->batch >= 4 * (int64_t)call->cpu->threads) ? w->batch : 0;
 }
@@ -365,9 +378,11 @@ static void forward_part(const sgm__cpu_call *call, int64_t index, int32_t threa
 {
     run_state r = forward_plan(call);
     int64_t elements = r.c.window.filters * r.c.pixels;
-    if (r.slides)
+    if (r.winograd)
+        sgm__winograd_part(call, &r.c, index, thread, to);
+    else if (r.slides)
         slide_groups(&r, index, 0, r.c.window.groups, thread, to);
-    for (int64_t group = 0; group < r.c.window.groups && !r.slides; group++)
+    for (int64_t group = 0; group < r.c.window.groups && !r.slides && !r.winograd; group++)
         forward_group(&r, index, group, 0, r.c.pixels, thread, to);
     *first = index * elements;
     *last = *first + elements;
@@ -402,7 +417,11 @@ static size_t input_scratch(const sgm__cpu_call *call)
 {
     layout at;
     sgm__convolution c = input_plan(call, &at);
-    return sgm__slide_is_faster(&c, c.channels) ? sgm__slide_input_scratch(call, &c) : at.total;
+    if (sgm__slide_is_faster(&c, c.channels))
+        return sgm__slide_input_scratch(call, &c);
+    return sgm__winograd_is_faster(call, &c, SGM__WINOGRAD_INPUT)
+               ? sgm__winograd_scratch(call, &c, SGM__WINOGRAD_INPUT)
+               : at.total;
 }
 
 /* steps: a filter's pixels from those of filter 0. order: pixels of the gradient, one after the other. The
@@ -518,6 +537,10 @@ static sgm_status input_run(const sgm__cpu_call *call)
         return SGM_OK;
     if (sgm__slide_is_faster(c, c->channels)) {
         sgm__slide_input_run(call, c);
+        return SGM_OK;
+    }
+    if (sgm__winograd_is_faster(call, c, SGM__WINOGRAD_INPUT)) {
+        sgm__winograd_run(call, c, SGM__WINOGRAD_INPUT);
         return SGM_OK;
     }
     sgm__pool_post(call->cpu->pool, c->window.groups * c->places + 1, pack_input, &r, sizeof r);

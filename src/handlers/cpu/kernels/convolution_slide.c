@@ -11,8 +11,6 @@
 #define TASK_OPERATIONS (1 << 17)
 /* Tasks that the groups of a batch make at least for a gradient by weights, if the batch has the examples. */
 #define WEIGHTS_TASKS 16
-/* Elements behind what is copied, that vectors may read. */
-#define SLACK SGM__ALIGNMENT
 
 sgm__slide_layout sgm__slide_layout_make(const sgm__convolution *c)
 {
@@ -73,10 +71,12 @@ static void inside(const sgm__window *w, int axis, int64_t phase, int64_t count,
         *last = *first;
 }
 
-/* Where the pixels of a row go: pixel 0 to column left[0] of phase first[0], pixel 1 to column left[1] of the
- * other, and so on in turns for a stride of two, as far as `paired` goes in both. 0 for other strides. */
+/* Where the pixels of a row go: pixel 0 to column left[0] of phase[0], pixel 1 to column left[1] of the
+ * other, and so on in turns for a stride of two, as far as `paired` goes in both, which may be all of the
+ * row. Other strides have no pairs. */
 typedef struct pairing {
     int64_t phase[2], left[2], paired;
+    bool all;
 } pairing;
 
 static pairing pairing_of(const sgm__window *w, const sgm__slide_layout *l)
@@ -84,30 +84,31 @@ static pairing pairing_of(const sgm__window *w, const sgm__slide_layout *l)
     pairing p = {.paired = 0};
     if (w->stride[1] != 2 || l->phases[1] != 2)
         return p;
-    p.paired = INT64_MAX;
+    int64_t count[2];
     for (int i = 0; i < 2; i++) {
         int64_t last;
         p.phase[i] = (w->before[1] + i) % 2;
         inside(w, 1, p.phase[i], l->pitch, &p.left[i], &last);
-        p.paired = sgm__minimum(p.paired, last - p.left[i]);
+        count[i] = last - p.left[i];
     }
+    p.paired = sgm__minimum(count[0], count[1]);
+    p.all = count[0] == count[1];
     return p;
 }
 
 /* One row of an image to the rows of its phases of columns, the first of which is `to`. What of a phase lies
  * outside of the image is left as it is. */
-static void split_row(const sgm__convolution *c, const sgm__slide_layout *l, unsigned char *to,
-                      const unsigned char *image)
+static void split_row(const sgm__convolution *c, const sgm__slide_layout *l, const pairing *p,
+                      unsigned char *to, const unsigned char *image)
 {
     const sgm__window *w = &c->window;
     int64_t size = (int64_t)c->size, first, last;
-    pairing p = pairing_of(w, l);
-    if (p.paired > 0)
-        c->tiles->split_pairs(p.paired, to + (p.phase[0] * l->plane + p.left[0]) * size,
-                              to + (p.phase[1] * l->plane + p.left[1]) * size, image);
-    for (int64_t k = 0; k < l->phases[1]; k++) {
+    if (p->paired > 0)
+        c->tiles->split_pairs(p->paired, to + (p->phase[0] * l->plane + p->left[0]) * size,
+                              to + (p->phase[1] * l->plane + p->left[1]) * size, image);
+    for (int64_t k = 0; k < l->phases[1] && !p->all; k++) {
         inside(w, 1, k, l->pitch, &first, &last);
-        first += p.paired;
+        first += p->paired;
         if (first < last)
             sgm__cpu_copy_row(to + (k * l->plane + first) * size, 1, image + unpadded(w, 1, k, first) * size,
                               w->stride[1], last - first, c->size);
@@ -115,18 +116,17 @@ static void split_row(const sgm__convolution *c, const sgm__slide_layout *l, uns
 }
 
 /* The other way round. */
-static void join_row(const sgm__convolution *c, const sgm__slide_layout *l, unsigned char *image,
-                     const unsigned char *from)
+static void join_row(const sgm__convolution *c, const sgm__slide_layout *l, const pairing *p,
+                     unsigned char *image, const unsigned char *from)
 {
     const sgm__window *w = &c->window;
     int64_t size = (int64_t)c->size, first, last;
-    pairing p = pairing_of(w, l);
-    if (p.paired > 0)
-        c->tiles->join_pairs(p.paired, image, from + (p.phase[0] * l->plane + p.left[0]) * size,
-                             from + (p.phase[1] * l->plane + p.left[1]) * size);
-    for (int64_t k = 0; k < l->phases[1]; k++) {
+    if (p->paired > 0)
+        c->tiles->join_pairs(p->paired, image, from + (p->phase[0] * l->plane + p->left[0]) * size,
+                             from + (p->phase[1] * l->plane + p->left[1]) * size);
+    for (int64_t k = 0; k < l->phases[1] && !p->all; k++) {
         inside(w, 1, k, l->pitch, &first, &last);
-        first += p.paired;
+        first += p->paired;
         if (first < last)
             sgm__cpu_copy_row(image + unpadded(w, 1, k, first) * size, w->stride[1],
                               from + (k * l->plane + first) * size, 1, last - first, c->size);
@@ -135,8 +135,8 @@ static void join_row(const sgm__convolution *c, const sgm__slide_layout *l, unsi
 
 /* The phases of a channel's columns, for one phase of its rows. Without a stride along the columns there is
  * one, whose rows end in zeros that go on to the next row's pixels. */
-static void copy_phases(const sgm__convolution *c, const sgm__slide_layout *l, unsigned char *to,
-                        const unsigned char *image, int64_t row_phase)
+static void copy_phases(const sgm__convolution *c, const sgm__slide_layout *l, const pairing *p,
+                        unsigned char *to, const unsigned char *image, int64_t row_phase)
 {
     const sgm__window *w = &c->window;
     int64_t size = (int64_t)c->size, top, bottom, rows, row_bytes = w->in[1] * size;
@@ -152,18 +152,18 @@ static void copy_phases(const sgm__convolution *c, const sgm__slide_layout *l, u
     }
     memset(to, 0, (size_t)(l->phases[1] * l->plane * size));
     for (int64_t i = 0; i < rows; i++)
-        split_row(c, l, to + (top + i) * l->pitch * size, from + i * w->stride[0] * row_bytes);
+        split_row(c, l, p, to + (top + i) * l->pitch * size, from + i * w->stride[0] * row_bytes);
 }
 
-/* All channels of a group, and the slack behind them. */
-static void copy_image(const sgm__convolution *c, const sgm__slide_layout *l, unsigned char *to,
-                       const unsigned char *image)
+void sgm__slide_copy(const sgm__convolution *c, const sgm__slide_layout *l, unsigned char *to,
+                     const unsigned char *image)
 {
+    pairing p = pairing_of(&c->window, l);
     int64_t size = (int64_t)c->size;
     for (int64_t channel = 0; channel < c->channels; channel++, image += c->plane * size)
         for (int64_t i = 0; i < l->phases[0]; i++, to += l->phases[1] * l->plane * size)
-            copy_phases(c, l, to, image, i);
-    memset(to, 0, (size_t)(SLACK * size));
+            copy_phases(c, l, &p, to, image, i);
+    memset(to, 0, (size_t)(SGM__SLIDE_SLACK * size));
 }
 
 /* A filter's gradient at the distances of a phase, with zeros in the gaps and to the end of the plane. */
@@ -197,7 +197,7 @@ static int64_t step_of(const sgm__convolution *c, const sgm__slide_layout *l, in
 int64_t sgm__slide_forward_room(const sgm__convolution *c)
 {
     sgm__slide_layout l = sgm__slide_layout_make(c);
-    return c->channels * l.channel + SLACK + l.positions;
+    return c->channels * l.channel + SGM__SLIDE_SLACK + l.positions;
 }
 
 void sgm__slide_steps(const sgm__convolution *c, int64_t *steps)
@@ -216,8 +216,8 @@ void sgm__slide_forward(const sgm__convolution *c, const int64_t *steps, const u
     sgm__slide_layout l = sgm__slide_layout_make(c);
     int64_t size = (int64_t)c->size, depth = c->channels * c->places;
     bool dense = w->out[0] == 1 || l.pitch == w->out[1]; /* there are no gaps */
-    unsigned char *block = own + (c->channels * l.channel + SLACK) * size;
-    copy_image(c, &l, own, image);
+    unsigned char *block = own + (c->channels * l.channel + SGM__SLIDE_SLACK) * size;
+    sgm__slide_copy(c, &l, own, image);
     for (int64_t filter = 0; filter < c->filters; filter++, to += c->pixels * size) {
         sgm__slide slide = {.count = l.positions,
                             .depth = depth,
@@ -256,7 +256,7 @@ static input_run input_plan(const sgm__cpu_call *call, const sgm__convolution *c
     r.counts_at = r.numbers_at + sgm__convolution_align(r.entries * integer);
     r.own_at = r.counts_at + sgm__convolution_align(r.l.phases[0] * r.l.phases[1] * integer);
     int64_t front = r.l.reach[0] * r.l.pitch + r.l.reach[1];
-    r.weights_at = sgm__convolution_align((front + c->filters * r.l.plane + SLACK) * size);
+    r.weights_at = sgm__convolution_align((front + c->filters * r.l.plane + SGM__SLIDE_SLACK) * size);
     r.phases_at = r.weights_at + sgm__convolution_align(r.entries * size);
     r.own_bytes = r.phases_at + sgm__convolution_align(r.l.channel * size);
     r.total = r.own_at + r.own_bytes * (size_t)call->cpu->threads;
@@ -327,11 +327,12 @@ static void input_channel(const input_run *r, unsigned char *own, const unsigned
         return;
     }
     slide_phases(r, own, packed, phases, 0, r->l.plane);
+    pairing p = pairing_of(w, &r->l);
     memset(to, 0, (size_t)(c->plane * size)); /* no window may have reached a pixel */
     for (int64_t i = 0; i < w->in[0]; i++) {
         int64_t phase = (i + w->before[0]) % w->stride[0], row = (i + w->before[0]) / w->stride[0];
         if (phase < r->l.phases[0] && row < r->l.rows)
-            join_row(c, &r->l, to + i * w->in[1] * size,
+            join_row(c, &r->l, &p, to + i * w->in[1] * size,
                      phases + (phase * r->l.phases[1] * r->l.plane + row * r->l.pitch) * size);
     }
 }
@@ -387,8 +388,8 @@ static weights_run weights_plan(const sgm__cpu_call *call, const sgm__convolutio
     r.sums_at = sgm__convolution_align(r.depth * (int64_t)sizeof(int64_t));
     r.chunk_bytes = (size_t)(c->window.filters * r.depth * c->tiles->vector_lanes * size);
     r.own_at = r.sums_at + sgm__convolution_align(r.chunks * (int64_t)r.chunk_bytes);
-    r.gradient_at = sgm__convolution_align((c->channels * r.l.channel + SLACK) * size);
-    r.own_bytes = r.gradient_at + sgm__convolution_align((r.l.plane + SLACK) * size);
+    r.gradient_at = sgm__convolution_align((c->channels * r.l.channel + SGM__SLIDE_SLACK) * size);
+    r.own_bytes = r.gradient_at + sgm__convolution_align((r.l.plane + SGM__SLIDE_SLACK) * size);
     r.total = r.own_at + r.own_bytes * (size_t)call->cpu->threads;
     return r;
 }
@@ -414,10 +415,11 @@ static void sum_group(const weights_run *r, int64_t begin, int64_t end, int64_t 
     int64_t size = (int64_t)c->size;
     unsigned char *gradient = own + r->gradient_at;
     memset(sums, 0, (size_t)(c->filters * r->depth * c->tiles->vector_lanes * size));
-    memset(gradient + r->l.plane * size, 0, (size_t)(SLACK * size));
+    memset(gradient + r->l.plane * size, 0, (size_t)(SGM__SLIDE_SLACK * size));
     for (int64_t example = begin; example < end; example++) {
         const unsigned char *image = r->call->inputs[0].data, *from = r->call->inputs[1].data;
-        copy_image(c, &r->l, own, image + (example * w->channels + group * c->channels) * c->plane * size);
+        sgm__slide_copy(c, &r->l, own,
+                        image + (example * w->channels + group * c->channels) * c->plane * size);
         for (int64_t i = 0; i < c->filters; i++) {
             copy_gradient(c, &r->l, gradient,
                           from + (example * w->filters + group * c->filters + i) * c->pixels * size);

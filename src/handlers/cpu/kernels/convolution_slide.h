@@ -25,6 +25,12 @@ typedef struct sgm__slide_layout {
 bool sgm__slide_is_faster(const sgm__convolution *c, int64_t lanes);
 sgm__slide_layout sgm__slide_layout_make(const sgm__convolution *c);
 
+/* Elements behind copied channels, which are 0 and may be read by vectors. */
+#define SGM__SLIDE_SLACK SGM__ALIGNMENT
+/* Copies the c->channels channels at `image` into phases, with their padding. */
+void sgm__slide_copy(const sgm__convolution *c, const sgm__slide_layout *l, unsigned char *to,
+                     const unsigned char *image);
+
 /* --- forward --- */
 /* Elements of a thread's memory. */
 int64_t sgm__slide_forward_room(const sgm__convolution *c);

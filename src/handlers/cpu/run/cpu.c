@@ -93,6 +93,7 @@ static sgm_status open_cpu(const sgm_handler_options *options, void **self)
     cpu->interprets = options->no_machine_code || !sgm__code_allowed();
     cpu->told = options->no_machine_code;
     cpu->keeps_subnormals = options->keep_subnormals;
+    cpu->exact = options->exact;
     cpu->vector =
         options->instructions != NULL ? sgm__vector_named(options->instructions) : sgm__vector_best();
     if (cpu->vector != NULL && options->approximate) {
@@ -153,6 +154,8 @@ static void describe(void *self, sgm__text *text)
     sgm__text_append(text, "instructions: %s\n", cpu->vector->name);
     if (cpu->vector->approximate)
         sgm__text_append(text, "approximate: exp to 0.011 %%, tanh to 0.0001\n");
+    if (cpu->exact)
+        sgm__text_append(text, "convolutions: as they are defined\n");
     if (cpu->keeps_subnormals)
         sgm__text_append(text, "subnormal numbers: kept\n");
     sgm__text_append(text, "threads: %d\n", cpu->threads);

@@ -4,10 +4,10 @@
  * The tables (sgm__vector) are compiled from the same templates: vector_math.h (vector types and functions),
  * vector_kernels.h (elementwise loops), vector_fast.h (approximations), vector_rows.h (sums, softmax),
  * vector_product.h (tiles of matrix products), vector_product_gather.h (tiles of convolutions, poolings),
- * vector_slide.h (convolutions of few channels), vector_random.h. They use the compilers' vector types;
- * vector_portable.c, vector_avx2.c, vector_avx512.c and vector_neon.c only say how wide a vector is and name
- * a few instructions. vector.c chooses a table at run time and has the loops that need no vectors. Nothing
- * here knows of threads, plans or strides of more than two dimensions. */
+ * vector_slide.h (convolutions of few channels), vector_product_winograd.h (those of 3 x 3), vector_random.h.
+ * They use the compilers' vector types; vector_portable.c, vector_avx2.c, vector_avx512.c and vector_neon.c
+ * only say how wide a vector is and name a few instructions. vector.c chooses a table at run time and has the
+ * loops that need no vectors. Nothing here knows of threads, plans or strides of more than two dimensions. */
 #ifndef SGM_HANDLERS_CPU_VECTOR_VECTOR_H
 #define SGM_HANDLERS_CPU_VECTOR_VECTOR_H
 
@@ -186,6 +186,14 @@ typedef struct sgm__vector {
     /* Numbers in [0, 1): the upper 24 bits of word i % 4 of sgm__philox(seed, stream, counter + i / 4),
      * divided by 2^24. */
     void (*uniform_f32)(int64_t n, float *out, uint64_t seed, uint64_t stream, uint64_t counter);
+    /* Transforms of Winograd's convolutions (vector_product_winograd.h); `count` is rounded up to whole
+     * vectors. */
+    void (*winograd_input_f32)(int64_t count, float *to, int64_t to_stride, const float *from, int64_t plane,
+                               int64_t pitch);
+    void (*winograd_output_f32)(int64_t count, float *to, int64_t to_stride, const float *from,
+                                int64_t from_stride, float bias);
+    void (*winograd_weights_f32)(int64_t count, float *to, int64_t to_stride, const float *from,
+                                 int64_t from_stride);
 } sgm__vector;
 
 extern const sgm__vector sgm__vector_portable;

@@ -28,6 +28,7 @@
 #include "handlers/cpu/vector/vector_fast.h"
 #include "handlers/cpu/vector/vector_product.h"
 #include "handlers/cpu/vector/vector_product_gather.h"
+#include "handlers/cpu/vector/vector_product_winograd.h"
 #include "handlers/cpu/vector/vector_random.h"
 #include "handlers/cpu/vector/vector_rows.h"
 #include "handlers/cpu/vector/vector_slide.h"

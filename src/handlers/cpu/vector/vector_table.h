@@ -29,5 +29,6 @@
         .shift_f32 = shift_f32, .softmax_f32 = softmax_row_f32,                                              \
         .softmax_gradient_f32 = softmax_gradient_row_f32, .blend_f32 = blend_f32, .dot_f32 = dot_f32,        \
         .uniform_f32 = uniform_f32, .largest_pairs_f32 = largest_pairs_f32,                                  \
-        .spread_pairs_f32 = spread_pairs_f32                                                                 \
+        .spread_pairs_f32 = spread_pairs_f32, .winograd_input_f32 = winograd_input_f32,                      \
+        .winograd_output_f32 = winograd_output_f32, .winograd_weights_f32 = winograd_weights_f32             \
     }

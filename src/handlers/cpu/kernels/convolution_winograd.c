@@ -1,0 +1,296 @@
+/* Convolutions of 3 x 3 in steps of one by Winograd's minimal filtering (vector/vector_product_winograd.h has
+ * the transforms and the source).
+ *
+ * Results are tiles of 2 x 2. A block is some images, or some rows of tiles of one, so that what belongs to
+ * it stays in the second cache. For a block, each channel is split into its even and odd rows and columns, as
+ * for a stride of two (convolution_slide.h), so that neighbouring tiles are neighbours in memory;
+ * transformed, it is a row of each of 16 matrices (channels, tiles). These are multiplied by the weights' 16
+ * matrices (filters, channels), which are made once in each run, and the products (filters, tiles) are
+ * transformed to results. Sums go in the order of the channels, so they depend on shapes alone. */
+#include "handlers/cpu/kernels/convolution_winograd.h"
+#include "handlers/cpu/kernels/convolution_slide.h"
+
+#define ELEMENTS 16        /* of a transformed tile */
+#define BLOCK_POSITIONS 96 /* tiles of a block, about */
+/* What a number of the transformed image or weights costs, in multiply-adds of the products. */
+#define TRANSFORM_COST 16
+#define WEIGHT_COST 16
+/* Numbers of a cache line; and of a page, in which lines at one place compete for the same few places of the
+ * first cache. */
+#define LINE 16
+#define PAGE 1024
+
+/* The convolution that is computed, how it is cut, and where memory is; tasks get a copy. Sizes are in
+ * numbers (float), but those that end in `_at` or `_bytes`. */
+typedef struct winograd_run {
+    const sgm__cpu_call *call;
+    sgm__winograd_kind kind;
+    /* One image of one channel in steps of two, whose results are tiles. */
+    sgm__convolution tiles;
+    int64_t channels, filters, out[2];
+    /* Of a block: rows of tiles, images; how many blocks an image makes, or 1. */
+    int64_t rows, images, bands;
+    int64_t stride;     /* from a channel or filter of a block to the next: all its tiles, and more */
+    int64_t weight_row; /* from a filter's transformed weights to the next one's */
+    int64_t weights_apart, image_apart, results_apart; /* from one of 16 matrices to the next */
+    size_t own_at;                                     /* threads' memory; the weights come first */
+    /* Of a thread's memory: phases of a channel, transformed image and results; tiles of one filter. */
+    size_t image_at, results_at, tiles_at, own_bytes, total;
+} winograd_run;
+
+static int64_t round_up(int64_t number, int64_t unit)
+{
+    return (number + unit - 1) / unit * unit;
+}
+
+/* From one of 16 matrices to the next, whose rows together have so many numbers: transforms write to all 16
+ * at once, which therefore begin at different places of a page. */
+static int64_t apart(int64_t numbers)
+{
+    return round_up(numbers, PAGE) + 5 * LINE;
+}
+
+/* Tiles of one image that lie between the first and the last one of a block, with gaps as in a phase. */
+static int64_t positions_of(int64_t rows, int64_t columns)
+{
+    return (rows - 1) * (columns + 1) + columns;
+}
+
+/* So that there are blocks for all threads. */
+static void cut(winograd_run *r, int64_t threads)
+{
+    const sgm__window *w = &r->tiles.window;
+    int64_t rows = w->out[0], most = BLOCK_POSITIONS / (w->out[1] + 1);
+    r->bands = (rows + (most > 1 ? most : 1) - 1) / (most > 1 ? most : 1);
+    r->rows = (rows + r->bands - 1) / r->bands;
+    r->bands = (rows + r->rows - 1) / r->rows;
+    r->images = 1;
+    int64_t positions = positions_of(r->rows, w->out[1]);
+    if (r->bands == 1 && positions > 0 && w->batch > 0) {
+        int64_t images = BLOCK_POSITIONS / positions, each = (w->batch + threads - 1) / threads;
+        r->images = sgm__minimum(images > 1 ? images : 1, each);
+        int64_t blocks = (w->batch + r->images - 1) / r->images;
+        r->images = (w->batch + blocks - 1) / blocks;
+    }
+    int64_t lanes = r->tiles.tiles->vector_lanes;
+    int64_t lines = (r->images * positions + 3 * lanes + LINE - 1) / LINE;
+    r->stride =
+        (lines % 2 == 0 ? lines + 1 : lines) * LINE; /* neighbouring rows differ in their place, too */
+}
+
+static void lay_out(winograd_run *r)
+{
+    int64_t lanes = r->tiles.tiles->vector_lanes, number = (int64_t)sizeof(float);
+    int64_t plane = (r->rows + 1) * (r->tiles.window.out[1] + 1);
+    r->weight_row = round_up(r->channels, lanes);
+    r->weights_apart = apart(r->filters * r->weight_row);
+    r->image_apart = apart(r->channels * r->stride);
+    r->results_apart = apart(r->filters * r->stride);
+    r->own_at = sgm__convolution_align(ELEMENTS * r->weights_apart * number);
+    /* the phases of a channel; before all blocks, the places of a filter's kernels */
+    r->image_at = sgm__convolution_align((4 * plane + SGM__SLIDE_SLACK > 9 * r->weight_row
+                                              ? 4 * plane + SGM__SLIDE_SLACK
+                                              : 9 * r->weight_row) *
+                                         number);
+    r->results_at = r->image_at + sgm__convolution_align(ELEMENTS * r->image_apart * number);
+    r->tiles_at = r->results_at + sgm__convolution_align(ELEMENTS * r->results_apart * number);
+    r->own_bytes = r->tiles_at + sgm__convolution_align(4 * r->stride * number);
+    r->total = r->own_at + r->own_bytes * (size_t)r->call->cpu->threads;
+}
+
+static winograd_run plan(const sgm__cpu_call *call, const sgm__convolution *c, sgm__winograd_kind kind,
+                         int64_t threads)
+{
+    const sgm__window *w = &c->window;
+    bool forward = kind == SGM__WINOGRAD_FORWARD;
+    winograd_run r = {.call = call, .kind = kind, .tiles = *c};
+    r.channels = forward ? c->channels : c->filters;
+    r.filters = forward ? c->filters : c->channels;
+    r.tiles.channels = 1;
+    r.tiles.plane = forward ? c->plane : c->pixels;
+    sgm__window *t = &r.tiles.window;
+    for (int i = 0; i < 2; i++) {
+        r.out[i] = forward ? w->out[i] : w->in[i];
+        t->in[i] = forward ? w->in[i] : w->out[i];
+        t->before[i] = forward ? w->before[i] : 2 - w->before[i];
+        t->out[i] = (r.out[i] + 1) / 2;
+        t->size[i] = 4;
+        t->stride[i] = 2;
+    }
+    cut(&r, threads);
+    lay_out(&r);
+    return r;
+}
+
+bool sgm__winograd_is_faster(const sgm__cpu_call *call, const sgm__convolution *c, sgm__winograd_kind kind)
+{
+    const sgm__window *w = &c->window;
+    bool can = c->size == 4 && w->groups == 1 && !call->cpu->exact;
+    for (int i = 0; i < 2; i++)
+        can = can && w->size[i] == 3 && w->stride[i] == 1 && w->dilation[i] == 1 && w->before[i] <= 2;
+    if (!can)
+        return false;
+    winograd_run r = plan(call, c, kind, 1); /* the choice must not depend on the number of threads */
+    int64_t lanes = c->tiles->vector_lanes, blocks = r.bands * ((w->batch + r.images - 1) / r.images);
+    int64_t tiles = blocks * round_up(r.images * positions_of(r.rows, r.tiles.window.out[1]), lanes);
+    double products = (double)ELEMENTS * (double)tiles * (double)r.channels * (double)r.filters;
+    double transforms =
+        (double)ELEMENTS * (TRANSFORM_COST * (double)tiles * (double)(r.channels + r.filters) +
+                            WEIGHT_COST * (double)r.channels * (double)r.filters);
+    double direct = 9.0 * (double)(r.out[0] * r.out[1] * w->batch) * (double)r.channels * (double)r.filters;
+    return products + transforms < 0.9 * direct;
+}
+
+size_t sgm__winograd_scratch(const sgm__cpu_call *call, const sgm__convolution *c, sgm__winograd_kind kind)
+{
+    return plan(call, c, kind, call->cpu->threads).total;
+}
+
+/* --- weights --- */
+
+/* The transformed weights of one filter: its row of each of the 16 matrices. Of a gradient by the input
+ * filters and channels change places, and kernels are turned round: their last place comes first. */
+static void transform_weights(void *context, int64_t filter, int32_t thread)
+{
+    const winograd_run *r = context;
+    bool forward = r->kind == SGM__WINOGRAD_FORWARD;
+    float *places = (float *)(void *)(r->call->scratch + r->own_at + (size_t)thread * r->own_bytes);
+    float *to = (float *)(void *)r->call->scratch + filter * r->weight_row;
+    const float *from = r->call->inputs[1].data;
+    if (forward)
+        r->tiles.tiles->transpose(places, r->weight_row, from + filter * r->channels * 9, 9, r->channels, 9);
+    else
+        r->tiles.tiles->transpose(places, r->weight_row, from + filter * 9, r->filters * 9, r->channels, 9);
+    r->call->cpu->vector->winograd_weights_f32(r->channels, to, r->weights_apart,
+                                               forward ? places : places + 8 * r->weight_row,
+                                               forward ? r->weight_row : -r->weight_row);
+}
+
+/* --- blocks --- */
+
+/* What a task computes: images first .. first + images - 1, rows of tiles row .. row + rows - 1. */
+typedef struct block {
+    int64_t first, images, row, rows, positions;
+    float *phases, *image, *results, *tiles; /* the thread's memory */
+} block;
+
+/* The matrices (channels, tiles) of a block's images. */
+static void transform_images(const winograd_run *r, const block *b)
+{
+    sgm__convolution c = r->tiles;
+    c.window.out[0] = b->rows;
+    c.window.before[0] -= 2 * b->row; /* a block begins where its first tile does */
+    sgm__slide_layout l = sgm__slide_layout_make(&c);
+    const float *from = r->call->inputs[0].data;
+    from += b->first * r->channels * c.plane;
+    for (int64_t image = 0; image < b->images; image++)
+        for (int64_t channel = 0; channel < r->channels; channel++, from += c.plane) {
+            sgm__slide_copy(&c, &l, (unsigned char *)b->phases, (const unsigned char *)from);
+            r->call->cpu->vector->winograd_input_f32(b->positions,
+                                                     b->image + channel * r->stride + image * b->positions,
+                                                     r->image_apart, b->phases, l.plane, l.pitch);
+        }
+}
+
+/* results = weights image, for each of the 16 matrices. */
+static void multiply(const winograd_run *r, const block *b)
+{
+    const sgm__tiles *tiles = r->tiles.tiles;
+    int64_t lanes = tiles->vector_lanes, columns = b->images * b->positions;
+    const float *weights = (const float *)(const void *)r->call->scratch;
+    for (int64_t e = 0; e < ELEMENTS; e++)
+        for (int64_t column = 0; column < columns; column += 2 * lanes) {
+            bool narrow = columns - column <= lanes;
+            sgm__tile tile = {.depth = r->channels,
+                              .a_row = r->weight_row,
+                              .a_step = 1,
+                              .b = b->image + e * r->image_apart + column,
+                              .b_stride = r->stride,
+                              .c_stride = r->stride};
+            for (int64_t filter = 0; filter < r->filters; filter += tiles->rows) {
+                int64_t rows = sgm__minimum(tiles->rows, r->filters - filter);
+                tile.a = weights + e * r->weights_apart + filter * r->weight_row;
+                tile.c = b->results + e * r->results_apart + filter * r->stride + column;
+                (narrow ? tiles->apart.narrow : tiles->apart.wide)[rows - 1](&tile);
+            }
+        }
+}
+
+/* The results of one filter of an image, from tiles of two rows by two columns. */
+static void write_rows(const winograd_run *r, const block *b, float *to)
+{
+    int64_t columns = r->tiles.window.out[1], pitch = columns + 1, width = r->out[1];
+    int64_t last = sgm__minimum(2 * (b->row + b->rows), r->out[0]);
+    for (int64_t y = 2 * b->row; y < last; y++) {
+        const float *even = b->tiles + (2 * (y % 2) * r->stride) + (y / 2 - b->row) * pitch;
+        r->tiles.tiles->join_pairs(width / 2, to + y * width, even, even + r->stride);
+        if (width % 2 != 0)
+            to[y * width + width - 1] = even[columns - 1];
+    }
+}
+
+/* `to` is the first image's. */
+static void transform_results(const winograd_run *r, const block *b, float *to)
+{
+    const float *biases = r->call->input_count == 3 ? r->call->inputs[2].data : NULL;
+    for (int64_t image = 0; image < b->images; image++)
+        for (int64_t filter = 0; filter < r->filters; filter++, to += r->out[0] * r->out[1]) {
+            r->call->cpu->vector->winograd_output_f32(b->positions, b->tiles, r->stride,
+                                                      b->results + filter * r->stride + image * b->positions,
+                                                      r->results_apart, biases != NULL ? biases[filter] : 0);
+            write_rows(r, b, to);
+        }
+}
+
+/* Block `index` of all; `to` is its first image's result. */
+static void compute_block(const winograd_run *r, int64_t index, int32_t thread, float *to)
+{
+    const sgm__window *w = &r->tiles.window;
+    unsigned char *own = r->call->scratch + r->own_at + (size_t)thread * r->own_bytes;
+    block b = {.first = index / r->bands * r->images,
+               .row = index % r->bands * r->rows,
+               .phases = (float *)(void *)own,
+               .image = (float *)(void *)(own + r->image_at),
+               .results = (float *)(void *)(own + r->results_at),
+               .tiles = (float *)(void *)(own + r->tiles_at)};
+    b.images = sgm__minimum(r->images, w->batch - b.first);
+    b.rows = sgm__minimum(r->rows, w->out[0] - b.row);
+    b.positions = positions_of(b.rows, w->out[1]);
+    transform_images(r, &b);
+    multiply(r, &b);
+    transform_results(r, &b, to);
+}
+
+static void block_task(void *context, int64_t index, int32_t thread)
+{
+    const winograd_run *r = context;
+    float *to = r->call->output.data;
+    compute_block(r, index, thread, to + index / r->bands * r->images * r->filters * r->out[0] * r->out[1]);
+}
+
+void sgm__winograd_begin(const sgm__cpu_call *call, const sgm__convolution *c)
+{
+    winograd_run r = plan(call, c, SGM__WINOGRAD_FORWARD, call->cpu->threads);
+    sgm__pool_post(call->cpu->pool, r.filters, transform_weights, &r, sizeof r);
+}
+
+bool sgm__winograd_has_parts(const sgm__cpu_call *call, const sgm__convolution *c)
+{
+    return plan(call, c, SGM__WINOGRAD_FORWARD, call->cpu->threads).images == 1;
+}
+
+void sgm__winograd_part(const sgm__cpu_call *call, const sgm__convolution *c, int64_t example, int32_t thread,
+                        void *to)
+{
+    winograd_run r = plan(call, c, SGM__WINOGRAD_FORWARD, call->cpu->threads);
+    for (int64_t band = 0; band < r.bands; band++)
+        compute_block(&r, example * r.bands + band, thread, to);
+}
+
+void sgm__winograd_run(const sgm__cpu_call *call, const sgm__convolution *c, sgm__winograd_kind kind)
+{
+    winograd_run r = plan(call, c, kind, call->cpu->threads);
+    int64_t images = (r.tiles.window.batch + r.images - 1) / r.images;
+    sgm__pool_post(call->cpu->pool, r.filters, transform_weights, &r, sizeof r);
+    sgm__pool_post(call->cpu->pool, images * r.bands, block_task, &r, sizeof r);
+}
