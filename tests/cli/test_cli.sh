@@ -74,7 +74,7 @@ run 2 train no-config --resume
 has err "'no-config' has no config.yaml"
 rmdir no-config
 run 2 data table.npy
-has err "a table or array of yours is described: 'csv:'"
+has err "^sigma data: cannot open 'table\\.npy': No such file"
 run 2 train "$examples/iris.yaml" data.training=table.csv
 has err "data.training: there is no dataset 'table.csv'; of files: \{csv: FILE"
 run 1 eval "$examples/iris.yaml"

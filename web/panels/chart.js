@@ -1,6 +1,6 @@
 /* Values over iterations, epochs or seconds. Options: series: ["IDENTIFIER" | {id, trainer}] (of all trainers if none
- * is given, patterns with * are allowed), name (of a title "chart.NAME"), onlyWithValues (it is not to be seen before its
- * first value, as a run may never have one), and those of chart/settings.js. */
+ * is given, patterns with * are allowed), name (of a title "chart.NAME"), onlyWithValues (it is not to be seen before
+ * its first value, as a run may never have one), and those of chart/settings.js. */
 import { get } from '../api.js';
 import { Curve, Pieces } from '../chart/curve.js';
 import { exportCsv, exportPng, exportSvg, tableOf } from '../chart/export.js';
