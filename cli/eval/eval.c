@@ -389,6 +389,12 @@ static sgm_dataset *open_dataset(saved *s, const char *name, const eval_options 
         return NULL;
     }
     const sgm_pipeline *pipeline = s->c.data.pipeline;
+    if (strcmp(sgm_pipeline_kind(pipeline), "table") == 0 && sgm__is_folder(options->file)) {
+        sgm_fail(SGM_ERROR_ARGUMENT,
+                 "%s: is a folder, but the network was trained on a table: name one, FILE.csv",
+                 options->file);
+        return NULL;
+    }
     data_config data = {.csv = (char *)(uintptr_t)options->file};
     if (strcmp(sgm_pipeline_kind(pipeline), "table") != 0)
         data = data_config_of_files(pipeline, options->file);

@@ -411,7 +411,7 @@ static sgm_status end_as_before(const sgm__training_run *run)
         return SGM_OK;
     sgm__log(SGM_LOG_WARNING, trainer->name,
              "the run was ended by %s, after epoch %lld, iteration %lld; it goes on when it is resumed with "
-             "another number of epochs or iterations",
+             "another number of epochs or iterations (sigma train RUN --resume epochs=N)",
              ended->by, (long long)trainer->position.epoch, (long long)trainer->position.iteration);
     return sgm__trainer_end_for_good(trainer, ended->by);
 }

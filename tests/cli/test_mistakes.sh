@@ -110,8 +110,13 @@ mistake 1 "town\.csv.*line 2.*column 'town'.*\"Trier\" is none of the 2 categori
 mistake 1 "old\.csv.*line 2.*column 'age'.*\"old\"" predict good old.csv
 mistake 2 "pets\.xlsx is a table of another program: save it as CSV" data pets.xlsx
 run 0 predict good semicolon.csv # this is none: the separator is found
-run 0 train pets.yaml data.training.csv=word.csv --folder word --quiet
+mistake 1 "column 'age': line 7 has 'old' where the others are numbers or dates: correct it, leave it empty, say 'missing: old', or name the column in 'drop' or 'categorical'" train pets.yaml data.training.csv=word.csv --folder word --quiet
+run 0 train pets.yaml data.training.csv=word.csv data.training.missing=old --folder word --quiet
 run 0 data word.csv
 has out "age: line 7 has 'old' where the others are numbers"
+run 0 train pets.yaml 'data.training.drop=[town]' --folder numbered
+has err "column 'id' goes from 0 to 59 in 60 rows: if it numbers them, leave it out, drop: \[id\]"
+mkdir -p pictures
+mistake 1 "pictures: is a folder, but the network was trained on a table: name one, FILE\.csv" eval good pictures
 
 finish
