@@ -114,8 +114,6 @@ mistake 1 "column 'age': line 7 has 'old' where the others are numbers or dates:
 run 0 train pets.yaml data.training.csv=word.csv data.training.missing=old --folder word --quiet
 run 0 data word.csv
 has out "age: line 7 has 'old' where the others are numbers"
-run 0 train pets.yaml 'data.training.drop=[town]' --folder numbered
-has err "column 'id' goes from 0 to 59 in 60 rows: if it numbers them, leave it out, drop: \[id\]"
 mkdir -p pictures
 mistake 1 "pictures: is a folder, but the network was trained on a table: name one, FILE\.csv" eval good pictures
 

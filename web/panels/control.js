@@ -104,8 +104,9 @@ function create(panel) {
         const held = trainer.held ? t('control.held', { held: trainer.held }) : '';
         reason.hidden = !trainer.reason && !held;
         setText(reason, trainer.reason ? t('control.reason', { reason: trainer.reason }) : held);
-        /* A run that ended with an epoch is in none: 0 batches of it would be said of a next one. */
-        epoch.show(trainer.batches && !(idle && trainer.batch === 0) ? trainer.batch / trainer.batches : null,
+        /* A run that ended with an epoch is in none: no batch of it is to come, and none of a next one. */
+        const between = idle && (trainer.batch === 0 || trainer.batch === trainer.batches);
+        epoch.show(trainer.batches && !between ? trainer.batch / trainer.batches : null,
             `${integer(trainer.batch)} / ${integer(trainer.batches)}`);
         const share = progressOf(trainer);
         total.show(share, percent(share, 0));

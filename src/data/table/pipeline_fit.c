@@ -313,21 +313,6 @@ static sgm_status check_exception(const sgm_table *table, const sgm_table_column
         table->path, column->name, (long long)column->exception_line, column->exception, column->exception);
 }
 
-/* A column that numbers the rows says nothing of new ones, which would have to have it. */
-static void warn_of_numbering(const sgm_table *table, const sgm_table_column *column)
-{
-    int64_t rows = sgm_table_rows(table);
-    if (column->kind == SGM_COLUMN_NUMBER && column->missing == 0 && rows > 2 &&
-        (column->minimum == 0 || column->minimum == 1) &&
-        column->maximum - column->minimum == (double)(rows - 1) &&
-        column->mean == (column->minimum + column->maximum) / 2)
-        sgm__log(
-            SGM_LOG_WARNING, "data",
-            "%s: column '%s' goes from %.0f to %.0f in %lld rows: if it numbers them, leave it out, drop: "
-            "[%s]; it is an input now",
-            table->path, column->name, column->minimum, column->maximum, (long long)rows, column->name);
-}
-
 /* Whether a column has the numbers 0, 1, ... of classes. Those of a part of the rows may be fewer. */
 static bool looks_like_classes(const sgm_table_column *column)
 {
@@ -445,8 +430,6 @@ static sgm_status add_part(sgm_pipeline *pipeline, const sgm_table *table, size_
     chosen.is_category = chosen.is_category && !is_text;
     if (!is_told)
         SGM_TRY(check_exception(table, summary));
-    if (!is_told && !is_target)
-        warn_of_numbering(table, summary);
     if (is_target)
         SGM_TRY(check_target(table, summary, chosen.is_category, options->targets[1] == NULL));
     else if (!is_usable(table, summary, chosen.is_category || is_text))
