@@ -314,7 +314,8 @@ const option *options_find(const option *table, size_t count, const char *key, c
         }
         if (o->kind != OPTION_GROUP)
             return o;
-        *base = (const char *)*base + o->offset;
+        if (*base != NULL) /* else only the option is looked for */
+            *base = (const char *)*base + o->offset;
         table = o->children;
         count = o->child_count;
         key = dot != NULL ? dot + 1 : table[0].row.name;

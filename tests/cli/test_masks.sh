@@ -57,6 +57,46 @@ run 0 data --clear-cache
 run 0 train shapes.yaml data.training.masks=written data.training.images=copies data.split.share=0.5 epochs=1 --folder second --quiet
 run 0 predict run shapes/photos/0.png --json
 has out '^\{"file": "shapes/photos/0\.png", "shares": \{"0": [0-9.]+, "1": [0-9.e-]+, "2": [0-9.e-]+\}\}$'
+# The exported C takes the same pixels, and gives as many of each class.
+run 0 export --c shapes.c run
+cat >main.c <<'END'
+#define SHAPES_DECLARATIONS
+#include "shapes.c"
+#include <png.h>
+#include <stdio.h>
+
+int main(int argc, char **argv)
+{
+    static unsigned char pixels[SHAPES_WIDTH * SHAPES_HEIGHT * SHAPES_CHANNELS];
+    static SHAPES_REAL outputs[SHAPES_PREDICT_OUTPUTS];
+    enum { CLASSES = SHAPES_PREDICT_OUTPUTS / (SHAPES_WIDTH * SHAPES_HEIGHT) };
+    int counts[CLASSES] = {0};
+    png_image image = {.version = PNG_IMAGE_VERSION};
+    if (argc < 2 || !png_image_begin_read_from_file(&image, argv[1]))
+        return 1;
+    image.format = PNG_FORMAT_RGB;
+    if (!png_image_finish_read(&image, NULL, pixels, 0, NULL) || shapes_predict_pixels(pixels, outputs) != 0)
+        return 2;
+    for (int i = 0; i < SHAPES_WIDTH * SHAPES_HEIGHT; i++) {
+        int best = 0;
+        for (int k = 1; k < CLASSES; k++)
+            best = outputs[i * CLASSES + k] > outputs[i * CLASSES + best] ? k : best;
+        counts[best]++;
+    }
+    for (int k = 0; k < CLASSES; k++)
+        printf("%s %d\n", shapes_class(k), counts[k]);
+    return 0;
+}
+END
+# shellcheck disable=SC2046 # words are wanted
+cc -std=c17 -Wall -Wextra -O1 shapes.c main.c -o program $(pkg-config --cflags --libs libpng) -lm >out 2>err
+code 0 $? 'a program with the exported C of masks is compiled'
+for photo in 0 1 2; do
+    run 0 predict run "shapes/photos/$photo.png" --json
+    sed 's/.*"shares": {//' out | grep -oE '"[0-9]+": [0-9.e-]+' | tr -d '":' | awk '{ printf "%s %d\n", $1, $2 * 256 + 0.5 }' >wanted
+    ./program "shapes/photos/$photo.png" >counted
+    same "pixels of each class of photo $photo" "$(cat counted)" "$(cat wanted)"
+done
 run 0 predict run shapes/blue.jpg --output blue.png
 file blue.png 2>/dev/null | grep -q 'PNG' && has_size=$(file blue.png | grep -c '40 x 20') || has_size=1
 same 'a mask has the size of its picture' "$has_size" 1

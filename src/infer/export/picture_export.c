@@ -2,14 +2,16 @@
  * image libraries give them, in a graph operations on the bytes of each channel. See picture_export.h; both
  * do what data/kinds/picture.c does with a picture that has the right size. */
 #include "infer/export/picture_export.h"
-#include "data/kinds/picture.h"
+#include "data/kinds/masked_picture.h"
 #include "graph/rebuild.h"
 
 /* --- what fits --- */
 
-/* NULL: the pipeline is of something else. */
+/* NULL: the pipeline is of something else. Pictures with masks are pictures, too. */
 static const sgm__picture_form *form_of(const sgm_pipeline *pipeline)
 {
+    if (pipeline->kind == &sgm__masked_pictures)
+        return &((const sgm__masked_form *)pipeline->form)->picture;
     return pipeline->kind == &sgm__pictures ? pipeline->form : NULL;
 }
 
@@ -67,11 +69,15 @@ static void write_interface(const sgm__table_program *program, const sgm__pictur
         "#define ~_HEIGHT %d\n"
         "#define ~_CHANNELS %d\n"
         "/* What the network predicts for ~_PICTURES pictures, which have been scaled to ~_WIDTH x\n"
-        " * ~_HEIGHT: rows of pixels from the top, and of each pixel %s. Returns as\n"
-        " * $_predict does. */\n"
+        " * ~_HEIGHT: rows of pixels from the top, and of each pixel %s.%s\n"
+        " * Returns as $_predict does. */\n"
         "int $_predict_pixels(const unsigned char *pixels, @ *outputs);\n",
         (long long)program->rows, (int)form->width, (int)form->height, (int)form->channels,
-        form->channels == 1 ? "a byte of grey" : "bytes of red, green and blue");
+        form->channels == 1 ? "a byte of grey" : "bytes of red, green and blue",
+        program->pipeline->kind == &sgm__masked_pictures
+            ? "\n * Outputs are, of each pixel in the same order, the probability of every class;\n"
+              " * $_class(k) is what the pixels of class k have in a mask."
+            : "");
     sgm__source_write_template(request, words.data != NULL ? words.data : "", text);
     text->failed |= words.failed;
     sgm__text_free(&words);
