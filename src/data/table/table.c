@@ -133,7 +133,7 @@ static sgm_status measure(reading *self, size_t slot)
     const values *from = &self->slots[slot];
     const bool *measured;
     SGM_TRY(find_measured(self, from->rows, &measured));
-    for (size_t i = 0; i < table->column_count; i++)
+    for (size_t i = 0; i < table->column_count && from->rows > 0; i++)
         SGM_TRY(sgm__column_measure(&table->columns[i], from->kinds + i * (size_t)from->rows,
                                     from->numbers + i * (size_t)from->rows, measured, from->rows));
     table->rows += from->rows;
