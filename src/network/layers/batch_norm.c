@@ -78,11 +78,15 @@ static sgm_value normalise(sgm_layer_call *call, sgm_graph *graph, const channel
     sgm_value deviation = sgm_square_root(graph, sgm_add(graph, variance, epsilon));
     sgm_value gains = parameter(call, graph, c, "gains", "constant(1)");
     sgm_value factor = sgm_divide(graph, gains, deviation), centre = sgm_stop_gradient(graph, mean);
-    sgm_value shift = sgm_multiply(graph, sgm_subtract(graph, centre, mean), factor);
-    if (!sgm_layer_flag(call, "no_bias"))
-        shift = sgm_add(graph, shift, parameter(call, graph, c, "biases", "constant(0)"));
-    sgm_value y = sgm_multiply(graph, sgm_subtract(graph, c->x, centre), factor);
-    return sgm__mixed_cast(graph, sgm_add(graph, y, shift), sgm_layer_dtype(call));
+    sgm_value y = sgm_multiply(graph, sgm_subtract(graph, c->x, centre), factor), shift = {-1};
+    if (sgm_layer_is_training(call))
+        shift = sgm_multiply(graph, sgm_subtract(graph, centre, mean), factor);
+    if (!sgm_layer_flag(call, "no_bias")) {
+        sgm_value biases = parameter(call, graph, c, "biases", "constant(0)");
+        shift = sgm_value_exists(shift) ? sgm_add(graph, shift, biases) : biases;
+    }
+    y = sgm_value_exists(shift) ? sgm_add(graph, y, shift) : y;
+    return sgm__mixed_cast(graph, y, sgm_layer_dtype(call));
 }
 
 /* The mean over batch and places, (1, channels, 1, ...). With `sums` it is the mean over the whole minibatch
