@@ -221,6 +221,9 @@ static sgm_status check_network(const prediction *p, const predict_words *words)
     if (p->id != NULL && !is_named)
         return sgm_fail(SGM_ERROR_ARGUMENT,
                         "--id copies columns of a table by its columns' names; this input has no such names");
+    if (words->unknown != NULL && !is_named)
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "--unknown is for categories of a table by its columns' names; leave it out");
     if (p->probabilities && (!p->signature.classifies || rank > 1))
         return sgm_fail(
             SGM_ERROR_ARGUMENT,
@@ -228,14 +231,20 @@ static sgm_status check_network(const prediction *p, const predict_words *words)
     return SGM_OK;
 }
 
+/* The files that --count allows. */
+static size_t limited(const prediction *p, size_t count)
+{
+    return p->limit >= 0 && (size_t)p->limit < count ? (size_t)p->limit : count;
+}
+
 static sgm_status answer_files(prediction *p, const predict_words *words)
 {
     char separator = words->separator[0];
     const char *file = words->files[0];
     if (is_of_masks(p) && !is_numpy(file))
-        return predict_masks(&p->s, words->files, words->file_count, p->output, p->json);
+        return predict_masks(&p->s, words->files, limited(p, words->file_count), p->output, p->json);
     if (is_of_files(p) && !is_numpy(file))
-        return predict_files(p, words->files, words->file_count);
+        return predict_files(p, words->files, limited(p, words->file_count));
     if (words->file_count > 1)
         return sgm_fail(SGM_ERROR_ARGUMENT,
                         "%s: one file was expected, got %zu; only pictures and the like can be several", file,

@@ -75,6 +75,10 @@ run 1 predict run pets/dog/7.png --output answers.csv --id a
 has err '^sigma predict: --id copies columns of a table by its columns. names; this input has no such names$'
 run 0 predict run --data test --output test.csv
 same 'examples of a dataset have no files' "$(head -1 test.csv), $(wc -l <test.csv)" 'prediction,probability_cat,probability_dog,probability_rabbit, 91'
+run 0 predict run pets/cat/0.png pets/dog/7.png --count 1
+same '--count is for files, too' "$(cut -d: -f1 out)" pets/cat/0.png
+run 1 predict run pets/cat/0.png --unknown=ignore
+has err "^sigma predict: --unknown is for categories of a table by its columns' names; leave it out"
 run 1 predict run cat.png missing.png --output never.csv
 [ ! -e never.csv ]
 verdict 'no table of answers where a file cannot be read' $?

@@ -47,6 +47,7 @@ run 0 train pets.yaml 'data.split=[0.6, 0.2]' --folder list --quiet
 has out '^test: .*\(120 examples\)$'
 
 # --- groups ---
+run 0 train pets.yaml 'data.split={share: 0.75, group: house}' 'data.training.drop=[sold, price, house]' --folder dropped --quiet
 run 0 train pets.yaml 'data.split={share: 0.75, group: house}' 'data.training.drop=[sold, price]' --folder group --quiet
 has out '^validation: .*\(150 examples\)$'
 has group/config.yaml '^    group: house$'

@@ -154,3 +154,63 @@ TEST(what_has_no_variance_or_no_such_groups_is_refused)
     check_refused("input(4) + group_norm(4)", 2, "group_norm: a group of one number has no variance");
     check_refused("input(4, 1, 1) + group_norm(4)", 1, "group_norm: a group of one number has no variance");
 }
+
+/* --- second derivatives --- */
+
+/* sum(weights y^2), whose gradient is taken, and the gradient of that one's sum over directions. */
+static void record_second(bench *r)
+{
+    sgm_graph_clear(r->graph);
+    const sgm_recording_options options = {
+        .struct_size = sizeof options, .batch = EXAMPLES, .dtype = SGM_FLOAT64, .training = true};
+    CHECK_OK(sgm_network_record(r->network, r->graph, &options, &r->recording));
+    sgm_graph *g = r->graph;
+    sgm_value y = r->recording.outputs[0].value, x = r->recording.inputs[0].value, first, second;
+    sgm_tensor *weights = numbers(&image, 9, false), *directions = numbers(&image, 5, true);
+    sgm_value cost = sgm_sum(g, sgm_multiply(g, sgm_multiply(g, y, y), sgm_constant(g, weights)));
+    CHECK_OK(sgm_gradients(g, cost, &x, 1, &first));
+    sgm_value slope = sgm_sum(g, sgm_multiply(g, first, sgm_constant(g, directions)));
+    CHECK_OK(sgm_gradients(g, slope, &x, 1, &second));
+    sgm_graph_add_output(g, "slope", slope);
+    sgm_graph_add_output(g, "second", second);
+    sgm_tensor_free(weights);
+    sgm_tensor_free(directions);
+    r->program = sgm_session_prepare(r->session, g);
+    CHECK_OK(r->program);
+}
+
+/* Runs on `x` and reads an output of `count` numbers. */
+static void run_on(bench *r, const double *x, const char *name, double *values, size_t count)
+{
+    sgm_tensor *input = sgm_tensor_create(SGM_FLOAT64, &image);
+    CHECK_OK(sgm_tensor_write(input, x, ELEMENTS));
+    CHECK_OK(sgm_session_feed(r->session, r->program, "inputs", input));
+    CHECK_OK(sgm_session_run(r->session, r->program));
+    sgm_tensor_free(input);
+    sgm_type type = sgm_program_output_type(r->program, name);
+    sgm_tensor *output = sgm_tensor_create(type.dtype, &type.shape);
+    CHECK_OK(sgm_session_read(r->session, r->program, name, output));
+    CHECK_OK(sgm_tensor_read(output, values, count));
+    sgm_tensor_free(output);
+}
+
+TEST(second_derivatives_of_batch_norm_are_those_of_differences)
+{
+    bench r = start("input(4, 2, 3) + batch_norm(name=n)", "cpu");
+    record_second(&r);
+    double x[ELEMENTS], second[ELEMENTS];
+    for (int i = 0; i < ELEMENTS; i++)
+        x[i] = (double)((i * 7919 + 13) % 2003) / 1000 - 1;
+    run_on(&r, x, "second", second, ELEMENTS);
+    for (int i = 0; i < ELEMENTS; i += 5) {
+        const double step = 1e-5, middle = x[i];
+        double up, down;
+        x[i] = middle + step;
+        run_on(&r, x, "slope", &up, 1);
+        x[i] = middle - step;
+        run_on(&r, x, "slope", &down, 1);
+        x[i] = middle;
+        CHECK_NEAR(second[i], (up - down) / (2 * step), 1e-7 * (1 + fabs(second[i])));
+    }
+    stop(&r);
+}

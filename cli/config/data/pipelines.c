@@ -111,7 +111,10 @@ static sgm_pipeline *fit(const data_group *group)
     sgm_pipeline_options options = {.struct_size = sizeof options};
     copy_list(options.targets, &data->target);
     copy_list(options.drop, &data->drop);
-    if (group->split.group != NULL)
+    bool is_dropped = false;
+    for (size_t i = 0; i < data->drop.count && group->split.group != NULL; i++)
+        is_dropped = is_dropped || strcmp(data->drop.items[i], group->split.group) == 0;
+    if (group->split.group != NULL && !is_dropped)
         options.drop[data->drop.count] = group->split.group;
     copy_list(options.categorical, &data->categorical);
     options.weights = data->weights;

@@ -63,7 +63,10 @@ static sgm_status find_needed(sgm_table *table, const sgm_table_options *options
     for (; needed->count < SGM_MAX_TARGETS && options->skip_missing[needed->count] != NULL; needed->count++) {
         int64_t at = sgm_table_find_column(table, options->skip_missing[needed->count]);
         if (at < 0)
-            return sgm__fail_within("skip_missing");
+            return sgm__fail_within(
+                strstr(table->path, ".jsonl") != NULL
+                    ? "skip_missing (the first object names the columns: add it there, as null if need be)"
+                    : "skip_missing");
         needed->columns[needed->count] = (int32_t)at;
     }
     return SGM_OK;

@@ -140,9 +140,13 @@ static sgm_value forward_batch_norm(sgm_layer_call *call, sgm_graph *graph, cons
     if (c.each < 2 && !sums)
         return fail_alone(call, graph);
     sgm_value mean = mean_of(call, graph, &c, c.x, sums);
-    /* squared distances do not change with the mean they are from, to first order: no gradient is lost */
-    sgm_value centred = sgm_subtract(graph, c.x, sgm_stop_gradient(graph, mean));
-    sgm_value variance = mean_of(call, graph, &c, sgm_multiply(graph, centred, centred), sums);
+    /* The variance is the mean squared distance from any number, less the square of that number's distance
+     * from the mean: 0 here, but with the derivatives that a mean without a gradient leaves out. */
+    sgm_value centre = sgm_stop_gradient(graph, mean), off = sgm_subtract(graph, mean, centre);
+    sgm_value centred = sgm_subtract(graph, c.x, centre);
+    sgm_value variance =
+        sgm_subtract(graph, mean_of(call, graph, &c, sgm_multiply(graph, centred, centred), sums),
+                     sgm_multiply(graph, off, off));
     follow(call, graph, &c, means, mean);
     follow(call, graph, &c, variances, sgm_multiply(graph, variance, unbiased(call, graph, &c, sums)));
     return normalise(call, graph, &c, mean, variance);

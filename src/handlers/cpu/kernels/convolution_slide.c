@@ -4,7 +4,8 @@
  * Forward: a result is the sum of the image slid by each weight's step. By the input: the gradient is slid
  * the other way, with zeros in the gaps, each phase of the image by itself; then phases are put together. By
  * the weights: the sum over all positions of the gradient times the slid image, for all steps in one pass.
- * Copies stay in the first cache. Sums depend on shapes alone. */
+ * Copies stay in the first cache. Sums depend on shapes alone. Gaps are multiplied, too, by 0: so beside an
+ * infinite pixel or weight more of its channel's gradients are NaN than the definition says. */
 #include "handlers/cpu/kernels/convolution_slide.h"
 
 /* Multiply-adds of a task, about; below that the sharing of tasks would show. */
