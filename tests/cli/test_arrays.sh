@@ -34,6 +34,8 @@ same 'a table of answers' "$(head -1 answers.csv; wc -l <answers.csv)" 'predicti
 4'
 run 1 predict points new.npz:y
 has err 'expected examples of the shape \(2,\), as the network.s input, got \(\)'
+run 1 train points.yaml --folder never data.training.targets=new.npz:y
+has err "merge: 'inputs' has [0-9]+ (more )?examples (than what it is read beside|where 'targets' has 100): name arrays of one length"
 run 1 predict points new.npz:z
 has err "new\.npz.*'?z"
 run 1 train points.yaml --folder never data.training.inputs=points.npz:y

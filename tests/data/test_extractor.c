@@ -199,7 +199,8 @@ TEST(merging)
     left = sgm_array_extractor(counting_make(5, 1), .regions = {{.field = "left"}});
     right = sgm_array_extractor(counting_make(4, 1), .regions = {{.field = "right"}});
     both = sgm_merge_extractor(left, right);
-    CHECK_ERROR(sgm_extractor_extract(both, 9, &block), "5 examples where the other one has 4");
+    CHECK_ERROR(sgm_extractor_extract(both, 9, &block),
+                "'left' has 5 examples where 'right' has 4: name arrays of one length");
     sgm_extractor_free(both);
     CHECK_ERROR(
         sgm_merge_extractor(sgm_array_extractor(counting_make(1, 1), .regions = {{.field = "x"}}), NULL),

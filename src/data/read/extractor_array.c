@@ -414,18 +414,28 @@ sgm_extractor *sgm_array_extractor_with(sgm_reader *reader, const sgm_array_extr
 
 /* --- side by side --- */
 
+static const char *first_field(const sgm_block *block)
+{
+    return block->field_count > 0 ? block->fields[0].name : "a part without fields";
+}
+
 /* Adds the fields of `other` to `block`. Both must end at the same time and have as many examples. The
  * tensors are retained, as the caller frees `other`. */
 static sgm_status merge_into(sgm_block *block, sgm_block *other)
 {
-    if (!block != !other)
-        return sgm_fail(SGM_ERROR_FORMAT, "merge: one part has ended, the other one has %lld more examples",
-                        (long long)(block ? block : other)->count);
+    if (!block != !other) {
+        const sgm_block *more = block ? block : other;
+        return sgm_fail(SGM_ERROR_FORMAT,
+                        "merge: '%s' has %lld more examples than what it is read beside: name arrays of one "
+                        "length",
+                        first_field(more), (long long)more->count);
+    }
     if (!block)
         return SGM_OK;
     if (block->count != other->count)
-        return sgm_fail(SGM_ERROR_FORMAT, "merge: one part has %lld examples where the other one has %lld",
-                        (long long)block->count, (long long)other->count);
+        return sgm_fail(
+            SGM_ERROR_FORMAT, "merge: '%s' has %lld examples where '%s' has %lld: name arrays of one length",
+            first_field(block), (long long)block->count, first_field(other), (long long)other->count);
     for (int32_t i = 0; i < other->field_count; i++) {
         sgm_field *field = &other->fields[i];
         SGM_TRY(sgm_block_add(block, field->name, sgm_tensor_retain(field->values)));
