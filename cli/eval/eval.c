@@ -395,6 +395,12 @@ static sgm_dataset *open_dataset(saved *s, const char *name, const eval_options 
                  options->file);
         return NULL;
     }
+    if (strcmp(sgm_pipeline_kind(pipeline), "table") != 0 && options->unknown != NULL) {
+        sgm_fail(SGM_ERROR_ARGUMENT,
+                 "--unknown is for categories of a table, and the network was trained on %s; leave it out",
+                 sgm_pipeline_kind(pipeline));
+        return NULL;
+    }
     data_config data = {.csv = (char *)(uintptr_t)options->file};
     if (strcmp(sgm_pipeline_kind(pipeline), "table") != 0)
         data = data_config_of_files(pipeline, options->file);

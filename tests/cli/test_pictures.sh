@@ -87,6 +87,8 @@ same 'as many answers as examples' "$(wc -l <out)" 90
 run 0 eval run pets/
 has out '^pets/: .*\(600 examples\)$'
 has out '^  2 rabbit '
+run 1 eval run pets/ --unknown=ignore
+has err '--unknown is for categories of a table, and the network was trained on pictures; leave it out'
 # Mistakes are told with the names of the files; those of a part are the part's own.
 mkdir -p mixed/cat mixed/dog && cp pets/cat/[0-3].png mixed/cat && cp pets/dog/[0-3].png mixed/dog
 cp pets/cat/9.png mixed/dog/wrong.png
