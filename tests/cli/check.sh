@@ -80,7 +80,7 @@ serve()
     echo '0123456789abcdef-secret' >token
     "$sigma" serve "$@" --token-file token >serve.out 2>serve.err </dev/null &
     process=$!
-    for _ in $(seq 200); do
+    for _ in $(seq 1200); do
         grep -q '^Ctrl-C' serve.out && break
         sleep 0.05
     done
