@@ -1,5 +1,4 @@
-/* Convolution (forward) and its gradient by the input, and what the kernels of convolution share
- * (convolution.h).
+/* Convolution (forward) and its gradient by the input.
  *
  * Images are (batch, channels, height, width), weights (filters, channels of a group, height, width); groups
  * are computed as convolutions of their own. Forward: rows are pixels of the result, steps are (channel,
@@ -19,104 +18,6 @@
 /* Bytes of an image's result up to which images are parts for run/fused.c: a part is read again at once, from
  * the second cache. */
 #define MAXIMUM_PART_BYTES (1 << 19)
-
-/* --- shared --- */
-
-sgm__convolution sgm__convolution_make(const sgm__cpu *cpu, sgm_dtype dtype, const sgm__window *window)
-{
-    bool wide = dtype == SGM_FLOAT64;
-    sgm__convolution c = {.window = *window,
-                          .tiles = wide ? &cpu->vector->f64 : &cpu->vector->f32,
-                          .size = wide ? 8 : 4,
-                          .channels = window->channels / window->groups,
-                          .filters = window->filters / window->groups,
-                          .pixels = window->out[0] * window->out[1],
-                          .places = window->size[0] * window->size[1],
-                          .plane = window->in[0] * window->in[1]};
-    for (int i = 0; i < 2; i++) {
-        c.padded[i] = window->in[i] + window->before[i] + window->after[i];
-        c.pads = c.pads || c.padded[i] != window->in[i];
-    }
-    c.padded_plane = c.padded[0] * c.padded[1];
-    return c;
-}
-
-int64_t sgm__convolution_panels(const sgm__convolution *c, int64_t lanes)
-{
-    return (lanes + c->tiles->gather_columns - 1) / c->tiles->gather_columns;
-}
-
-sgm__panel sgm__convolution_panel(const sgm__convolution *c, int64_t lanes, int64_t index)
-{
-    int64_t full = c->tiles->gather_columns, first = index * full;
-    sgm__panel p = {.first = first, .count = sgm__minimum(lanes - first, full)};
-    bool narrow = p.count <= full / 2;
-    p.width = narrow ? full / 2 : full;
-    p.functions = narrow ? c->tiles->gather_narrow : c->tiles->gather_wide;
-    return p;
-}
-
-int64_t sgm__convolution_width(const sgm__convolution *c, int64_t lanes)
-{
-    int64_t panels = sgm__convolution_panels(c, lanes);
-    if (panels == 0)
-        return 0;
-    sgm__panel last = sgm__convolution_panel(c, lanes, panels - 1);
-    return last.first + last.width;
-}
-
-int64_t sgm__convolution_depth(const sgm__convolution *c, int64_t width)
-{
-    return SGM__CONVOLUTION_PANEL_BYTES / (width * (int64_t)c->size);
-}
-
-void sgm__convolution_pixels(const sgm__convolution *c, int64_t *offsets)
-{
-    for (int64_t i = 0; i < c->window.out[0]; i++)
-        for (int64_t k = 0; k < c->window.out[1]; k++)
-            *offsets++ = i * c->window.stride[0] * c->padded[1] + k * c->window.stride[1];
-}
-
-void sgm__convolution_steps(const sgm__convolution *c, int64_t *offsets)
-{
-    for (int64_t channel = 0; channel < c->channels; channel++)
-        for (int64_t i = 0; i < c->window.size[0]; i++)
-            for (int64_t k = 0; k < c->window.size[1]; k++)
-                *offsets++ = channel * c->padded_plane + i * c->window.dilation[0] * c->padded[1] +
-                             k * c->window.dilation[1];
-}
-
-void sgm__convolution_pad(const sgm__convolution *c, unsigned char *to, const unsigned char *image,
-                          int64_t count)
-{
-    const sgm__window *w = &c->window;
-    size_t row = (size_t)w->in[1] * c->size, before = (size_t)w->before[1] * c->size;
-    size_t padded_row = (size_t)c->padded[1] * c->size;
-    for (int64_t channel = 0; channel < count; channel++) {
-        memset(to, 0, (size_t)w->before[0] * padded_row);
-        to += (size_t)w->before[0] * padded_row;
-        for (int64_t i = 0; i < w->in[0]; i++, to += padded_row, image += row) {
-            memset(to, 0, before);
-            memcpy(to + before, image, row);
-            memset(to + before + row, 0, padded_row - before - row);
-        }
-        memset(to, 0, (size_t)w->after[0] * padded_row);
-        to += (size_t)w->after[0] * padded_row;
-    }
-}
-
-void sgm__convolution_rows(const sgm__panel *panel, sgm__gather *tile, const int64_t *rows,
-                           const int64_t *c_rows, int64_t count)
-{
-    int64_t tiles = (count + SGM__GATHER_ROWS - 1) / SGM__GATHER_ROWS;
-    for (int64_t i = 0, first = 0; i < tiles; i++) {
-        int64_t last = count * (i + 1) / tiles;
-        tile->rows = rows + first;
-        tile->c_rows = c_rows + first;
-        panel->functions[last - first - 1](tile);
-        first = last;
-    }
-}
 
 /* --- scratch --- */
 
@@ -382,8 +283,9 @@ static void forward_part(const sgm__cpu_call *call, int64_t index, int32_t threa
         sgm__winograd_part(call, &r.c, index, thread, to);
     else if (r.slides)
         slide_groups(&r, index, 0, r.c.window.groups, thread, to);
-    for (int64_t group = 0; group < r.c.window.groups && !r.slides && !r.winograd; group++)
-        forward_group(&r, index, group, 0, r.c.pixels, thread, to);
+    else
+        for (int64_t group = 0; group < r.c.window.groups; group++)
+            forward_group(&r, index, group, 0, r.c.pixels, thread, to);
     *first = index * elements;
     *last = *first + elements;
 }

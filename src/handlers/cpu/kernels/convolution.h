@@ -6,7 +6,7 @@
  * patches (im2col). Tiles are those of vector/vector_product_gather.h. Results have channels innermost, block
  * by block in the first cache, and are transposed from there to (channels, pixels). Images with padding are
  * copied with their zeros, one at a time for each thread. Which operand is what for which product:
- * docs/performance.md, Convolutions. */
+ * docs/performance.md, Convolutions. The functions are in convolution_shapes.c. */
 #ifndef SGM_HANDLERS_CPU_KERNELS_CONVOLUTION_H
 #define SGM_HANDLERS_CPU_KERNELS_CONVOLUTION_H
 
