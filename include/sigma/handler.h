@@ -39,6 +39,10 @@ typedef struct sgm_handler_options {
     bool keep_subnormals; /* cpu: results too small for full precision (below 1.2e-38 in float32, 2.2e-308 in
                            * float64) stay what they are instead of becoming 0: processors may compute with
                            * such numbers a hundred times slower */
+    const char *bfloat16; /* cpu: how products of bfloat16 are computed, with float32 sums: "own" loops,
+                           * "onednn", or as products of "float32" between casts; default: oneDNN with AMX, if
+                           * it is installed, own loops where the processor multiplies bfloat16 faster than
+                           * float32, which is measured once in a process, else float32 */
     bool exact; /* cpu: convolutions of 3 x 3 in float32 are summed up as they are defined; default: where it
                  * is faster, by Winograd's minimal filtering (Lavin and Gray, 2016), whose rounding errors
                  * are up to four times as large */
@@ -59,7 +63,7 @@ SGM_API const char *sgm_handler_name(const sgm_handler *handler);
 /* Processor, threads, libraries chosen, as lines of text; free with sgm_string_free. */
 SGM_API char *sgm_handler_describe(const sgm_handler *handler);
 /* Which way products of bfloat16 go there, as a text that lives as long as the handler: "through float32: no
- * AMX here", "oneDNN 3.6.1, with AMX". */
+ * AMX and no AVX512_BF16 here", "oneDNN 3.6.1, with AMX". */
 SGM_API const char *sgm_handler_bfloat16(const sgm_handler *handler);
 /* Names that there are, be there such a device here or not; `index` from 0, NULL past the last. */
 SGM_API const char *sgm_handler_name_at(size_t index);

@@ -1,8 +1,8 @@
 /* Parses the options in brackets behind a handler's name, see handler_text.h.
  *
  * The grammar is NAME or NAME(option=value, option=value): blanks around words are ignored, an option may
- * occur once, and every message repeats the whole text. The values of `dense` and `instructions` are checked
- * by the cpu handler itself.
+ * occur once, and every message repeats the whole text. The values of `dense`, `instructions` and
+ * `bfloat16` are checked by the cpu handler itself.
  */
 #include "handlers/handler_text.h"
 
@@ -55,10 +55,10 @@ static sgm_status set_number(const char *text, const char *name, const char *val
 }
 
 /* The options in the order of option_names: first those of the cpu, from OF_CPU on those of devices. */
-enum { DENSE, INSTRUCTIONS, APPROXIMATE, EXACT, KEEP_SUBNORMALS, OF_CPU };
+enum { DENSE, INSTRUCTIONS, BFLOAT16, APPROXIMATE, EXACT, KEEP_SUBNORMALS, OF_CPU };
 enum { DEVICE = OF_CPU, TF32, ALL };
-static const char *const option_names[ALL] = {"dense",           "instructions", "approximate", "exact",
-                                              "keep_subnormals", "device",       "tf32"};
+static const char *const option_names[ALL] = {"dense", "instructions",    "bfloat16", "approximate",
+                                              "exact", "keep_subnormals", "device",   "tf32"};
 
 /* The nearest word is looked for only among the options [first, end) that this handler has. */
 static sgm_status fail_option(const char *text, const char *name, size_t first, size_t end)
@@ -67,7 +67,7 @@ static sgm_status fail_option(const char *text, const char *name, size_t first, 
     return sgm_fail(SGM_ERROR_ARGUMENT, "handler '%s': there is no option '%s'%s%s%s; there are %s", text,
                     name, near != NULL ? " (did you mean '" : "", near != NULL ? near : "",
                     near != NULL ? "'?)" : "",
-                    first == 0 ? "dense, instructions, approximate, exact and keep_subnormals"
+                    first == 0 ? "dense, instructions, bfloat16, approximate, exact and keep_subnormals"
                                : "device and, of cuda alone, tf32");
 }
 
@@ -92,9 +92,12 @@ static sgm_status set_option(const char *text, bool of_device, const char *name,
                            [TF32] = &to->options.tf32};
     if (switches[option] != NULL)
         return set_bool(text, name, value, switches[option]);
-    char *room = option == DENSE ? to->dense : to->instructions;
-    memcpy(room, value, strlen(value) + 1);
-    *(option == DENSE ? &to->options.dense : &to->options.instructions) = room;
+    char *rooms[] = {[DENSE] = to->dense, [INSTRUCTIONS] = to->instructions, [BFLOAT16] = to->bfloat16};
+    const char **words[] = {[DENSE] = &to->options.dense,
+                            [INSTRUCTIONS] = &to->options.instructions,
+                            [BFLOAT16] = &to->options.bfloat16};
+    memcpy(rooms[option], value, strlen(value) + 1);
+    *words[option] = rooms[option];
     return SGM_OK;
 }
 

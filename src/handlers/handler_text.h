@@ -10,11 +10,11 @@
 #include "text/described.h"
 #include <sigma/handler.h>
 
-/* The options that a text gives, on top of those of the caller. `options.dense` and `options.instructions`
- * may point into the arrays of the same struct, so a copy of the struct would point into the original. */
+/* The options that a text gives, on top of those of the caller. `options.dense` and its like may
+ * point into the arrays of the same struct, so a copy of the struct would point into the original. */
 typedef struct sgm__handler_text {
     sgm_handler_options options; /* the caller's options, overwritten by those of the text */
-    char dense[32], instructions[32];
+    char dense[32], instructions[32], bfloat16[32];
     unsigned given; /* a bit for each option that the text contains, to refuse it a second time */
 } sgm__handler_text;
 

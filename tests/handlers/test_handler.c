@@ -64,7 +64,7 @@ TEST(options_behind_the_name)
 {
     check_line("cpu(instructions=portable)", "instructions: portable\n");
     check_line("cpu( dense = own , approximate=true)", "approximate: exp to 0.011 %, tanh to 0.0001\n");
-    check_line("cpu(dense=own)", "products of bfloat16: through float32: dense is 'own'\n");
+    check_line("cpu(bfloat16=float32)", "products of bfloat16: through float32, as asked for\n");
     check_line("debug:cpu(instructions=portable)", "instructions: portable\n");
     check_line("cpu()", "threads: 1\n");
     CHECK_ERROR(sgm_handler_create("cpu(dnse=own)"), "there is no option 'dnse' (did you mean 'dense'?)");
@@ -77,10 +77,12 @@ TEST(options_behind_the_name)
     CHECK_ERROR(sgm_handler_create("cpu(approximate=yes)"), "approximate: expected true or false, got 'yes'");
     CHECK_ERROR(sgm_handler_create("cpu(keep_subnormals=1)"),
                 "keep_subnormals: expected true or false, got '1'");
+    CHECK_ERROR(sgm_handler_create("cpu(bfloat16=amx)"),
+                "bfloat16 is 'amx'; give \"own\", \"onednn\" or \"float32\"");
     CHECK_ERROR(sgm_handler_create("cpu(instructions=mmx)"), "instructions is 'mmx'; give \"portable\"");
     CHECK_ERROR(sgm_handler_create("null(dense=own)"), "only cpu, opencl and cuda have options");
     CHECK_ERROR(sgm_handler_create("cpu(device=1)"),
-                "there are dense, instructions, approximate, exact and keep_subnormals");
+                "there are dense, instructions, bfloat16, approximate, exact and keep_subnormals");
     CHECK_ERROR(
         sgm_handler_create("opencl(devise=1)"),
         "there is no option 'devise' (did you mean 'device'?); there are device and, of cuda alone, tf32");

@@ -15,18 +15,24 @@
 
 struct sgm__dense;
 struct sgm__onednn;
+/* How products of bfloat16 are computed: as products of float32 between two casts, by our own loops, or by
+ * oneDNN. */
+typedef enum sgm__bfloat16_products {
+    SGM__BFLOAT16_WIDENED,
+    SGM__BFLOAT16_OWN,
+    SGM__BFLOAT16_ONEDNN,
+} sgm__bfloat16_products;
+
 /* State of one open handler, shared by all of its executables. Everything but `pool` and `busy` is constant
  * after open_cpu (run/cpu.c), so that compiling needs no lock. */
 typedef struct sgm__cpu {
     sgm__pool *pool;
-    const sgm__vector *vector;
-    sgm__vector approximate; /* a copy of the chosen table, to which `vector` points if the option approximate
-                                is set */
+    const sgm__vector *vector; /* `table` */
+    sgm__vector table;         /* a copy of that of the instruction set, as options and processor have it */
     struct sgm__dense *dense;
-    /* Computes products of bfloat16; NULL: these are computed as products of float32 between two casts
-     * (bfloat16.c decides). */
-    struct sgm__onednn *onednn;
-    /* One line for users: which of the two ways products of bfloat16 take, and why. */
+    sgm__bfloat16_products products; /* chosen by bfloat16.c */
+    struct sgm__onednn *onednn;      /* computes products of bfloat16; NULL: it does not */
+    /* One line for users: which way products of bfloat16 take, and why. */
     char bfloat16[200];
     pthread_mutex_t busy; /* held during a run: the pool takes loops from one thread at a time */
     int32_t threads;

@@ -3,8 +3,8 @@
  * The default is our own loops: on the shapes of dense layers they are as fast as oneDNN's and faster than
  * OpenBLAS's with one thread and with two (docs/performance.md, Matrix products), they give the same bits for
  * any number of threads, and nothing needs to be installed. Nothing of the libraries is needed to build:
- * their functions are looked up by name in what dlopen returns. Products of bfloat16 are not computed here
- * but in matmul_bfloat16.c. */
+ * their functions are looked up by name in what dlopen returns. Products of bfloat16 that
+ * oneDNN computes do not come here but to matmul_onednn.c. */
 #include "handlers/cpu/product/dense.h"
 #include "handlers/cpu/product/onednn.h"
 

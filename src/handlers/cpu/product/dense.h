@@ -1,9 +1,10 @@
 /* Matrix products by our own loops or by a library, whichever the handler's option `dense` names. Internal.
  *
- * Everything that multiplies matrices of float32 or float64 (matmul.c, run/fused.c, run/summed.c) comes
- * through here; dense.c passes a product on to product.c or to OpenBLAS or oneDNN. Libraries are loaded when
- * first asked for. They run without threads of their own: the rows or columns of the result are divided among
- * the pool's threads, which is why bits may depend on the number of threads then. */
+ * Everything that multiplies matrices (matmul.c, run/fused.c, run/summed.c) comes through here, but for
+ * products of bfloat16 that go to oneDNN (matmul_onednn.c); dense.c passes a product on to product.c or to
+ * OpenBLAS or oneDNN. Libraries are loaded when first asked for. They run without threads of their own: the
+ * rows or columns of the result are divided among the pool's threads, which is why bits may depend on the
+ * number of threads then. */
 #ifndef SGM_HANDLERS_CPU_PRODUCT_DENSE_H
 #define SGM_HANDLERS_CPU_PRODUCT_DENSE_H
 

@@ -1,4 +1,5 @@
-/* The kernel of matmul for float32 and float64: batches of products by way of dense.c.
+/* The kernel of matmul: batches of products by way of dense.c. Those of bfloat16 come here if our own loops
+ * are to compute them.
  *
  * A batch is computed in one of four ways, chosen when the plan is compiled: one small product at once in the
  * calling thread; products that share b joined to one product with more rows; many or small products as one
@@ -146,7 +147,7 @@ static sgm_status run(const sgm__cpu_call *call)
 }
 
 const sgm__cpu_kernel sgm__cpu_matmul = {.op = &sgm__op_matmul,
-                                         .types = SGM__CPU_FLOATS,
+                                         .types = SGM__CPU_FLOATS | (uint32_t)1 << SGM_BFLOAT16,
                                          .scratch = scratch,
                                          .plan_size = sizeof(sgm__batches),
                                          .plan = plan,

@@ -1,8 +1,7 @@
 /* The instruction matmul: a batch of matrix products over leading dimensions. Internal.
  *
- * (..., m, k) times (..., k, n) gives (..., m, n). matmul.c computes float32 and float64, matmul_bfloat16.c
- * bfloat16 where oneDNN does it; bfloat16.c decides whether it does. Both kernels see the batch as
- * sgm__batches. */
+ * (..., m, k) times (..., k, n) gives (..., m, n). matmul.c computes them, but for those of bfloat16 where
+ * matmul_onednn.c does it; bfloat16.c decides. Both kernels see the batch as sgm__batches. */
 #ifndef SGM_HANDLERS_CPU_PRODUCT_MATMUL_H
 #define SGM_HANDLERS_CPU_PRODUCT_MATMUL_H
 
@@ -27,11 +26,14 @@ sgm__batches sgm__batches_of(const sgm__cpu_call *call);
 /* Product `index` with its addresses, computed from those that `batches->product` has for product 0. */
 sgm__product sgm__batches_at(const sgm__batches *batches, int64_t index);
 
-extern const sgm__cpu_kernel sgm__cpu_matmul, sgm__cpu_matmul_bfloat16;
+extern const sgm__cpu_kernel sgm__cpu_matmul, sgm__cpu_matmul_onednn;
 /* --- bfloat16.c --- */
-/* Decides whether oneDNN computes products of bfloat16, loads it in that case and writes cpu->bfloat16.
- * `dense` is the handler's option. A library that is not there is no error. */
-sgm_status sgm__cpu_choose_bfloat16(sgm__cpu *cpu, const char *dense);
+/* Whether there is a way of that name (NULL: the default), without loading anything. */
+sgm_status sgm__cpu_check_bfloat16(const char *name);
+/* Decides how products of bfloat16 are computed, loads oneDNN if it is to do it, and writes cpu->products and
+ * cpu->bfloat16. `options` are the handler's. A library that is missing is an error only where
+ * options->bfloat16 names it. */
+sgm_status sgm__cpu_choose_bfloat16(sgm__cpu *cpu, const sgm_handler_options *options);
 /* Which way products of bfloat16 go, as a line for users; `self` is a sgm__cpu. */
 const char *sgm__cpu_bfloat16(void *self);
 

@@ -2,7 +2,7 @@
  *
  * With AMX oneDNN multiplies tiles of bfloat16; without, it has kernels for AVX-512 that are slower than
  * those of float32. Versions 2 and 3 of the library are known. oneDNN gets one thread and no memory of its
- * own: matmul_bfloat16.c divides products among the pool's threads. bfloat16.c decides whether any of this is
+ * own: matmul_onednn.c divides products among the pool's threads. bfloat16.c decides whether any of this is
  * used; dense.c uses the same library for products of float32. */
 #ifndef SGM_HANDLERS_CPU_PRODUCT_ONEDNN_H
 #define SGM_HANDLERS_CPU_PRODUCT_ONEDNN_H

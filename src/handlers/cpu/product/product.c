@@ -8,6 +8,9 @@
  * - b is cut into column panels. The first tile that reads a panel also stores it contiguously (`keep`), so
  *   that packing b costs almost nothing; a transposed b is packed before.
  * - k is cut into depth blocks; from the second block on, tiles add to c.
+ * - bfloat16 is multiplied in pairs of neighbouring numbers along k: a step of a tile is a pair, and packing
+ *   puts pairs together (vector/vector_pairs.h). Sums of several depth blocks are kept in float32 until the
+ *   last one rounds them into c.
  *
  * Two ways to share: with few row panels a is packed by one loop, and tasks of a second loop do some columns
  * each (post_columns); with PANELS_TOGETHER row panels and more, each task packs some rows for itself and
@@ -33,11 +36,11 @@
 #define ROWS_AHEAD 32
 /* The same if rows of b lie whole pages apart: no more lines fit into one set of the first cache. */
 #define PAGES_AHEAD 12
-/* Steps of a transposed a that are packed for all panels before the next ones (pack_transposed). */
-#define STEPS_TOGETHER 8
-/* Steps of a transposed a that are fetched ahead of packing: they lie too far apart for the processor to
- * guess. */
-#define STEPS_AHEAD 16
+/* Numbers along k of a transposed a that are packed for all panels before the next ones (pack_transposed):
+ * whole pairs. */
+#define NUMBERS_TOGETHER 8
+/* Those that are fetched ahead of packing: they lie too far apart for the processor to guess. */
+#define NUMBERS_AHEAD 16
 #define CACHE_LINE 64
 #define PANELS_TOGETHER                                                                                      \
     16 /* row panels of a, 224 rows with AVX-512, that a task packs and uses while in its second cache */
@@ -49,8 +52,11 @@
 typedef struct work {
     sgm__product product;
     const sgm__tiles *tiles;
-    size_t size; /* bytes of an element */
-    /* Panels and blocks that m, n and k are cut into. */
+    size_t size;      /* bytes of a number */
+    int64_t pair;     /* numbers along k that a step of a tile multiplies: 2 of bfloat16, else 1 */
+    size_t step_size; /* bytes of these */
+    int64_t steps;    /* steps in k; a last pair may lack its second number */
+    /* Panels and blocks that m, n and the steps are cut into. */
     int64_t row_panels, column_panels, depth_blocks;
     /* Tasks that these are divided among; chosen by post_rows or post_columns. */
     int64_t row_tasks, column_tasks, pack_tasks;
@@ -63,7 +69,10 @@ typedef struct work {
     unsigned char *panels;
     /* All of b, panel after panel, if by rows and the rows of b are not contiguous; else NULL. */
     unsigned char *transposed;
-    size_t packed_bytes, panel_bytes, transposed_bytes;
+    /* Of bfloat16 with several depth blocks: float32 sums of whole column panels; if by rows, a slab of
+     * `sums_bytes` for each thread. */
+    unsigned char *sums;
+    size_t packed_bytes, panel_bytes, transposed_bytes, sums_bytes;
 } work;
 
 /* Where part `index` of `parts` begins. */
@@ -84,13 +93,37 @@ static int64_t first_row(const work *w, int64_t panel)
 }
 
 /* Whether a is read without packing, which takes longer than it saves where there are few columns. Rows or
- * steps of a that lie whole pages apart would push each other out of the first cache, so these are packed. */
+ * steps of a that lie whole pages apart would push each other out of the first cache, so these are packed.
+ * Pairs have to lie ready: whole ones, and at distances of whole pairs. */
 static bool reads_in_place(const work *w)
 {
     const sgm__product *p = &w->product;
+    if (w->pair > 1 && (p->a_column != 1 || p->k % w->pair != 0 || p->a_row % w->pair != 0))
+        return false;
     if (p->a_column == 1)
         return p->n <= MAXIMUM_COLUMNS_APART && p->a_row * (int64_t)w->size % PAGE != 0;
     return p->a_row == 1 && p->n <= MAXIMUM_COLUMNS_TRANSPOSED && p->a_column * (int64_t)w->size % PAGE != 0;
+}
+
+static const sgm__tiles *tiles_for(const sgm__vector *vector, const sgm__product *p)
+{
+    return p->dtype == SGM_FLOAT64 ? &vector->f64 : p->dtype == SGM_BFLOAT16 ? &vector->pairs : &vector->f32;
+}
+
+/* Bytes of scratch memory for the parts that `plan` has decided on. */
+static void measure(work *w)
+{
+    const sgm__product *p = &w->product;
+    size_t depth = (size_t)sgm__divide_up(w->steps, w->depth_blocks > 0 ? w->depth_blocks : 1);
+    size_t columns = (size_t)(w->column_panels * w->tiles->columns);
+    size_t rows = w->by_rows ? (size_t)(PANELS_TOGETHER * w->tiles->rows) : (size_t)p->m;
+    w->panel_bytes = sgm__align(depth * (size_t)w->tiles->columns * w->step_size);
+    if (!w->in_place)
+        w->packed_bytes = sgm__align(rows * (w->by_rows ? depth : (size_t)w->steps) * w->step_size);
+    if (w->by_rows && (p->b_column != 1 || w->pair > 1))
+        w->transposed_bytes = sgm__align(columns * (size_t)w->steps * w->step_size);
+    if (w->pair > 1 && w->depth_blocks > 1)
+        w->sums_bytes = sgm__align(rows * columns * sizeof(float));
 }
 
 /* Decides how the product is cut, but for the numbers of tasks. Depends on shapes and strides alone, never on
@@ -98,23 +131,17 @@ static bool reads_in_place(const work *w)
 static work plan(const sgm__vector *vector, const sgm__product *product)
 {
     work w = {.product = *product,
-              .tiles = product->dtype == SGM_FLOAT64 ? &vector->f64 : &vector->f32,
-              .size = product->dtype == SGM_FLOAT64 ? 8 : 4};
+              .tiles = tiles_for(vector, product),
+              .size = sgm_dtype_size(product->dtype),
+              .pair = product->dtype == SGM_BFLOAT16 ? 2 : 1};
+    w.step_size = w.size * (size_t)w.pair;
+    w.steps = sgm__divide_up(product->k, w.pair);
     w.row_panels = sgm__divide_up(product->m, w.tiles->rows);
     w.column_panels = sgm__divide_up(product->n, w.tiles->columns);
-    w.depth_blocks = sgm__divide_up(product->k, product->k <= WHOLE_DEPTH ? WHOLE_DEPTH : MAXIMUM_DEPTH);
-    size_t depth = (size_t)sgm__divide_up(product->k, w.depth_blocks > 0 ? w.depth_blocks : 1);
-    w.panel_bytes = sgm__align(depth * (size_t)w.tiles->columns * w.size);
+    w.depth_blocks = sgm__divide_up(w.steps, w.steps <= WHOLE_DEPTH ? WHOLE_DEPTH : MAXIMUM_DEPTH);
     w.by_rows = w.row_panels >= PANELS_TOGETHER;
     w.in_place = reads_in_place(&w);
-    w.packed_bytes = sgm__align((size_t)product->m * (size_t)product->k * w.size);
-    if (w.by_rows)
-        w.packed_bytes = sgm__align((size_t)(PANELS_TOGETHER * w.tiles->rows) * depth * w.size);
-    if (w.in_place)
-        w.packed_bytes = 0;
-    if (w.by_rows && product->b_column != 1)
-        w.transposed_bytes =
-            sgm__align((size_t)(w.column_panels * w.tiles->columns) * (size_t)product->k * w.size);
+    measure(&w);
     return w;
 }
 
@@ -122,13 +149,14 @@ size_t sgm__product_scratch(const sgm__vector *vector, const sgm__product *produ
 {
     work w = plan(vector, product);
     size_t slabs = w.by_rows ? (size_t)threads : 1;
-    return w.packed_bytes * slabs + (size_t)threads * w.panel_bytes + w.transposed_bytes;
+    return (w.packed_bytes + w.sums_bytes) * slabs + (size_t)threads * w.panel_bytes + w.transposed_bytes;
 }
 
 /* --- packing --- */
 
 /* target[k * padded + i] = source element (i, k) for i < width, zeros for i from width to padded. Element (i,
- * k) lies at source[i * stride + k * step]. */
+ * k) lies at source[i * stride + k * step]. Of pairs, two numbers of the source are an element of the target;
+ * `depth` counts numbers. */
 static void pack(const work *w, unsigned char *target, const unsigned char *source, int64_t stride,
                  int64_t step, int64_t width, int64_t depth, int64_t padded)
 {
@@ -136,47 +164,66 @@ static void pack(const work *w, unsigned char *target, const unsigned char *sour
         w->tiles->copy_rows(target, padded, source, step, width, depth);
         return;
     }
-    if (step == 1) {
+    if (step == 1 && stride % w->pair == 0) {
         w->tiles->transpose(target, padded, source, stride, width, depth);
         return;
     }
-    memset(target, 0, (size_t)(padded * depth) * w->size);
+    memset(target, 0, (size_t)(padded * sgm__divide_up(depth, w->pair)) * w->step_size);
     for (int64_t k = 0; k < depth; k++)
         for (int64_t i = 0; i < width; i++)
-            memcpy(target + (size_t)(k * padded + i) * w->size,
+            memcpy(target + (size_t)((k / w->pair * padded + i) * w->pair + k % w->pair) * w->size,
                    source + (i * stride + k * step) * (int64_t)w->size, w->size);
 }
 
-/* Memory with packed rows of a, from row `origin` on, of one depth block: row panel after row panel. */
+/* Memory with packed rows of a, from row `origin` on, of one depth block: row panel after row panel. And the
+ * sums of these rows, if they are kept in float32. */
 typedef struct slab {
-    unsigned char *at;
+    unsigned char *at, *sums;
     int64_t origin, block;
 } slab;
+
+/* The step at which a depth block begins. */
+static int64_t first_step(const work *w, int64_t block)
+{
+    return part(w->steps, w->depth_blocks, block);
+}
 
 /* Steps of a depth block. */
 static int64_t depth_of(const work *w, int64_t block)
 {
-    return part(w->product.k, w->depth_blocks, block + 1) - part(w->product.k, w->depth_blocks, block);
+    return first_step(w, block + 1) - first_step(w, block);
+}
+
+/* The first number along k of a depth block; k past the last. */
+static int64_t first_number(const work *w, int64_t block)
+{
+    return sgm__minimum(first_step(w, block) * w->pair, w->product.k);
+}
+
+/* Numbers along k of a depth block. */
+static int64_t numbers_of(const work *w, int64_t block)
+{
+    return first_number(w, block + 1) - first_number(w, block);
 }
 
 static unsigned char *packed_panel(const work *w, const slab *s, int64_t panel)
 {
     int64_t offset = (first_row(w, panel) - s->origin) * depth_of(w, s->block);
-    return s->at + (size_t)offset * w->size;
+    return s->at + (size_t)offset * w->step_size;
 }
 
 /* Depth block `block` of all rows of a: the blocks follow each other in `packed`. */
 static slab whole_slab(const work *w, int64_t block)
 {
-    int64_t k = part(w->product.k, w->depth_blocks, block);
-    return (slab){w->packed + (size_t)(k * w->product.m) * w->size, 0, block};
+    size_t offset = (size_t)(first_step(w, block) * w->product.m) * w->step_size;
+    return (slab){w->packed + offset, w->sums, 0, block};
 }
 
-/* Prefetches `steps` steps of rows `row` to `end` - 1 of a transposed a. */
-static void fetch_steps(const work *w, int64_t row, int64_t end, int64_t step, int64_t steps)
+/* Prefetches `numbers` numbers of rows `row` to `end` - 1 of a transposed a, from `first` on. */
+static void fetch_ahead(const work *w, int64_t row, int64_t end, int64_t first, int64_t numbers)
 {
     const sgm__product *p = &w->product;
-    for (int64_t k = step; k < step + steps && k < p->k; k++) {
+    for (int64_t k = first; k < first + numbers && k < p->k; k++) {
         const unsigned char *from = p->a;
         from += (row + k * p->a_column) * (int64_t)w->size;
         for (int64_t at = 0; at < (end - row) * (int64_t)w->size; at += CACHE_LINE)
@@ -184,22 +231,22 @@ static void fetch_steps(const work *w, int64_t row, int64_t end, int64_t step, i
     }
 }
 
-/* Packs panels first .. last - 1 of an a whose columns are contiguous. Panels take turns at a few steps each:
- * steps lie far apart, and neighbouring panels share cache lines that each panel alone would have to fetch
- * again. */
+/* Packs panels first .. last - 1 of an a whose columns are contiguous. Panels take turns at a few numbers of
+ * each row: those lie far apart, and neighbouring panels share cache lines that each panel alone would have
+ * to fetch again. */
 static void pack_transposed(const work *w, const slab *s, int64_t first, int64_t last)
 {
     const sgm__product *p = &w->product;
-    int64_t k = part(p->k, w->depth_blocks, s->block), depth = depth_of(w, s->block);
-    for (int64_t step = 0; step < depth; step += STEPS_TOGETHER) {
-        int64_t steps = sgm__minimum(depth - step, STEPS_TOGETHER);
-        fetch_steps(w, first_row(w, first), first_row(w, last), k + step + STEPS_AHEAD, steps);
+    int64_t k = first_number(w, s->block), depth = numbers_of(w, s->block);
+    for (int64_t at = 0; at < depth; at += NUMBERS_TOGETHER) {
+        int64_t numbers = sgm__minimum(depth - at, NUMBERS_TOGETHER);
+        fetch_ahead(w, first_row(w, first), first_row(w, last), k + at + NUMBERS_AHEAD, numbers);
         for (int64_t panel = first; panel < last; panel++) {
             int64_t row = first_row(w, panel), rows = first_row(w, panel + 1) - row;
             const unsigned char *from = p->a;
-            from += (row + (k + step) * p->a_column) * (int64_t)w->size;
-            w->tiles->copy_rows(packed_panel(w, s, panel) + (size_t)(step * rows) * w->size, rows, from,
-                                p->a_column, rows, steps);
+            from += (row + (k + at) * p->a_column) * (int64_t)w->size;
+            w->tiles->copy_rows(packed_panel(w, s, panel) + (size_t)(at / w->pair * rows) * w->step_size,
+                                rows, from, p->a_column, rows, numbers);
         }
     }
 }
@@ -208,7 +255,7 @@ static void pack_transposed(const work *w, const slab *s, int64_t first, int64_t
 static void pack_panels(const work *w, const slab *s, int64_t first, int64_t last)
 {
     const sgm__product *p = &w->product;
-    int64_t k = part(p->k, w->depth_blocks, s->block), depth = depth_of(w, s->block);
+    int64_t k = first_number(w, s->block), depth = numbers_of(w, s->block);
     if (p->a_row == 1) {
         pack_transposed(w, s, first, last);
         return;
@@ -246,8 +293,8 @@ static int64_t panel_width(const work *w, int64_t column_panel, int64_t *columns
 /* Where step `step` of a column panel lies in the transposed b. */
 static unsigned char *transposed_panel(const work *w, int64_t column_panel, int64_t step, int64_t width)
 {
-    int64_t offset = column_panel * w->tiles->columns * w->product.k + step * width;
-    return w->transposed + (size_t)offset * w->size;
+    int64_t offset = column_panel * w->tiles->columns * w->steps + step * width;
+    return w->transposed + (size_t)offset * w->step_size;
 }
 
 /* A task transposes one column panel of b, over all of k. */
@@ -275,7 +322,7 @@ static void run_edge(const work *w, sgm__tile tile, sgm__tile_function function,
     size_t bytes = (size_t)columns * w->size;
     tile.c = full;
     tile.c_stride = w->tiles->columns;
-    if (tile.add)
+    if (tile.add && tile.sums == NULL)
         for (int64_t i = 0; i < rows; i++)
             memcpy(full + (size_t)(i * tile.c_stride) * w->size, c + (size_t)(i * stride) * w->size, bytes);
     function(&tile);
@@ -287,10 +334,10 @@ static void run_edge(const work *w, sgm__tile tile, sgm__tile_function function,
 static void set_left(const work *w, const slab *s, int64_t panel, int64_t row, sgm__tile *tile)
 {
     const sgm__product *p = &w->product;
-    int64_t k = part(p->k, w->depth_blocks, s->block);
+    int64_t k = first_number(w, s->block);
     if (w->in_place) {
         tile->a = (const unsigned char *)p->a + (row * p->a_row + k * p->a_column) * (int64_t)w->size;
-        tile->a_row = p->a_row;
+        tile->a_row = p->a_row / w->pair;
         tile->a_step = p->a_column;
     } else {
         tile->a = packed_panel(w, s, panel);
@@ -298,10 +345,42 @@ static void set_left(const work *w, const slab *s, int64_t panel, int64_t row, s
     }
 }
 
+/* Points the tile to where its results go: c, and for sums that are kept in float32, the slab's. */
+static void set_result(const work *w, const slab *s, int64_t row, int64_t column, sgm__tile *tile)
+{
+    const sgm__product *p = &w->product;
+    tile->c = (unsigned char *)p->c + (row * p->c_row + column) * (int64_t)w->size;
+    if (w->sums_bytes == 0)
+        return;
+    tile->sums_stride = w->column_panels * w->tiles->columns;
+    tile->sums = (float *)(void *)s->sums + (row - s->origin) * tile->sums_stride + column;
+}
+
+/* Finds the panel of b for column panel `column_panel`, `width` wide, and points the tile to it: in the
+ * transposed b, or in b itself if it can be read `direct`ly; else it is packed into `panel`. */
+static void set_right(const work *w, const slab *s, int64_t column_panel, bool direct, unsigned char *panel,
+                      sgm__tile *tile)
+{
+    const sgm__product *p = &w->product;
+    int64_t columns, width = panel_width(w, column_panel, &columns), k = first_number(w, s->block);
+    const unsigned char *b = p->b;
+    b += (k * p->b_row + column_panel * w->tiles->columns * p->b_column) * (int64_t)w->size;
+    tile->b = b;
+    tile->b_stride = p->b_row;
+    if (direct)
+        return;
+    tile->b_stride = width;
+    tile->b = panel;
+    if (w->transposed != NULL)
+        tile->b = transposed_panel(w, column_panel, first_step(w, s->block), width);
+    else
+        pack(w, panel, b, p->b_column, p->b_row, columns, numbers_of(w, s->block), width);
+}
+
 /* One column panel of one depth block, for row panels `first` to `last` - 1. `panel` is the thread's memory
- * for the panel of b. Where b comes from: the transposed b; b itself while the first tile stores it in
- * `panel` for the following ones (`keep`: rows of b are contiguous and full, and the first tile has all
- * rows); b itself if just one row panel reads it; else `panel`, packed before. */
+ * for the panel of b. Where rows of b are contiguous and full, b is read itself if just one row panel reads
+ * it, or else by the first tile, if that has all rows, while it stores it in `panel` for the following ones
+ * (`keep`). */
 static void run_panel(const work *w, const slab *s, int64_t column_panel, int64_t first, int64_t last,
                       unsigned char *panel)
 {
@@ -310,38 +389,28 @@ static void run_panel(const work *w, const slab *s, int64_t column_panel, int64_
     const sgm__tile_functions *kind = !w->in_place       ? &tiles->packed
                                       : p->a_column == 1 ? &tiles->apart
                                                          : &tiles->transposed;
-    int64_t size = (int64_t)w->size, k = part(p->k, w->depth_blocks, s->block);
-    int64_t column = column_panel * tiles->columns, columns, width = panel_width(w, column_panel, &columns);
+    int64_t columns, width = panel_width(w, column_panel, &columns), row_bytes = p->b_row * (int64_t)w->size;
     bool narrow = width != tiles->columns;
-    const unsigned char *b = (const unsigned char *)p->b + (k * p->b_row + column * p->b_column) * size;
     sgm__tile tile = {.depth = depth_of(w, s->block),
-                      .b = b,
-                      .b_stride = p->b_row,
                       .keep = panel,
-                      .keep_ahead = p->b_row * size % PAGE != 0 ? ROWS_AHEAD : PAGES_AHEAD,
+                      .keep_ahead = row_bytes % PAGE != 0 ? ROWS_AHEAD : PAGES_AHEAD,
                       .c_stride = p->c_row,
-                      .add = s->block > 0};
-    bool direct = p->b_column == 1 && columns == width;
+                      .add = s->block > 0,
+                      .rounds = s->block == w->depth_blocks - 1};
+    bool direct = w->pair == 1 && w->transposed == NULL && p->b_column == 1 && columns == width;
     bool keep =
         direct && !narrow && last - first > 1 && first_row(w, first + 1) - first_row(w, first) == tiles->rows;
-    if (w->transposed != NULL) {
-        tile.b = transposed_panel(w, column_panel, k, width);
-        tile.b_stride = width;
-    } else if (!keep && !(direct && last - first == 1)) {
-        pack(w, panel, b, p->b_column, p->b_row, columns, tile.depth, width);
-        tile.b = panel;
-        tile.b_stride = width;
-    }
+    set_right(w, s, column_panel, keep || (direct && last - first == 1), panel, &tile);
     for (int64_t r = first; r < last; r++) {
         int64_t row = first_row(w, r), rows = first_row(w, r + 1) - row;
         set_left(w, s, r, row, &tile);
-        tile.c = (unsigned char *)p->c + (row * p->c_row + column) * size;
+        set_result(w, s, row, column_panel * tiles->columns, &tile);
         sgm__tile_function function = narrow ? kind->narrow[rows - 1] : kind->wide[rows - 1];
         if (keep && r == first) {
             kind->keep(&tile);
             tile.b = panel;
             tile.b_stride = width;
-        } else if (columns == width) {
+        } else if (columns == width || (w->pair > 1 && !tile.rounds)) {
             function(&tile);
         } else {
             run_edge(w, tile, function, rows, columns);
@@ -356,7 +425,8 @@ static void run_rows(void *context, int64_t task, int32_t thread)
     const work *w = context;
     int64_t first = part(w->row_panels, w->row_tasks, task),
             last = part(w->row_panels, w->row_tasks, task + 1);
-    slab s = {w->packed + (size_t)thread * w->packed_bytes, first_row(w, first), 0};
+    slab s = {w->packed + (size_t)thread * w->packed_bytes, w->sums + (size_t)thread * w->sums_bytes,
+              first_row(w, first), 0};
     for (; s.block < w->depth_blocks; s.block++) {
         if (!w->in_place)
             pack_panels(w, &s, first, last);
@@ -399,13 +469,8 @@ static void clear(const work *w)
 static bool is_small(const sgm__tiles *tiles, const sgm__product *p)
 {
     bool known = p->b_column == 1 || p->b_row == 1;
-    return known && p->m > 0 && p->n > 0 && p->k > 0 && p->n <= tiles->columns && p->k <= MAXIMUM_DEPTH &&
-           p->m <= SMALL_WORK && p->m * p->n * p->k <= SMALL_WORK;
-}
-
-static const sgm__tiles *tiles_for(const sgm__vector *vector, const sgm__product *p)
-{
-    return p->dtype == SGM_FLOAT64 ? &vector->f64 : &vector->f32;
+    return known && p->dtype != SGM_BFLOAT16 && p->m > 0 && p->n > 0 && p->k > 0 && p->n <= tiles->columns &&
+           p->k <= MAXIMUM_DEPTH && p->m <= SMALL_WORK && p->m * p->n * p->k <= SMALL_WORK;
 }
 
 bool sgm__product_is_small(const sgm__vector *vector, const sgm__product *product)
@@ -488,8 +553,10 @@ void sgm__product_post(const sgm__vector *vector, sgm__pool *pool, const sgm__pr
     }
     double multiplications = (double)product->m * (double)product->n * (double)product->k;
     int32_t threads = pool == NULL || multiplications < SGM__PRODUCT_SMALL_WORK ? 1 : sgm__pool_threads(pool);
+    size_t slabs = w.by_rows ? (size_t)threads : 1;
     w.packed = scratch;
-    w.panels = scratch + w.packed_bytes * (size_t)(w.by_rows ? threads : 1);
+    w.sums = w.packed + w.packed_bytes * slabs;
+    w.panels = w.sums + w.sums_bytes * slabs;
     w.transposed = w.transposed_bytes > 0 ? w.panels + (size_t)threads * w.panel_bytes : NULL;
     if (w.by_rows)
         post_rows(pool, &w, threads);

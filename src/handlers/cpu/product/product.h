@@ -15,8 +15,7 @@
 #define SGM__PRODUCT_SMALL_WORK (64 * 64 * 32)
 
 /* c (m x n) = a (m x k) times b (k x n). Element (i, j) of a lies at a[i * a_row + j * a_column], and so for
- * b; strides count elements. Rows of c are contiguous. float32 or float64; onednn.c takes the same struct for
- * bfloat16. */
+ * b; strides count elements. Rows of c are contiguous. float32, float64, or bfloat16 with sums in float32. */
 typedef struct sgm__product {
     sgm_dtype dtype;
     int64_t m, n, k;

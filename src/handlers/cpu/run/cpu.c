@@ -94,15 +94,15 @@ static sgm_status open_cpu(const sgm_handler_options *options, void **self)
     cpu->told = options->no_machine_code;
     cpu->keeps_subnormals = options->keep_subnormals;
     cpu->exact = options->exact;
-    cpu->vector =
+    const sgm__vector *vector =
         options->instructions != NULL ? sgm__vector_named(options->instructions) : sgm__vector_best();
-    if (cpu->vector != NULL && options->approximate) {
-        cpu->approximate = *cpu->vector;
-        cpu->approximate.approximate = true;
-        cpu->vector = &cpu->approximate;
+    if (vector != NULL) {
+        cpu->table = *vector;
+        cpu->table.approximate = options->approximate;
+        cpu->vector = &cpu->table;
     }
-    cpu->dense = cpu->vector != NULL ? sgm__dense_create(options->dense) : NULL;
-    bool good = cpu->dense != NULL && sgm__cpu_choose_bfloat16(cpu, options->dense) == SGM_OK;
+    cpu->dense = vector != NULL ? sgm__dense_create(options->dense) : NULL;
+    bool good = cpu->dense != NULL && sgm__cpu_choose_bfloat16(cpu, options) == SGM_OK;
     cpu->pool = good ? sgm__pool_create(options->threads, options->keep_subnormals) : NULL;
     if (cpu->pool == NULL) {
         close_cpu(cpu);
@@ -119,6 +119,7 @@ sgm_status sgm__cpu_check(const sgm_handler_options *options)
 {
     if (options->instructions != NULL && sgm__vector_named(options->instructions) == NULL)
         return sgm__last_failure();
+    SGM_TRY(sgm__cpu_check_bfloat16(options->bfloat16));
     return sgm__dense_check(options->dense);
 }
 

@@ -81,22 +81,25 @@ static int32_t only_reader(const sgm__plan *plan, int32_t node, int32_t after)
 }
 
 /* A product of two matrices that is large while b fits into the second cache. */
-static bool is_worth_it(const sgm__node *left, const sgm__node *right, const sgm__node *result)
+static bool is_worth_it(const sgm__cpu *cpu, const sgm__node *left, const sgm__node *right,
+                        const sgm__node *result)
 {
-    int64_t size = (int64_t)sgm_dtype_size(result->type.dtype);
-    bool type = result->type.dtype == SGM_FLOAT32 || result->type.dtype == SGM_FLOAT64;
+    sgm_dtype dtype = result->type.dtype;
+    int64_t size = (int64_t)sgm_dtype_size(dtype);
+    bool type = dtype == SGM_FLOAT32 || dtype == SGM_FLOAT64 ||
+                (dtype == SGM_BFLOAT16 && cpu->products == SGM__BFLOAT16_OWN);
     return type && result->type.shape.rank == 2 && left->type.shape.dims[1] > 0 &&
            sgm_shape_elements(&right->type.shape) * size <= MAXIMUM_RIGHT_BYTES &&
            sgm_shape_elements(&result->type.shape) * size >= MINIMUM_BYTES;
 }
 
-bool sgm__fused_is_product(const sgm__plan *plan, const sgm__node *node)
+bool sgm__fused_is_product(const sgm__cpu *cpu, const sgm__plan *plan, const sgm__node *node)
 {
     if (node->op != &sgm__op_matmul)
         return false;
     const sgm__node *left = &plan->nodes[plan->operands[node->first_input]];
     const sgm__node *right = &plan->nodes[plan->operands[node->first_input + 1]];
-    return is_worth_it(left, right, node);
+    return is_worth_it(cpu, left, right, node);
 }
 
 static bool has_parts(const sgm__node *node, const sgm__cpu_kernel *kernel, const sgm__cpu_call *call)
@@ -112,7 +115,7 @@ int32_t sgm__fused_find(const sgm__plan *plan, int32_t step, const sgm__cpu_kern
     int32_t result = plan->order[plan->steps[step].first];
     const sgm__node *node = &plan->nodes[result];
     if (plan->steps[step].kind != SGM__STEP_KERNEL ||
-        (!sgm__fused_is_product(plan, node) && !has_parts(node, kernel, call)))
+        (!sgm__fused_is_product(call->cpu, plan, node) && !has_parts(node, kernel, call)))
         return -1;
     int32_t reader = only_reader(plan, result, step);
     if (reader < 0 || plan->steps[reader].kind != SGM__STEP_ELEMENTWISE)

@@ -9,10 +9,11 @@
 #include "handlers/cpu/cpu.h"
 #include "handlers/cpu/product/matmul.h"
 #include "handlers/cpu/run/program.h"
+#include "ops/ops.h"
 
 static const sgm__cpu_kernel *const kernels[] = {
     &sgm__cpu_matmul,
-    &sgm__cpu_matmul_bfloat16,
+    &sgm__cpu_matmul_onednn,
     &sgm__cpu_convolution,
     &sgm__cpu_convolution_input_gradient,
     &sgm__cpu_convolution_weights_gradient,
@@ -43,15 +44,22 @@ static const sgm__cpu_kernel *const kernels[] = {
     &sgm__cpu_random_uniform,
 };
 
-/* Only products of bfloat16 depend on the handler: oneDNN computes them where bfloat16.c chose it, else none
- * of these does, and the planner puts casts around them. */
+/* Only products of bfloat16 depend on the handler, as bfloat16.c decided: if they go through float32, there
+ * is no kernel for them, and the planner puts casts around them. */
+static bool is_here(const sgm__cpu *cpu, const sgm__cpu_kernel *kernel, sgm_dtype result)
+{
+    if (kernel->op != &sgm__op_matmul || result != SGM_BFLOAT16)
+        return true;
+    return cpu->products == (kernel == &sgm__cpu_matmul ? SGM__BFLOAT16_OWN : SGM__BFLOAT16_ONEDNN);
+}
+
 const sgm__cpu_kernel *sgm__cpu_find_kernel(const sgm__cpu *cpu, const sgm_op *op, sgm_dtype result,
                                             sgm_dtype operand)
 {
     for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
         const sgm__cpu_kernel *kernel = kernels[i];
-        bool here = kernel != &sgm__cpu_matmul_bfloat16 || cpu->onednn != NULL;
-        if (kernel->op == op && here && (kernel->types >> (kernel->by_operand ? operand : result) & 1) != 0)
+        if (kernel->op == op && is_here(cpu, kernel, result) &&
+            (kernel->types >> (kernel->by_operand ? operand : result) & 1) != 0)
             return kernel;
     }
     return NULL;

@@ -25,9 +25,9 @@ typedef struct sgm__fused sgm__fused;
 /* How many of `count` rows, or parts, are a block: about `each`, but so that the number of blocks is a
  * multiple of the threads where that is possible. */
 int64_t sgm__fused_share(int64_t count, int64_t each, int32_t threads);
-/* Whether the node is a product of two matrices of float32 or float64 that is worth computing in blocks of
- * rows. */
-bool sgm__fused_is_product(const sgm__plan *plan, const sgm__node *node);
+/* Whether the node is a product of two matrices by our own loops or a library behind dense.c that is worth
+ * computing in blocks of rows. */
+bool sgm__fused_is_product(const sgm__cpu *cpu, const sgm__plan *plan, const sgm__node *node);
 /* Shape and strides of such a product, without addresses. */
 sgm__product sgm__fused_product(const sgm__plan *plan, const sgm__node *node);
 /* The elementwise step with which this step could run; -1: there is none. `call` is the call of the step's

@@ -92,7 +92,7 @@ bool sgm__summed_add_product(const sgm__cpu *cpu, const sgm__plan *plan, int32_t
     int32_t made = plan->order[plan->steps[step - 2].first];
     const sgm__node *node = &plan->nodes[made];
     const sgm_shape *shape = &plan->nodes[summed->terms].type.shape;
-    if (!sgm__fused_is_product(plan, node) || node->place.store != SGM__STORE_ARENA ||
+    if (!sgm__fused_is_product(cpu, plan, node) || node->place.store != SGM__STORE_ARENA ||
         !sgm_shape_equal(&node->type.shape, shape) || summed->call.output.shape.rank != 0 ||
         !sgm__elementwise_has_parts(summed->elementwise, made, shape->dims[1]))
         return false;

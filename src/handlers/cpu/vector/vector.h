@@ -3,10 +3,11 @@
  *
  * The tables (sgm__vector) are compiled from the same templates: vector_math.h (vector types and functions),
  * vector_kernels.h (elementwise loops), vector_fast.h (approximations), vector_rows.h (sums, softmax),
- * vector_product.h (tiles of matrix products), vector_product_gather.h (tiles of convolutions, poolings),
- * vector_slide.h (convolutions of few channels), vector_product_winograd.h (those of 3 x 3), vector_random.h.
- * They use the compilers' vector types; vector_portable.c, vector_avx2.c, vector_avx512.c and vector_neon.c
- * only say how wide a vector is and name a few instructions. vector.c chooses a table at run time and has the
+ * vector_product.h (tiles of matrix products), vector_pairs.h (those of bfloat16), vector_product_gather.h
+ * (tiles of convolutions, poolings), vector_slide.h (convolutions of few channels), vector_product_winograd.h
+ * (those of 3 x 3), vector_random.h. They use the compilers' vector types; vector_portable.c, vector_avx2.c,
+ * vector_avx512.c, vector_avx512_bfloat16.c (tiles alone) and vector_neon.c only say how wide a vector is and
+ * name a few instructions. vector.c chooses a table at run time and has the
  * loops that need no vectors. Nothing here knows of threads, plans or strides of more than two dimensions. */
 #ifndef SGM_HANDLERS_CPU_VECTOR_VECTOR_H
 #define SGM_HANDLERS_CPU_VECTOR_VECTOR_H
@@ -52,7 +53,8 @@ typedef struct sgm__vector_pair {
  * numbers after those of the step before; for functions `apart` the steps of a row are contiguous, and rows
  * are `a_row` numbers apart. b: one row of a panel for each step, `b_stride` numbers after the one before.
  * Functions `keep` also store the rows of b contiguously in `keep`, and fetch those `keep_ahead` steps ahead.
- */
+ * Those of bfloat16 multiply a pair of numbers in each step, and distances count pairs; their c is float32
+ * until it `rounds`. */
 typedef struct sgm__tile {
     int64_t depth;
     const void *a, *b;
@@ -63,6 +65,11 @@ typedef struct sgm__tile {
     void *c;
     int64_t c_stride;
     bool add; /* to c; else c is overwritten */
+    /* bfloat16: where the sums of the steps so far are, in float32, and those of these steps go, unless this
+     * tile has the last ones: then it rounds them, and c is written. */
+    float *sums;
+    int64_t sums_stride;
+    bool rounds;
 } sgm__tile;
 typedef void (*sgm__tile_function)(const sgm__tile *tile);
 #define SGM__MAXIMUM_TILE_ROWS 14
@@ -154,6 +161,9 @@ typedef struct sgm__vector {
     const sgm__vector_call *fast_functions;
     bool approximate;
     sgm__tiles f32, f64;
+    /* Tiles of bfloat16, whose steps are pairs of numbers (vector_pairs.h), with `packed`, `apart`,
+     * `copy_rows` and `transpose` alone. The last two count single numbers, and what they pack are pairs. */
+    sgm__tiles pairs;
     /* The sum of n elements. */
     double (*sum_f32)(int64_t n, const float *x);
     double (*sum_f64)(int64_t n, const double *x);
@@ -194,11 +204,17 @@ typedef struct sgm__vector {
                                 int64_t from_stride, float bias);
     void (*winograd_weights_f32)(int64_t count, float *to, int64_t to_stride, const float *from,
                                  int64_t from_stride);
+    void (*winograd_results_f32)(int64_t count, float *to, int64_t to_stride, const float *from,
+                                 int64_t plane);
+    void (*winograd_kernels_f32)(int64_t count, float *to, int64_t to_stride, const float *from,
+                                 int64_t from_stride);
 } sgm__vector;
 
 extern const sgm__vector sgm__vector_portable;
 #if defined(__x86_64__)
 extern const sgm__vector sgm__vector_avx2, sgm__vector_avx512;
+/* For sgm__vector_avx512 on processors that have AVX512_BF16. */
+extern const sgm__tiles sgm__pairs_avx512;
 #elif defined(__aarch64__)
 extern const sgm__vector sgm__vector_neon;
 #endif

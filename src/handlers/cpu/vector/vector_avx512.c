@@ -27,6 +27,7 @@
 #include "handlers/cpu/vector/vector_kernels.h"
 
 #include "handlers/cpu/vector/vector_fast.h"
+#include "handlers/cpu/vector/vector_pairs.h"
 #include "handlers/cpu/vector/vector_product.h"
 #include "handlers/cpu/vector/vector_product_gather.h"
 #include "handlers/cpu/vector/vector_product_winograd.h"

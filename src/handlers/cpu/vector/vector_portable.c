@@ -52,6 +52,7 @@ static inline vec_d floor_lanes_d(vec_d x)
 #include "handlers/cpu/vector/vector_kernels.h"
 
 #include "handlers/cpu/vector/vector_fast.h"
+#include "handlers/cpu/vector/vector_pairs.h"
 #include "handlers/cpu/vector/vector_product.h"
 #include "handlers/cpu/vector/vector_product_gather.h"
 #include "handlers/cpu/vector/vector_product_winograd.h"

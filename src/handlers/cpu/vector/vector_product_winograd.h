@@ -91,3 +91,65 @@ static void winograd_weights_f32(int64_t count, float *to, int64_t to_stride, co
         }
     }
 }
+
+/* The other way round, for the gradient by the weights: that of g is G' [(A y A') * (B' d B)] G, summed over
+ * all tiles, where y is the gradient of the results. */
+
+/* out = A x: of two rows (or columns). */
+#define WINOGRAD_RESULTS(out, x0, x1)                                                                        \
+    do {                                                                                                     \
+        (out)[0] = (x0);                                                                                     \
+        (out)[1] = (x0) + (x1);                                                                              \
+        (out)[2] = (x0) - (x1);                                                                              \
+        (out)[3] = -(x1);                                                                                    \
+    } while (0)
+
+/* A y A' for `count` tiles and on to the end of a vector. Gradient (i, k) of the tiles lies at from[i][k], in
+ * phases as above. Element e of 16 goes to to + e * to_stride. */
+static void winograd_results_f32(int64_t count, float *to, int64_t to_stride, const float *from,
+                                 int64_t plane)
+{
+    for (int64_t n = 0; n < count; n += LANES) {
+        vec_f columns[2][4], out[4];
+        UNROLL for (int k = 0; k < 2; k++)
+        {
+            const float *y = from + k * plane + n;
+            WINOGRAD_RESULTS(columns[k], load_f(y), load_f(y + 2 * plane));
+        }
+        UNROLL for (int i = 0; i < 4; i++)
+        {
+            WINOGRAD_RESULTS(out, columns[0][i], columns[1][i]);
+            UNROLL for (int k = 0; k < 4; k++) store_f(to + (4 * i + k) * to_stride + n, out[k]);
+        }
+    }
+}
+
+/* out = G' x: of four rows (or columns). */
+#define WINOGRAD_KERNELS(out, x0, x1, x2, x3)                                                                \
+    do {                                                                                                     \
+        vec_f even = ((x1) + (x2)) * splat_f(0.5f);                                                          \
+        (out)[0] = (x0) + even;                                                                              \
+        (out)[1] = ((x1) - (x2)) * splat_f(0.5f);                                                            \
+        (out)[2] = even + (x3);                                                                              \
+    } while (0)
+
+/* G' s G for `count` kernels and on to the end of a vector: element e of 16 lies at from + e * from_stride,
+ * place (i, k) of the kernels goes to to + (3 * i + k) * to_stride. */
+static void winograd_kernels_f32(int64_t count, float *to, int64_t to_stride, const float *from,
+                                 int64_t from_stride)
+{
+    for (int64_t n = 0; n < count; n += LANES) {
+        vec_f columns[4][3], out[3];
+        UNROLL for (int k = 0; k < 4; k++)
+        {
+            const float *s = from + k * from_stride + n;
+            WINOGRAD_KERNELS(columns[k], load_f(s), load_f(s + 4 * from_stride), load_f(s + 8 * from_stride),
+                             load_f(s + 12 * from_stride));
+        }
+        UNROLL for (int i = 0; i < 3; i++)
+        {
+            WINOGRAD_KERNELS(out, columns[0][i], columns[1][i], columns[2][i], columns[3][i]);
+            UNROLL for (int k = 0; k < 3; k++) store_f(to + (3 * i + k) * to_stride + n, out[k]);
+        }
+    }
+}

@@ -23,12 +23,13 @@
         .fast_count = (int32_t)(sizeof fast_entries / sizeof *fast_entries),                                 \
         .fast_functions = FAST_FUNCTIONS, .fast_function_count = FAST_FUNCTION_COUNT,                        \
         .entry_count = (int32_t)(sizeof entries / sizeof *entries), .f32 = TILES(f32, LANES),                \
-        .f64 = TILES(f64, LANES_D), .sum_f32 = sum_f32, .sum_f64 = sum_f64, .add_f32 = add_few_f32,          \
-        .add_f64 = add_few_f64, .add_rows_f32 = add_rows_f32, .add_rows_f64 = add_rows_f64,                  \
-        .largest_f32 = largest_f32, .exp_shifted_f32 = exp_shifted_f32, .scale_f32 = scale_f32,              \
-        .shift_f32 = shift_f32, .softmax_f32 = softmax_row_f32,                                              \
+        .f64 = TILES(f64, LANES_D), .pairs = PAIR_TILES, .sum_f32 = sum_f32, .sum_f64 = sum_f64,             \
+        .add_f32 = add_few_f32, .add_f64 = add_few_f64, .add_rows_f32 = add_rows_f32,                        \
+        .add_rows_f64 = add_rows_f64, .largest_f32 = largest_f32, .exp_shifted_f32 = exp_shifted_f32,        \
+        .scale_f32 = scale_f32, .shift_f32 = shift_f32, .softmax_f32 = softmax_row_f32,                      \
         .softmax_gradient_f32 = softmax_gradient_row_f32, .blend_f32 = blend_f32, .dot_f32 = dot_f32,        \
         .uniform_f32 = uniform_f32, .largest_pairs_f32 = largest_pairs_f32,                                  \
         .spread_pairs_f32 = spread_pairs_f32, .winograd_input_f32 = winograd_input_f32,                      \
-        .winograd_output_f32 = winograd_output_f32, .winograd_weights_f32 = winograd_weights_f32             \
+        .winograd_output_f32 = winograd_output_f32, .winograd_weights_f32 = winograd_weights_f32,            \
+        .winograd_results_f32 = winograd_results_f32, .winograd_kernels_f32 = winograd_kernels_f32           \
     }

@@ -121,9 +121,9 @@ static sgm_status run(const sgm__cpu_call *call)
     return SGM_OK;
 }
 
-const sgm__cpu_kernel sgm__cpu_matmul_bfloat16 = {.op = &sgm__op_matmul,
-                                                  .types = (uint32_t)1 << SGM_BFLOAT16,
-                                                  .plan_size = sizeof(halves),
-                                                  .plan = plan,
-                                                  .discard = discard,
-                                                  .run = run};
+const sgm__cpu_kernel sgm__cpu_matmul_onednn = {.op = &sgm__op_matmul,
+                                                .types = (uint32_t)1 << SGM_BFLOAT16,
+                                                .plan_size = sizeof(halves),
+                                                .plan = plan,
+                                                .discard = discard,
+                                                .run = run};

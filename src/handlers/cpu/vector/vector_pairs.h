@@ -1,0 +1,123 @@
+/* Template: tiles and packing of matrix products of bfloat16. Internal.
+ *
+ * What is multiplied are pairs: of two neighbouring steps of k, 32 bits. In a row of a whose columns are
+ * contiguous they lie ready; a packed panel of b has the pair of each column for steps 0 and 1, then those
+ * for 2 and 3 (the layout that Intel calls VNNI). A step of a tile multiplies pairs and adds both products to
+ * a sum of float32, as the instruction vdpbf16ps does where a file defines MULTIPLY_PAIRS for it; elsewhere
+ * both numbers of a pair are widened first. An odd k ends with a pair whose second number is 0. */
+#include "handlers/cpu/vector/vector_packing.h"
+#include "handlers/cpu/vector/vector_tile.h"
+
+/* At any address of a bfloat16, which the two numbers were written as. */
+typedef uint32_t pair __attribute__((aligned(2), may_alias));
+DEFINE_WHOLE(u, pair)
+
+static inline vec_u splat_u(uint32_t x)
+{
+    return x - (vec_u){0};
+}
+
+/* What a file may define: a step, sum + both products of pairs a and b, and the rounding of sums. */
+#ifndef MULTIPLY_PAIRS
+#define MULTIPLY_PAIRS(a, b, sum) multiply_pairs(a, b, sum)
+static inline vec_f multiply_pairs(vec_u a, vec_u b, vec_f sum)
+{
+    vec_u upper = splat_u(0xffff0000u);
+    sum = FMA_F((vec_f)(a & upper), (vec_f)(b & upper), sum);
+    return FMA_F((vec_f)(a << 16), (vec_f)(b << 16), sum);
+}
+#endif
+#ifndef STORE_ROUNDED
+#define STORE_ROUNDED(to, x) store_h(to, x)
+#endif
+
+/* A vector of sums of a row: from and to `sums`, or rounded to c in the end. */
+static inline __attribute__((always_inline)) void finish_pairs(const sgm__tile *tile, int64_t row,
+                                                               int64_t column, vec_f x)
+{
+    int64_t at = row * tile->sums_stride + column;
+    if (tile->add)
+        x += load_f(tile->sums + at);
+    if (tile->rounds)
+        STORE_ROUNDED((uint16_t *)tile->c + row * tile->c_stride + column, x);
+    else
+        store_f(tile->sums + at, x);
+}
+
+#define ROW_STORE(i)                                                                                         \
+    if (rows > i) {                                                                                          \
+        finish_pairs(tile, i, 0, left##i);                                                                   \
+        if (wide)                                                                                            \
+            finish_pairs(tile, i, lanes, right##i);                                                          \
+    }
+#define load load_u
+#define store store_u
+#define splat splat_u
+#define fma MULTIPLY_PAIRS
+DEFINE_TILE(tile_pairs, pair, vec_u, vec_f, LANES)
+#undef load
+#undef store
+#undef splat
+#undef fma
+#undef ROW_STORE
+
+DEFINE_TILES(pairs, packed, PACKED)
+DEFINE_TILES(pairs, apart, APART)
+
+#define PAIR_FUNCTIONS(name)                                                                                 \
+    {                                                                                                        \
+        .wide = TILE_TABLE(wide_##name##_pairs), .narrow = TILE_TABLE(narrow_##name##_pairs)                 \
+    }
+
+/* --- packing --- */
+
+/* Pairs of the numbers in two rows, the first `n` of a vector; `second` NULL: zeros. */
+static inline vec_u join_rows(const uint16_t *first, const uint16_t *second, int64_t n)
+{
+    vec_u low = (vec_u)(n == LANES ? load_h(first) : load_part_h(first, n)) >> 16;
+    if (second == NULL)
+        return low;
+    return low | (vec_u)(n == LANES ? load_h(second) : load_part_h(second, n));
+}
+
+/* Rows of b, or of a transposed a: two of them become a row of pairs. */
+static void copy_rows_pairs(void *target, int64_t padded, const void *source, int64_t stride, int64_t width,
+                            int64_t depth)
+{
+    for (int64_t k = 0; k < depth; k += 2) {
+        pair *to = (pair *)target + k / 2 * padded;
+        const uint16_t *first = (const uint16_t *)source + k * stride;
+        const uint16_t *second = k + 1 < depth ? first + stride : NULL;
+        int64_t i = 0;
+        for (; i + LANES <= width; i += LANES)
+            store_u(to + i, join_rows(first + i, second != NULL ? second + i : NULL, LANES));
+        for (int64_t left = width - i; i < padded; i += LANES, left = 0) {
+            vec_u x = {0};
+            if (left > 0)
+                x = join_rows(first + i, second != NULL ? second + i : NULL, left);
+            memcpy(to + i, &x, (size_t)sgm__minimum(padded - i, LANES) * sizeof *to);
+        }
+    }
+}
+
+DEFINE_SQUARE(square_pairs, float, f, i, LANES)
+DEFINE_TRANSPOSE(transpose_whole_pairs, square_pairs, float, f, LANES)
+
+/* Rows whose pairs lie ready: they are transposed as numbers of 32 bits. `stride` is even. */
+static void transpose_pairs(void *target, int64_t padded, const void *source, int64_t stride, int64_t width,
+                            int64_t depth)
+{
+    const uint16_t *from = source;
+    transpose_whole_pairs(target, padded, source, stride / 2, width, depth / 2);
+    if (depth % 2 == 0)
+        return;
+    pair *to = (pair *)target + depth / 2 * padded;
+    for (int64_t i = 0; i < padded; i++)
+        to[i] = i < width ? from[i * stride + depth - 1] : 0;
+}
+
+#define PAIR_TILES                                                                                           \
+    {                                                                                                        \
+        .rows = TILE_ROWS, .columns = 2 * LANES, .packed = PAIR_FUNCTIONS(packed),                           \
+        .apart = PAIR_FUNCTIONS(apart), .copy_rows = copy_rows_pairs, .transpose = transpose_pairs           \
+    }
