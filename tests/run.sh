@@ -1,5 +1,6 @@
 #!/bin/bash
-# Runs all tests of a build: tests/run.sh [BUILD_DIR] [PATTERN], an extended regular expression for files below tests/
+# Runs all tests of a build: tests/run.sh [BUILD_DIR] [PATTERN [EXCEPT]], extended regular expressions for files below
+# tests/: those that are run, and those of them that are left out
 #
 # Test programs (BUILD_DIR/tests/**/test_*) and scripts (tests/**/test_*.sh) print a line for each failure and skip,
 # and "N passed, N failed, N skipped" last. A crash, a timeout, or a leak found at exit counts as one failure.
@@ -84,10 +85,10 @@ list_tests()
         esac
         printf '%s\0' "$program"
     done < <(cd "$SIGMA_SOURCE_DIR/tests" && find . \( -name 'test_*.c' -o -name 'test_*.sh' \) -printf '%P\n' |
-        grep -E -- "${1:-}" | sort)
+        grep -E -- "${1:-}" | grep -vE -- "${2:-^$}" | sort)
 }
 
-list_tests "${2:-}" | xargs -0 -r -n 1 -P "${SIGMA_TEST_JOBS:-2}" bash "$0" --one
+list_tests "${2:-}" "${3:-}" | xargs -0 -r -n 1 -P "${SIGMA_TEST_JOBS:-2}" bash "$0" --one
 
 passed=0 failed=0 skipped=0
 for file in "$SIGMA_TEST_RESULTS"/*.counts; do
