@@ -7,6 +7,7 @@
  * transposed to (filters, channels, places). How many chunks and parts there are depends on shapes alone, so
  * the bits do not depend on the number of threads. */
 #include "handlers/cpu/kernels/convolution_slide.h"
+#include "handlers/cpu/kernels/convolution_winograd.h"
 #include "handlers/cpu/kernels/kernels.h"
 
 /* Chunks, or chunks times parts of the channels: tasks of a group. */
@@ -64,7 +65,9 @@ static weights_run plan(const sgm__cpu_call *call)
 static size_t scratch(const sgm__cpu_call *call)
 {
     weights_run r = plan(call);
-    return sgm__slide_is_faster(&r.c, r.c.filters) ? sgm__slide_weights_scratch(call, &r.c) : r.total;
+    return sgm__slide_is_faster(&r.c, r.c.filters)       ? sgm__slide_weights_scratch(call, &r.c)
+           : sgm__winograd_weights_is_faster(call, &r.c) ? sgm__winograd_weights_scratch(call, &r.c)
+                                                         : r.total;
 }
 
 /* Elements from one image to the next in what add_pixels reads: padded copies of one group's channels, or the
@@ -215,6 +218,10 @@ static sgm_status run(const sgm__cpu_call *call)
     }
     if (sgm__slide_is_faster(c, c->filters)) {
         sgm__slide_weights_run(call, c);
+        return SGM_OK;
+    }
+    if (sgm__winograd_weights_is_faster(call, c)) {
+        sgm__winograd_weights_run(call, c);
         return SGM_OK;
     }
     sgm__pool_post(call->cpu->pool, 1, make_tables, &r, sizeof r);

@@ -10,7 +10,6 @@
 #include "handlers/cpu/kernels/convolution_winograd.h"
 #include "handlers/cpu/kernels/convolution_slide.h"
 
-#define ELEMENTS 16        /* of a transformed tile */
 #define BLOCK_POSITIONS 96 /* tiles of a block, about */
 /* What a number of the transformed image or weights costs, in multiply-adds of the products. */
 #define TRANSFORM_COST 16
@@ -43,11 +42,15 @@ static int64_t round_up(int64_t number, int64_t unit)
     return (number + unit - 1) / unit * unit;
 }
 
-/* From one of 16 matrices to the next, whose rows together have so many numbers: transforms write to all 16
- * at once, which therefore begin at different places of a page. */
-static int64_t apart(int64_t numbers)
+int64_t sgm__winograd_apart(int64_t numbers)
 {
     return round_up(numbers, PAGE) + 5 * LINE;
+}
+
+int64_t sgm__winograd_stride(int64_t numbers)
+{
+    int64_t lines = (numbers + LINE - 1) / LINE;
+    return (lines % 2 == 0 ? lines + 1 : lines) * LINE;
 }
 
 /* Tiles of one image that lie between the first and the last one of a block, with gaps as in a phase. */
@@ -73,9 +76,7 @@ static void cut(winograd_run *r, int64_t threads)
         r->images = (w->batch + blocks - 1) / blocks;
     }
     int64_t lanes = r->tiles.tiles->vector_lanes;
-    int64_t lines = (r->images * positions + 3 * lanes + LINE - 1) / LINE;
-    r->stride =
-        (lines % 2 == 0 ? lines + 1 : lines) * LINE; /* neighbouring rows differ in their place, too */
+    r->stride = sgm__winograd_stride(r->images * positions + 3 * lanes);
 }
 
 static void lay_out(winograd_run *r)
@@ -83,19 +84,27 @@ static void lay_out(winograd_run *r)
     int64_t lanes = r->tiles.tiles->vector_lanes, number = (int64_t)sizeof(float);
     int64_t plane = (r->rows + 1) * (r->tiles.window.out[1] + 1);
     r->weight_row = round_up(r->channels, lanes);
-    r->weights_apart = apart(r->filters * r->weight_row);
-    r->image_apart = apart(r->channels * r->stride);
-    r->results_apart = apart(r->filters * r->stride);
-    r->own_at = sgm__convolution_align(ELEMENTS * r->weights_apart * number);
+    r->weights_apart = sgm__winograd_apart(r->filters * r->weight_row);
+    r->image_apart = sgm__winograd_apart(r->channels * r->stride);
+    r->results_apart = sgm__winograd_apart(r->filters * r->stride);
+    r->own_at = sgm__convolution_align(SGM__WINOGRAD_ELEMENTS * r->weights_apart * number);
     /* the phases of a channel; before all blocks, the places of a filter's kernels */
     r->image_at = sgm__convolution_align((4 * plane + SGM__SLIDE_SLACK > 9 * r->weight_row
                                               ? 4 * plane + SGM__SLIDE_SLACK
                                               : 9 * r->weight_row) *
                                          number);
-    r->results_at = r->image_at + sgm__convolution_align(ELEMENTS * r->image_apart * number);
-    r->tiles_at = r->results_at + sgm__convolution_align(ELEMENTS * r->results_apart * number);
+    r->results_at = r->image_at + sgm__convolution_align(SGM__WINOGRAD_ELEMENTS * r->image_apart * number);
+    r->tiles_at = r->results_at + sgm__convolution_align(SGM__WINOGRAD_ELEMENTS * r->results_apart * number);
     r->own_bytes = r->tiles_at + sgm__convolution_align(4 * r->stride * number);
     r->total = r->own_at + r->own_bytes * (size_t)r->call->cpu->threads;
+}
+
+void sgm__winograd_fetch(const sgm__window *w, const float *plane)
+{
+    int64_t first = -w->before[0] > 0 ? -w->before[0] : 0;
+    int64_t last = sgm__minimum(2 * w->out[0] + 2 - w->before[0], w->in[0]);
+    for (int64_t at = first * w->in[1]; at < last * w->in[1]; at += LINE)
+        __builtin_prefetch(plane + at);
 }
 
 static winograd_run plan(const sgm__cpu_call *call, const sgm__convolution *c, sgm__winograd_kind kind,
@@ -122,21 +131,27 @@ static winograd_run plan(const sgm__cpu_call *call, const sgm__convolution *c, s
     return r;
 }
 
+bool sgm__winograd_suits(const sgm__cpu_call *call, const sgm__convolution *c)
+{
+    const sgm__window *w = &c->window;
+    bool suits = c->size == 4 && w->groups == 1 && !call->cpu->exact;
+    for (int i = 0; i < 2; i++)
+        suits = suits && w->size[i] == 3 && w->stride[i] == 1 && w->dilation[i] == 1 && w->before[i] <= 2;
+    return suits;
+}
+
 bool sgm__winograd_is_faster(const sgm__cpu_call *call, const sgm__convolution *c, sgm__winograd_kind kind)
 {
     const sgm__window *w = &c->window;
-    bool can = c->size == 4 && w->groups == 1 && !call->cpu->exact;
-    for (int i = 0; i < 2; i++)
-        can = can && w->size[i] == 3 && w->stride[i] == 1 && w->dilation[i] == 1 && w->before[i] <= 2;
-    if (!can)
+    if (!sgm__winograd_suits(call, c))
         return false;
     winograd_run r = plan(call, c, kind, 1); /* the choice must not depend on the number of threads */
     int64_t lanes = c->tiles->vector_lanes, blocks = r.bands * ((w->batch + r.images - 1) / r.images);
     int64_t tiles = blocks * round_up(r.images * positions_of(r.rows, r.tiles.window.out[1]), lanes);
-    double products = (double)ELEMENTS * (double)tiles * (double)r.channels * (double)r.filters;
+    double products = (double)SGM__WINOGRAD_ELEMENTS * (double)tiles * (double)r.channels * (double)r.filters;
     double transforms =
-        (double)ELEMENTS * (TRANSFORM_COST * (double)tiles * (double)(r.channels + r.filters) +
-                            WEIGHT_COST * (double)r.channels * (double)r.filters);
+        (double)SGM__WINOGRAD_ELEMENTS * (TRANSFORM_COST * (double)tiles * (double)(r.channels + r.filters) +
+                                          WEIGHT_COST * (double)r.channels * (double)r.filters);
     double direct = 9.0 * (double)(r.out[0] * r.out[1] * w->batch) * (double)r.channels * (double)r.filters;
     return products + transforms < 0.9 * direct;
 }
@@ -185,6 +200,7 @@ static void transform_images(const winograd_run *r, const block *b)
     from += b->first * r->channels * c.plane;
     for (int64_t image = 0; image < b->images; image++)
         for (int64_t channel = 0; channel < r->channels; channel++, from += c.plane) {
+            sgm__winograd_fetch(&c.window, from + c.plane);
             sgm__slide_copy(&c, &l, (unsigned char *)b->phases, (const unsigned char *)from);
             r->call->cpu->vector->winograd_input_f32(b->positions,
                                                      b->image + channel * r->stride + image * b->positions,
@@ -192,25 +208,28 @@ static void transform_images(const winograd_run *r, const block *b)
         }
 }
 
-/* results = weights image, for each of the 16 matrices. */
+/* results = weights image, for each of the 16 matrices. The weights of a tile's filters stay in the first
+ * cache while they meet all of the block, which is in the second. */
 static void multiply(const winograd_run *r, const block *b)
 {
     const sgm__tiles *tiles = r->tiles.tiles;
     int64_t lanes = tiles->vector_lanes, columns = b->images * b->positions;
-    const float *weights = (const float *)(const void *)r->call->scratch;
-    for (int64_t e = 0; e < ELEMENTS; e++)
-        for (int64_t column = 0; column < columns; column += 2 * lanes) {
-            bool narrow = columns - column <= lanes;
-            sgm__tile tile = {.depth = r->channels,
-                              .a_row = r->weight_row,
-                              .a_step = 1,
-                              .b = b->image + e * r->image_apart + column,
-                              .b_stride = r->stride,
-                              .c_stride = r->stride};
-            for (int64_t filter = 0; filter < r->filters; filter += tiles->rows) {
-                int64_t rows = sgm__minimum(tiles->rows, r->filters - filter);
-                tile.a = weights + e * r->weights_apart + filter * r->weight_row;
-                tile.c = b->results + e * r->results_apart + filter * r->stride + column;
+    sgm__tile tile = {.depth = r->channels,
+                      .a_row = r->weight_row,
+                      .a_step = 1,
+                      .b_stride = r->stride,
+                      .c_stride = r->stride};
+    for (int64_t e = 0; e < SGM__WINOGRAD_ELEMENTS; e++)
+        for (int64_t filter = 0; filter < r->filters; filter += tiles->rows) {
+            int64_t rows = sgm__minimum(tiles->rows, r->filters - filter);
+            const float *image = b->image + e * r->image_apart;
+            float *to = b->results + e * r->results_apart + filter * r->stride;
+            tile.a =
+                (const float *)(const void *)r->call->scratch + e * r->weights_apart + filter * r->weight_row;
+            for (int64_t column = 0; column < columns; column += 2 * lanes) {
+                bool narrow = columns - column <= lanes;
+                tile.b = image + column;
+                tile.c = to + column;
                 (narrow ? tiles->apart.narrow : tiles->apart.wide)[rows - 1](&tile);
             }
         }

@@ -1,6 +1,7 @@
 /* Convolutions of 3 x 3 in steps of one, with 16 products where the definition has 36. Internal.
  *
- * convolution.c asks sgm__winograd_is_faster and calls these instead of computing by panels of channels. */
+ * convolution.c and convolution_weights.c ask whether it is faster so, and call these instead of computing by
+ * panels of channels. */
 #ifndef SGM_HANDLERS_CPU_KERNELS_CONVOLUTION_WINOGRAD_H
 #define SGM_HANDLERS_CPU_KERNELS_CONVOLUTION_WINOGRAD_H
 
@@ -9,7 +10,23 @@
 /* Which of the two; a gradient by the input is a convolution of the gradient by the weights, turned round. */
 typedef enum sgm__winograd_kind { SGM__WINOGRAD_FORWARD, SGM__WINOGRAD_INPUT } sgm__winograd_kind;
 
-/* Whether it can be done so, with few enough operations; never if the handler is `exact`. */
+#define SGM__WINOGRAD_ELEMENTS 16 /* of a transformed tile */
+
+/* Whether the shapes are such that it can be done so; never if the handler is `exact`. */
+bool sgm__winograd_suits(const sgm__cpu_call *call, const sgm__convolution *c);
+/* From one of the 16 matrices to the next, whose rows together have so many numbers (float): transforms write
+ * to all 16 at once, which therefore begin at different places of a page. */
+int64_t sgm__winograd_apart(int64_t numbers);
+/* From a row of such a matrix, of so many numbers, to the next: neighbours differ in their place, too. */
+int64_t sgm__winograd_stride(int64_t numbers);
+/* Fetches the rows of a channel, which is at `plane`, that window->out[0] rows of tiles are made of, while
+ * the one before is transformed: channels lie pages apart, which processors do not fetch ahead by themselves.
+ */
+void sgm__winograd_fetch(const sgm__window *window, const float *plane);
+
+/* --- forward, and the gradient by the input --- */
+
+/* Whether it can be done so with few enough operations. */
 bool sgm__winograd_is_faster(const sgm__cpu_call *call, const sgm__convolution *c, sgm__winograd_kind kind);
 /* A call's scratch memory, and the call, which posts loops. */
 size_t sgm__winograd_scratch(const sgm__cpu_call *call, const sgm__convolution *c, sgm__winograd_kind kind);
@@ -20,5 +37,11 @@ bool sgm__winograd_has_parts(const sgm__cpu_call *call, const sgm__convolution *
 void sgm__winograd_begin(const sgm__cpu_call *call, const sgm__convolution *c);
 void sgm__winograd_part(const sgm__cpu_call *call, const sgm__convolution *c, int64_t example, int32_t thread,
                         void *to);
+
+/* --- the gradient by the weights (convolution_winograd_weights.c) --- */
+
+bool sgm__winograd_weights_is_faster(const sgm__cpu_call *call, const sgm__convolution *c);
+size_t sgm__winograd_weights_scratch(const sgm__cpu_call *call, const sgm__convolution *c);
+void sgm__winograd_weights_run(const sgm__cpu_call *call, const sgm__convolution *c);
 
 #endif

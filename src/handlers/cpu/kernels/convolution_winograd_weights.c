@@ -1,0 +1,210 @@
+/* The gradient of convolutions of 3 x 3 by their weights, by Winograd's minimal filtering
+ * (vector/vector_product_winograd.h has the transforms and the source).
+ *
+ * Gradients of the results are cut into tiles of 2 x 2, and images into the 4 x 4 pixels that each such tile
+ * came from. Transformed, they are rows of 16 matrices, (filters, tiles) and (channels, tiles), whose
+ * products summed over all tiles are 16 matrices (filters, channels); these are transformed to kernels of 3 x
+ * 3 in the end. Some images, or rows of tiles of one (a unit), are transformed and multiplied at once, so
+ * that what lies between stays in the caches. Channels and filters, then matrices and panels of channels, are
+ * what threads share; sums go in the order of the tiles, so they depend on shapes alone. */
+#include "handlers/cpu/kernels/convolution_slide.h"
+#include "handlers/cpu/kernels/convolution_winograd.h"
+
+/* Tiles of a unit, and of the units that are done at once, about: with 64 channels and filters, what is
+ * transformed of these is 1.2 MB. */
+#define UNIT_TILES 96
+#define TOGETHER_TILES 144
+/* What a number of a transformed image, gradient or kernel costs, in multiply-adds of the products. */
+#define TRANSFORM_COST 20
+#define KERNEL_COST 16
+
+/* How the products are cut, and where memory is; tasks get a copy. Sizes are in numbers (float), but those
+ * that end in `_at` or `_bytes`. */
+typedef struct weights_run {
+    const sgm__cpu_call *call;
+    /* One channel of an image, and of a gradient, in steps of two: windows are those of a unit's tiles. */
+    sgm__convolution image, gradient;
+    int64_t channels, filters;
+    int64_t rows, bands;     /* rows of tiles of a unit, units of an image */
+    int64_t tiles, pitch;    /* of a unit, with gaps as in a phase; from a row of tiles to the next */
+    int64_t units, together; /* of the batch; those that are done at once */
+    int64_t first;           /* the first of the ones that are done now */
+    int64_t panels;          /* of channels */
+    int64_t stride, sum_row; /* from a channel or filter to the next: of tiles, of sums */
+    int64_t images_apart, gradients_apart, sums_apart;        /* from one of 16 matrices to the next */
+    size_t images_at, gradients_at, own_at, own_bytes, total; /* the sums come first */
+} weights_run;
+
+static int64_t divide_up(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+/* One channel of `in` pixels with `before` zeros in front of it, of which `out` tiles are made. */
+static sgm__convolution channel_of(const sgm__convolution *c, const int64_t *in, const int64_t *before,
+                                   const int64_t *out)
+{
+    sgm__convolution one = *c;
+    one.channels = 1;
+    one.plane = in[0] * in[1];
+    for (int i = 0; i < 2; i++) {
+        one.window.in[i] = in[i];
+        one.window.before[i] = before[i];
+        one.window.out[i] = out[i];
+        one.window.size[i] = 4;
+        one.window.stride[i] = 2;
+    }
+    return one;
+}
+
+/* Units of equal numbers of rows, and equal numbers of units at once. */
+static void cut(weights_run *r, const sgm__convolution *c)
+{
+    int64_t out[2] = {(c->window.out[0] + 1) / 2, (c->window.out[1] + 1) / 2};
+    static const int64_t nothing[2];
+    r->pitch = out[1] + 1;
+    int64_t most = UNIT_TILES / r->pitch;
+    r->bands = divide_up(out[0], most > 1 ? most : 1);
+    r->rows = divide_up(out[0], r->bands);
+    r->bands = divide_up(out[0], r->rows);
+    r->tiles = (r->rows - 1) * r->pitch + out[1];
+    r->units = c->window.batch * r->bands;
+    int64_t times = divide_up(r->units, TOGETHER_TILES / r->tiles > 1 ? TOGETHER_TILES / r->tiles : 1);
+    r->together = divide_up(r->units, times);
+    out[0] = r->rows;
+    r->image = channel_of(c, c->window.in, c->window.before, out);
+    r->gradient = channel_of(c, c->window.out, nothing, out);
+}
+
+static weights_run plan(const sgm__cpu_call *call, const sgm__convolution *c)
+{
+    weights_run r = {.call = call, .channels = c->channels, .filters = c->filters};
+    int64_t lanes = c->tiles->vector_lanes, number = (int64_t)sizeof(float);
+    cut(&r, c);
+    r.panels = divide_up(r.channels, 2 * lanes);
+    int64_t left = r.channels - (r.panels - 1) * 2 * lanes;
+    r.sum_row = (r.panels - 1) * 2 * lanes + (left > lanes ? 2 : 1) * lanes;
+    r.stride = sgm__winograd_stride(r.together * r.tiles + lanes);
+    r.images_apart = sgm__winograd_apart(r.channels * r.stride);
+    r.gradients_apart = sgm__winograd_apart(r.filters * r.stride);
+    r.sums_apart = sgm__winograd_apart(r.filters * r.sum_row);
+    r.images_at = sgm__convolution_align(SGM__WINOGRAD_ELEMENTS * r.sums_apart * number);
+    r.gradients_at = r.images_at + sgm__convolution_align(SGM__WINOGRAD_ELEMENTS * r.images_apart * number);
+    r.own_at = r.gradients_at + sgm__convolution_align(SGM__WINOGRAD_ELEMENTS * r.gradients_apart * number);
+    /* The phases of a channel, a panel of channels, or the places of a filter's kernels. */
+    int64_t phases = 4 * (r.rows + 1) * r.pitch + SGM__SLIDE_SLACK, panel = r.stride * 2 * lanes;
+    int64_t places = 9 * r.sum_row, most = phases > panel ? phases : panel;
+    r.own_bytes = sgm__convolution_align((most > places ? most : places) * number);
+    r.total = r.own_at + r.own_bytes * (size_t)call->cpu->threads;
+    return r;
+}
+
+bool sgm__winograd_weights_is_faster(const sgm__cpu_call *call, const sgm__convolution *c)
+{
+    if (!sgm__winograd_suits(call, c) || c->window.batch == 0)
+        return false;
+    weights_run r = plan(call, c);
+    double tiles = (double)(r.units * r.tiles), filters = (double)r.filters, channels = (double)r.channels;
+    double products = tiles * filters * (double)r.sum_row;
+    double transforms =
+        TRANSFORM_COST * tiles * (channels + filters) + KERNEL_COST * filters * (double)r.sum_row;
+    double direct = 9.0 * (double)(c->pixels * c->window.batch) * channels * filters;
+    return SGM__WINOGRAD_ELEMENTS * (products + transforms) < 0.9 * direct;
+}
+
+size_t sgm__winograd_weights_scratch(const sgm__cpu_call *call, const sgm__convolution *c)
+{
+    return plan(call, c).total;
+}
+
+static float *numbers_at(const weights_run *r, size_t at)
+{
+    return (float *)(void *)(r->call->scratch + at);
+}
+
+static float *own_memory(const weights_run *r, int32_t thread)
+{
+    return numbers_at(r, r->own_at + (size_t)thread * r->own_bytes);
+}
+
+/* Units that are done now. */
+static int64_t count_of(const weights_run *r)
+{
+    return sgm__minimum(r->together, r->units - r->first);
+}
+
+/* A row of each of 16 matrices: channel `index` of the images, or behind those, of the gradients. */
+static void transform_task(void *context, int64_t index, int32_t thread)
+{
+    const weights_run *r = context;
+    bool image = index < r->channels;
+    const sgm__vector *vector = r->call->cpu->vector;
+    const sgm__convolution *whole = image ? &r->image : &r->gradient;
+    int64_t channel = image ? index : index - r->channels, channels = image ? r->channels : r->filters;
+    int64_t apart = image ? r->images_apart : r->gradients_apart;
+    float *to = numbers_at(r, image ? r->images_at : r->gradients_at) + channel * r->stride;
+    float *phases = own_memory(r, thread);
+    const float *all = r->call->inputs[image ? 0 : 1].data;
+    for (int64_t i = 0; i < count_of(r); i++, to += r->tiles) {
+        int64_t example = (r->first + i) / r->bands, band = (r->first + i) % r->bands;
+        sgm__convolution c = *whole;
+        c.window.before[0] -= 2 * band * r->rows; /* a unit begins where its first tile does */
+        sgm__slide_layout l = sgm__slide_layout_make(&c);
+        const float *from = all + (example * channels + channel) * c.plane;
+        sgm__winograd_fetch(&c.window, from + c.plane);
+        sgm__slide_copy(&c, &l, (unsigned char *)phases, (const unsigned char *)from);
+        if (image)
+            vector->winograd_input_f32(r->tiles, to, apart, phases, l.plane, l.pitch);
+        else
+            vector->winograd_results_f32(r->tiles, to, apart, phases, l.plane);
+    }
+}
+
+/* A panel of channels of one of 16 matrices of sums. */
+static void multiply_task(void *context, int64_t index, int32_t thread)
+{
+    const weights_run *r = context;
+    const sgm__tiles *tiles = r->image.tiles;
+    int64_t element = index / r->panels, first = index % r->panels * 2 * tiles->vector_lanes;
+    int64_t columns = sgm__minimum(r->channels - first, 2 * tiles->vector_lanes);
+    bool narrow = columns <= tiles->vector_lanes;
+    int64_t width = (narrow ? 1 : 2) * tiles->vector_lanes;
+    float *panel = own_memory(r, thread);
+    sgm__tile tile = {.depth = count_of(r) * r->tiles,
+                      .a_row = r->stride,
+                      .a_step = 1,
+                      .b = panel,
+                      .b_stride = width,
+                      .c_stride = r->sum_row,
+                      .add = r->first > 0};
+    tiles->transpose(panel, width,
+                     numbers_at(r, r->images_at) + element * r->images_apart + first * r->stride, r->stride,
+                     columns, tile.depth);
+    for (int64_t filter = 0; filter < r->filters; filter += tiles->rows) {
+        int64_t rows = sgm__minimum(tiles->rows, r->filters - filter);
+        tile.a = numbers_at(r, r->gradients_at) + element * r->gradients_apart + filter * r->stride;
+        tile.c = numbers_at(r, 0) + element * r->sums_apart + filter * r->sum_row + first;
+        (narrow ? tiles->apart.narrow : tiles->apart.wide)[rows - 1](&tile);
+    }
+}
+
+/* The kernels of one filter. */
+static void finish_task(void *context, int64_t filter, int32_t thread)
+{
+    const weights_run *r = context;
+    float *places = own_memory(r, thread), *to = r->call->output.data;
+    r->call->cpu->vector->winograd_kernels_f32(r->channels, places, r->sum_row,
+                                               numbers_at(r, 0) + filter * r->sum_row, r->sums_apart);
+    r->image.tiles->spread(to + filter * r->channels * 9, 9, places, r->sum_row, r->channels, 9, NULL);
+}
+
+void sgm__winograd_weights_run(const sgm__cpu_call *call, const sgm__convolution *c)
+{
+    weights_run r = plan(call, c);
+    sgm__pool *pool = call->cpu->pool;
+    for (; r.first < r.units; r.first += r.together) {
+        sgm__pool_post(pool, r.channels + r.filters, transform_task, &r, sizeof r);
+        sgm__pool_post(pool, SGM__WINOGRAD_ELEMENTS * r.panels, multiply_task, &r, sizeof r);
+    }
+    sgm__pool_post(pool, r.filters, finish_task, &r, sizeof r);
+}
