@@ -32,4 +32,8 @@ sgm_graph *sgm__pass_sums(const sgm_graph *graph);
  * it. */
 sgm_graph *sgm__pass_runs(const sgm_graph *graph);
 
+/* scaled_convolutions.c: constant factors and terms of channels go into weights and biases. Called by
+ * sessions before planning (src/handlers/session_fold.c), as what it records is computed once. */
+sgm_graph *sgm__pass_scaled_convolutions(const sgm_graph *graph);
+
 #endif

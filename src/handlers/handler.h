@@ -29,7 +29,10 @@ typedef enum sgm__handler_flags {
      * may be computed in its memory. */
     SGM__HANDLER_PARTS = 4,
     /* Elementwise steps can contain random_uniform and draw its numbers themselves. */
-    SGM__HANDLER_DRAWS = 8
+    SGM__HANDLER_DRAWS = 8,
+    /* Constant factors and terms behind a convolution may go into its weights and biases, which changes last
+     * digits. */
+    SGM__HANDLER_SCALES = 16
 } sgm__handler_flags;
 
 /* An answer of `support`: the planner inserts casts, so that a bfloat16 operation is computed in float32. */

@@ -325,12 +325,16 @@ static void tell_sizes(const sgm__plan *plan)
  * fails soon. */
 static sgm_status compile(sgm_program *program, const sgm_graph *graph)
 {
-    const sgm_handler *handler = program->session->handler;
+    sgm_handler *handler = program->session->handler;
+    sgm_graph *folded;
     program->graph = sgm__graph_copy(graph);
     if (program->graph == NULL)
         return sgm_last_status() != SGM_OK ? sgm_last_status() : SGM_ERROR_MEMORY;
-    SGM_TRY(sgm__plan_create(graph, handler, &program->plan));
-    sgm_status status = allocate_memory(program);
+    SGM_TRY(sgm__session_fold(handler, graph, &folded));
+    sgm_status status = sgm__plan_create(folded != NULL ? folded : graph, handler, &program->plan);
+    sgm_graph_free(folded);
+    SGM_TRY(status);
+    status = allocate_memory(program);
     if (status == SGM_OK)
         status = bind_states(program);
     if (status == SGM_OK)

@@ -178,4 +178,10 @@ sgm_status sgm__program_expect_index(sgm_program *program, const char *input, co
 sgm_status sgm__program_check_index(const sgm_program *program, int32_t input, const void *data);
 void sgm__index_rules_free(sgm_program *program);
 
+/* --- what is computed of constants (session_fold.c) --- */
+
+/* The graph with the results of what it computes of constants, computed by this handler; *folded is NULL,
+ * with SGM_OK, if there is nothing of that kind. */
+sgm_status sgm__session_fold(sgm_handler *handler, const sgm_graph *graph, sgm_graph **folded);
+
 #endif

@@ -63,6 +63,10 @@ typedef struct sgm__cpu_call {
     unsigned char *scratch;
     /* What the kernel's `plan` filled in; NULL: the kernel has none, or the call is still being compiled. */
     const void *plan;
+    /* The second operand (weights) is constant, and the kernel has `pack`. */
+    bool packs;
+    /* What `pack` made of it; NULL: nothing, or the call is still being compiled. */
+    const unsigned char *packed;
 } sgm__cpu_call;
 
 #define SGM__CPU_FLOAT32 ((uint32_t)1 << SGM_FLOAT32)
@@ -89,6 +93,11 @@ typedef struct sgm__cpu_kernel {
     /* Frees what `plan` allocated, also if that failed, but not the `plan_size` bytes themselves; NULL:
      * nothing was allocated. */
     void (*discard)(void *plan);
+    /* For calls whose second operand is constant: bytes of what the kernel makes of it, once instead of in
+     * each run, and the function that does so when a program is compiled. Calls of equal attributes, types
+     * and second operand share it. NULL: nothing; 0 bytes: nothing for this call. */
+    size_t (*packed_bytes)(const sgm__cpu_call *call);
+    sgm_status (*pack)(const sgm__cpu_call *call, unsigned char *to);
     /* Promises that `run` touches memory only in tasks that it posts, or after sgm__pool_ready or
      * sgm__pool_finish; `run` may then return before its tasks are done, and a step behind it may begin
      * (flow.c). `call` lasts until the tasks are done. */

@@ -14,8 +14,8 @@
  * once into the order that products want, rather than by each of them: recurrent weights, in each time step
  * of the way back, where that saved a sixth of their time. */
 #define MANY_PRODUCTS 4
-/* Elements up to which a strided view of a constant is laid out in the plan's constants when planning. More
- * would make the program larger than the copy in each run is worth. */
+/* Elements up to which a strided view of a constant that repeats elements is laid out in the plan's constants
+ * when planning. More would make the program larger than the copy in each run is worth. */
 #define MAXIMUM_REPEATED 16384
 
 /* Whether a node's elements lie in row-major order without gaps. The stride of an axis of length 1 is
@@ -137,8 +137,9 @@ static sgm_status make_contiguous(sgm__plan_build *build, int32_t *node)
     if (build->notes[*node].contiguous < 0) {
         int32_t copy;
         const sgm__node *root = &build->plan->nodes[build->notes[*node].root];
+        int64_t elements = sgm_shape_elements(&view->type.shape);
         bool constant = root->place.store == SGM__STORE_CONSTANT &&
-                        sgm_shape_elements(&view->type.shape) <= MAXIMUM_REPEATED;
+                        (elements <= MAXIMUM_REPEATED || elements <= sgm_shape_elements(&root->type.shape));
         SGM_TRY(constant ? lay_out_constant(build, *node, &copy) : add_copy(build, *node, &copy));
         build->notes[*node].contiguous = copy;
     }

@@ -307,13 +307,6 @@ SGM__ONNX_BUILD(global_max_pool, n, over_places(n, n->inputs[0], sgm_reduce_max)
 
 /* --- normalisations --- */
 
-/* (x - mean) / sqrt(variance + epsilon) */
-static sgm_value normalise(sgm_graph *g, sgm_value x, sgm_value mean, sgm_value variance, double epsilon)
-{
-    sgm_value standard_deviation = sgm_square_root(g, sgm_add(g, variance, sgm_number(g, epsilon)));
-    return sgm_divide(g, sgm_subtract(g, x, mean), standard_deviation);
-}
-
 /* Shapes a list with one number for each channel as (channels, 1, ...), which broadcasts against (batch,
  * channels, ...). */
 static sgm_value by_channel(sgm__onnx_node *n, sgm_value numbers)
@@ -325,9 +318,15 @@ static sgm_value by_channel(sgm__onnx_node *n, sgm_value numbers)
                           : sgm_reshape(n->graph, numbers, &shape);
 }
 
-static sgm_value scaled(sgm__onnx_node *n, sgm_value x, sgm_value scale, sgm_value bias)
+/* scale (x - mean) / sqrt(variance + epsilon) + bias, with one factor for each channel: where the variance is
+ * known, so is that, before the run. */
+static sgm_value normalise(sgm__onnx_node *n, sgm_value x, sgm_value mean, sgm_value variance)
 {
-    return sgm_add(n->graph, sgm_multiply(n->graph, x, by_channel(n, scale)), by_channel(n, bias));
+    sgm_graph *g = n->graph;
+    sgm_value epsilon = sgm_number(g, sgm__onnx_number(n, "epsilon", 1e-5));
+    sgm_value factor =
+        sgm_divide(g, by_channel(n, n->inputs[1]), sgm_square_root(g, sgm_add(g, variance, epsilon)));
+    return sgm_add(g, sgm_multiply(g, sgm_subtract(g, x, mean), factor), by_channel(n, n->inputs[2]));
 }
 
 /* Running statistics: momentum * old + (1 - momentum) * batch. In ONNX momentum is the share of the old
@@ -360,16 +359,13 @@ sgm_value sgm__onnx_batch_normalisation(sgm__onnx_node *n)
         mean = batch_mean;
         variance = batch_variance;
     }
-    sgm_value y = normalise(g, x, mean, variance, sgm__onnx_number(n, "epsilon", 1e-5));
-    return scaled(n, y, n->inputs[1], n->inputs[2]);
+    return normalise(n, x, mean, variance);
 }
 
 sgm_value sgm__onnx_instance_normalisation(sgm__onnx_node *n)
 {
     sgm_value x = n->inputs[0];
-    sgm_value y = normalise(n->graph, x, over_places(n, x, sgm_reduce_mean),
-                            over_places(n, x, sgm_reduce_variance), sgm__onnx_number(n, "epsilon", 1e-5));
-    return scaled(n, y, n->inputs[1], n->inputs[2]);
+    return normalise(n, x, over_places(n, x, sgm_reduce_mean), over_places(n, x, sgm_reduce_variance));
 }
 
 /* Normalises over all axes from `axis` on together. The variance is the mean of the squared centred

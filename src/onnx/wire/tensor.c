@@ -95,7 +95,9 @@ static source typed_values(const Onnx__TensorProto *proto, sgm_dtype dtype)
  * host and the format are little-endian. */
 static void copy_values(unsigned char *target, size_t size, const source *from)
 {
-    for (size_t i = 0; i < from->count; i++)
+    if (from->size == size && from->count > 0)
+        memcpy(target, from->values, from->count * size);
+    for (size_t i = 0; i < from->count && from->size != size; i++)
         memcpy(target + i * size, (const unsigned char *)from->values + i * from->size, size);
 }
 

@@ -4,9 +4,9 @@
  * are computed as convolutions of their own. Forward: rows are pixels of the result, steps are (channel,
  * place of the kernel), lanes are filters. A block of BLOCK_PIXELS pixels by one panel of filters is computed
  * with channels innermost in a thread's memory and transposed to its place, where biases are added. The
- * weights are packed at the beginning of each run, as they change with each update. Tasks are parts of
- * images; sums depend on shapes alone. run/fused.c may run forward image by image with an activation behind
- * it (forward_parts). Groups of few channels are computed in another way,
+ * weights are packed at the beginning of each run, as they change with each update; constant ones once
+ * (forward_pack). Tasks are parts of images; sums depend on shapes alone. run/fused.c may run forward image
+ * by image with an activation behind it (forward_parts). Groups of few channels are computed in another way,
  * convolution_slide.c's, and windows of 3 x 3 by convolution_winograd.c. */
 #include "handlers/cpu/kernels/convolution.h"
 #include "handlers/cpu/kernels/convolution_slide.h"
@@ -70,7 +70,8 @@ typedef struct run_state {
     const sgm__cpu_call *call;
     sgm__convolution c;
     layout at;
-    int64_t parts; /* of each image */
+    unsigned char *shared; /* the tables and packed weights, at->pixels to at->threads */
+    int64_t parts;         /* of each image */
     /* As convolution_slide.c or convolution_winograd.c do: there are no parts, and no packed weights. */
     bool slides, winograd;
 } run_state;
@@ -91,6 +92,7 @@ static run_state forward_plan(const sgm__cpu_call *call)
     else
         r.at = lay_out(&r.c, steps, w.groups * steps * sgm__convolution_width(&r.c, r.c.filters),
                        BLOCK_PIXELS * r.c.tiles->gather_columns, call->cpu->threads);
+    r.shared = call->packed != NULL ? (unsigned char *)(uintptr_t)call->packed : call->scratch;
     return r;
 }
 
@@ -105,7 +107,7 @@ static void make_slide_steps(void *context, int64_t index, int32_t thread)
 {
     (void)index, (void)thread;
     const run_state *r = context;
-    sgm__slide_steps(&r->c, (int64_t *)(r->call->scratch + r->at.steps));
+    sgm__slide_steps(&r->c, (int64_t *)(r->shared + r->at.steps));
 }
 
 /* Weights of one group: (filters, steps) to panels of (steps, lanes). The last task makes the tables of
@@ -116,14 +118,14 @@ static void pack_forward(void *context, int64_t group, int32_t thread)
     const run_state *r = context;
     const sgm__convolution *c = &r->c;
     if (group == c->window.groups) {
-        sgm__convolution_pixels(c, (int64_t *)(r->call->scratch + r->at.pixels));
-        sgm__convolution_steps(c, (int64_t *)(r->call->scratch + r->at.steps));
+        sgm__convolution_pixels(c, (int64_t *)(r->shared + r->at.pixels));
+        sgm__convolution_steps(c, (int64_t *)(r->shared + r->at.steps));
         return;
     }
     int64_t steps = c->channels * c->places;
     size_t size = c->size;
-    unsigned char *to = r->call->scratch + r->at.weights +
-                        (size_t)(group * steps * sgm__convolution_width(c, c->filters)) * size;
+    unsigned char *to =
+        r->shared + r->at.weights + (size_t)(group * steps * sgm__convolution_width(c, c->filters)) * size;
     const unsigned char *from = r->call->inputs[1].data;
     from += (size_t)(group * c->filters * steps) * size;
     for (int64_t i = 0; i < sgm__convolution_panels(c, c->filters); i++) {
@@ -146,11 +148,11 @@ static void forward_pixels(const run_state *r, const unsigned char *image, int64
                            int64_t last, unsigned char *block, unsigned char *to)
 {
     const sgm__convolution *c = &r->c;
-    const int64_t *pixels = (const int64_t *)(r->call->scratch + r->at.pixels);
-    const int64_t *all_steps = (const int64_t *)(r->call->scratch + r->at.steps);
+    const int64_t *pixels = (const int64_t *)(r->shared + r->at.pixels);
+    const int64_t *all_steps = (const int64_t *)(r->shared + r->at.steps);
     int64_t steps = c->channels * c->places, size = (int64_t)c->size;
     const unsigned char *weights =
-        r->call->scratch + r->at.weights + group * steps * sgm__convolution_width(c, c->filters) * size;
+        r->shared + r->at.weights + group * steps * sgm__convolution_width(c, c->filters) * size;
     for (int64_t i = 0; i < sgm__convolution_panels(c, c->filters); i++) {
         sgm__panel p = sgm__convolution_panel(c, c->filters, i);
         int64_t depth = sgm__convolution_depth(c, p.width);
@@ -176,7 +178,7 @@ static void slide_groups(const run_state *r, int64_t example, int64_t first, int
 {
     const sgm__convolution *c = &r->c;
     int64_t size = (int64_t)c->size, depth = c->channels * c->places;
-    const int64_t *steps = (const int64_t *)(r->call->scratch + r->at.steps);
+    const int64_t *steps = (const int64_t *)(r->shared + r->at.steps);
     unsigned char *own = r->call->scratch + r->at.threads + (size_t)thread * r->at.thread_bytes + r->at.block;
     const unsigned char *images = r->call->inputs[0].data, *weights = r->call->inputs[1].data;
     const unsigned char *biases = r->call->input_count == 3 ? r->call->inputs[2].data : NULL;
@@ -229,10 +231,12 @@ static void slide_task(void *context, int64_t index, int32_t thread)
                  to + (size_t)(example * w->filters * r->c.pixels) * r->c.size);
 }
 
-/* Posts what comes before all images: packing. */
+/* Posts what comes before all images: packing, if it was not done. */
 static void forward_begin(const sgm__cpu_call *call)
 {
     run_state r = forward_plan(call);
+    if (call->packed != NULL)
+        return;
     if (r.winograd)
         sgm__winograd_begin(call, &r.c);
     else if (r.slides)
@@ -290,9 +294,31 @@ static void forward_part(const sgm__cpu_call *call, int64_t index, int32_t threa
     *last = *first + elements;
 }
 
+/* What forward_begin makes, of constant weights. */
+static size_t forward_packed_bytes(const sgm__cpu_call *call)
+{
+    run_state r = forward_plan(call);
+    return r.winograd ? sgm__winograd_packed_bytes(call, &r.c) : r.at.threads;
+}
+
+static sgm_status forward_pack(const sgm__cpu_call *call, unsigned char *to)
+{
+    run_state r = forward_plan(call);
+    r.shared = to;
+    if (r.winograd)
+        return sgm__winograd_pack(call, &r.c, to);
+    if (r.slides)
+        make_slide_steps(&r, 0, 0);
+    for (int64_t group = 0; group <= r.c.window.groups && !r.slides; group++)
+        pack_forward(&r, group, 0);
+    return SGM_OK;
+}
+
 const sgm__cpu_kernel sgm__cpu_convolution = {.op = &sgm__op_convolution,
                                               .types = SGM__CPU_FLOATS,
                                               .scratch = forward_scratch,
+                                              .packed_bytes = forward_packed_bytes,
+                                              .pack = forward_pack,
                                               .posts = true,
                                               .run = forward_run,
                                               .parts = forward_parts,

@@ -5,7 +5,8 @@
  * it stays in the second cache. For a block, each channel is split into its even and odd rows and columns, as
  * for a stride of two (convolution_slide.h), so that neighbouring tiles are neighbours in memory;
  * transformed, it is a row of each of 16 matrices (channels, tiles). These are multiplied by the weights' 16
- * matrices (filters, channels), which are made once in each run, and the products (filters, tiles) are
+ * matrices (filters, channels), which are made once in each run, or once for all if the weights are constant,
+ * and the products (filters, tiles) are
  * transformed to results. Sums go in the order of the channels, so they depend on shapes alone. */
 #include "handlers/cpu/kernels/convolution_winograd.h"
 #include "handlers/cpu/kernels/convolution_slide.h"
@@ -32,7 +33,8 @@ typedef struct winograd_run {
     int64_t stride;     /* from a channel or filter of a block to the next: all its tiles, and more */
     int64_t weight_row; /* from a filter's transformed weights to the next one's */
     int64_t weights_apart, image_apart, results_apart; /* from one of 16 matrices to the next */
-    size_t own_at;                                     /* threads' memory; the weights come first */
+    float *weights; /* transformed; at the beginning of scratch, or packed */
+    size_t own_at;  /* threads' memory behind that of the weights */
     /* Of a thread's memory: phases of a channel, transformed image and results; tiles of one filter. */
     size_t image_at, results_at, tiles_at, own_bytes, total;
 } winograd_run;
@@ -113,6 +115,7 @@ static winograd_run plan(const sgm__cpu_call *call, const sgm__convolution *c, s
     const sgm__window *w = &c->window;
     bool forward = kind == SGM__WINOGRAD_FORWARD;
     winograd_run r = {.call = call, .kind = kind, .tiles = *c};
+    r.weights = (float *)(uintptr_t)(call->packed != NULL ? call->packed : call->scratch);
     r.channels = forward ? c->channels : c->filters;
     r.filters = forward ? c->filters : c->channels;
     r.tiles.channels = 1;
@@ -151,7 +154,7 @@ bool sgm__winograd_is_faster(const sgm__cpu_call *call, const sgm__convolution *
     double products = (double)SGM__WINOGRAD_ELEMENTS * (double)tiles * (double)r.channels * (double)r.filters;
     double transforms =
         (double)SGM__WINOGRAD_ELEMENTS * (TRANSFORM_COST * (double)tiles * (double)(r.channels + r.filters) +
-                                          WEIGHT_COST * (double)r.channels * (double)r.filters);
+                                          (call->packs ? 0 : WEIGHT_COST) * (double)r.channels * (double)r.filters);
     double direct = 9.0 * (double)(r.out[0] * r.out[1] * w->batch) * (double)r.channels * (double)r.filters;
     return products + transforms < 0.9 * direct;
 }
@@ -164,13 +167,12 @@ size_t sgm__winograd_scratch(const sgm__cpu_call *call, const sgm__convolution *
 /* --- weights --- */
 
 /* The transformed weights of one filter: its row of each of the 16 matrices. Of a gradient by the input
- * filters and channels change places, and kernels are turned round: their last place comes first. */
-static void transform_weights(void *context, int64_t filter, int32_t thread)
+ * filters and channels change places, and kernels are turned round: their last place comes first. `places`
+ * has room for 9 rows of weights. */
+static void transform_filter(const winograd_run *r, int64_t filter, float *places)
 {
-    const winograd_run *r = context;
     bool forward = r->kind == SGM__WINOGRAD_FORWARD;
-    float *places = (float *)(void *)(r->call->scratch + r->own_at + (size_t)thread * r->own_bytes);
-    float *to = (float *)(void *)r->call->scratch + filter * r->weight_row;
+    float *to = r->weights + filter * r->weight_row;
     const float *from = r->call->inputs[1].data;
     if (forward)
         r->tiles.tiles->transpose(places, r->weight_row, from + filter * r->channels * 9, 9, r->channels, 9);
@@ -179,6 +181,31 @@ static void transform_weights(void *context, int64_t filter, int32_t thread)
     r->call->cpu->vector->winograd_weights_f32(r->channels, to, r->weights_apart,
                                                forward ? places : places + 8 * r->weight_row,
                                                forward ? r->weight_row : -r->weight_row);
+}
+
+static void transform_weights(void *context, int64_t filter, int32_t thread)
+{
+    const winograd_run *r = context;
+    transform_filter(r, filter,
+                     (float *)(void *)(r->call->scratch + r->own_at + (size_t)thread * r->own_bytes));
+}
+
+size_t sgm__winograd_packed_bytes(const sgm__cpu_call *call, const sgm__convolution *c)
+{
+    return plan(call, c, SGM__WINOGRAD_FORWARD, 1).own_at;
+}
+
+sgm_status sgm__winograd_pack(const sgm__cpu_call *call, const sgm__convolution *c, unsigned char *to)
+{
+    winograd_run r = plan(call, c, SGM__WINOGRAD_FORWARD, 1);
+    float *places = sgm__alloc((size_t)(9 * r.weight_row) * sizeof *places);
+    if (places == NULL)
+        return SGM_ERROR_MEMORY;
+    r.weights = (float *)(void *)to;
+    for (int64_t filter = 0; filter < r.filters; filter++)
+        transform_filter(&r, filter, places);
+    sgm__free(places);
+    return SGM_OK;
 }
 
 /* --- blocks --- */
@@ -224,8 +251,7 @@ static void multiply(const winograd_run *r, const block *b)
             int64_t rows = sgm__minimum(tiles->rows, r->filters - filter);
             const float *image = b->image + e * r->image_apart;
             float *to = b->results + e * r->results_apart + filter * r->stride;
-            tile.a =
-                (const float *)(const void *)r->call->scratch + e * r->weights_apart + filter * r->weight_row;
+            tile.a = r->weights + e * r->weights_apart + filter * r->weight_row;
             for (int64_t column = 0; column < columns; column += 2 * lanes) {
                 bool narrow = columns - column <= lanes;
                 tile.b = image + column;
@@ -310,6 +336,7 @@ void sgm__winograd_run(const sgm__cpu_call *call, const sgm__convolution *c, sgm
 {
     winograd_run r = plan(call, c, kind, call->cpu->threads);
     int64_t images = (r.tiles.window.batch + r.images - 1) / r.images;
-    sgm__pool_post(call->cpu->pool, r.filters, transform_weights, &r, sizeof r);
+    if (call->packed == NULL)
+        sgm__pool_post(call->cpu->pool, r.filters, transform_weights, &r, sizeof r);
     sgm__pool_post(call->cpu->pool, images * r.bands, block_task, &r, sizeof r);
 }

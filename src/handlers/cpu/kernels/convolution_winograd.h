@@ -31,6 +31,9 @@ bool sgm__winograd_is_faster(const sgm__cpu_call *call, const sgm__convolution *
 /* A call's scratch memory, and the call, which posts loops. */
 size_t sgm__winograd_scratch(const sgm__cpu_call *call, const sgm__convolution *c, sgm__winograd_kind kind);
 void sgm__winograd_run(const sgm__cpu_call *call, const sgm__convolution *c, sgm__winograd_kind kind);
+/* Forward: what comes before all examples, of constant weights. */
+size_t sgm__winograd_packed_bytes(const sgm__cpu_call *call, const sgm__convolution *c);
+sgm_status sgm__winograd_pack(const sgm__cpu_call *call, const sgm__convolution *c, unsigned char *to);
 /* Forward in parts, for run/fused.c: whether an example by itself is large enough for that; what comes before
  * all examples; and one of them, whose result goes to `to`. */
 bool sgm__winograd_has_parts(const sgm__cpu_call *call, const sgm__convolution *c);

@@ -12,6 +12,8 @@
 
 /* Bytes of planes that a task has at least. */
 #define PLANES_BYTES (1 << 15)
+/* Columns of a plane whose largest elements are found together. */
+#define COLUMNS 512
 
 /* A pooling or its gradient. `in` is the larger plane, `out` the one with an element for each window,
  * whichever of the two is computed. */
@@ -58,7 +60,8 @@ static sgm_status share(pooling *p, sgm__pool_task task)
 
 /* Loops over one plane, for float and double. largest_: the position of a window's largest element, the first
  * of equal ones or the last NaN; -1 if the window is all padding. max_: that element, -infinity for padding
- * alone. max_gradient_: adds each window's gradient to its largest element. average_: sums in double, times
+ * alone, by the largest of each column first, which neighbouring windows share; max_wide_ of windows of any
+ * width. max_gradient_: adds each window's gradient to its largest element. average_: sums in double, times
  * the share that sgm__window_share gives, which depends on whether padding counts. average_gradient_: that
  * share of the gradient to each element. */
 #define DEFINE_PLANES(type)                                                                                  \
@@ -79,7 +82,11 @@ static sgm_status share(pooling *p, sgm__pool_task task)
         }                                                                                                    \
         return best;                                                                                         \
     }                                                                                                        \
-    static void max_##type(const sgm__window *w, const type *x, type *y)                                     \
+    static inline type larger_##type(type best, type x)                                                      \
+    {                                                                                                        \
+        return (x > best) | (x != x) ? x : best;                                                             \
+    }                                                                                                        \
+    static void max_wide_##type(const sgm__window *w, const type *x, type *y)                                \
     {                                                                                                        \
         for (int64_t i = 0; i < w->out[0]; i++) {                                                            \
             sgm__window_span down = sgm__window_at(w, 0, i);                                                 \
@@ -87,6 +94,52 @@ static sgm_status share(pooling *p, sgm__pool_task task)
                 sgm__window_span along = sgm__window_at(w, 1, k);                                            \
                 int64_t best = largest_##type(x, w, &down, &along);                                          \
                 *y++ = best < 0 ? -(type)INFINITY : x[best];                                                 \
+            }                                                                                                \
+        }                                                                                                    \
+    }                                                                                                        \
+    /* The largest of each of `count` columns, from `column` on, over the rows of a window. */               \
+    static void down_##type(const sgm__window *w, const type *x, const sgm__window_span *down,               \
+                            int64_t column, int64_t count, type *best)                                       \
+    {                                                                                                        \
+        int64_t first = column < 0 ? sgm__minimum(-column, count) : 0;                                       \
+        int64_t last = sgm__minimum(w->in[1] - column, count);                                               \
+        for (int64_t k = 0; k < count; k++)                                                                  \
+            best[k] = -(type)INFINITY;                                                                       \
+        for (int64_t i = down->first; i < down->last; i++) {                                                 \
+            const type *row = x + (down->origin + i * w->dilation[0]) * w->in[1] + column;                   \
+            for (int64_t k = first; k < last; k++)                                                           \
+                best[k] = larger_##type(best[k], row[k]);                                                    \
+        }                                                                                                    \
+    }                                                                                                        \
+    /* The largest of every `stride`-th element of `from`. */                                                \
+    static inline void along_##type(type *y, const type *from, int64_t count, int64_t stride)                \
+    {                                                                                                        \
+        for (int64_t k = 0; k < count; k++)                                                                  \
+            y[k] = larger_##type(y[k], from[k * stride]);                                                    \
+    }                                                                                                        \
+    static void max_##type(const sgm__window *w, const type *x, type *y)                                     \
+    {                                                                                                        \
+        type best[COLUMNS] = {0};                                                                            \
+        int64_t reach = (w->size[1] - 1) * w->dilation[1] + 1, stride = w->stride[1];                        \
+        int64_t together = (COLUMNS - reach) / stride + 1;                                                   \
+        if (reach > COLUMNS) {                                                                               \
+            max_wide_##type(w, x, y);                                                                        \
+            return;                                                                                          \
+        }                                                                                                    \
+        for (int64_t i = 0; i < w->out[0]; i++) {                                                            \
+            sgm__window_span down = sgm__window_at(w, 0, i);                                                 \
+            for (int64_t k = 0, count; k < w->out[1]; k += count, y += count) {                              \
+                count = sgm__minimum(together, w->out[1] - k);                                               \
+                down_##type(w, x, &down, k *stride - w->before[1], (count - 1) * stride + reach, best);      \
+                for (int64_t n = 0; n < count; n++)                                                          \
+                    y[n] = -(type)INFINITY;                                                                  \
+                for (int64_t n = 0; n < w->size[1]; n++)                                                     \
+                    if (stride == 1)                                                                         \
+                        along_##type(y, best + n * w->dilation[1], count, 1);                                \
+                    else if (stride == 2)                                                                    \
+                        along_##type(y, best + n * w->dilation[1], count, 2);                                \
+                    else                                                                                     \
+                        along_##type(y, best + n * w->dilation[1], count, stride);                           \
             }                                                                                                \
         }                                                                                                    \
     }                                                                                                        \

@@ -83,6 +83,29 @@ static size_t scratch(const sgm__cpu_call *call)
     return scratch_of_one(&b) * (b.together ? (size_t)call->cpu->threads : 1);
 }
 
+/* Whether all products of the batch have one b that panels are read of. */
+static bool has_panels(const sgm__batches *b)
+{
+    bool panels = b->product.k > 0 && b->product.n > 0 && !b->small &&
+                  !sgm__dense_for_library(b->call->cpu->dense, &b->product);
+    for (int32_t i = 0; i < b->rank && panels; i++)
+        panels = b->b_strides[i] == 0 || b->call->inputs[1].shape.dims[i] == 1;
+    return panels;
+}
+
+static size_t packed_bytes(const sgm__cpu_call *call)
+{
+    sgm__batches b = sgm__batches_of(call);
+    return has_panels(&b) ? sgm__product_packed_bytes(call->cpu->vector, &b.product) : 0;
+}
+
+static sgm_status pack(const sgm__cpu_call *call, unsigned char *to)
+{
+    sgm__batches b = sgm__batches_of(call);
+    sgm__product_pack(call->cpu->vector, &b.product, to);
+    return SGM_OK;
+}
+
 /* --- running --- */
 
 sgm__product sgm__batches_at(const sgm__batches *b, int64_t index)
@@ -138,6 +161,7 @@ static sgm_status run(const sgm__cpu_call *call)
     b.product.a = call->inputs[0].data;
     b.product.b = call->inputs[1].data;
     b.product.c = call->output.data;
+    b.product.packed = call->packed;
     if (b.together)
         sgm__pool_post(call->cpu->pool, b.count, run_task, &b, sizeof b);
     else
@@ -151,5 +175,7 @@ const sgm__cpu_kernel sgm__cpu_matmul = {.op = &sgm__op_matmul,
                                          .scratch = scratch,
                                          .plan_size = sizeof(sgm__batches),
                                          .plan = plan,
+                                         .packed_bytes = packed_bytes,
+                                         .pack = pack,
                                          .posts = true,
                                          .run = run};

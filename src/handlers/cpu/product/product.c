@@ -6,7 +6,7 @@
  *
  * - a is cut into row panels; a packed panel has its rows' numbers of one step k together, step after step.
  * - b is cut into column panels. The first tile that reads a panel also stores it contiguously (`keep`), so
- *   that packing b costs almost nothing; a transposed b is packed before.
+ *   that packing b costs almost nothing; a transposed b is packed before. A constant b comes packed.
  * - k is cut into depth blocks; from the second block on, tiles add to c.
  * - bfloat16 is multiplied in pairs of neighbouring numbers along k: a step of a tile is a pair, and packing
  *   puts pairs together (vector/vector_pairs.h). Sums of several depth blocks are kept in float32 until the
@@ -67,8 +67,10 @@ typedef struct work {
     unsigned char *packed;
     /* A panel of b for each thread, of `panel_bytes`. */
     unsigned char *panels;
-    /* All of b, panel after panel, if by rows and the rows of b are not contiguous; else NULL. */
-    unsigned char *transposed;
+    /* All of b, panel after panel, if it comes so, or if by rows and the rows of b are not contiguous; else
+     * NULL. */
+    const unsigned char *whole;
+    unsigned char *transposed; /* the same, to be written here */
     /* Of bfloat16 with several depth blocks: float32 sums of whole column panels; if by rows, a slab of
      * `sums_bytes` for each thread. */
     unsigned char *sums;
@@ -110,6 +112,12 @@ static const sgm__tiles *tiles_for(const sgm__vector *vector, const sgm__product
     return p->dtype == SGM_FLOAT64 ? &vector->f64 : p->dtype == SGM_BFLOAT16 ? &vector->pairs : &vector->f32;
 }
 
+/* Bytes of all of b as panels. */
+static size_t whole_bytes(const work *w)
+{
+    return sgm__align((size_t)(w->column_panels * w->tiles->columns) * (size_t)w->steps * w->step_size);
+}
+
 /* Bytes of scratch memory for the parts that `plan` has decided on. */
 static void measure(work *w)
 {
@@ -120,8 +128,8 @@ static void measure(work *w)
     w->panel_bytes = sgm__align(depth * (size_t)w->tiles->columns * w->step_size);
     if (!w->in_place)
         w->packed_bytes = sgm__align(rows * (w->by_rows ? depth : (size_t)w->steps) * w->step_size);
-    if (w->by_rows && (p->b_column != 1 || w->pair > 1))
-        w->transposed_bytes = sgm__align(columns * (size_t)w->steps * w->step_size);
+    if (w->by_rows && (p->b_column != 1 || w->pair > 1) && p->packed == NULL)
+        w->transposed_bytes = whole_bytes(w);
     if (w->pair > 1 && w->depth_blocks > 1)
         w->sums_bytes = sgm__align(rows * columns * sizeof(float));
 }
@@ -290,11 +298,10 @@ static int64_t panel_width(const work *w, int64_t column_panel, int64_t *columns
     return *columns * 2 <= w->tiles->columns ? w->tiles->columns / 2 : w->tiles->columns;
 }
 
-/* Where step `step` of a column panel lies in the transposed b. */
-static unsigned char *transposed_panel(const work *w, int64_t column_panel, int64_t step, int64_t width)
+/* Bytes from the beginning of all of b as panels to step `step` of a column panel. */
+static size_t panel_offset(const work *w, int64_t column_panel, int64_t step, int64_t width)
 {
-    int64_t offset = column_panel * w->tiles->columns * w->steps + step * width;
-    return w->transposed + (size_t)offset * w->step_size;
+    return (size_t)(column_panel * w->tiles->columns * w->steps + step * width) * w->step_size;
 }
 
 /* A task transposes one column panel of b, over all of k. */
@@ -306,7 +313,22 @@ static void turn_columns(void *context, int64_t column_panel, int32_t thread)
     int64_t columns, width = panel_width(w, column_panel, &columns);
     const unsigned char *from = p->b;
     from += column_panel * w->tiles->columns * p->b_column * (int64_t)w->size;
-    pack(w, transposed_panel(w, column_panel, 0, width), from, p->b_column, p->b_row, columns, p->k, width);
+    pack(w, w->transposed + panel_offset(w, column_panel, 0, width), from, p->b_column, p->b_row, columns,
+         p->k, width);
+}
+
+size_t sgm__product_packed_bytes(const sgm__vector *vector, const sgm__product *product)
+{
+    work w = plan(vector, product);
+    return whole_bytes(&w);
+}
+
+void sgm__product_pack(const sgm__vector *vector, const sgm__product *product, unsigned char *to)
+{
+    work w = plan(vector, product);
+    w.transposed = to;
+    for (int64_t i = 0; i < w.column_panels; i++)
+        turn_columns(&w, i, 0);
 }
 
 /* --- products --- */
@@ -356,8 +378,8 @@ static void set_result(const work *w, const slab *s, int64_t row, int64_t column
     tile->sums = (float *)(void *)s->sums + (row - s->origin) * tile->sums_stride + column;
 }
 
-/* Finds the panel of b for column panel `column_panel`, `width` wide, and points the tile to it: in the
- * transposed b, or in b itself if it can be read `direct`ly; else it is packed into `panel`. */
+/* Finds the panel of b for column panel `column_panel`, `width` wide, and points the tile to it: in all of
+ * b as panels, or in b itself if it can be read `direct`ly; else it is packed into `panel`. */
 static void set_right(const work *w, const slab *s, int64_t column_panel, bool direct, unsigned char *panel,
                       sgm__tile *tile)
 {
@@ -371,16 +393,16 @@ static void set_right(const work *w, const slab *s, int64_t column_panel, bool d
         return;
     tile->b_stride = width;
     tile->b = panel;
-    if (w->transposed != NULL)
-        tile->b = transposed_panel(w, column_panel, first_step(w, s->block), width);
+    if (w->whole != NULL)
+        tile->b = w->whole + panel_offset(w, column_panel, first_step(w, s->block), width);
     else
         pack(w, panel, b, p->b_column, p->b_row, columns, numbers_of(w, s->block), width);
 }
 
 /* One column panel of one depth block, for row panels `first` to `last` - 1. `panel` is the thread's memory
- * for the panel of b. Where rows of b are contiguous and full, b is read itself if just one row panel reads
- * it, or else by the first tile, if that has all rows, while it stores it in `panel` for the following ones
- * (`keep`). */
+ * for the panel of b. Where rows of b are contiguous and full, and b does not come as panels, b is read itself
+ * if just one row panel reads it, or else by the first tile, if that has all rows, while it stores it in
+ * `panel` for the following ones (`keep`). */
 static void run_panel(const work *w, const slab *s, int64_t column_panel, int64_t first, int64_t last,
                       unsigned char *panel)
 {
@@ -397,7 +419,7 @@ static void run_panel(const work *w, const slab *s, int64_t column_panel, int64_
                       .c_stride = p->c_row,
                       .add = s->block > 0,
                       .rounds = s->block == w->depth_blocks - 1};
-    bool direct = w->pair == 1 && w->transposed == NULL && p->b_column == 1 && columns == width;
+    bool direct = w->pair == 1 && w->whole == NULL && p->b_column == 1 && columns == width;
     bool keep =
         direct && !narrow && last - first > 1 && first_row(w, first + 1) - first_row(w, first) == tiles->rows;
     set_right(w, s, column_panel, keep || (direct && last - first == 1), panel, &tile);
@@ -558,6 +580,7 @@ void sgm__product_post(const sgm__vector *vector, sgm__pool *pool, const sgm__pr
     w.sums = w.packed + w.packed_bytes * slabs;
     w.panels = w.sums + w.sums_bytes * slabs;
     w.transposed = w.transposed_bytes > 0 ? w.panels + (size_t)threads * w.panel_bytes : NULL;
+    w.whole = product->packed != NULL ? product->packed : w.transposed;
     if (w.by_rows)
         post_rows(pool, &w, threads);
     else

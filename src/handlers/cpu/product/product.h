@@ -25,6 +25,7 @@ typedef struct sgm__product {
     int64_t b_row, b_column;
     void *c;
     int64_t c_row;
+    const void *packed; /* b as sgm__product_pack gives it; NULL: it was not packed */
 } sgm__product;
 
 /* Whether one of a matrix's strides is 1, and rows (or columns) do not overlap: so libraries want operands.
@@ -53,6 +54,9 @@ static inline sgm__product sgm__product_part(sgm__product p, bool by_rows, int64
     return p;
 }
 
+/* b as panels of columns, for products of this k, n and b with any a: bytes, and the panels. */
+size_t sgm__product_packed_bytes(const sgm__vector *vector, const sgm__product *product);
+void sgm__product_pack(const sgm__vector *vector, const sgm__product *product, unsigned char *to);
 /* Bytes of scratch memory that sgm__product_post needs with up to `threads` threads, 64-byte aligned. */
 size_t sgm__product_scratch(const sgm__vector *vector, const sgm__product *product, int32_t threads);
 /* May return before the product is computed, as sgm__pool_post does; operands and scratch must last until

@@ -197,6 +197,7 @@ sgm_status sgm__fused_create(const sgm__cpu *cpu, const sgm__plan *plan, int32_t
     } else {
         f->right = plan->operands[plan->nodes[result].first_input + 1];
         f->product = sgm__fused_product(plan, &plan->nodes[result]);
+        f->product.packed = call->packed;
         choose_blocks(f, cpu);
     }
     *fused = f;

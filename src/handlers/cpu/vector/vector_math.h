@@ -42,7 +42,48 @@ typedef uint8_t byte_d __attribute__((vector_size(VECTOR_BYTES / 8)));
     }
 DEFINE_WHOLE(f, float)
 DEFINE_WHOLE(d, double)
-#if VECTOR_BYTES < 64
+#if defined(__AVX2__) && VECTOR_BYTES == 32
+/* Ones, then zeros: from element LANES - n on there are n ones, as a mask of vectors. */
+static const int32_t part_mask[2 * LANES] = {-1, -1, -1, -1, -1, -1, -1, -1};
+
+static inline vec_f load_part_f(const float *from, int64_t n)
+{
+    return (vec_f)_mm256_maskload_ps(from, _mm256_loadu_si256((const __m256i *)(part_mask + LANES - n)));
+}
+
+static inline vec_d load_part_d(const double *from, int64_t n)
+{
+    const __m256i *mask = (const __m256i *)(part_mask + LANES - 2 * n);
+    return (vec_d)_mm256_maskload_pd(from, _mm256_loadu_si256(mask));
+}
+
+/* In halves, as storing by a mask takes some processors twenty operations. */
+static inline void store_part_f(float *to, vec_f x, int64_t n)
+{
+    __m128 half = _mm256_castps256_ps128((__m256)x);
+    if (n >= LANES) {
+        store_f(to, x);
+        return;
+    }
+    if ((n & 4) != 0) {
+        _mm_storeu_ps(to, half);
+        half = _mm256_extractf128_ps((__m256)x, 1);
+        to += 4;
+    }
+    if ((n & 2) != 0) {
+        _mm_storel_pi((__m64 *)(void *)to, half);
+        half = _mm_movehl_ps(half, half);
+        to += 2;
+    }
+    if ((n & 1) != 0)
+        _mm_store_ss(to, half);
+}
+
+static inline void store_part_d(double *to, vec_d x, int64_t n)
+{
+    store_part_f((float *)(void *)to, (vec_f)x, 2 * n);
+}
+#elif VECTOR_BYTES < 64
 #define DEFINE_PARTS(letter, element, lanes)                                                                 \
     static inline vec_##letter load_part_##letter(const element *from, int64_t n)                            \
     {                                                                                                        \

@@ -234,7 +234,8 @@ static const sgm__peers cuda_peers = {.identify = sgm__device_identify,
 #define DEVICE_HANDLER(handler, sums, text)                                                                  \
     const sgm__handler_type sgm__##handler##_handler = {.name = #handler,                                    \
                                                         .doc = text,                                         \
-                                                        .flags = SGM__HANDLER_PARTS | SGM__HANDLER_DRAWS,    \
+                                                        .flags = SGM__HANDLER_PARTS | SGM__HANDLER_DRAWS |   \
+                                                                 SGM__HANDLER_SCALES,                        \
                                                         .open = open_##handler,                              \
                                                         .close = close_device,                               \
                                                         .describe = describe,                                \

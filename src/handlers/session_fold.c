@@ -1,0 +1,88 @@
+/* What a program computes of constants alone is computed here, once, when the program is made.
+ *
+ * The constant part of the graph becomes a program of its own on the same handler, so its results have the
+ * bits that each run would have given; they are put into the graph as constants. A graph that has nothing to
+ * compute of constants, as those of training have, is left as it is. A program of constants alone folds
+ * nothing, as only what is read by something that changes is chosen: so this does not call itself again. */
+#include "handlers/session.h"
+
+#include "graph/constants.h"
+#include "graph/passes.h"
+
+/* Runs the slice and reads the chosen values. */
+static sgm_status compute(sgm_session *session, const sgm_graph *graph, const sgm_graph *slice,
+                          const bool *chosen, sgm_tensor **tensors)
+{
+    char name[SGM__CONSTANT_NAME];
+    sgm_program *program = sgm_session_prepare(session, slice);
+    if (program == NULL)
+        return sgm__last_failure();
+    SGM_TRY(sgm_session_run(session, program));
+    for (size_t i = 0; i < graph->count; i++) {
+        const sgm_type *type = &graph->instructions[i].type;
+        if (!chosen[i])
+            continue;
+        tensors[i] = sgm_tensor_create(type->dtype, &type->shape);
+        if (tensors[i] == NULL)
+            return sgm__last_failure();
+        SGM_TRY(sgm_session_read(session, program, sgm__constant_name(i, name), tensors[i]));
+    }
+    return SGM_OK;
+}
+
+static sgm_graph *fold(sgm_handler *handler, const sgm_graph *graph, const sgm__constancy *constancy,
+                       const bool *chosen)
+{
+    sgm_tensor **tensors = sgm__calloc(graph->count + 1, sizeof *tensors);
+    sgm_graph *slice = tensors != NULL ? sgm__constants_slice(graph, constancy, chosen) : NULL,
+              *folded = NULL;
+    sgm_session *session = slice != NULL ? sgm_session_create(handler) : NULL;
+    if (session != NULL && compute(session, graph, slice, chosen, tensors) == SGM_OK)
+        folded = sgm__constants_replace(graph, chosen, tensors);
+    for (size_t i = 0; i < graph->count && tensors != NULL; i++)
+        sgm_tensor_free(tensors[i]);
+    sgm__free(tensors);
+    sgm_session_free(session);
+    sgm_graph_free(slice);
+    return folded;
+}
+
+static bool any(const bool *chosen, size_t count)
+{
+    bool found = false;
+    for (size_t i = 0; i < count; i++)
+        found = found || chosen[i];
+    return found;
+}
+
+/* As sgm__session_fold, of a graph whose convolutions are scaled. */
+static sgm_status fold_scaled(sgm_handler *handler, const sgm_graph *graph, sgm_graph **folded)
+{
+    sgm__constancy *constancy = sgm__constancy_of(graph);
+    bool *chosen = sgm__calloc(graph->count + 1, sizeof *chosen);
+    sgm_status status = SGM_ERROR_MEMORY;
+    if (constancy != NULL && chosen != NULL) {
+        status = sgm__constants_choose(graph, constancy, chosen);
+        if (status == SGM_OK && any(chosen, graph->count)) {
+            *folded = fold(handler, graph, constancy, chosen);
+            status = *folded != NULL ? SGM_OK : sgm__last_failure();
+        }
+    }
+    sgm__free(constancy);
+    sgm__free(chosen);
+    return status;
+}
+
+sgm_status sgm__session_fold(sgm_handler *handler, const sgm_graph *graph, sgm_graph **folded)
+{
+    *folded = NULL;
+    if (graph->constant_count == 0)
+        return SGM_OK;
+    bool scales = (handler->type->flags & SGM__HANDLER_SCALES) != 0;
+    sgm_graph *scaled = scales ? sgm__pass_scaled_convolutions(graph) : NULL;
+    sgm_graph *simple = scaled != NULL || !scales ? sgm__pass_simplify(scales ? scaled : graph) : NULL;
+    sgm_status status = simple != NULL ? fold_scaled(handler, simple, folded) : sgm__last_failure();
+    sgm_graph_free(scaled);
+    sgm_graph_free(simple);
+    return status;
+}

@@ -1,0 +1,216 @@
+/* Constants: what is computed of them alone is computed once, and weights that are constant give the values
+ * of those that are fed. */
+#include "handlers/graphs.h"
+
+#include <math.h>
+
+#define MAXIMUM 4
+
+/* A graph of an input x and of tensors that are constants or, for comparison, inputs as well. */
+typedef struct network {
+    sgm_graph *graph;
+    bool constant;
+    sgm_tensor *tensors[MAXIMUM];
+    int count;
+} network;
+
+static sgm_tensor *numbers(const sgm_shape *shape, int seed)
+{
+    sgm_tensor *tensor = sgm_tensor_create(SGM_FLOAT32, shape);
+    CHECK_OK(tensor);
+    float *data = sgm_tensor_data(tensor);
+    for (int64_t i = 0; i < sgm_shape_elements(shape); i++)
+        data[i] = (float)sin((double)(i * 7 + 13 * seed + 1));
+    return tensor;
+}
+
+static const char *name_of(int index)
+{
+    static const char *const names[MAXIMUM] = {"a", "b", "c", "d"};
+    return names[index];
+}
+
+static sgm_value given(network *n, const sgm_shape *shape)
+{
+    sgm_tensor *tensor = n->tensors[n->count] = numbers(shape, n->count + 2);
+    const char *name = name_of(n->count++);
+    return n->constant ? sgm_constant(n->graph, tensor) : sgm_input_value(n->graph, name, SGM_FLOAT32, shape);
+}
+
+typedef sgm_value (*body)(network *n, sgm_value x);
+
+/* The output for x of this shape; *text, if given, is the program's. */
+static sgm_tensor *run(const char *handler_name, body record, const sgm_shape *shape, bool constant,
+                       char **text)
+{
+    network n = {.graph = sgm_graph_create(), .constant = constant};
+    sgm_handler *handler = sgm_handler_create(handler_name, .threads = 2);
+    sgm_session *session = sgm_session_create(handler);
+    sgm_value y = record(&n, sgm_input_value(n.graph, "x", SGM_FLOAT32, shape));
+    sgm_graph_add_output(n.graph, "y", y);
+    sgm_program *program = sgm_session_prepare(session, n.graph);
+    CHECK_OK(program);
+    sgm_tensor *x = numbers(shape, 1), *output;
+    CHECK_OK(sgm_session_feed(session, program, "x", x));
+    for (int i = 0; i < n.count; i++) {
+        if (!constant)
+            CHECK_OK(sgm_session_feed(session, program, name_of(i), n.tensors[i]));
+        sgm_tensor_free(n.tensors[i]);
+    }
+    sgm_type type = sgm_program_output_type(program, "y");
+    output = sgm_tensor_create(type.dtype, &type.shape);
+    for (int i = 0; i < 2; i++) /* the second run finds what the first one left */
+        CHECK_OK(sgm_session_run(session, program));
+    CHECK_OK(sgm_session_read(session, program, "y", output));
+    if (text != NULL)
+        *text = sgm_program_text(program);
+    sgm_tensor_free(x);
+    sgm_session_free(session);
+    sgm_handler_free(handler);
+    sgm_graph_free(n.graph);
+    return output;
+}
+
+/* Constants give what inputs give on the reference, up to `tolerance` of the largest element, or, if it is 0,
+ * the bits of inputs on the same handler. */
+static void compare(body record, const sgm_shape *shape, double tolerance)
+{
+    sgm_tensor *actual = run("cpu", record, shape, true, NULL);
+    sgm_tensor *expected = run(tolerance > 0 ? "reference" : "cpu", record, shape, false, NULL);
+    const float *a = sgm_tensor_const_data(actual), *b = sgm_tensor_const_data(expected);
+    int64_t count = sgm_shape_elements(sgm_tensor_shape(expected));
+    float largest = 0;
+    for (int64_t i = 0; i < count; i++)
+        largest = fmaxf(largest, fabsf(b[i]));
+    CHECK(largest > 0);
+    for (int64_t i = 0; i < count; i++)
+        CHECK_NEAR(a[i], b[i], tolerance * (double)largest);
+    sgm_tensor_free(actual);
+    sgm_tensor_free(expected);
+}
+
+/* Whether the program of constants has the operation as a step. */
+static bool computes(const char *handler, body record, const sgm_shape *shape, const char *operation)
+{
+    char *text, line[64];
+    sgm_tensor_free(run(handler, record, shape, true, &text));
+    snprintf(line, sizeof line, " = %s ", operation);
+    bool found = strstr(text, line) != NULL;
+    sgm_string_free(text);
+    return found;
+}
+
+/* --- computed once --- */
+
+/* x * sqrt(a a), beside a view of what is computed, and something too large to be kept. */
+static sgm_value arithmetic(network *n, sgm_value x)
+{
+    sgm_graph *g = n->graph;
+    sgm_value a = given(n, DIMS(1, 300)), b = given(n, DIMS(300, 1));
+    sgm_value root = sgm_square_root(g, sgm_multiply(g, a, a));
+    sgm_value turned = sgm_permute(g, sgm_exp(g, b), (const int32_t[]){1, 0});
+    sgm_value large = sgm_sigmoid(g, sgm_matmul(g, b, a)); /* 300 x 300 of 600 */
+    return sgm_add(g, sgm_multiply(g, x, root), sgm_multiply(g, sgm_matmul(g, x, large), turned));
+}
+
+TEST(what_is_computed_of_constants_is_computed_once)
+{
+    compare(arithmetic, DIMS(3, 300), 0);
+    CHECK(!computes("cpu", arithmetic, DIMS(3, 300), "square_root"));
+    CHECK(!computes("cpu", arithmetic, DIMS(3, 300), "exp"));
+    CHECK(computes("cpu", arithmetic, DIMS(3, 300), "sigmoid"));
+    CHECK(!computes("reference", arithmetic, DIMS(3, 300), "square_root"));
+}
+
+static sgm_value constants_alone(network *n, sgm_value x)
+{
+    sgm_value a = given(n, DIMS(2, 3));
+    sgm_graph_add_output(n->graph, "also", sgm_exp(n->graph, a));
+    return sgm_add(n->graph, x, sgm_live_number(n->graph, 2));
+}
+
+/* A program that gives what constants make does not look for it in a program that does the same. */
+TEST(an_output_may_be_made_of_constants_alone)
+{
+    compare(constants_alone, DIMS(2, 3), 0);
+    CHECK(computes("cpu", constants_alone, DIMS(2, 3), "exp"));
+}
+
+/* --- convolutions --- */
+
+/* A batch norm as it predicts. */
+static sgm_value normalised(network *n, sgm_value x)
+{
+    sgm_graph *g = n->graph;
+    sgm_value weights = given(n, DIMS(6, 4, 3, 3)), means = given(n, DIMS(6, 1, 1));
+    sgm_value deviations = given(n, DIMS(1, 6, 1, 1)), gains = given(n, DIMS(6, 1, 1));
+    sgm_value y =
+        sgm_convolution(g, x, weights, (sgm_value){-1}, SGM_WINDOW(.before = {1, 1}, .after = {1, 1}));
+    y = sgm_divide(g, sgm_subtract(g, y, means), sgm_add(g, deviations, sgm_number(g, 2)));
+    return sgm_add(g, sgm_multiply(g, gains, y), sgm_number(g, 0.5));
+}
+
+TEST(a_batch_norm_behind_a_convolution_is_in_its_weights)
+{
+    const char *const operations[] = {"subtract", "divide", "multiply", "add"};
+    compare(normalised, DIMS(2, 4, 9, 9), 1e-5);
+    for (int i = 0; i < 4; i++) {
+        CHECK(!computes("cpu", normalised, DIMS(2, 4, 9, 9), operations[i]));
+        CHECK(i == 3 || computes("reference", normalised, DIMS(2, 4, 9, 9), operations[i]));
+    }
+}
+
+/* The convolution has two readers; a factor for each column is none of a channel. */
+static sgm_value read_twice(network *n, sgm_value x)
+{
+    sgm_graph *g = n->graph;
+    sgm_value weights = given(n, DIMS(3, 3, 1, 1)), gains = given(n, DIMS(3, 1, 1)), more = given(n, DIMS(5));
+    sgm_value y = sgm_convolution(g, x, weights, (sgm_value){-1}, NULL);
+    sgm_value z = sgm_convolution(g, x, sgm_negate(g, weights), (sgm_value){-1}, NULL);
+    return sgm_add(g, sgm_add(g, sgm_multiply(g, y, gains), y), sgm_multiply(g, z, more));
+}
+
+TEST(a_convolution_with_other_readers_or_factors_stays)
+{
+    compare(read_twice, DIMS(2, 3, 4, 5), 1e-5);
+    CHECK(computes("cpu", read_twice, DIMS(2, 3, 4, 5), "multiply"));
+}
+
+/* Every way in which convolutions are computed: by panels with groups and a stride, Winograd's, slid. */
+static sgm_value convolutions(network *n, sgm_value x)
+{
+    sgm_graph *g = n->graph;
+    sgm_value y =
+        sgm_convolution(g, x, given(n, DIMS(32, 3, 5, 5)), given(n, DIMS(32)),
+                        SGM_WINDOW(.stride = {2, 2}, .before = {2, 2}, .after = {2, 2}, .groups = 2));
+    y = sgm_convolution(g, y, given(n, DIMS(48, 32, 3, 3)), (sgm_value){-1},
+                        SGM_WINDOW(.before = {1, 1}, .after = {1, 1}));
+    return sgm_convolution(g, y, given(n, DIMS(48, 1, 3, 3)), (sgm_value){-1}, SGM_WINDOW(.groups = 48));
+}
+
+TEST(convolutions_of_constant_weights)
+{
+    compare(convolutions, DIMS(2, 6, 31, 35), 1e-5);
+}
+
+/* --- products --- */
+
+/* Weights that are read by several products, as they lie and transposed, of which depths, and columns at the
+ * edge of a panel, differ. */
+static sgm_value products(network *n, sgm_value x)
+{
+    sgm_graph *g = n->graph;
+    sgm_value wide = given(n, DIMS(70, 530)), back = given(n, DIMS(70, 530)), last = given(n, DIMS(70, 9));
+    sgm_value turned = sgm_permute(g, back, (const int32_t[]){1, 0});
+    for (int i = 0; i < 3; i++)
+        x = sgm_tanh(g, sgm_matmul(g, sgm_tanh(g, sgm_matmul(g, x, wide)), turned));
+    return sgm_matmul(g, x, last);
+}
+
+TEST(products_of_constant_weights)
+{
+    compare(products, DIMS(1, 70), 0);
+    compare(products, DIMS(5, 70), 0);
+    compare(products, DIMS(130, 70), 0);
+    compare(products, DIMS(3, 5, 70), 0);
+}
