@@ -49,7 +49,8 @@ static void free_program(sgm_program *program)
     for (int32_t i = 0; program->plan != NULL && i < program->plan->output_count; i++)
         if (program->output_stages != NULL)
             sgm_tensor_free(program->output_stages[i]);
-    release(session, program->memory.constants);
+    if (!sgm__session_is_host(session))
+        release(session, program->memory.constants);
     sgm__free(program->memory.inputs);
     sgm__free(program->memory.states);
     sgm__free(program->input_stages);
@@ -267,6 +268,22 @@ static sgm_status place_arena(sgm_session *session, const sgm__arena_source *sou
     return SGM_OK;
 }
 
+/* Gives the handler the plan's constants; one of the host reads them where they are. */
+static sgm_status place_constants(sgm_program *program)
+{
+    const sgm__plan *plan = program->plan;
+    const sgm__handler_type *type = program->session->handler->type;
+    void *self = program->session->handler->self;
+    if (sgm__session_is_host(program->session)) {
+        program->memory.constants = plan->constants;
+        return SGM_OK;
+    }
+    SGM_TRY(type->allocate(self, (size_t)plan->constant_bytes, &program->memory.constants));
+    return plan->constant_bytes > 0 ? type->write(self, program->memory.constants, 0, plan->constants,
+                                                  (size_t)plan->constant_bytes)
+                                    : SGM_OK;
+}
+
 /* Allocates what a program needs: inputs and constants of its own, and a larger arena for the session if this
  * plan needs more than all before. Arrays have one entry more than needed, so that no size is 0. */
 static sgm_status allocate_memory(sgm_program *program)
@@ -286,10 +303,7 @@ static sgm_status allocate_memory(sgm_program *program)
         return SGM_ERROR_MEMORY;
     for (int32_t i = 0; i < plan->input_count; i++)
         SGM_TRY(type->allocate(self, sgm__type_bytes(&plan->inputs[i].type), &program->memory.inputs[i]));
-    SGM_TRY(type->allocate(self, (size_t)plan->constant_bytes, &program->memory.constants));
-    if (plan->constant_bytes > 0)
-        SGM_TRY(
-            type->write(self, program->memory.constants, 0, plan->constants, (size_t)plan->constant_bytes));
+    SGM_TRY(place_constants(program));
     return session->arena != NULL && plan->arena_bytes <= session->arena_bytes
                ? SGM_OK
                : place_arena(session, &session->source, plan->arena_bytes);

@@ -212,6 +212,14 @@ static sgm_status check_fit(const sgm__onnx_input *input, const sgm_tensor *valu
                     sgm_dtype_name(sgm_tensor_dtype(value)), sgm_shape_text(shape, b, sizeof b));
 }
 
+/* Whether the memory of the tensor that is set can take the new value: a program that keeps the tensor, to
+ * compare with, must not see it change. */
+static bool takes_value(const sgm__onnx_input *input, const sgm_tensor *value)
+{
+    return input->set != NULL && !input->kept && sgm_tensor_dtype(input->set) == sgm_tensor_dtype(value) &&
+           sgm_shape_equal(sgm_tensor_shape(input->set), sgm_tensor_shape(value));
+}
+
 /* Copies the tensor before the old one is freed, so that a failure leaves the input as it was. */
 sgm_status sgm_onnx_set(sgm_onnx *model, const char *name, const sgm_tensor *value)
 {
@@ -221,12 +229,15 @@ sgm_status sgm_onnx_set(sgm_onnx *model, const char *name, const sgm_tensor *val
     if (input == NULL)
         return sgm__last_failure();
     SGM_TRY(check_fit(input, value));
+    model->newest = NULL;
+    if (takes_value(input, value))
+        return sgm_tensor_assign(input->set, value);
     sgm_tensor *copy = sgm_tensor_copy(value);
     if (copy == NULL)
         return sgm__last_failure();
     sgm_tensor_free(input->set);
     input->set = copy;
-    model->newest = NULL;
+    input->kept = false;
     return SGM_OK;
 }
 

@@ -51,17 +51,18 @@ static bool fits(const sgm_onnx *model, const sgm__onnx_program *p)
 }
 
 /* Remembers for which inputs the program is right. Called after recording, which has marked the inputs
- * whose values it used (`decides`). The tensors are retained, not copied: sgm_onnx_set replaces an input's
- * tensor and never writes into it. */
-static sgm_status note_inputs(const sgm_onnx *model, sgm__onnx_program *p)
+ * whose values it used (`decides`). The tensors are retained, not copied: sgm_onnx_set writes into no
+ * tensor that is `kept`. */
+static sgm_status note_inputs(sgm_onnx *model, sgm__onnx_program *p)
 {
     p->values = sgm__calloc(model->input_count + 1, sizeof *p->values);
     p->shapes = sgm__calloc(model->input_count + 1, sizeof *p->shapes);
     if (p->values == NULL || p->shapes == NULL)
         return SGM_ERROR_MEMORY;
     for (size_t i = 0; i < model->input_count; i++) {
-        const sgm__onnx_input *input = &model->inputs[i];
+        sgm__onnx_input *input = &model->inputs[i];
         p->shapes[i] = *sgm_tensor_shape(input->set);
+        input->kept = input->kept || input->decides;
         p->values[i] = input->decides ? sgm_tensor_retain(input->set) : NULL;
     }
     return SGM_OK;

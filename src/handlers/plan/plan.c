@@ -8,6 +8,7 @@
 #include "handlers/plan/plan_build.h"
 
 #include "graph/passes.h"
+#include "handlers/host.h"
 
 #include <stdio.h>
 
@@ -146,7 +147,7 @@ void sgm__plan_free(sgm__plan *plan)
     sgm__free(plan->inputs);
     sgm__free(plan->states);
     sgm__free(plan->outputs);
-    sgm__free(plan->constants);
+    sgm__host_release(NULL, plan->constants);
     sgm__text_free(&plan->names);
     sgm__free(plan);
 }

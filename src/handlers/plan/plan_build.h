@@ -54,6 +54,7 @@ typedef struct sgm__plan_build {
     sgm__plan_node_notes *notes;
     sgm__plan_buffer *buffers; /* one for each value */
     size_t node_capacity, notes_capacity, operand_capacity;
+    size_t constant_capacity; /* bytes of plan->constants */
     int32_t *first_reader; /* `first_reader` and `readers`: made when all nodes exist, see sgm__plan_reader */
     sgm__plan_reader *readers;
 } sgm__plan_build;

@@ -7,6 +7,8 @@
  * than their readers.
  */
 #include "handlers/plan/plan_build.h"
+
+#include "handlers/host.h"
 #include "ops/ops.h"
 #include "tensor/tensor_internal.h"
 
@@ -92,16 +94,31 @@ static sgm_status add_copy(sgm__plan_build *build, int32_t source, int32_t *copy
     return add_node(build, &node, &source, copy);
 }
 
-/* Appends zeroed room to the plan's constants and returns its place. Every constant begins at a multiple of
- * 64 bytes, and 64 bytes more than needed are allocated, which vector loops may read. */
-static sgm_status add_constant_bytes(sgm__plan *plan, size_t bytes, sgm__place *place)
+/* Makes room for `bytes` of constants in all. The block is as a handler of the host allocates it, so that such
+ * a one can use it (session.c). */
+static sgm_status reserve_constants(sgm__plan_build *build, size_t bytes)
 {
-    size_t end = sgm__align((size_t)plan->constant_bytes + bytes);
-    unsigned char *grown = sgm__realloc(plan->constants, end + SGM__ALIGNMENT);
-    if (grown == NULL)
-        return SGM_ERROR_MEMORY;
+    sgm__plan *plan = build->plan;
+    void *grown;
+    if (plan->constants != NULL && bytes <= build->constant_capacity)
+        return SGM_OK;
+    SGM_TRY(sgm__host_allocate(NULL, bytes, &grown));
+    if (plan->constants != NULL)
+        memcpy(grown, plan->constants, (size_t)plan->constant_bytes);
+    sgm__host_release(NULL, plan->constants);
     plan->constants = grown;
-    memset(grown + plan->constant_bytes, 0, end - (size_t)plan->constant_bytes);
+    build->constant_capacity = bytes;
+    return SGM_OK;
+}
+
+/* Appends zeroed room to the plan's constants and returns its place. Every constant begins at a multiple of
+ * 64 bytes. */
+static sgm_status add_constant_bytes(sgm__plan_build *build, size_t bytes, sgm__place *place)
+{
+    sgm__plan *plan = build->plan;
+    size_t end = sgm__align((size_t)plan->constant_bytes + bytes);
+    if (end > build->constant_capacity)
+        SGM_TRY(reserve_constants(build, end + end / 2));
     *place = (sgm__place){.store = SGM__STORE_CONSTANT, .offset = plan->constant_bytes};
     plan->constant_bytes = (int64_t)end;
     return SGM_OK;
@@ -117,7 +134,7 @@ static sgm_status lay_out_constant(sgm__plan_build *build, int32_t source, int32
     int64_t from = build->plan->nodes[build->notes[source].root].place.offset +
                    build->notes[source].view_offset * (int64_t)size;
     SGM_TRY(
-        add_constant_bytes(build->plan, (size_t)sgm_shape_elements(&view.type.shape) * size, &node.place));
+        add_constant_bytes(build, (size_t)sgm_shape_elements(&view.type.shape) * size, &node.place));
     node.place.live = build->plan->nodes[build->notes[source].root].place.live;
     SGM_TRY(add_node(build, &node, NULL, copy));
     unsigned char *constants = build->plan->constants;
@@ -286,7 +303,7 @@ static sgm_status store_constant(sgm__plan_build *build, const sgm__instruction 
 {
     sgm__plan *plan = build->plan;
     size_t bytes = sgm__type_bytes(&instruction->type);
-    SGM_TRY(add_constant_bytes(plan, bytes, place));
+    SGM_TRY(add_constant_bytes(build, bytes, place));
     if (instruction->constant >= 0) {
         memcpy(plan->constants + place->offset,
                sgm_tensor_const_data(build->graph->constants[instruction->constant]), bytes);
@@ -446,8 +463,21 @@ static sgm_status add_assignments(sgm__plan_build *build)
     return status;
 }
 
+/* All sources that are constant, in one piece of memory at once. */
+static sgm_status reserve_sources(sgm__plan_build *build)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < build->graph->count; i++) {
+        const sgm__instruction *instruction = &build->graph->instructions[i];
+        if (instruction->op == &sgm__op_constant || instruction->op == &sgm__op_number)
+            bytes += sgm__align(sgm__type_bytes(&instruction->type));
+    }
+    return reserve_constants(build, bytes);
+}
+
 sgm_status sgm__plan_build_nodes(sgm__plan_build *build)
 {
+    SGM_TRY(reserve_sources(build));
     count_products(build);
     for (int32_t i = 0; i < (int32_t)build->graph->count; i++)
         SGM_TRY(add_instruction(build, i));

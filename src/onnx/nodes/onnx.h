@@ -29,6 +29,7 @@ typedef struct sgm__onnx_input {
     sgm_type type;    /* as the model declares it: an open dimension is -1, an open rank is -1 */
     sgm_tensor *set;  /* the caller's value, owned here; NULL: not set */
     bool decides;     /* the newest recording used the value, not only the shape */
+    bool kept;        /* a program keeps the tensor that is set */
 } sgm__onnx_input;
 
 /* A program compiled for inputs of certain shapes. It has a session of its own, because a session keeps

@@ -95,9 +95,7 @@ static source typed_values(const Onnx__TensorProto *proto, sgm_dtype dtype)
  * host and the format are little-endian. */
 static void copy_values(unsigned char *target, size_t size, const source *from)
 {
-    if (from->size == size && from->count > 0)
-        memcpy(target, from->values, from->count * size);
-    for (size_t i = 0; i < from->count && from->size != size; i++)
+    for (size_t i = 0; i < from->count; i++)
         memcpy(target + i * size, (const unsigned char *)from->values + i * from->size, size);
 }
 
@@ -129,11 +127,13 @@ static sgm_status read_tensor(const Onnx__TensorProto *proto, sgm_tensor **tenso
         (proto->has_raw_data && proto->raw_data.len != bytes))
         return sgm_fail(SGM_ERROR_FORMAT, "its shape %s wants %zu elements, but there are %zu",
                         sgm_shape_text(&shape, text, sizeof text), count, from.count);
-    *tensor = sgm_tensor_create(dtype, &shape);
+    bool equal = from.size == size; /* as the tensor has them */
+    *tensor = equal ? sgm_tensor_create_from(dtype, &shape, from.values) : sgm_tensor_create(dtype, &shape);
     if (*tensor == NULL)
         return sgm__last_failure();
     unsigned char *data = sgm_tensor_data(*tensor);
-    copy_values(data, size, &from);
+    if (!equal)
+        copy_values(data, size, &from);
     for (size_t i = 0; i < count && dtype == SGM_BOOL; i++)
         data[i] = data[i] != 0;
     return SGM_OK;
