@@ -59,10 +59,12 @@ static void check_spread(const sgm__tiles *tiles, bool wide_type, int64_t count,
         biases_f[i] = (float)(biases_d[i] = -i);
     const void *biases = wide_type ? (const void *)biases_d : biases_f;
     tiles->spread(wide_type ? (void *)to_d : to_f, MAXIMUM, wide_type ? (const void *)from_d : from_f,
-                  MAXIMUM, count, columns, biased ? biases : NULL);
+                  MAXIMUM, count, columns, biased ? biases : NULL,
+                  biased ? (sgm__limits){-7, 600} : SGM__NO_LIMITS);
     for (int64_t r = 0; r < MAXIMUM; r++)
         for (int64_t c = 0; c < MAXIMUM; c++) {
             double value = (double)((c * MAXIMUM + r) % 1001) - (biased ? (double)r : 0);
+            value = biased ? fmax(-7, fmin(value, 600)) : value;
             double expected = r < count && c < columns ? value : GUARD;
             CHECK_NEAR(wide_type ? to_d[r * MAXIMUM + c] : (double)to_f[r * MAXIMUM + c], expected, 0);
         }

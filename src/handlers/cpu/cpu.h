@@ -61,6 +61,8 @@ typedef struct sgm__cpu_call {
     /* As many bytes as the kernel's `scratch` asked for, 64-byte aligned; their contents do not survive the
      * step. */
     unsigned char *scratch;
+    /* Between which the kernel keeps its results, if it has `limits`. */
+    sgm__limits limits;
     /* What the kernel's `plan` filled in; NULL: the kernel has none, or the call is still being compiled. */
     const void *plan;
     /* The second operand (weights) is constant, and the kernel has `pack`. */
@@ -116,6 +118,8 @@ typedef struct sgm__cpu_kernel {
     /* The first operand has the result's shape, and a part reads of it only the elements at the places that
      * the part computes: so the elementwise step that follows may overwrite that operand. */
     bool aligned;
+    /* `run` keeps results between call->limits: so an elementwise step that does no more runs with it. */
+    bool limits;
 } sgm__cpu_kernel;
 
 /* --- random numbers (random.c) --- */

@@ -168,7 +168,7 @@ static void forward_pixels(const run_state *r, const unsigned char *image, int64
         }
         const unsigned char *biases = r->call->input_count == 3 ? r->call->inputs[2].data : NULL;
         c->tiles->spread(to + (filter * c->pixels + first) * size, c->pixels, block, p.width, p.count,
-                         last - first, biases != NULL ? biases + filter * size : NULL);
+                         last - first, biases != NULL ? biases + filter * size : NULL, r->call->limits);
     }
 }
 
@@ -186,7 +186,7 @@ static void slide_groups(const run_state *r, int64_t example, int64_t first, int
     for (int64_t group = first; group < last; group++)
         sgm__slide_forward(c, steps, images + group * c->channels * c->plane * size,
                            weights + group * c->filters * depth * size,
-                           biases != NULL ? biases + group * c->filters * size : NULL, own,
+                           biases != NULL ? biases + group * c->filters * size : NULL, r->call->limits, own,
                            to + group * c->filters * c->pixels * size);
 }
 
@@ -323,7 +323,8 @@ const sgm__cpu_kernel sgm__cpu_convolution = {.op = &sgm__op_convolution,
                                               .run = forward_run,
                                               .parts = forward_parts,
                                               .begin = forward_begin,
-                                              .part = forward_part};
+                                              .part = forward_part,
+                                              .limits = true};
 
 /* --- by the input ---
  *
@@ -397,13 +398,13 @@ static void crop(const sgm__convolution *c, const sgm__panel *p, const unsigned 
     const sgm__window *w = &c->window;
     int64_t size = (int64_t)c->size;
     if (!c->pads) {
-        c->tiles->spread(to, c->plane, from, p->width, p->count, c->plane, NULL);
+        c->tiles->spread(to, c->plane, from, p->width, p->count, c->plane, NULL, SGM__NO_LIMITS);
         return;
     }
     for (int64_t i = 0; i < w->in[0]; i++)
         c->tiles->spread(to + i * w->in[1] * size, c->plane,
                          from + ((i + w->before[0]) * c->padded[1] + w->before[1]) * p->width * size,
-                         p->width, p->count, w->in[1], NULL);
+                         p->width, p->count, w->in[1], NULL, SGM__NO_LIMITS);
 }
 
 /* Adds what a block of pixels of the gradient, from `first` on, gives to the pixels of the image under one

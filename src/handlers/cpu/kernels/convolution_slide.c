@@ -210,8 +210,8 @@ void sgm__slide_steps(const sgm__convolution *c, int64_t *steps)
 }
 
 void sgm__slide_forward(const sgm__convolution *c, const int64_t *steps, const unsigned char *image,
-                        const unsigned char *weights, const unsigned char *biases, unsigned char *own,
-                        unsigned char *to)
+                        const unsigned char *weights, const unsigned char *biases, sgm__limits limits,
+                        unsigned char *own, unsigned char *to)
 {
     const sgm__window *w = &c->window;
     sgm__slide_layout l = sgm__slide_layout_make(c);
@@ -226,7 +226,8 @@ void sgm__slide_forward(const sgm__convolution *c, const int64_t *steps, const u
                             .steps = steps,
                             .weights = weights + filter * depth * size,
                             .bias = biases != NULL ? biases + filter * size : NULL,
-                            .to = dense ? to : block};
+                            .to = dense ? to : block,
+                            .limits = limits};
         c->tiles->slide(&slide);
         if (!dense)
             c->tiles->copy_rows(to, w->out[1], block, l.pitch, w->out[1], w->out[0]);
@@ -303,7 +304,8 @@ static void slide_phases(const input_run *r, const unsigned char *own, const uns
                             .image = own + first * size,
                             .steps = steps,
                             .weights = weights,
-                            .to = phases + phase * r->l.plane * size};
+                            .to = phases + phase * r->l.plane * size,
+                            .limits = SGM__NO_LIMITS};
         r->c.tiles->slide(&slide);
         steps += counts[phase];
         weights += counts[phase] * size;

@@ -38,8 +38,8 @@ int64_t sgm__slide_forward_room(const sgm__convolution *c);
 void sgm__slide_steps(const sgm__convolution *c, int64_t *steps);
 /* One group of one example: channels, weights and biases (NULL: none) of the group, and its result. */
 void sgm__slide_forward(const sgm__convolution *c, const int64_t *steps, const unsigned char *image,
-                        const unsigned char *weights, const unsigned char *biases, unsigned char *own,
-                        unsigned char *to);
+                        const unsigned char *weights, const unsigned char *biases, sgm__limits limits,
+                        unsigned char *own, unsigned char *to);
 
 /* --- gradients: a call's scratch memory, and the call, which posts loops --- */
 size_t sgm__slide_input_scratch(const sgm__cpu_call *call, const sgm__convolution *c);

@@ -183,7 +183,7 @@ static void finish_task(void *context, int64_t index, int32_t thread)
             add_sums(n, size, all, more);
         }
         c->tiles->spread(to + ((group * c->filters + p.first) * r->steps + row) * size, r->steps, all,
-                         p.width, p.count, c->places, NULL);
+                         p.width, p.count, c->places, NULL, SGM__NO_LIMITS);
     }
 }
 

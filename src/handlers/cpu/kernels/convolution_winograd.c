@@ -280,9 +280,9 @@ static void transform_results(const winograd_run *r, const block *b, float *to)
     const float *biases = r->call->input_count == 3 ? r->call->inputs[2].data : NULL;
     for (int64_t image = 0; image < b->images; image++)
         for (int64_t filter = 0; filter < r->filters; filter++, to += r->out[0] * r->out[1]) {
-            r->call->cpu->vector->winograd_output_f32(b->positions, b->tiles, r->stride,
-                                                      b->results + filter * r->stride + image * b->positions,
-                                                      r->results_apart, biases != NULL ? biases[filter] : 0);
+            r->call->cpu->vector->winograd_output_f32(
+                b->positions, b->tiles, r->stride, b->results + filter * r->stride + image * b->positions,
+                r->results_apart, biases != NULL ? biases[filter] : 0, r->call->limits);
             write_rows(r, b, to);
         }
 }

@@ -263,7 +263,8 @@ static sgm__cpu_call call_of(sgm__cpu *cpu, const executable *e, const compiled_
                            .node = node,
                            .inputs = arrays,
                            .input_count = node->input_count,
-                           .output = arrays[node->input_count]};
+                           .output = arrays[node->input_count],
+                           .limits = SGM__NO_LIMITS};
 }
 
 /* Whether operand `k` of a call is constant. */
@@ -368,8 +369,8 @@ static sgm_status fuse_steps(sgm__cpu *cpu, executable *e, size_t *maximum)
         int32_t reader = step->kernel != NULL ? sgm__fused_find(e->plan, i, step->kernel, &step->call) : -1;
         if (reader < 0 || e->steps[reader].fused != NULL)
             continue;
-        SGM_TRY(sgm__fused_create(cpu, e->plan, i, step->kernel, &step->call, e->steps[reader].elementwise,
-                                  &e->steps[reader].fused));
+        SGM_TRY(sgm__fused_create(cpu, e->plan, i, step->kernel, &step->call, reader,
+                                  e->steps[reader].elementwise, &e->steps[reader].fused));
         if (e->steps[reader].fused == NULL)
             continue;
         e->steps[i].partner = reader;
@@ -641,7 +642,7 @@ static sgm_status run_steps(sgm__cpu *cpu, const executable *e, const sgm__memor
         if (together && step->summed != NULL)
             sgm__summed_run(cpu, step->summed, step->product >= first, memory, step->scratch);
         else if (together)
-            sgm__fused_run(cpu, e->plan, step->fused, memory, step->scratch);
+            status = sgm__fused_run(cpu, e->plan, step->fused, memory, step->scratch);
         else if (step->bound != NULL)
             sgm__bound_run(step->bound, memory);
         else if (step->elementwise != NULL)

@@ -1,12 +1,14 @@
-/* Runs a kernel together with the one elementwise step that reads its result, part by part.
+/* Runs a kernel together with the one elementwise step that reads its result, part by part, or in one go.
  *
  * A part of the result goes to a thread's scratch memory and from there through the elementwise step while it
  * is in the second cache; the whole result is never in memory. Kernels are matrix products, in blocks of rows
  * (the gradient of many parameters and their update; a layer and its bias and activation), and all that have
  * `parts` (cpu.h): convolutions before an activation, gradients of poolings before its gradient. Both steps
  * run at the time of the elementwise step, so no step up to then may overwrite what the kernel reads. Each
- * element is computed by the same operations as without, so the bits are the same. run/cpu.c finds pairs when
- * it compiles (fuse_steps), and runs them. Gains are in docs/performance.md, A training step. */
+ * element is computed by the same operations as without, so the bits are the same, but that a zero may lose
+ * its sign where it is the limit of a convolution's results: a step that only keeps them between two numbers
+ * (relu) is done by kernels that can do so (`limits`, cpu.h) as they write. run/cpu.c finds pairs when it
+ * compiles (fuse_steps), and runs them. Gains are in docs/performance.md, A training step. */
 #include "handlers/cpu/cpu.h"
 #include "handlers/cpu/elementwise/step.h"
 #include "handlers/cpu/product/dense.h"
@@ -26,6 +28,7 @@ struct sgm__fused {
     int32_t left, right, result; /* nodes of plan->nodes */
     const sgm__elementwise *elementwise;
     const sgm__cpu_kernel *kernel; /* NULL: a matrix product */
+    int32_t limited; /* the kernel's `run` writes this node, the elementwise step's result; -1: in parts */
     /* A copy of the kernel step's call whose scratch memory is that of the pair. */
     sgm__cpu_call call;
     size_t kernel_bytes;  /* scratch memory of the kernel, in front of the threads' memory */
@@ -115,7 +118,7 @@ int32_t sgm__fused_find(const sgm__plan *plan, int32_t step, const sgm__cpu_kern
     int32_t result = plan->order[plan->steps[step].first];
     const sgm__node *node = &plan->nodes[result];
     if (plan->steps[step].kind != SGM__STEP_KERNEL ||
-        (!sgm__fused_is_product(call->cpu, plan, node) && !has_parts(node, kernel, call)))
+        (!sgm__fused_is_product(call->cpu, plan, node) && !has_parts(node, kernel, call) && !kernel->limits))
         return -1;
     int32_t reader = only_reader(plan, result, step);
     if (reader < 0 || plan->steps[reader].kind != SGM__STEP_ELEMENTWISE)
@@ -162,6 +165,53 @@ sgm__product sgm__fused_product(const sgm__plan *plan, const sgm__node *node)
                           .c_row = right->type.shape.dims[1]};
 }
 
+/* The number that all elements of a node are, if it is constant. */
+static bool is_number(const sgm__plan *plan, int32_t index, double *number)
+{
+    const sgm__node *node = &plan->nodes[index];
+    if (node->place.store != SGM__STORE_CONSTANT)
+        return false;
+    for (int32_t i = 0; i < node->type.shape.rank; i++)
+        if (node->type.shape.dims[i] != 1 && node->place.strides[i] != 0)
+            return false;
+    const sgm_array array = {.dtype = node->type.dtype, .data = plan->constants + node->place.offset};
+    *number = sgm_array_load(&array, 0);
+    return true;
+}
+
+/* Adds what a maximum or minimum of `result` and a number does. */
+static bool add_limit(const sgm__plan *plan, const sgm__node *node, int32_t result, sgm__limits *limits)
+{
+    double number;
+    if (node->op != &sgm__op_maximum && node->op != &sgm__op_minimum)
+        return false;
+    const int32_t *operands = plan->operands + node->first_input;
+    int32_t other = operands[0] == result ? operands[1] : operands[0];
+    if ((operands[0] != result && operands[1] != result) || !is_number(plan, other, &number) || isnan(number))
+        return false;
+    double (*choose)(double, double) = node->op == &sgm__op_maximum ? fmax : fmin;
+    *limits = (sgm__limits){choose(limits->low, number), choose(limits->high, number)};
+    return true;
+}
+
+/* Whether the elementwise step `reader` only keeps `result` between limits, and writes no more than that, in
+ * the order of a kernel's results: *limited is the node. */
+static bool find_limits(const sgm__plan *plan, int32_t result, int32_t reader, int32_t *limited,
+                        sgm__limits *limits)
+{
+    const sgm__step *step = &plan->steps[reader];
+    *limits = SGM__NO_LIMITS;
+    for (int32_t i = 0; i < step->count; i++) {
+        const sgm__node *node = &plan->nodes[plan->order[step->first + i]];
+        bool last = i + 1 == step->count, stored = node->place.store != SGM__STORE_NONE;
+        if (stored != last || !add_limit(plan, node, result, limits))
+            return false;
+        result = plan->order[step->first + i];
+    }
+    *limited = result;
+    return !sgm__node_span(&plan->nodes[result]).gaps;
+}
+
 /* For kernels that say themselves how their result is cut. A part has 64 bytes more, since vectors may be
  * written to their end. */
 static void plan_parts(sgm__fused *f, const sgm__cpu_kernel *kernel, const sgm__cpu_call *call)
@@ -176,23 +226,35 @@ static void plan_parts(sgm__fused *f, const sgm__cpu_kernel *kernel, const sgm__
 }
 
 sgm_status sgm__fused_create(const sgm__cpu *cpu, const sgm__plan *plan, int32_t step,
-                             const sgm__cpu_kernel *kernel, const sgm__cpu_call *call,
+                             const sgm__cpu_kernel *kernel, const sgm__cpu_call *call, int32_t reader,
                              const sgm__elementwise *elementwise, sgm__fused **fused)
 {
-    int32_t result = plan->order[plan->steps[step].first];
+    int32_t result = plan->order[plan->steps[step].first], limited = -1;
+    sgm__limits limits;
     *fused = NULL;
+    if (kernel->limits && !find_limits(plan, result, reader, &limited, &limits)) {
+        limited = -1;
+        if (!has_parts(&plan->nodes[result], kernel, call))
+            return SGM_OK;
+    }
     /* Blocks of a product are whole rows; parts of other kernels may begin anywhere. */
     const sgm_shape *shape = &plan->nodes[result].type.shape;
     int64_t unit = kernel->parts != NULL ? 1 : shape->dims[shape->rank - 1];
-    if (!sgm__elementwise_has_parts(elementwise, result, unit))
+    if (limited < 0 && !sgm__elementwise_has_parts(elementwise, result, unit))
         return SGM_OK;
     sgm__fused *f = sgm__calloc(1, sizeof *f);
     if (f == NULL)
         return SGM_ERROR_MEMORY;
     *f = (sgm__fused){.result = result,
                       .left = plan->operands[plan->nodes[result].first_input],
-                      .elementwise = elementwise};
-    if (kernel->parts != NULL) {
+                      .elementwise = elementwise,
+                      .limited = limited};
+    if (limited >= 0) {
+        f->kernel = kernel;
+        f->call = *call;
+        f->call.limits = limits;
+        f->kernel_bytes = kernel->scratch != NULL ? kernel->scratch(call) : 0;
+    } else if (kernel->parts != NULL) {
         plan_parts(f, kernel, call);
     } else {
         f->right = plan->operands[plan->nodes[result].first_input + 1];
@@ -255,8 +317,8 @@ static void run_part(void *context, int64_t index, int32_t thread)
                               f->result, block);
 }
 
-void sgm__fused_run(const sgm__cpu *cpu, const sgm__plan *plan, sgm__fused *fused, const sgm__memory *memory,
-                    unsigned char *scratch)
+sgm_status sgm__fused_run(const sgm__cpu *cpu, const sgm__plan *plan, sgm__fused *fused,
+                          const sgm__memory *memory, unsigned char *scratch)
 {
     run r = {.cpu = cpu, .f = fused, .memory = memory, .scratch = scratch};
     if (fused->kernel != NULL) {
@@ -265,12 +327,17 @@ void sgm__fused_run(const sgm__cpu *cpu, const sgm__plan *plan, sgm__fused *fuse
             fused->call.inputs[i].data =
                 sgm__place_address(&plan->nodes[plan->operands[first + i]].place, memory);
         fused->call.scratch = scratch;
+        if (fused->limited >= 0) {
+            fused->call.output.data = sgm__place_address(&plan->nodes[fused->limited].place, memory);
+            return fused->kernel->run(&fused->call);
+        }
         if (fused->kernel->begin != NULL)
             fused->kernel->begin(&fused->call);
         sgm__pool_post(cpu->pool, fused->blocks, run_part, &r, sizeof r);
-        return;
+        return SGM_OK;
     }
     r.a = sgm__place_address(&plan->nodes[fused->left].place, memory);
     r.b = sgm__place_address(&plan->nodes[fused->right].place, memory);
     sgm__pool_post(cpu->pool, fused->blocks, run_block, &r, sizeof r);
+    return SGM_OK;
 }

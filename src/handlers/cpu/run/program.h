@@ -34,17 +34,17 @@ sgm__product sgm__fused_product(const sgm__plan *plan, const sgm__node *node);
  * kernel. */
 int32_t sgm__fused_find(const sgm__plan *plan, int32_t step, const sgm__cpu_kernel *kernel,
                         const sgm__cpu_call *call);
-/* *fused is NULL, without an error, if the elementwise step cannot be done in the parts in which the kernel
- * computes. */
+/* `reader` is the elementwise step. *fused is NULL, without an error, if that cannot be done in the parts in
+ * which the kernel computes. */
 sgm_status sgm__fused_create(const sgm__cpu *cpu, const sgm__plan *plan, int32_t step,
-                             const sgm__cpu_kernel *kernel, const sgm__cpu_call *call,
+                             const sgm__cpu_kernel *kernel, const sgm__cpu_call *call, int32_t reader,
                              const sgm__elementwise *elementwise, sgm__fused **fused);
 void sgm__fused_free(sgm__fused *fused);
 /* Bytes of scratch memory for a run with all threads. */
 size_t sgm__fused_scratch(const sgm__fused *fused, const sgm__cpu *cpu);
 /* Posts both steps; may return before they are done. */
-void sgm__fused_run(const sgm__cpu *cpu, const sgm__plan *plan, sgm__fused *fused, const sgm__memory *memory,
-                    unsigned char *scratch);
+sgm_status sgm__fused_run(const sgm__cpu *cpu, const sgm__plan *plan, sgm__fused *fused,
+                          const sgm__memory *memory, unsigned char *scratch);
 
 /* --- sums together with the elementwise step before them (summed.c, reduce.c) --- */
 

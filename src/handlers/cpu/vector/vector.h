@@ -13,6 +13,7 @@
 #define SGM_HANDLERS_CPU_VECTOR_VECTOR_H
 
 #include "handlers/sizes.h"
+#include <math.h>
 #include <sigma/graph.h>
 
 /* A vector function computes out[i] = operation(in[0][i], in[1][i], ...) for n contiguous elements; `out` may
@@ -102,6 +103,12 @@ typedef struct sgm__gather {
 } sgm__gather;
 typedef void (*sgm__gather_function)(const sgm__gather *tile);
 #define SGM__GATHER_ROWS 6
+/* Between which results are kept: what is `low` or less becomes `low`, what is `high` or more `high`;
+ * infinities leave all as it is, and NaN stays NaN. */
+typedef struct sgm__limits {
+    double low, high;
+} sgm__limits;
+#define SGM__NO_LIMITS ((sgm__limits){-INFINITY, INFINITY})
 /* A convolution whose lanes are pixels: to[i] = bias + the sum over k < depth of weights[k] * image[steps[k]
  * + i], for i < count. The image may be read to the end of a vector. */
 typedef struct sgm__slide {
@@ -110,6 +117,7 @@ typedef struct sgm__slide {
     const int64_t *steps;
     const void *weights, *bias; /* bias NULL: 0 */
     void *to;
+    sgm__limits limits;
 } sgm__slide;
 /* Its gradient by the weights: lane i % lanes of sums[k] += factors[i] * image[steps[k] + i], for i < count
  * and on to the end of a vector, where factors are 0; sums[k] is a vector, `lanes` numbers. */
@@ -137,9 +145,9 @@ typedef struct sgm__tiles {
     int32_t gather_columns; /* of a wide panel; narrow ones have half */
     sgm__gather_function gather_wide[SGM__GATHER_ROWS], gather_narrow[SGM__GATHER_ROWS]; /* by rows - 1 */
     /* Transposes and adds: target[r * to_stride + c] = source[c * from_stride + r] + biases[r] (biases NULL:
-     * 0) for r < rows, c < columns. Reads rows of the source to the end of a vector. */
+     * 0), kept between limits, for r < rows, c < columns. Reads rows of the source to the end of a vector. */
     void (*spread)(void *target, int64_t to_stride, const void *source, int64_t from_stride, int64_t rows,
-                   int64_t columns, const void *biases);
+                   int64_t columns, const void *biases, sgm__limits limits);
     int32_t vector_lanes; /* elements of a vector */
     void (*slide)(const sgm__slide *slide);
     void (*slide_sums)(const sgm__slide_sums *slide);
@@ -201,7 +209,7 @@ typedef struct sgm__vector {
     void (*winograd_input_f32)(int64_t count, float *to, int64_t to_stride, const float *from, int64_t plane,
                                int64_t pitch);
     void (*winograd_output_f32)(int64_t count, float *to, int64_t to_stride, const float *from,
-                                int64_t from_stride, float bias);
+                                int64_t from_stride, float bias, sgm__limits limits);
     void (*winograd_weights_f32)(int64_t count, float *to, int64_t to_stride, const float *from,
                                  int64_t from_stride);
     void (*winograd_results_f32)(int64_t count, float *to, int64_t to_stride, const float *from,

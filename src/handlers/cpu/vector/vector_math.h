@@ -185,6 +185,17 @@ static inline vec_d select_d(vec_l mask, vec_d a, vec_d b)
     return (vec_d)((mask & (vec_l)a) | (~mask & (vec_l)b));
 }
 
+/* sgm__limits of one vector. */
+#define DEFINE_LIMIT(letter, element)                                                                        \
+    static inline vec_##letter limit_##letter(vec_##letter x, element low, element high)                     \
+    {                                                                                                        \
+        vec_##letter least = splat_##letter(low), most = splat_##letter(high);                               \
+        x = select_##letter(x <= least, least, x);                                                           \
+        return select_##letter(x >= most, most, x);                                                          \
+    }
+DEFINE_LIMIT(f, float)
+DEFINE_LIMIT(d, double)
+
 #if VECTOR_BYTES < 64 /* lanes of a and b, numbered one after the other */
 static inline vec_f shuffle_lanes_f(vec_f a, vec_f b, vec_i lanes)
 {

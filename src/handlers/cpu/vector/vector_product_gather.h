@@ -70,12 +70,12 @@ DEFINE_ALL_GATHERS(6)
         kind##_1, kind##_2, kind##_3, kind##_4, kind##_5, kind##_6                                           \
     }
 
-/* to[r * to_stride + c] = from[c * from_stride + r] + biases[r]: squares of as many rows as a vector has
- * lanes are transposed into `block`; at the right edge by way of `edge`, which has zeros where columns end.
- * Rows of `from` may be read to the end of a vector. */
+/* to[r * to_stride + c] = from[c * from_stride + r] + biases[r], kept between limits: squares of as many rows
+ * as a vector has lanes are transposed into `block`; at the right edge by way of `edge`, which has zeros
+ * where columns end. Rows of `from` may be read to the end of a vector. */
 #define DEFINE_SPREAD(name, square, element, vector, letter, lanes)                                          \
     static void name(void *target, int64_t to_stride, const void *source, int64_t from_stride, int64_t rows, \
-                     int64_t columns, const void *biases)                                                    \
+                     int64_t columns, const void *biases, sgm__limits limits)                                \
     {                                                                                                        \
         element block[(lanes) * (lanes)], edge[(lanes) * (lanes)];                                           \
         for (int64_t r = 0; r < rows; r += (lanes))                                                          \
@@ -95,6 +95,7 @@ DEFINE_ALL_GATHERS(6)
                 for (int64_t i = 0; i < kept; i++, to += to_stride) {                                        \
                     element bias = biases != NULL ? ((const element *)biases)[r + i] : 0;                    \
                     vector row = load_##letter(block + i * (lanes)) + splat_##letter(bias);                  \
+                    row = limit_##letter(row, (element)limits.low, (element)limits.high);                    \
                     if (filled == (lanes))                                                                   \
                         store_##letter(to, row);                                                             \
                     else                                                                                     \

@@ -39,12 +39,12 @@ static void winograd_input_f32(int64_t count, float *to, int64_t to_stride, cons
     }
 }
 
-/* A' M A + bias for `count` tiles and on to the end of a vector: result (i, k) of the tiles goes to to + (2 *
- * i
- * + k) * to_stride. */
+/* A' M A + bias, kept between limits, for `count` tiles and on to the end of a vector: result (i, k) of the
+ * tiles goes to to + (2 * i + k) * to_stride. */
 static void winograd_output_f32(int64_t count, float *to, int64_t to_stride, const float *from,
-                                int64_t from_stride, float bias)
+                                int64_t from_stride, float bias, sgm__limits limits)
 {
+    float low = (float)limits.low, high = (float)limits.high;
     for (int64_t n = 0; n < count; n += LANES) {
         vec_f upper[4], lower[4], shift = splat_f(bias);
         UNROLL for (int k = 0; k < 4; k++)
@@ -55,10 +55,10 @@ static void winograd_output_f32(int64_t count, float *to, int64_t to_stride, con
             upper[k] = m0 + m1 + m2;
             lower[k] = m1 - m2 - m3;
         }
-        store_f(to + n, upper[0] + upper[1] + upper[2] + shift);
-        store_f(to + to_stride + n, upper[1] - upper[2] - upper[3] + shift);
-        store_f(to + 2 * to_stride + n, lower[0] + lower[1] + lower[2] + shift);
-        store_f(to + 3 * to_stride + n, lower[1] - lower[2] - lower[3] + shift);
+        store_f(to + n, limit_f(upper[0] + upper[1] + upper[2] + shift, low, high));
+        store_f(to + to_stride + n, limit_f(upper[1] - upper[2] - upper[3] + shift, low, high));
+        store_f(to + 2 * to_stride + n, limit_f(lower[0] + lower[1] + lower[2] + shift, low, high));
+        store_f(to + 3 * to_stride + n, limit_f(lower[1] - lower[2] - lower[3] + shift, low, high));
     }
 }
 

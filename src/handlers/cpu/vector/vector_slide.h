@@ -25,6 +25,8 @@
             UNROLL for (int v = 0; v < vectors; v++) sums[v] =                                               \
                 FMA_##LETTER(factor, load_##letter(from + v * (lanes)), sums[v]);                            \
         }                                                                                                    \
+        UNROLL for (int v = 0; v < vectors; v++) sums[v] =                                                   \
+            limit_##letter(sums[v], (element)s->limits.low, (element)s->limits.high);                        \
         UNROLL for (int v = 0; v < vectors - 1; v++) store_##letter(to + v * (lanes), sums[v]);              \
         int64_t last = s->count - at - (vectors - 1) * (lanes);                                              \
         if (last >= (lanes))                                                                                 \
