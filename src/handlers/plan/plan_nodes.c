@@ -94,8 +94,8 @@ static sgm_status add_copy(sgm__plan_build *build, int32_t source, int32_t *copy
     return add_node(build, &node, &source, copy);
 }
 
-/* Makes room for `bytes` of constants in all. The block is as a handler of the host allocates it, so that such
- * a one can use it (session.c). */
+/* Makes room for `bytes` of constants in all. The block is as a handler of the host allocates it, so that
+ * such a one can use it (session.c). */
 static sgm_status reserve_constants(sgm__plan_build *build, size_t bytes)
 {
     sgm__plan *plan = build->plan;
@@ -133,8 +133,7 @@ static sgm_status lay_out_constant(sgm__plan_build *build, int32_t source, int32
     size_t size = sgm_dtype_size(view.type.dtype);
     int64_t from = build->plan->nodes[build->notes[source].root].place.offset +
                    build->notes[source].view_offset * (int64_t)size;
-    SGM_TRY(
-        add_constant_bytes(build, (size_t)sgm_shape_elements(&view.type.shape) * size, &node.place));
+    SGM_TRY(add_constant_bytes(build, (size_t)sgm_shape_elements(&view.type.shape) * size, &node.place));
     node.place.live = build->plan->nodes[build->notes[source].root].place.live;
     SGM_TRY(add_node(build, &node, NULL, copy));
     unsigned char *constants = build->plan->constants;
