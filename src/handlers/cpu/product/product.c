@@ -400,9 +400,9 @@ static void set_right(const work *w, const slab *s, int64_t column_panel, bool d
 }
 
 /* One column panel of one depth block, for row panels `first` to `last` - 1. `panel` is the thread's memory
- * for the panel of b. Where rows of b are contiguous and full, and b does not come as panels, b is read itself
- * if just one row panel reads it, or else by the first tile, if that has all rows, while it stores it in
- * `panel` for the following ones (`keep`). */
+ * for the panel of b. Where rows of b are contiguous and full, and b does not come as panels, b is read
+ * itself if just one row panel reads it, or else by the first tile, if that has all rows, while it stores it
+ * in `panel` for the following ones (`keep`). */
 static void run_panel(const work *w, const slab *s, int64_t column_panel, int64_t first, int64_t last,
                       unsigned char *panel)
 {
