@@ -152,9 +152,9 @@ bool sgm__winograd_is_faster(const sgm__cpu_call *call, const sgm__convolution *
     int64_t lanes = c->tiles->vector_lanes, blocks = r.bands * ((w->batch + r.images - 1) / r.images);
     int64_t tiles = blocks * round_up(r.images * positions_of(r.rows, r.tiles.window.out[1]), lanes);
     double products = (double)SGM__WINOGRAD_ELEMENTS * (double)tiles * (double)r.channels * (double)r.filters;
-    double transforms =
-        (double)SGM__WINOGRAD_ELEMENTS * (TRANSFORM_COST * (double)tiles * (double)(r.channels + r.filters) +
-                                          (call->packs ? 0 : WEIGHT_COST) * (double)r.channels * (double)r.filters);
+    double transforms = (double)SGM__WINOGRAD_ELEMENTS *
+                        (TRANSFORM_COST * (double)tiles * (double)(r.channels + r.filters) +
+                         (call->packs ? 0 : WEIGHT_COST) * (double)r.channels * (double)r.filters);
     double direct = 9.0 * (double)(r.out[0] * r.out[1] * w->batch) * (double)r.channels * (double)r.filters;
     return products + transforms < 0.9 * direct;
 }
