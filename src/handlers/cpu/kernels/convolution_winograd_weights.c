@@ -195,7 +195,8 @@ static void finish_task(void *context, int64_t filter, int32_t thread)
     float *places = own_memory(r, thread), *to = r->call->output.data;
     r->call->cpu->vector->winograd_kernels_f32(r->channels, places, r->sum_row,
                                                numbers_at(r, 0) + filter * r->sum_row, r->sums_apart);
-    r->image.tiles->spread(to + filter * r->channels * 9, 9, places, r->sum_row, r->channels, 9, NULL);
+    r->image.tiles->spread(to + filter * r->channels * 9, 9, places, r->sum_row, r->channels, 9, NULL,
+                           SGM__NO_LIMITS);
 }
 
 void sgm__winograd_weights_run(const sgm__cpu_call *call, const sgm__convolution *c)
