@@ -14,7 +14,7 @@ writes bench/results/HOST-DATE.jsonl and .svg; bench/table.sh makes Markdown of 
 `bench-programs` were built (build/release).
 
 Environment:
-  WORKLOADS     of these names alone ("A small iris lenet lstm gpt")
+  WORKLOADS     of these names alone ("A small iris lenet lstm gpt dense4096 resnet depthwise gru audio long gpt2")
   PRECISIONS    of these alone ("float32 bfloat16")
   THREADS       numbers of threads ("1 N", N the processors, at most 8)
   PEERS         programs beside ours ("torch fann")
@@ -23,7 +23,8 @@ Environment:
   ROUNDS        measurements of each program, in turns (5); the table has their medians
   SECONDS_EACH  seconds for each (0.3)
 
-Time: about 8 minutes with two versions of PyTorch. To get PyTorch, the newest:
+Time: about an hour with a version of PyTorch, which compiles each network; a quarter of that for WORKLOADS="A small iris
+lenet lstm gpt". To get PyTorch, the newest:
   python3 -m venv torch && torch/bin/pip install torch && PYTHON=torch/bin/python make bench
 END
 }
@@ -47,6 +48,8 @@ for program in step peak; do
 done
 # shellcheck source=bench/workloads.sh
 . "$here/workloads.sh"
+# shellcheck source=bench/workloads_large.sh
+. "$here/workloads_large.sh"
 if [ ${#rows[@]} -eq 0 ]; then
     echo "bench: no workload is called '${WORKLOADS:-}' with precision '${PRECISIONS:-any}'" >&2
     exit 2
@@ -262,7 +265,7 @@ results=$here/results/$(hostname)-$(date +%Y%m%d-%H%M%S)
 record() # row threads program; middle, minimum, maximum, memory, ours and our_memory are set
 {
     local peak
-    peak=$(sort -g "$scratch/peak-$2" | tail -n 1)
+    peak=$(sort -g "$scratch/peak-$2-${precision_of[$1]}" | tail -n 1)
     printf '{"workload": "%s", "optimiser": "%s", "precision": "%s", "threads": %d, ' "${1%%-*}" "${optimiser_of[$1]}" \
         "${precision_of[$1]}" "$2"
     printf '"program": "%s", "setting": "%s", ' "${title[$3]}" \
@@ -311,7 +314,7 @@ for row in "${rows[@]}"; do
             takes_part "$program" "$row" && ! choose_setting "$program" "$row" "$count" &&
                 echo "bench: ${title[$program]} does not run $row with $(count_of_threads "$count")" >&2
         done
-        "$build/bench/peak" -t "$count" >>"$scratch/peak-$count" || exit 1
+        "$build/bench/peak" -p "${precision_of[$row]}" -t "$count" >>"$scratch/peak-$count-${precision_of[$row]}" || exit 1
         for ((round = 1; round <= rounds; round++)); do
             measure_ours "$row" "$count" "$seconds" >>"$scratch/sigma-$row-$count" || exit 1
             for program in "${programs[@]:1}"; do
@@ -332,13 +335,15 @@ done
 if [ ${#measured[@]} -gt 0 ]; then
     echo
     echo "Microseconds a step: median of $rounds rounds (minimum to maximum), each a median over $seconds s. ratio: the program's time / ours."
-    echo "of peak: operations of the products / time / most float32 multiply-adds measured here. MB: peak of the process."
+    echo "of peak: operations of the products / time / most multiply-adds of the type measured here. MB: peak of the process."
     "$here/table.sh" text "$results.jsonl"
     for count in $counts; do
-        [ -e "$scratch/peak-$count" ] || continue
-        echo "Peak of $(count_of_threads "$count"): $(sort -g "$scratch/peak-$count" | tail -n 1) GFLOP/s; memory read at" \
-            "${bandwidth[$count-memory-read]} GB/s, updated at ${bandwidth[$count-memory-update]}; third-level cache" \
-            "${bandwidth[$count-cache-read]} and ${bandwidth[$count-cache-update]}."
+        for precision in float32 bfloat16; do
+            [ -e "$scratch/peak-$count-$precision" ] || continue
+            echo "Peak of $(count_of_threads "$count"): $(sort -g "$scratch/peak-$count-$precision" | tail -n 1) GFLOP/s of $precision."
+        done
+        echo "Memory is read at ${bandwidth[$count-memory-read]} GB/s, updated at ${bandwidth[$count-memory-update]}; the" \
+            "third-level cache at ${bandwidth[$count-cache-read]} and ${bandwidth[$count-cache-update]}."
     done
     awk -f "$here/fields.awk" -f "$here/plot.awk" "$results.jsonl" >"$results.svg"
 fi

@@ -20,6 +20,7 @@ SECONDS"; then it measures and answers for each line that gives it seconds: so t
 with others.
 """
 import argparse
+import functools
 import os
 import sys
 import time
@@ -66,15 +67,75 @@ def lenet(torch, arguments):
     return network, images, classes, cross_entropy(torch)
 
 
-def lstm(torch, arguments, vocabulary=65, time_steps=64):
-    """A character model: embedding of 128, two layers of 256, a dense layer at each step."""
+def of_colour_images(torch, arguments, network):
+    """A network of images of 3 x 32 x 32 in ten classes."""
+    images, classes = torch.rand(arguments.batch, 3, 32, 32), torch.randint(10, (arguments.batch,))
+    if "last" in arguments.words:
+        network = network.to(memory_format=torch.channels_last)
+        images = images.contiguous(memory_format=torch.channels_last)
+    return network, images, classes, cross_entropy(torch)
+
+
+def normalised(torch, fan_in, fan_out, size, stride=1, groups=1, relu=True):
+    """A convolution without biases, batch norm, and relu."""
+    nn = torch.nn
+    convolution = nn.Conv2d(fan_in, fan_out, size, stride, size // 2, groups=groups, bias=False)
+    return [convolution, nn.BatchNorm2d(fan_out)] + ([nn.ReLU(inplace=True)] if relu else [])
+
+
+def resnet(torch, arguments):
+    """ResNet-18 as it is built for small images: the first convolution is 3 x 3, without pooling."""
+    nn = torch.nn
+
+    class Block(nn.Module):
+        def __init__(self, fan_in, fan_out, stride):
+            super().__init__()
+            self.long = nn.Sequential(
+                *normalised(torch, fan_in, fan_out, 3, stride), *normalised(torch, fan_out, fan_out, 3, relu=False)
+            )
+            same = stride == 1 and fan_in == fan_out
+            self.short = nn.Sequential(*([] if same else normalised(torch, fan_in, fan_out, 1, stride, relu=False)))
+
+        def forward(self, x):
+            return torch.relu(self.long(x) + self.short(x))
+
+    layers = normalised(torch, 3, 64, 3)
+    for fan_in, fan_out in ((64, 64), (64, 128), (128, 256), (256, 512)):
+        layers += [Block(fan_in, fan_out, fan_out // fan_in), Block(fan_out, fan_out, 1)]
+    layers += [nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(512, 10)]
+    return of_colour_images(torch, arguments, nn.Sequential(*layers))
+
+
+def depthwise(torch, arguments):
+    """Pairs of a convolution for each channel and one of all channels of a pixel."""
+    nn = torch.nn
+    layers = normalised(torch, 3, 32, 3)
+    for fan_in, fan_out, stride in ((32, 64, 1), (64, 128, 2), (128, 128, 1), (128, 256, 2), (256, 256, 1)):
+        layers += normalised(torch, fan_in, fan_in, 3, stride, groups=fan_in) + normalised(torch, fan_in, fan_out, 1)
+    layers += [nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(256, 10)]
+    return of_colour_images(torch, arguments, nn.Sequential(*layers))
+
+
+def audio(torch, arguments):
+    """Three convolutions over 8,000 samples."""
+    nn = torch.nn
+    layers = []
+    for fan_in, fan_out in ((1, 32), (32, 64), (64, 128)):
+        layers += [nn.Conv1d(fan_in, fan_out, 9, 4, 4), nn.ReLU()]
+    network = nn.Sequential(*layers, nn.AdaptiveAvgPool1d(1), nn.Flatten(), nn.Linear(128, 12))
+    sounds, classes = torch.rand(arguments.batch, 1, 8000), torch.randint(12, (arguments.batch,))
+    return network, sounds, classes, cross_entropy(torch)
+
+
+def recurrent(torch, arguments, kind, vocabulary=65, time_steps=64):
+    """A character model: embedding of 128, two layers of 256 (torch.nn's LSTM or GRU), a dense layer at each step."""
     nn = torch.nn
 
     class Characters(nn.Module):
         def __init__(self):
             super().__init__()
             self.embedding = nn.Embedding(vocabulary, 128)
-            self.layers = nn.LSTM(128, 256, num_layers=2, batch_first=True)
+            self.layers = getattr(nn, kind)(128, 256, num_layers=2, batch_first=True)
             self.head = nn.Linear(256, vocabulary)
 
         def forward(self, tokens):
@@ -85,7 +146,7 @@ def lstm(torch, arguments, vocabulary=65, time_steps=64):
 
 
 def gpt(torch, arguments, vocabulary=65, context=64, width=128, heads=4, blocks=4):
-    """A small transformer: normalised before each part, gelu, biases, its logits by the embedding's weights."""
+    """A transformer: normalised before each part, gelu, biases, its logits by the embedding's weights."""
     nn, functional = torch.nn, torch.nn.functional
     whole = "attention" in arguments.words
 
@@ -130,7 +191,18 @@ def gpt(torch, arguments, vocabulary=65, context=64, width=128, heads=4, blocks=
     return Transformer(), tokens, following, cross_entropy_of_steps(torch)
 
 
-MODELS = {"dense": dense, "lenet": lenet, "lstm": lstm, "gpt": gpt}
+MODELS = {
+    "dense": dense,
+    "lenet": lenet,
+    "resnet": resnet,
+    "depthwise": depthwise,
+    "audio": audio,
+    "lstm": functools.partial(recurrent, kind="LSTM"),
+    "gru": functools.partial(recurrent, kind="GRU"),
+    "gpt": gpt,
+    "long": functools.partial(gpt, vocabulary=256, context=512, width=256),
+    "gpt2": functools.partial(gpt, vocabulary=50257, width=768, heads=12, blocks=12),
+}
 
 
 def make_optimiser(torch, arguments, parameters):

@@ -15,7 +15,8 @@
     if (field("workload") && program == "Sigma")
         said = field("processor") "; Sigma " field("revision") "; " substr(field("date"), 1, 10) "; load average " field("load") \
             " at the start; medians of " field("rounds") " rounds"
-    peak[field("threads")] = field("peak_gflops")
+    peak[field("threads"), field("precision")] = field("peak_gflops")
+    measured[field("threads")] = 1
     memory[field("threads")] = field("memory_read_gbs") " and " field("memory_update_gbs")
     cache[field("threads")] = field("cache_read_gbs") " and " field("cache_update_gbs")
 }
@@ -29,7 +30,7 @@ function short(precision) {
 }
 
 function print_text(    i, j, part, own) {
-    printf "%-7s %-5s %-4s %-3s %-20s %-32s %6s %7s %6s %6s %7s  %s\n", "network", "with", "type", "thr", "program",
+    printf "%-9s %-5s %-4s %-3s %-20s %-32s %6s %7s %6s %6s %7s  %s\n", "network", "with", "type", "thr", "program",
         "microseconds", "ratio", "of peak", "MB", "ratio", "library", "setting"
     for (i = 1; i <= rows; i++) {
         split(name[i], part, ",")
@@ -38,7 +39,7 @@ function print_text(    i, j, part, own) {
                 continue
             $0 = line[i, j]
             own = j == 1
-            printf "%-7s %-5s %-4s %-3s %-20s %-32s %6s %6s%% %6s %6s %7s  %s\n", own ? part[1] : "", own ? part[2] : "",
+            printf "%-9s %-5s %-4s %-3s %-20s %-32s %6s %6s%% %6s %6s %7s  %s\n", own ? part[1] : "", own ? part[2] : "",
                 own ? short(part[3]) : "", own ? part[4] : "", field("program"),
                 field("step_us") " (" field("minimum_us") " to " field("maximum_us") ")", digits(field("ratio"), 3),
                 sprintf("%.1f", 100 * field("share_of_peak")), sprintf("%.0f", field("peak_mb")),
@@ -55,8 +56,9 @@ function network(i,    part) {
 function print_sources(    count) {
     print "\n" said "."
     for (count = 1; count <= 256; count++)
-        if (count in peak)
-            printf "%s: %s GFLOP/s; read and updated, memory %s GB/s, third-level cache %s.\n", plural(count, "thread"), peak[count],
+        if (count in measured)
+            printf "%s: %s GFLOP/s%s; read and updated, memory %s GB/s, third-level cache %s.\n", plural(count, "thread"),
+                peak[count, "float32"], (count, "bfloat16") in peak ? " (bfloat16 " peak[count, "bfloat16"] ")" : "",
                 memory[count], cache[count]
 }
 
@@ -103,7 +105,7 @@ function setting(    text) {
     return text
 }
 
-# The floors are those of float32's multiply-adds and of the third-level cache.
+# The floors are those of multiply-adds of the type and of the third-level cache.
 function print_roofline(    i, j, work, moved, by_work, by_memory, ours, floor, nearest, by) {
     print "| network | with | threads | MFLOP | MB | by work | by memory | Sigma | of the floor | nearest other | of the floor |"
     print "|---|---|---|---|---|---|---|---|---|---|---|"

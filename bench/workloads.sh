@@ -54,7 +54,7 @@ mlp() # name optimiser batch precisions sizes [fann]
 
 mlp A sgd 100 "float32 bfloat16" 784,1024,1024,10
 mlp A adam 100 float32 784,1024,1024,10
-mlp small sgd 100 float32 784,128,64,10 fann
+mlp small sgd 100 "float32 bfloat16" 784,128,64,10 fann
 mlp iris sgd 10 float32 4,12,10,3 fann
 threads_of[iris-sgd-float32]=1
 # Outputs: convolutions before and after pooling, dense layers.
@@ -62,7 +62,7 @@ workload lenet sgd 64 "float32 bfloat16" 1427.079168 184586 28298 lenet \
     "input(28, 28) + convolution(32, 5, relu) + max_pooling(2) + convolution(64, 5, relu) + max_pooling(2) \
 + dense(128, relu) + dense(10) + softmax_cross_entropy"
 # At each of 64 steps: the embedding, gates, cell and output of two layers, the logits.
-workload lstm sgd 32 float32 11478.761472 944577 208960 lstm \
+workload lstm sgd 32 "float32 bfloat16" 11478.761472 944577 208960 lstm \
     "input(64) + embedding(65, 128) + lstm(256) + lstm(256) + dense(65, time_distributed) + softmax_cross_entropy" "-v 65"
 # At each of 64 places: the embedding, the last normalisation and the logits; in each of 4 blocks two normalisations,
 # queries, keys and values, 4 x 64 scores, what they give, two sums, and twice the 512 of the wide layer.

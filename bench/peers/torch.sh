@@ -92,7 +92,8 @@ torch_ways() # index model precision megaflops
     else
         case $2-$3 in
         lenet-*) wanted="fused fused+last" ;;
-        gpt-float32) wanted="fused+attention compile+fused" ;;
+        resnet-* | depthwise-*) wanted="fused+last compile+fused+last" ;;
+        gpt-* | long-* | gpt2-*) wanted="fused+attention compile+fused" ;;
         *) wanted="fused compile+fused" ;;
         esac
         # What little such a network computes is lost in calls, of which compiling adds some.
