@@ -66,7 +66,8 @@ WORK(work_512, __attribute__((target("avx512f"))), __m512, 16, _mm512_set1_ps, _
 WORK(work_256, __attribute__((target("avx2,fma"))), __m256, 8, _mm256_set1_ps, _mm256_fmadd_ps, "+x")
 /* Each lane of a sum takes a pair of products. */
 #define MULTIPLY_PAIRS(sum, a, b) _mm512_dpbf16_ps(sum, (__m512bh)(a), (__m512bh)(b))
-WORK(work_pairs, __attribute__((target("avx512f,avx512bf16"))), __m512, 32, _mm512_set1_ps, MULTIPLY_PAIRS, "+v")
+WORK(work_pairs, __attribute__((target("avx512f,avx512bf16"))), __m512, 32, _mm512_set1_ps, MULTIPLY_PAIRS,
+     "+v")
 #define MULTIPLY_ADD_128(a, b, c) _mm_add_ps(_mm_mul_ps(a, b), c)
 WORK(work_plain, , __m128, 4, _mm_set1_ps, MULTIPLY_ADD_128, "+x")
 #elif defined(__aarch64__)
