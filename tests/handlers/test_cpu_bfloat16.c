@@ -55,22 +55,24 @@ static sgm_tensor *random_tensor(const sgm_shape *shape, uint64_t seed)
     return tensor;
 }
 
+/* `constant` NULL: it is an input. */
 static sgm_value operand(sgm_graph *graph, const char *name, const sgm_shape *shape, bool transposed,
-                         bool one_row)
+                         bool one_row, const sgm_tensor *constant)
 {
     sgm_shape as = stored(shape, transposed, one_row);
-    sgm_value x = sgm_input_value(graph, name, SGM_BFLOAT16, &as);
+    sgm_value x =
+        constant != NULL ? sgm_constant(graph, constant) : sgm_input_value(graph, name, SGM_BFLOAT16, &as);
     if (transposed)
         x = sgm_transpose(graph, x);
     return one_row ? sgm_broadcast(graph, x, shape) : x;
 }
 
 static sgm_tensor *product_of(sgm_handler *handler, const shape_case *c, const sgm_tensor *a,
-                              const sgm_tensor *b)
+                              const sgm_tensor *b, bool constant)
 {
     sgm_graph *graph = sgm_graph_create();
-    sgm_value x = operand(graph, "a", &c->a, c->order & 1, false);
-    sgm_value y = operand(graph, "b", &c->b, c->order & 2, c->order & 4);
+    sgm_value x = operand(graph, "a", &c->a, c->order & 1, false, NULL);
+    sgm_value y = operand(graph, "b", &c->b, c->order & 2, c->order & 4, constant ? b : NULL);
     sgm_graph_add_output(graph, "c", sgm_matmul(graph, x, y));
     CHECK_OK(sgm_graph_status(graph));
     sgm_session *session = sgm_session_create(handler);
@@ -80,7 +82,8 @@ static sgm_tensor *product_of(sgm_handler *handler, const shape_case *c, const s
     sgm_tensor *result = sgm_tensor_create(type.dtype, &type.shape);
     for (int run = 0; run < 2; run++) {
         CHECK_OK(sgm_session_feed(session, program, "a", a));
-        CHECK_OK(sgm_session_feed(session, program, "b", b));
+        if (!constant)
+            CHECK_OK(sgm_session_feed(session, program, "b", b));
         CHECK_OK(sgm_session_run(session, program));
     }
     CHECK_OK(sgm_session_read(session, program, "c", result));
@@ -121,8 +124,12 @@ static void check_against_double(const shape_case *c, const sgm_tensor *a, const
 
 static void try_all(const char *bfloat16, const char *instructions)
 {
-    sgm_handler *handlers[3];
-    for (int i = 0; i < 3; i++) {
+    enum {
+        THREADS = 3,
+        RESULTS = THREADS + 1
+    }; /* the last one with constant weights, which are packed once */
+    sgm_handler *handlers[THREADS];
+    for (int i = 0; i < THREADS; i++) {
         handlers[i] =
             sgm_handler_create("cpu", .threads = i + 1, .bfloat16 = bfloat16, .instructions = instructions);
         if (handlers[i] == NULL && bfloat16 != NULL && strcmp(bfloat16, "onednn") == 0)
@@ -135,19 +142,19 @@ static void try_all(const char *bfloat16, const char *instructions)
         const shape_case *c = &cases[i];
         sgm_shape a_shape = stored(&c->a, c->order & 1, false),
                   b_shape = stored(&c->b, c->order & 2, c->order & 4);
-        sgm_tensor *a = random_tensor(&a_shape, i), *b = random_tensor(&b_shape, 100 + i), *results[3];
-        for (int t = 0; t < 3; t++)
-            results[t] = product_of(handlers[t], c, a, b);
+        sgm_tensor *a = random_tensor(&a_shape, i), *b = random_tensor(&b_shape, 100 + i), *results[RESULTS];
+        for (int t = 0; t < RESULTS; t++)
+            results[t] = product_of(handlers[t % THREADS], c, a, b, t >= THREADS);
         check_against_double(c, a, b, results[0]);
         size_t bytes = (size_t)sgm_shape_elements(sgm_tensor_shape(results[0])) * sizeof(uint16_t);
-        for (int t = 1; t < 3; t++)
+        for (int t = 1; t < RESULTS; t++)
             CHECK(memcmp(sgm_tensor_const_data(results[t]), sgm_tensor_const_data(results[0]), bytes) == 0);
         sgm_tensor_free(a);
         sgm_tensor_free(b);
-        for (int t = 0; t < 3; t++)
+        for (int t = 0; t < RESULTS; t++)
             sgm_tensor_free(results[t]);
     }
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < THREADS; i++)
         sgm_handler_free(handlers[i]);
 }
 
