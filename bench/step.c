@@ -2,13 +2,15 @@
  * an iterator, forward, backward, update.
  *
  *   step [-n NOTATION] [-v VOCABULARY] [-o TYPE] [-c NORM] [-b BATCH] [-t THREADS] [-p PRECISION]
- *        [-h HANDLER] [-s SECONDS] [-m]
+ *        [-h HANDLER] [-s SECONDS] [-M MEMORY] [-m]
  *
  * Prints the median of a step in microseconds, its 10th and 90th percentile, and the process's largest memory
  * in MB. With -m, for devices, which may be some steps behind, the first number is the mean of all steps.
  * Inputs are uniform random numbers, or with -v whole ones below VOCABULARY; targets random classes, in the
  * form that the cost wants; of as many examples as fit a few minibatches. With -c gradients are clipped to
- * this norm. With -s 0 it only looks whether the network can be trained. Exit code 3: it cannot.
+ * this norm. With -M the step keeps to a budget of memory ("0.5", "500MB"), and two more numbers are the MB
+ * that its intermediate values take, and would take without it. With -s 0 it only looks whether the network
+ * can be trained. Exit code 3: it cannot.
  */
 #include "steps.h"
 #include <sigma/sigma.h>
@@ -110,7 +112,7 @@ static sgm_dataset *random_data(int64_t examples, const wanted *wants, int vocab
 
 /* What the command line says. */
 typedef struct choice {
-    const char *notation, *optimiser, *handler;
+    const char *notation, *optimiser, *handler, *memory;
     int64_t batch;
     int threads, vocabulary;
     sgm_dtype precision;
@@ -120,7 +122,7 @@ typedef struct choice {
 
 static bool read_arguments(int argc, char **argv, choice *c)
 {
-    for (int option; (option = getopt(argc, argv, "n:v:o:c:b:t:p:h:s:m")) != -1;) {
+    for (int option; (option = getopt(argc, argv, "n:v:o:c:b:t:p:h:s:M:m")) != -1;) {
         switch (option) {
         case 'n':
             c->notation = optarg;
@@ -149,6 +151,9 @@ static bool read_arguments(int argc, char **argv, choice *c)
         case 's':
             c->seconds = strtod(optarg, NULL);
             break;
+        case 'M':
+            c->memory = optarg;
+            break;
         case 'm':
             c->mean = true;
             break;
@@ -171,7 +176,7 @@ int main(int argc, char **argv)
     if (!read_arguments(argc, argv, &c)) {
         fprintf(stderr,
                 "usage: step [-n NOTATION] [-v VOCABULARY] [-o TYPE] [-c NORM] [-b BATCH] [-t THREADS] "
-                "[-p PRECISION] [-h HANDLER] [-s SECONDS] [-m]\n");
+                "[-p PRECISION] [-h HANDLER] [-s SECONDS] [-M MEMORY] [-m]\n");
         return 2;
     }
     wanted wants;
@@ -184,7 +189,7 @@ int main(int argc, char **argv)
                    .seconds = c.seconds,
                    .times = malloc(MAXIMUM_STEPS * sizeof(double))};
     sgm_env *env = sgm_env_create("bench", .seed = 1, .handler = c.handler, .threads = c.threads,
-                                  .precision = c.precision);
+                                  .precision = c.precision, .memory = c.memory);
     check(env != NULL);
     sgm_trainer *trainer = sgm_trainer_create(env, "step");
     sgm_dataset *data = random_data(c.batch * MINIBATCHES, &wants, c.vocabulary);
@@ -196,8 +201,12 @@ int main(int argc, char **argv)
           sgm_trainer_run(trainer, .iterations = MAXIMUM_ITERATIONS) == SGM_ERROR_INTERRUPTED);
     double middle = median(timed.times, timed.count);
     double step = c.mean ? (timed.before - timed.began) / (double)timed.count : middle;
-    printf("%.3f %.3f %.3f %.1f\n", step * 1e6, timed.times[timed.count / 10] * 1e6,
+    printf("%.3f %.3f %.3f %.1f", step * 1e6, timed.times[timed.count / 10] * 1e6,
            timed.times[timed.count * 9 / 10] * 1e6, peak_megabytes());
+    sgm_program_memory memory;
+    if (c.memory != NULL && sgm_trainer_memory(trainer, c.batch, &memory) == SGM_OK)
+        printf(" %.1f %.1f", (double)memory.arena * 1e-6, (double)memory.unsaved * 1e-6);
+    printf("\n");
     sgm_env_free(env);
     sgm_dataset_free(data);
     free(timed.times);

@@ -341,6 +341,12 @@ static void list_handlers(const option *o, sgm__text *out)
     sgm__text_append(out, ", debug:NAME");
 }
 
+static sgm_status check_memory(const char *text)
+{
+    sgm__memory_budget budget;
+    return sgm__memory_budget_parse(text, &budget);
+}
+
 /* The outermost keys of a file. */
 const option config_table[] = {
     OPTION_ROW(config, name, OPTION_TEXT, .check = check_name,
@@ -379,6 +385,7 @@ const option config_table[] = {
                .check = sgm__handler_check_name, .name_at = sgm_handler_name_at, .more = list_handlers),
     SETTING(config, threads, sgm_env_settings),
     SETTING(config, precision, sgm_env_settings),
+    OPTION_ROW(config, memory, OPTION_SETTING, .settings = sgm_env_settings, .check = check_memory),
     OPTION_ROW(config, folder, OPTION_TEXT, .row.doc = "of the run; if not given: runs/NAME-TIME"),
     SETTING(config, checkpoint_every, sgm_run_settings),
     OPTION_ROW(config, plugins, OPTION_LIST, .is_path = true,

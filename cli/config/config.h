@@ -153,7 +153,7 @@ typedef struct config {
     operator_config operator;
     start_config start_from;
     int64_t epochs, iterations, seed, threads, checkpoint_every;
-    char *handler, *precision, *folder;
+    char *handler, *precision, *memory, *folder;
     char *class_weights; /* "balanced", until experiment_balance has put them into the network */
 } config;
 

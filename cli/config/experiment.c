@@ -187,7 +187,7 @@ sgm_env *experiment_env(const config *c)
 {
     return sgm_env_create(c->name, .seed = (uint64_t)c->seed, .handler = c->handler,
                           .threads = c->threads != OPTION_UNSET ? (int)c->threads : 0,
-                          .precision = config_precision(c));
+                          .precision = config_precision(c), .memory = c->memory);
 }
 
 /* The optimiser says whether parameters have averages. */

@@ -233,8 +233,8 @@ static sgm_status read_range(reader *r, const yaml_node *node, sgm_search_values
  * is applied only for the message, which has the nearest name. */
 static sgm_status check_key(reader *r)
 {
-    static const char *const common[] = {"name",      "folder", "handler",    "threads",
-                                         "precision", "epochs", "iterations", "checkpoint_every"};
+    static const char *const common[] = {"name",   "folder", "handler",    "threads",         "precision",
+                                         "memory", "epochs", "iterations", "checkpoint_every"};
     const char *entry;
     const void *base = &r->scratch;
     for (size_t i = 0; i < sizeof common / sizeof *common; i++)

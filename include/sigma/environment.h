@@ -1,6 +1,6 @@
 /* Running and showing trainings: environments, monitors, models (the short way), searches.
  *
- * The environment owns trainers and monitors, and gives them seed, handler and precision.
+ * The environment owns trainers and monitors, and gives them seed, handler, precision and memory.
  *
  *     sgm_env_run(env, .epochs = 20);              (all trainers, side by side, to their ends)
  *
@@ -32,6 +32,12 @@ typedef struct sgm_env_options {
     int threads;         /* default: one per processor */
     sgm_dtype precision; /* SGM_FLOAT32 (default) or SGM_FLOAT64; SGM_BFLOAT16: layers compute in bfloat16,
                           * while parameters, optimisers and costs stay float32 (mixed precision) */
+    /* How much the intermediate values of a training step may take, so the arena of sgm_trainer_memory: a
+     * share of what they take, "0.5", or a size, "500MB". To keep to it values of the forward pass are
+     * computed again for the gradients (gradient checkpointing), in up to a third more time and with the
+     * same bits. If it is not enough, the least that works is taken, with a warning. Default: what it takes
+     */
+    const char *memory;
 } SGM_BY_NAME sgm_env_options;
 /* An environment without trainers; the name stands before messages and in identifiers. NULL on failure.
  * Freeing it frees all that was created from it. */

@@ -131,6 +131,8 @@ typedef struct sgm_program_memory {
     int32_t threads;           /* that run it: 1 where one is faster; 0: the handler does not say */
     double seconds_of_one;     /* estimates by shapes, by which the number of threads was chosen: with one */
     double seconds_of_threads; /* thread, and with all that the handler has where sharing pays */
+    int64_t unsaved; /* bytes of the arena if nothing were computed again (sgm_env_options.memory) */
+    int32_t again;   /* instructions that are computed again, so that it is smaller */
 } sgm_program_memory;
 /* What this program takes. */
 SGM_API sgm_program_memory sgm_program_get_memory(const sgm_program *program);

@@ -45,6 +45,7 @@ static sgm_status publish_seed(const sgm_env *env)
 static bool options_are_good(const char *name, const sgm_env_options *options)
 {
     size_t count;
+    sgm__memory_budget memory;
     const sgm_setting *rows = sgm_env_settings(&count);
     if (name == NULL || name[0] == '\0' || strlen(name) > 200)
         sgm_fail(SGM_ERROR_ARGUMENT, "an environment expects a name of 1 to 200 characters");
@@ -55,6 +56,8 @@ static bool options_are_good(const char *name, const sgm_env_options *options)
                  sgm_dtype_name(options->precision), (int)options->precision);
     else if (options->handler != NULL && sgm__handler_check(options->handler) != SGM_OK)
         sgm__fail_within("%s", name);
+    else if (sgm__memory_budget_parse(options->memory, &memory) != SGM_OK)
+        sgm__fail_within("%s: memory", name);
     else
         return true;
     return false;
@@ -77,6 +80,7 @@ sgm_env *sgm_env_create_with(const char *name, const sgm_env_options *given)
     env->seed = options.seed;
     env->threads = options.threads;
     env->precision = options.precision;
+    sgm__memory_budget_parse(options.memory, &env->memory); /* which options_are_good has checked */
     if (env->registry == NULL || env->name == NULL || env->handler_name == NULL ||
         publish_seed(env) != SGM_OK) {
         sgm_env_free(env);
@@ -289,12 +293,14 @@ static sgm_status publish(sgm_env *env, sgm_trainer *trainer)
     return status;
 }
 
-/* The trainer gets the environment's seed, handler and precision. */
+/* The trainer gets the environment's seed, handler, precision and memory. */
 sgm_status sgm__env_make_trainer(sgm_env *env, const char *name, sgm_trainer **made)
 {
     SGM_TRY(check_trainer_name(env, name));
-    sgm__trainer_settings settings = {
-        .seed = env->seed, .handler = sgm_env_handler(env), .precision = env->precision};
+    sgm__trainer_settings settings = {.seed = env->seed,
+                                      .handler = sgm_env_handler(env),
+                                      .precision = env->precision,
+                                      .memory = env->memory};
     if (settings.handler == NULL)
         return sgm_last_status();
     *made = sgm__trainer_create(name, &settings);

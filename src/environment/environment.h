@@ -12,6 +12,7 @@
 #define SGM_ENVIRONMENT_ENVIRONMENT_H
 
 #include "base/base.h"
+#include "handlers/program.h"
 #include <pthread.h>
 #include <sigma/environment.h>
 
@@ -59,6 +60,7 @@ struct sgm_env {
     uint64_t seed;
     int threads;
     sgm_dtype precision;
+    sgm__memory_budget memory; /* of a training step */
     sgm_registry *registry;
     /* Made when it is first needed; freed as one of `objects`. */
     sgm_handler *handler;

@@ -29,6 +29,10 @@ static const sgm_setting rows[] = {
                 .default_text = "float32"},
      SGM_MEMBER(sgm_env_options, precision),
      .numbers = precision_types},
+    ENVIRONMENT(memory,
+                "of a training step's intermediate values: a share of what they take, 0.5, or a size, 500MB; "
+                "values are computed again to keep to it; if not given: what they take",
+                .kind = SGM_KIND_TEXT),
 };
 
 const sgm_setting *sgm_env_settings(size_t *count)

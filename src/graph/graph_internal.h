@@ -3,9 +3,9 @@
  * Files: graph.c (the container), record.c (from a call to an instruction), sources.c (inputs, states,
  * numbers), attributes.c, rerecord.c (recording the same again), gradient.c (autodiff), text.c (printing,
  * hashing, comparing), verify.c; rebuild.c and the passes (passes.c, powers.c, joined_sums.c,
- * nested_concatenations.c) make new graphs out of old ones. A graph is used by one thread at a time.
- * Instruction i produces value i, and reads only values before it, so one loop from 0 on sees operands first.
- * All arrays grow while something is recorded: pointers into them are invalid after the next call that
+ * nested_concatenations.c, recompute.c) make new graphs out of old ones. A graph is used by one thread at a
+ * time. Instruction i produces value i, and reads only values before it, so one loop from 0 on sees operands
+ * first. All arrays grow while something is recorded: pointers into them are invalid after the next call that
  * records, so code copies what it needs. */
 #ifndef SGM_GRAPH_INTERNAL_H
 #define SGM_GRAPH_INTERNAL_H
@@ -21,6 +21,7 @@ typedef struct sgm__instruction {
     int32_t label;                    /* the layer's label: offset in graph->names; 0: "" */
     int32_t name;                     /* of an input or a state: offset in graph->names; 0: "" */
     int32_t constant;                 /* of a constant: index in graph->constants; else -1 */
+    bool is_again; /* computed before and again here, to save memory (recompute.c): not to be moved forward */
 } sgm__instruction;
 
 /* An output of the graph. */

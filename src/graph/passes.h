@@ -2,7 +2,8 @@
  * makes a new one. Internal.
  *
  * The planner (src/handlers/plan/plan.c) calls them in this order: expand, widen if the graph has bfloat16,
- * then powers, simplify, sums, simplify, runs, simplify. Each returns NULL on failure, and leaves the old
+ * then powers, simplify, sums, simplify, runs, simplify; within a budget of memory (plan_memory.c) recompute,
+ * of the result. Each returns NULL on failure, and leaves the old
  * graph as it is, owned by the caller. The new graph has the same inputs, states, outputs and assignments by
  * name, as far as they are needed. */
 #ifndef SGM_GRAPH_PASSES_H
@@ -35,5 +36,13 @@ sgm_graph *sgm__pass_runs(const sgm_graph *graph);
 /* scaled_convolutions.c: constant factors and terms of channels go into weights and biases. Called by
  * sessions before planning (src/handlers/session_fold.c), as what it records is computed once. */
 sgm_graph *sgm__pass_scaled_convolutions(const sgm_graph *graph);
+
+/* recompute.c: what of the forward pass is computed again for the gradients. */
+typedef struct sgm__recomputing {
+    int32_t turn;           /* the value behind which gradients are recorded: the cost */
+    int32_t segments;       /* into which the forward pass is cut; the last one is kept */
+    int32_t whole_segments; /* the first so many compute products again, too; the others keep them */
+} sgm__recomputing;
+sgm_graph *sgm__pass_recompute(const sgm_graph *graph, const sgm__recomputing *choice);
 
 #endif

@@ -99,13 +99,32 @@ typedef struct sgm__plan {
     unsigned char *constants; /* the contents of the constants block, constant_bytes long */
     /* activation_bytes is what all computed values would need if none shared memory with another. */
     int64_t constant_bytes, arena_bytes, activation_bytes;
+    /* With a budget of memory: arena_bytes without it, and the number of instructions that are computed
+     * again. */
+    int64_t unsaved_bytes;
+    int32_t again_count;
     /* Zero-terminated strings, one after the other; names and labels are offsets into them. */
     sgm__text names;
 } sgm__plan;
 
+/* How much memory intermediate values may take: sgm__plan.arena_bytes. Values that gradients read are then
+ * computed again (graph/recompute.c). */
+typedef struct sgm__memory_budget {
+    double share;     /* of what they would take; 0: `bytes` counts */
+    int64_t bytes;    /* 0: as much as they take */
+    const char *cost; /* an output, behind which gradients are recorded */
+} sgm__memory_budget;
+
 /* Lowers and plans a graph for a handler; only the handler's flags and its `support` are asked. The caller
  * owns the plan. */
 sgm_status sgm__plan_create(const sgm_graph *graph, const sgm_handler *handler, sgm__plan **plan);
+/* The same within a budget of memory; NULL: none. If it cannot be met, the plan is the smallest one found. */
+sgm_status sgm__plan_create_within(const sgm_graph *graph, const sgm_handler *handler,
+                                   const sgm__memory_budget *budget, sgm__plan **plan);
+/* Reads "0.5", "500MB" (kB, MB, GB, TB: powers of 1000); the error says what was expected. */
+sgm_status sgm__memory_budget_parse(const char *text, sgm__memory_budget *budget);
+/* The bytes of a budget, for a plan that takes `unsaved` without it. */
+int64_t sgm__budget_bytes(const sgm__memory_budget *budget, int64_t unsaved);
 void sgm__plan_free(sgm__plan *plan);
 /* The plan as lines of text for users; free with sgm_string_free. */
 char *sgm__plan_text(const sgm__plan *plan);

@@ -337,7 +337,7 @@ static void tell_sizes(const sgm__plan *plan)
 
 /* Memory is allocated before the handler compiles, which may take long, so that a program that does not fit
  * fails soon. */
-static sgm_status compile(sgm_program *program, const sgm_graph *graph)
+static sgm_status compile(sgm_program *program, const sgm_graph *graph, const sgm__memory_budget *budget)
 {
     sgm_handler *handler = program->session->handler;
     sgm_graph *folded;
@@ -345,7 +345,8 @@ static sgm_status compile(sgm_program *program, const sgm_graph *graph)
     if (program->graph == NULL)
         return sgm_last_status() != SGM_OK ? sgm_last_status() : SGM_ERROR_MEMORY;
     SGM_TRY(sgm__session_fold(handler, graph, &folded));
-    sgm_status status = sgm__plan_create(folded != NULL ? folded : graph, handler, &program->plan);
+    sgm_status status =
+        sgm__plan_create_within(folded != NULL ? folded : graph, handler, budget, &program->plan);
     sgm_graph_free(folded);
     SGM_TRY(status);
     status = allocate_memory(program);
@@ -360,7 +361,8 @@ static sgm_status compile(sgm_program *program, const sgm_graph *graph)
 
 /* Looks for a program with the hash of the graph's structure, then compares the graphs, as hashes may
  * collide. The list is usually short: one program for each purpose and batch size. */
-sgm_program *sgm_session_prepare(sgm_session *session, const sgm_graph *graph)
+sgm_program *sgm__session_prepare_within(sgm_session *session, const sgm_graph *graph,
+                                         const sgm__memory_budget *budget)
 {
     if (session == NULL)
         sgm_fail(SGM_ERROR_ARGUMENT, "the session is NULL");
@@ -375,11 +377,16 @@ sgm_program *sgm_session_prepare(sgm_session *session, const sgm_graph *graph)
         return NULL;
     program->session = session;
     program->hash = hash;
-    if (compile(program, graph) != SGM_OK) {
+    if (compile(program, graph, budget) != SGM_OK) {
         free_program(program);
         return NULL;
     }
     program->next = session->programs;
     session->programs = program;
     return program;
+}
+
+sgm_program *sgm_session_prepare(sgm_session *session, const sgm_graph *graph)
+{
+    return sgm__session_prepare_within(session, graph, NULL);
 }

@@ -75,6 +75,9 @@ struct sgm_session {
 };
 
 /* --- session.c --- */
+/* As sgm_session_prepare, within a budget of memory; NULL: none. */
+sgm_program *sgm__session_prepare_within(sgm_session *session, const sgm_graph *graph,
+                                         const sgm__memory_budget *budget);
 /* The state of that name, valid until the next one is added. NULL: there is none. */
 sgm__session_state *sgm__session_find(const sgm_session *session, const char *name);
 /* Adds a state under a name that is new to the session and that the session copies. The session owns the

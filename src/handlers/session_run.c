@@ -346,6 +346,8 @@ sgm_program_memory sgm_program_get_memory(const sgm_program *program)
     memory.constants = plan->constant_bytes;
     memory.activations = plan->activation_bytes;
     memory.arena = plan->arena_bytes;
+    memory.unsaved = plan->unsaved_bytes;
+    memory.again = plan->again_count;
     memory.instructions = plan->node_count;
     memory.steps = plan->step_count;
     memory.fused = plan->order_count - plan->step_count;

@@ -268,6 +268,10 @@ static const sgm__name_row rows[] = {
     SAME(KEY, "output_dir save_dir log_dir run_dir", "folder"),
     SAME(KEY, "save_every save_freq", "checkpoint_every"),
     NEAR(KEY, "dtype", "precision", NULL),
+    ADVICE(KEY,
+           "gradient_checkpointing activation_checkpointing checkpointing recompute rematerialisation "
+           "rematerialization remat",
+           "it is memory: 0.5, a share of what a training step takes, or a size"),
     ADVICE(KEY, "amp mixed_precision fp16", "it is precision: bfloat16"),
     NEAR(KEY, "class_weight", "class_weights", NULL),
     SAME(KEY, "initializers initializer kernel_initializer", "initialisers"),

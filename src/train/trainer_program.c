@@ -356,6 +356,29 @@ static void log_threads(const sgm_trainer *trainer, int64_t batch, const sgm_pro
                  (long long)batch, batch == 1 ? "" : "s", memory.threads, all, one);
 }
 
+/* Says once per program what computing values again has saved, and warns if the budget could not be met. */
+static void log_memory(const sgm_trainer *trainer, int64_t batch, const sgm_program *program)
+{
+    sgm_program_memory memory = sgm_program_get_memory(program);
+    int64_t wanted = sgm__budget_bytes(&trainer->settings.memory, memory.unsaved);
+    char text[3][64];
+    sgm_bytes_text((double)memory.arena, text[0], sizeof text[0]);
+    sgm_bytes_text((double)memory.unsaved, text[1], sizeof text[1]);
+    sgm_bytes_text((double)wanted, text[2], sizeof text[2]);
+    if (memory.arena > wanted)
+        sgm__log(
+            SGM_LOG_WARNING, trainer->name,
+            "memory: a step of %lld example%s takes %s, more than %s: computing values again does not "
+            "save more of the %s that it takes without, as the rest are gradients and what is read at one "
+            "time; smaller minibatches take less",
+            (long long)batch, batch == 1 ? "" : "s", text[0], text[2], text[1]);
+    else if (memory.again > 0)
+        sgm__log(SGM_LOG_INFO, trainer->name,
+                 "memory: a step of %lld example%s takes %s instead of %s, as %d of its instructions are "
+                 "computed again",
+                 (long long)batch, batch == 1 ? "" : "s", text[0], text[1], memory.again);
+}
+
 /* Records and compiles. Indices that layers look up are declared to the program, which checks them in each
  * run. A dynamic network's program is remembered only as the newest one. */
 static sgm_program *make_program(sgm_trainer *trainer, sgm__step_purpose purpose, int64_t batch)
@@ -365,7 +388,11 @@ static sgm_program *make_program(sgm_trainer *trainer, sgm__step_purpose purpose
         return NULL;
     if (same)
         return trainer->learner.rerecording.program;
-    sgm_program *program = sgm_session_prepare(trainer->learner.session, trainer->learner.graph);
+    bool looks = purpose == SGM__VALIDATE || purpose == SGM__PREDICT, trains = !applies && !looks;
+    sgm__memory_budget budget = trainer->settings.memory;
+    budget.cost = SGM__LOSS;
+    sgm_program *program = sgm__session_prepare_within(trainer->learner.session, trainer->learner.graph,
+                                                       trains ? &budget : NULL);
     if (program != NULL && !applies &&
         sgm__network_expect_indices(trainer->learner.network, program) != SGM_OK)
         return NULL;
@@ -376,6 +403,9 @@ static sgm_program *make_program(sgm_trainer *trainer, sgm__step_purpose purpose
     if (program != NULL && purpose == SGM__UPDATE && trainer->progress.running_since > 0 &&
         !sgm_network_is_dynamic(trainer->learner.network))
         log_threads(trainer, batch, program);
+    if (program != NULL && trains && trainer->progress.running_since > 0 &&
+        !sgm_network_is_dynamic(trainer->learner.network))
+        log_memory(trainer, batch, program);
     return program;
 }
 

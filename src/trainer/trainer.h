@@ -5,6 +5,7 @@
 #define SGM_TRAINER_TRAINER_H
 
 #include "base/turn_lock.h"
+#include "handlers/program.h"
 #include "hooks/hooks.h"
 #include "metrics/metrics.h"
 #include "optim/optimiser.h"
@@ -16,8 +17,9 @@
 
 typedef struct sgm__trainer_settings {
     uint64_t seed;
-    sgm_handler *handler; /* outlives the trainer */
-    sgm_dtype precision;  /* float32, float64, or bfloat16 with float32 parameters */
+    sgm_handler *handler;      /* outlives the trainer */
+    sgm_dtype precision;       /* float32, float64, or bfloat16 with float32 parameters */
+    sgm__memory_budget memory; /* of a training step; none: what it takes */
 } sgm__trainer_settings;
 
 typedef struct sgm__named_iterator {

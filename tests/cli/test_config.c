@@ -192,6 +192,8 @@ TEST(texts_are_checked_where_they_stand)
                 "modifiers.*: column 1: clip needs maximum");
     CHECK_ERROR(refuse(NETWORK "data: {training: irs}\n", NULL), "did you mean 'iris'?");
     CHECK_ERROR(refuse(NETWORK "precision: float23\n", NULL), "did you mean 'float32'?");
+    CHECK_ERROR(refuse(NETWORK "memory: -1\n", NULL), "a/b.yaml:2:9: memory: expected a share of what a ");
+    CHECK_ERROR(refuse(NETWORK "gradient_checkpointing: true\n", NULL), "it is memory: 0.5, a share of ");
     CHECK_ERROR(refuse(NETWORK "handler: referense\n", NULL), "did you mean 'reference'?");
     CHECK_ERROR(refuse(NETWORK "handler: GPU\n", NULL),
                 "a/b.yaml:2:10: handler: there is no handler 'GPU' (did you mean 'opencl' or 'cuda'?); there "

@@ -263,7 +263,7 @@ TEST(random_graphs)
 static void compile_training(const char *network, sgm_dtype precision)
 {
     sgm_handler handler = make_compiler();
-    sgm__trainer_settings settings = {DEVICE_SEED, &handler, precision};
+    sgm__trainer_settings settings = {.seed = DEVICE_SEED, .handler = &handler, .precision = precision};
     sgm_trainer *trainer = sgm__trainer_create("t", &settings);
     CHECK_OK(trainer);
     CHECK_OK(set_device_training(trainer, network));

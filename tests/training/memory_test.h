@@ -45,7 +45,7 @@ static bool train_shortly(void (*fill)(sgm_trainer *trainer, sgm_dataset *datase
     bool done = false;
     sgm_shape shape = sgm_shape_of(8, 2);
     sgm_handler *handler = sgm_handler_create("reference");
-    sgm__trainer_settings settings = {3, handler, SGM_FLOAT32};
+    sgm__trainer_settings settings = {.seed = 3, .handler = handler, .precision = SGM_FLOAT32};
     sgm_trainer *trainer = handler != NULL ? sgm__trainer_create("short", &settings) : NULL;
     sgm_tensor *values[2] = {sgm_tensor_create_from(SGM_FLOAT32, &shape, numbers),
                              sgm_tensor_create_from(SGM_FLOAT32, &shape, numbers)};

@@ -291,7 +291,7 @@ static training make(const problem *p, const char *handler)
 {
     training made = {.handler = sgm_handler_create(handler, .threads = 1)};
     CHECK_OK(made.handler);
-    sgm__trainer_settings settings = {7, made.handler, SGM_FLOAT64};
+    sgm__trainer_settings settings = {.seed = 7, .handler = made.handler, .precision = SGM_FLOAT64};
     made.trainer = sgm__trainer_create("parts", &settings);
     CHECK_OK(made.trainer);
     sgm_dataset *data = make_data(p->network);

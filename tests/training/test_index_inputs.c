@@ -56,7 +56,7 @@ static void check(const problem *p, const char *message)
     static const char *const handlers[] = {"reference", "cpu"};
     for (int i = 0; i < 2; i++) {
         wave_trainer made = {.handler = sgm_handler_create_with(handlers[i], NULL)};
-        sgm__trainer_settings settings = {5, made.handler, p->precision};
+        sgm__trainer_settings settings = {.seed = 5, .handler = made.handler, .precision = p->precision};
         made.trainer = sgm__trainer_create("numbers", &settings);
         sgm_dataset *dataset = dataset_of(p);
         CHECK_OK(sgm_trainer_set_network(made.trainer, p->network));
@@ -163,7 +163,7 @@ TEST(questions_are_checked_too)
     problem p = good(TOKENS, 0);
     sgm_shape shape = sgm_shape_of(1, 3);
     wave_trainer made = {.handler = sgm_handler_create("cpu")};
-    sgm__trainer_settings settings = {5, made.handler, SGM_FLOAT32};
+    sgm__trainer_settings settings = {.seed = 5, .handler = made.handler, .precision = SGM_FLOAT32};
     made.trainer = sgm__trainer_create("numbers", &settings);
     CHECK_OK(sgm_trainer_set_network(made.trainer, p.network));
     sgm_tensor *question = tensor(&shape, (const double[]){0, 1, 1.5});

@@ -515,7 +515,7 @@ TEST(a_failed_load_leaves_no_network)
 {
     open_folder();
     wave_trainer from = make(SMALL), wide = make(SMALL_WIDE);
-    sgm__trainer_settings settings = {1, from.handler, SGM_FLOAT32};
+    sgm__trainer_settings settings = {.seed = 1, .handler = from.handler, .precision = SGM_FLOAT32};
     sgm_trainer *unscheduled = sgm__trainer_create("unscheduled", &settings);
     CHECK_OK(sgm_trainer_save_parts(from.trainer, file, .states = "1-*.*"));
     CHECK_ERROR(sgm_trainer_load(unscheduled, file), "'2-dense.weights' is missing");

@@ -25,7 +25,7 @@ static sgm_dataset *dataset_of(int64_t inputs, int64_t targets)
 static wave_trainer trainer_of(const char *network, bool workers)
 {
     wave_trainer made = {.handler = sgm_handler_create("cpu", .threads = 1)};
-    sgm__trainer_settings settings = {5, made.handler, SGM_FLOAT32};
+    sgm__trainer_settings settings = {.seed = 5, .handler = made.handler, .precision = SGM_FLOAT32};
     made.trainer = sgm__trainer_create("shape mismatch", &settings);
     CHECK_OK(sgm_trainer_set_network(made.trainer, network));
     CHECK_OK(sgm_trainer_set_optimiser(made.trainer, sgm_gradient_descent()));

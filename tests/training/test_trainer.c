@@ -326,7 +326,7 @@ TEST(predictions_are_probabilities_and_survive_a_checkpoint)
     for (int i = 0; i < WAVE_EXAMPLES; i++)
         CHECK_NEAR(values[3 * i] + values[3 * i + 1] + values[3 * i + 2], 1, 1e-6);
     CHECK_OK(sgm_trainer_save(made.trainer, path));
-    sgm__trainer_settings settings = {1, made.handler, SGM_FLOAT32};
+    sgm__trainer_settings settings = {.seed = 1, .handler = made.handler, .precision = SGM_FLOAT32};
     sgm_trainer *loaded = sgm__trainer_create("loaded", &settings);
     CHECK_OK(sgm_trainer_load(loaded, path));
     sgm_tensor *after = sgm_trainer_predict(loaded, inputs, NULL);

@@ -45,7 +45,7 @@ static sgm_dataset *texts(int64_t words)
 static wave_trainer make(const char *handler, sgm_dtype precision, sgm_optimiser *optimiser, int64_t words)
 {
     wave_trainer made = {.handler = sgm_handler_create_with(handler, NULL)};
-    sgm__trainer_settings settings = {7, made.handler, precision};
+    sgm__trainer_settings settings = {.seed = 7, .handler = made.handler, .precision = precision};
     made.trainer = sgm__trainer_create("words", &settings);
     CHECK_OK(sgm_trainer_set_network(made.trainer,
                                      "input(4) + embedding(40, 3, sparse) + dense(2) + mean_squared"));

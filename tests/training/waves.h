@@ -65,7 +65,8 @@ __attribute__((unused)) static wave_trainer make_wave_trainer(wave_options optio
     wave_trainer made = {
         .handler = sgm_handler_create(options.handler != NULL ? options.handler : "reference", .threads = 2)};
     CHECK_OK(made.handler);
-    sgm__trainer_settings settings = {options.seed, made.handler, options.precision};
+    sgm__trainer_settings settings = {
+        .seed = options.seed, .handler = made.handler, .precision = options.precision};
     made.trainer = sgm__trainer_create("waves", &settings);
     CHECK_OK(made.trainer);
     sgm_dataset *dataset = wave_dataset();

@@ -111,29 +111,42 @@ static sgm_status build_plan(sgm__plan_build *build)
 }
 
 /* All that is needed only during planning is freed here, in success and failure. */
-sgm_status sgm__plan_create(const sgm_graph *graph, const sgm_handler *handler, sgm__plan **plan)
+sgm_status sgm__plan_lowered(const sgm_graph *lowered, const sgm_handler *handler, sgm__plan **plan)
 {
-    SGM_TRY(sgm_graph_status(graph));
-    sgm_graph *lowered = lower(graph, handler);
     sgm__plan_build build = {.graph = lowered, .handler = handler, .plan = sgm__calloc(1, sizeof(sgm__plan))};
-    sgm_status status = SGM_OK;
-    if (lowered == NULL || build.plan == NULL)
-        status = sgm_last_status() != SGM_OK ? sgm_last_status() : SGM_ERROR_MEMORY;
-    else
-        status = build_plan(&build);
+    sgm_status status = build.plan != NULL ? build_plan(&build) : SGM_ERROR_MEMORY;
     sgm__free(build.first_reader);
     sgm__free(build.readers);
     sgm__free(build.notes);
     sgm__free(build.node_of);
     sgm__free(build.products);
     sgm__free(build.buffers);
-    sgm_graph_free(lowered);
     if (status != SGM_OK) {
         sgm__plan_free(build.plan);
         return status;
     }
+    build.plan->unsaved_bytes = build.plan->arena_bytes;
     *plan = build.plan;
     return SGM_OK;
+}
+
+sgm_status sgm__plan_create_within(const sgm_graph *graph, const sgm_handler *handler,
+                                   const sgm__memory_budget *budget, sgm__plan **plan)
+{
+    SGM_TRY(sgm_graph_status(graph));
+    sgm_graph *lowered = lower(graph, handler);
+    if (lowered == NULL)
+        return sgm_last_status() != SGM_OK ? sgm_last_status() : SGM_ERROR_MEMORY;
+    sgm_status status = sgm__plan_lowered(lowered, handler, plan);
+    if (status == SGM_OK && budget != NULL)
+        status = sgm__plan_save_memory(lowered, handler, budget, plan);
+    sgm_graph_free(lowered);
+    return status;
+}
+
+sgm_status sgm__plan_create(const sgm_graph *graph, const sgm_handler *handler, sgm__plan **plan)
+{
+    return sgm__plan_create_within(graph, handler, NULL, plan);
 }
 
 void sgm__plan_free(sgm__plan *plan)

@@ -3,7 +3,8 @@
  * sgm__plan_create (plan.c) runs them in this order: buffers (plan_buffers.c), nodes (plan_nodes.c), an index
  * of readers (plan.c), steps (plan_steps.c, which calls plan_merge.c and plan_order.c), places
  * (plan_places.c). Each part reads what those before it wrote into sgm__plan_build. Value means a value of
- * the lowered graph, node a node of the plan; there are more nodes than values, since copies are added.
+ * the lowered graph, node a node of the plan; there are more nodes than values, since copies are added. With
+ * a budget of memory (plan_memory.c) they run for several graphs, of which the cheapest that fits is kept.
  */
 #ifndef SGM_HANDLERS_PLAN_PLAN_BUILD_H
 #define SGM_HANDLERS_PLAN_PLAN_BUILD_H
@@ -24,6 +25,7 @@ typedef struct sgm__plan_node_notes {
     int32_t position;      /* among the members of its step */
     int32_t buffer;        /* the concatenation in whose memory it is computed; -1: memory of its own */
     bool is_in_place;      /* a concatenation with operands that are computed in its memory */
+    bool is_again;         /* computed again to save memory: it joins no step that is already over */
     int64_t buffer_offset; /* from the first byte of `buffer` to this node's, in bytes */
     /* Of roots: the last step that reads their memory; -1: none; INT32_MAX: an output. */
     int32_t last_use;
@@ -59,6 +61,12 @@ typedef struct sgm__plan_build {
     sgm__plan_reader *readers;
 } sgm__plan_build;
 
+/* plan.c: plans a lowered graph. The caller owns the plan. */
+sgm_status sgm__plan_lowered(const sgm_graph *lowered, const sgm_handler *handler, sgm__plan **plan);
+/* plan_memory.c: replaces *plan, which is of the lowered graph, by one that computes values again, if it
+ * takes more than the budget. */
+sgm_status sgm__plan_save_memory(const sgm_graph *lowered, const sgm_handler *handler,
+                                 const sgm__memory_budget *budget, sgm__plan **plan);
 /* plan_buffers.c: decides which values are computed in the memory of a concatenation. */
 sgm_status sgm__plan_find_buffers(sgm__plan_build *build);
 /* plan_nodes.c: makes the nodes with their strides: views, copies where a kernel needs contiguous memory,

@@ -158,6 +158,7 @@ static sgm_status make_contiguous(sgm__plan_build *build, int32_t *node)
                         (elements <= MAXIMUM_REPEATED || elements <= sgm_shape_elements(&root->type.shape));
         SGM_TRY(constant ? lay_out_constant(build, *node, &copy) : add_copy(build, *node, &copy));
         build->notes[*node].contiguous = copy;
+        build->notes[copy].is_again = build->notes[*node].is_again;
     }
     *node = build->notes[*node].contiguous;
     return SGM_OK;
@@ -406,6 +407,7 @@ static sgm_status add_instruction(sgm__plan_build *build, int32_t value)
     if ((instruction->op->flags & SGM_OP_VIEW) != 0)
         node.input_count = 1;
     SGM_TRY(add_computed(build, instruction, &node, &build->node_of[value]));
+    build->notes[build->node_of[value]].is_again = instruction->is_again;
     lay_out_part(build, value);
     return SGM_OK;
 }

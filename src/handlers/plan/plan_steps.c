@@ -58,12 +58,12 @@ static int32_t last_reader(const sgm__plan_build *build, int32_t writer, int32_t
 /* Joining an old step computes the result early, and it takes memory until its reader runs. That is worth it
  * for the newest step, for assignments, and where an operand need not be in memory then, as nothing outside
  * its step has read it so far. Otherwise (values that only gradients need, say) it is better to read the
- * operand again later. */
+ * operand again later. What is computed again to save memory would be early, too. */
 static bool is_worth_joining(const sgm__plan_build *build, int32_t index, int32_t step, int32_t newest)
 {
     const sgm__node *node = &build->plan->nodes[index];
     bool worth = step == newest || build->notes[index].writes >= 0;
-    for (int32_t k = 0; k < node->input_count && !worth; k++) {
+    for (int32_t k = 0; k < node->input_count && !worth && !build->notes[index].is_again; k++) {
         const sgm__plan_node_notes *operand = &build->notes[build->plan->operands[node->first_input + k]];
         worth = operand->step == step && operand->last_use <= step;
     }
