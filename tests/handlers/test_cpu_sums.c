@@ -128,6 +128,23 @@ TEST(sums_of_rows)
     check_products(DIMS(6, 70, 30), DIMS(6, 70, 30), SGM_FLOAT32, (const int32_t[]){1, 2}, 2);
 }
 
+/* Batches of channels, with lines that are long, short, and too short to be parts; factors of all elements,
+ * of channels, and of places. */
+TEST(sums_of_channels)
+{
+    static const sgm_shape shapes[] = {TEST_SHAPE(5, 40, 9, 8), TEST_SHAPE(64, 3, 50, 41),
+                                       TEST_SHAPE(2, 7, 130, 126), TEST_SHAPE(9, 33, 5, 6),
+                                       TEST_SHAPE(2, 2, 150, 121)};
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        const sgm_shape *shape = &shapes[i];
+        const int32_t axes[] = {0, 2, 3};
+        check_products(shape, shape, SGM_FLOAT32, axes, 3);
+        check_products(shape, DIMS(1, shape->dims[1], 1, 1), SGM_FLOAT32, axes, 3);
+        check_products(shape, DIMS(1, 1, shape->dims[2], shape->dims[3]), SGM_FLOAT32, axes, 3);
+    }
+    check_products(DIMS(8, 6, 64), DIMS(8, 6, 64), SGM_FLOAT64, (const int32_t[]){0, 2}, 2);
+}
+
 /* The step makes other values, too, which are read before and after. */
 TEST(sums_of_steps_that_make_more)
 {

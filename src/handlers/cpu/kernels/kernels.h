@@ -33,11 +33,13 @@ bool sgm__cpu_is_put_together(const sgm__plan *plan, const sgm__node *node);
 int64_t sgm__cpu_sum_parts(const sgm__cpu_call *call, int64_t *maximum, int64_t *unit);
 /* Part `part` is terms *first to *last - 1. */
 void sgm__cpu_sum_range(const sgm__cpu_call *call, int64_t part, int64_t *first, int64_t *last);
-/* Adds up a part's terms, which begin at `terms`. A sum of everything goes to partial[part]; sums of rows are
- * complete and go to their places in `result`. Parts may be added by different threads at once. */
+/* How many numbers `partial` has below. */
+int64_t sgm__cpu_sum_partials(const sgm__cpu_call *call);
+/* Adds up a part's terms, which begin at `terms`. Sums that are complete go to their places in `result`, others
+ * to `partial`. Parts may be added by different threads at once. */
 void sgm__cpu_sum_part(const sgm__cpu_call *call, int64_t part, const void *terms, double *partial,
                        void *result);
-/* When all parts are added: adds up `partial` in the order of the parts, if there is one result. */
-void sgm__cpu_sum_end(const sgm__cpu_call *call, int64_t parts, const double *partial, void *result);
+/* When all parts are added: adds up `partial` in the order of the terms. */
+void sgm__cpu_sum_end(const sgm__cpu_call *call, const double *partial, void *result);
 
 #endif

@@ -4,8 +4,9 @@
  * floats are kept in double and added in an order that depends on shapes alone. Long sums with few results
  * are cut into parts of fixed size; threads sum parts into `partial`, and the parts are added in order at the
  * end. Where results are contiguous and terms are not (sums over rows), whole rows are added to running sums
- * (`columns`); else each result is summed by itself. The middle section gives run/summed.c access to the
- * parts, so that terms can be summed as they are made. */
+ * (`columns`); where each result has a line of terms in each of many examples, as the sums of channels have,
+ * lines are the parts, in the order of memory (`lines`); else each result is summed by itself. A section
+ * gives run/summed.c access to the parts, so that terms can be summed as they are made. */
 #include "handlers/cpu/cpu.h"
 #include "handlers/cpu/kernels/kernels.h"
 #include "ops/ops.h"
@@ -17,7 +18,9 @@
 #define PART 16384
 #define PART_ROWS 256      /* the same for sums over rows */
 #define MAXIMUM_PARTS 4096 /* of a sum: more would only make `partial` larger */
-#define TOGETHER 8         /* rows that are added at once, as the processor fetches that many streams ahead */
+/* Terms of a line from which its sum is worth a place in `partial`. */
+#define MINIMUM_LINE 32
+#define TOGETHER 8 /* rows that are added at once, as the processor fetches that many streams ahead */
 
 /* A reduction, planned once. kept_* and gone_*: the dimensions of both kinds with the operand's strides, in
  * elements. */
@@ -30,6 +33,7 @@ typedef struct reduction {
     int64_t gone[SGM_MAX_RANK], gone_strides[SGM_MAX_RANK];
     int64_t results, terms; /* how many results; how many terms each has */
     bool columns;           /* results are contiguous in the operand, and terms are not: rows are added up */
+    bool lines;             /* of a sum: terms are lines, one for each result, and again in each example */
     int64_t parts;          /* into which each result's terms are cut */
     int64_t unit;           /* parts begin at multiples of so many terms */
     /* Tasks of a search for extremes, and of a sum. */
@@ -51,6 +55,17 @@ static void split_axes(reduction *r, const sgm_array *x, int64_t mask)
         return;
     sgm__cpu_collapse(&r->kept_rank, r->kept, (int64_t *[]){r->kept_strides}, 1);
     sgm__cpu_collapse(&r->gone_rank, r->gone, (int64_t *[]){r->gone_strides}, 1);
+}
+
+/* Whether the operand is (examples, results, terms of a line) in memory's order. */
+static bool has_lines(const reduction *r)
+{
+    if (r->call->node->op != &sgm__op_reduce_sum || r->columns || r->kept_rank != 1 || r->gone_rank != 2)
+        return false;
+    int64_t line = r->gone[1];
+    return r->results > 1 && r->gone_strides[1] == 1 && r->kept_strides[0] == line &&
+           r->gone_strides[0] == r->results * line && line >= MINIMUM_LINE && line <= PART &&
+           r->gone[0] <= MAXIMUM_PARTS;
 }
 
 /* All that shapes decide. `tasks` follows from the number of threads, but parts, and with them the bits, do
@@ -78,7 +93,12 @@ static reduction prepare(const sgm__cpu_call *call)
     if (r.results == 1 && line <= PART)
         r.unit = line;
     r.tasks = sgm__minimum(r.results, 4 * (int64_t)call->cpu->threads);
-    r.sums = r.parts > 1 ? r.parts * r.results : r.tasks;
+    r.lines = has_lines(&r);
+    if (r.lines) {
+        r.parts = r.gone[0];
+        r.unit = r.gone[1];
+    }
+    r.sums = r.parts > 1 && !r.lines ? r.parts * r.results : r.tasks;
     if (r.columns)
         r.sums = r.results / last * sgm__divide_up(last, COLUMNS) * r.parts;
     return r;
@@ -194,6 +214,18 @@ static double sum_terms(const reduction *r, int64_t result, int64_t first, int64
     return sum;
 }
 
+/* A task does some lines, which follow each other in memory. */
+static void sum_lines(void *context, int64_t index, int32_t thread)
+{
+    (void)thread;
+    const reduction *r = context;
+    int64_t first, last, line = r->gone[1];
+    const unsigned char *x = r->call->inputs[0].data;
+    sgm__pool_part(r->parts * r->results, 1, r->sums, index, &first, &last);
+    for (int64_t i = first; i < last; i++)
+        r->partial[i] = sum_line(r, x + i * line * (int64_t)r->size, 1, line);
+}
+
 /* A task does one part of one result, or, without parts, some results. */
 static void sum_results(void *context, int64_t index, int32_t thread)
 {
@@ -211,13 +243,13 @@ static void sum_results(void *context, int64_t index, int32_t thread)
         store(r, r->call->output.data, i, sum_terms(r, i, 0, r->terms));
 }
 
-static void add_parts(const reduction *r)
+static void add_parts(const reduction *r, const double *partial, void *results)
 {
     for (int64_t i = 0; i < r->results; i++) {
         double sum = 0;
         for (int64_t part = 0; part < r->parts; part++)
-            sum += r->partial[part * r->results + i];
-        store(r, r->call->output.data, i, sum);
+            sum += partial[part * r->results + i];
+        store(r, results, i, sum);
     }
 }
 
@@ -235,7 +267,7 @@ static void post(const reduction *r, int64_t tasks, sgm__pool_task task)
 
 static void add_up(const reduction *r)
 {
-    post(r, r->sums, r->columns ? sum_columns : sum_results);
+    post(r, r->sums, r->columns ? sum_columns : r->lines ? sum_lines : sum_results);
 }
 
 /* With parts, the last addition happens in this thread, once all parts are there. */
@@ -252,38 +284,59 @@ static sgm_status run_sum(const sgm__cpu_call *call)
         r.partial = (double *)(void *)call->scratch;
         add_up(&r);
         sgm__pool_finish(call->cpu->pool);
-        add_parts(&r);
+        add_parts(&r, r.partial, call->output.data);
     }
     return SGM_OK;
 }
 
 /* --- sums whose terms come part by part --- */
 
+/* Terms of a row that is summed at a time: of one result, or of one in one example. */
+static int64_t row_of(const reduction *r)
+{
+    return r->lines ? r->gone[1] : r->terms;
+}
+
 /* Rows that are summed together: some 4096 terms. */
 static int64_t rows_of_part(const reduction *r)
 {
-    return r->terms < SMALL ? SMALL / r->terms : 1;
+    return row_of(r) < SMALL ? SMALL / row_of(r) : 1;
 }
 
-/* A sum of everything has the parts that it would have alone. Sums of rows that lie one after the other: some
- * whole rows in each part. */
+static int64_t rows_in_all(const reduction *r)
+{
+    return r->lines ? r->parts * r->results : r->results;
+}
+
+/* Whether sums are of rows that lie one after the other. */
+static bool sums_rows(const reduction *r)
+{
+    return r->lines || (r->results > 1 && r->parts == 1 && r->terms <= PART && r->kept_rank == 1 &&
+                        r->kept_strides[0] == r->terms);
+}
+
+/* A sum of everything has the parts that it would have alone. Sums of rows: some whole rows in each part. */
 int64_t sgm__cpu_sum_parts(const sgm__cpu_call *call, int64_t *maximum, int64_t *unit)
 {
     const reduction *r = call->plan;
-    if (r == NULL || r->columns || r->results == 0 || r->terms == 0 || r->gone_rank != 1 ||
-        (r->gone_strides[0] != 1 && r->terms > 1))
-        return 0;
-    if (r->results == 1) {
+    bool contiguous = r != NULL && !r->columns && r->results > 0 && r->terms > 0 &&
+                      (r->lines || (r->gone_rank == 1 && (r->gone_strides[0] == 1 || r->terms == 1)));
+    if (contiguous && r->results == 1) {
         *maximum = sgm__divide_up(r->terms / r->unit, r->parts) * r->unit;
         *unit = r->unit;
         return r->parts;
     }
-    if (r->parts > 1 || r->terms > PART || r->kept_rank != 1 || r->kept_strides[0] != r->terms)
+    if (!contiguous || !sums_rows(r))
         return 0;
-    int64_t rows = rows_of_part(r);
-    *maximum = rows * r->terms;
-    *unit = r->terms;
-    return sgm__divide_up(r->results, rows);
+    *maximum = rows_of_part(r) * row_of(r);
+    *unit = row_of(r);
+    return sgm__divide_up(rows_in_all(r), rows_of_part(r));
+}
+
+int64_t sgm__cpu_sum_partials(const sgm__cpu_call *call)
+{
+    const reduction *r = call->plan;
+    return r->results == 1 || r->lines ? r->parts * r->results : 0;
 }
 
 void sgm__cpu_sum_range(const sgm__cpu_call *call, int64_t part, int64_t *first, int64_t *last)
@@ -294,8 +347,8 @@ void sgm__cpu_sum_range(const sgm__cpu_call *call, int64_t part, int64_t *first,
         return;
     }
     int64_t rows = rows_of_part(r), end = (part + 1) * rows;
-    *first = part * rows * r->terms;
-    *last = sgm__minimum(end, r->results) * r->terms;
+    *first = part * rows * row_of(r);
+    *last = sgm__minimum(end, rows_in_all(r)) * row_of(r);
 }
 
 void sgm__cpu_sum_part(const sgm__cpu_call *call, int64_t part, const void *terms, double *partial,
@@ -309,18 +362,21 @@ void sgm__cpu_sum_part(const sgm__cpu_call *call, int64_t part, const void *term
         return;
     }
     const unsigned char *row = terms;
-    for (int64_t i = first / r->terms; i < last / r->terms; i++, row += r->terms * (int64_t)r->size)
-        store(r, result, i, sum_line(r, row, 1, r->terms));
+    int64_t length = row_of(r);
+    for (int64_t i = first / length; i < last / length; i++, row += length * (int64_t)r->size) {
+        double sum = sum_line(r, row, 1, length);
+        if (r->lines)
+            partial[i] = sum;
+        else
+            store(r, result, i, sum);
+    }
 }
 
-void sgm__cpu_sum_end(const sgm__cpu_call *call, int64_t parts, const double *partial, void *result)
+void sgm__cpu_sum_end(const sgm__cpu_call *call, const double *partial, void *result)
 {
     const reduction *r = call->plan;
-    double sum = 0;
-    for (int64_t part = 0; part < parts && r->results == 1; part++)
-        sum += partial[part];
-    if (r->results == 1)
-        store(r, result, 0, sum);
+    if (r->results == 1 || r->lines)
+        add_parts(r, partial, result);
 }
 
 /* --- largest and smallest --- */

@@ -29,7 +29,7 @@ struct sgm__summed {
     int64_t parts_at_once;
     size_t product_bytes;
     /* Of each thread: a part's terms (if moved), the elementwise step's buffers, the product's scratch
-     * memory; thread_bytes is the sum. In front of all threads' memory: a double for each part. */
+     * memory; thread_bytes is the sum. In front of all threads' memory: sums that are not complete. */
     size_t block_bytes, thread_bytes, partial_bytes;
 };
 
@@ -66,7 +66,7 @@ sgm_status sgm__summed_create(const sgm__plan *plan, const sgm__cpu_call *call,
     s->moved = sgm__plan_readers(plan, terms) == 1;
     s->block_bytes = s->moved ? sgm__align((size_t)maximum * sgm_dtype_size(call->output.dtype) + 64) : 0;
     s->thread_bytes = s->block_bytes + sgm__align(sgm__elementwise_buffers(elementwise));
-    s->partial_bytes = sgm__align((size_t)parts * sizeof(double));
+    s->partial_bytes = sgm__align((size_t)sgm__cpu_sum_partials(call) * sizeof(double));
     *summed = s;
     return SGM_OK;
 }
@@ -180,7 +180,7 @@ static void end_sum(void *context, int64_t index, int32_t thread)
     (void)index;
     (void)thread;
     const run *r = context;
-    sgm__cpu_sum_end(&r->s->call, r->s->parts, (const double *)(const void *)r->scratch, r->result);
+    sgm__cpu_sum_end(&r->s->call, (const double *)(const void *)r->scratch, r->result);
 }
 
 void sgm__summed_run(const sgm__cpu *cpu, const sgm__summed *summed, bool product, const sgm__memory *memory,
