@@ -35,8 +35,8 @@ int64_t sgm__cpu_sum_parts(const sgm__cpu_call *call, int64_t *maximum, int64_t 
 void sgm__cpu_sum_range(const sgm__cpu_call *call, int64_t part, int64_t *first, int64_t *last);
 /* How many numbers `partial` has below. */
 int64_t sgm__cpu_sum_partials(const sgm__cpu_call *call);
-/* Adds up a part's terms, which begin at `terms`. Sums that are complete go to their places in `result`, others
- * to `partial`. Parts may be added by different threads at once. */
+/* Adds up a part's terms, which begin at `terms`. Sums that are complete go to their places in `result`,
+ * others to `partial`. Parts may be added by different threads at once. */
 void sgm__cpu_sum_part(const sgm__cpu_call *call, int64_t part, const void *terms, double *partial,
                        void *result);
 /* When all parts are added: adds up `partial` in the order of the terms. */
