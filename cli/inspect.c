@@ -92,7 +92,8 @@ static void print_parameters(const sgm_parameter *parameters, size_t count)
 
 /* Where the memory of a training step goes. "activations" is what values would take with a place each,
  * "peak" what they take as the plan places them (src/handlers/plan), where values that are not alive at
- * the same time share memory. The last line counts instructions and the fused steps that they became. */
+ * the same time share memory. Then come the instructions and the fused steps that they became, and what a
+ * budget saves. */
 static void print_memory(const sgm_program_memory *memory, int64_t batch)
 {
     const struct {
@@ -112,6 +113,9 @@ static void print_memory(const sgm_program_memory *memory, int64_t batch)
                sgm_bytes_text((double)rows[i].bytes, number, sizeof number), rows[i].doc);
     printf("  %d instructions in %d steps, %d of them fused\n", memory->instructions, memory->steps,
            memory->fused);
+    if (memory->again > 0)
+        printf("  %d of them are computed again; else the peak is %s\n", memory->again,
+               sgm_bytes_text((double)memory->unsaved, number, sizeof number));
 }
 
 /* "about 12.3 us"; a step of a tiny network takes less than the text of a duration can show. */

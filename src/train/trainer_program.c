@@ -356,7 +356,8 @@ static void log_threads(const sgm_trainer *trainer, int64_t batch, const sgm_pro
                  (long long)batch, batch == 1 ? "" : "s", memory.threads, all, one);
 }
 
-/* Says once per program what computing values again has saved, and warns if the budget could not be met. */
+/* Says once per program what computing values again has saved, and warns if the budget could not be met. Of
+ * several workers the first one tells it. */
 static void log_memory(const sgm_trainer *trainer, int64_t batch, const sgm_program *program)
 {
     sgm_program_memory memory = sgm_program_get_memory(program);
@@ -403,7 +404,8 @@ static sgm_program *make_program(sgm_trainer *trainer, sgm__step_purpose purpose
     if (program != NULL && purpose == SGM__UPDATE && trainer->progress.running_since > 0 &&
         !sgm_network_is_dynamic(trainer->learner.network))
         log_threads(trainer, batch, program);
-    if (program != NULL && trains && trainer->progress.running_since > 0 &&
+    if (program != NULL && trains && trainer->sharing.worker == 0 &&
+        trainer->sharing.owner->progress.running_since > 0 &&
         !sgm_network_is_dynamic(trainer->learner.network))
         log_memory(trainer, batch, program);
     return program;

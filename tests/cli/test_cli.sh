@@ -496,6 +496,9 @@ has out '^  1-dense.weights +64  float32  \(4, 16\)$'
 has out '^  all +131  524 bytes$'
 has out '^memory of a training step of 10 examples$'
 has out '^%0 = input '
+printf 'network: "input(8) + 6 * dense(64, tanh) + dense(1) + mean_squared"\nmemory: 0.6\n' >deep.yaml
+run 0 inspect deep.yaml --batch 2000
+has out '^  [0-9]+ of them are computed again; else the peak is [0-9.]+ MB$'
 printf 'network: input(1) + dense(1) + mean_squared\n' >tiny.yaml
 run 0 inspect tiny.yaml --batch 1
 has out '^  1 thread: under 0.1 us a step, estimated from its shapes'

@@ -1,7 +1,9 @@
 /* A budget of memory (sgm_env_options.memory): values of the forward pass are computed again, and every state
  * and every loss have the bits that they have without it. */
+#include "../base/allocator.h"
 #include "test.h"
 
+#include "handlers/handler.h"
 #include <sigma/sigma.h>
 
 #define EXAMPLES 24
@@ -239,9 +241,14 @@ TEST(half_of_the_memory_is_kept_to_and_what_is_impossible_is_told)
           strstr(noted, " of its instructions are computed again") != NULL);
     forget(&saved);
     train(&networks[0], "1kB", &saved);
-    sgm_set_logger(NULL, NULL, SGM_LOG_NONE);
     CHECK(strncmp(noted, "warning: memory: a step of 8 examples takes ", 44) == 0 &&
           strstr(noted, ", more than 1.0 kB: ") != NULL);
+    forget(&saved);
+    experiment divided = networks[0]; /* of a minibatch of 8 each worker has 4 */
+    divided.workers = 2;
+    train(&divided, "1kB", &saved);
+    sgm_set_logger(NULL, NULL, SGM_LOG_NONE);
+    CHECK(strncmp(noted, "warning: memory: a step of 4 examples takes ", 44) == 0);
     forget(&saved);
 }
 
@@ -262,4 +269,50 @@ TEST(what_is_no_budget_is_an_error)
         CHECK_OK(env);
         sgm_env_free(env);
     }
+}
+
+#define DEPTH 8
+
+/* A forward pass of layers of 32 x 32 for 256 examples, with the gradients of their weights. */
+static sgm_graph *deep_graph(void)
+{
+    sgm_graph *graph = sgm_graph_create();
+    sgm_shape square = sgm_shape_of(32, 32), examples = sgm_shape_of(256, 32);
+    sgm_value weights[DEPTH], gradients[DEPTH], value = sgm_input_value(graph, "x", SGM_FLOAT32, &examples);
+    for (int i = 0; i < DEPTH; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "w%d", i);
+        weights[i] = sgm_state(graph, name, SGM_FLOAT32, &square);
+        value = sgm_tanh(graph, sgm_matmul(graph, value, weights[i]));
+    }
+    value = sgm_mean(graph, sgm_square(graph, value));
+    sgm_graph_add_output(graph, "cost", value);
+    CHECK_OK(sgm_gradients(graph, value, weights, DEPTH, gradients));
+    for (int i = 0; i < DEPTH; i++)
+        sgm_assign(graph, weights[i], gradients[i]);
+    CHECK_OK(sgm_graph_status(graph));
+    return graph;
+}
+
+/* Without a failure there is a plan. With one there is an error, and nothing is left. */
+TEST(any_allocation_of_the_search_may_fail)
+{
+    sgm_graph *graph = deep_graph();
+    sgm_handler *handler = sgm_handler_create("cpu", .threads = 1);
+    CHECK_OK(handler);
+    sgm_status status = SGM_ERROR_MEMORY;
+    for (long n = 1; status != SGM_OK; n++) {
+        sgm__plan *plan = NULL;
+        allocator_start_once(n);
+        status = sgm__plan_create_within(graph, handler, &(sgm__memory_budget){.share = 0.01, .cost = "cost"},
+                                         &plan);
+        CHECK((status == SGM_OK) == (plan != NULL));
+        if (status == SGM_OK)
+            CHECK(plan->again_count > 0 && plan->arena_bytes < plan->unsaved_bytes);
+        sgm__plan_free(plan);
+        CHECK_INT(allocator_live, 0);
+        allocator_stop();
+    }
+    sgm_graph_free(graph);
+    sgm_handler_free(handler);
 }
