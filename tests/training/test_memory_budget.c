@@ -5,6 +5,7 @@
 
 #include "handlers/handler.h"
 #include <sigma/sigma.h>
+#include <unistd.h>
 
 #define EXAMPLES 24
 #define BATCH 8
@@ -202,7 +203,9 @@ TEST(bits_are_those_without_it_of_all_optimisers)
 
 TEST(a_resumed_training_may_have_another_budget)
 {
-    const char *path = "/tmp/sigma-test-memory.safetensors";
+    char path[] = "/tmp/sigma-test-XXXXXX";
+    int file = mkstemp(path);
+    CHECK(file >= 0 && close(file) == 0);
     sgm_env *first, *second;
     sgm_trainer *begun = make_trainer(&networks[0], NULL, &first);
     CHECK_OK(sgm_trainer_run(begun, .iterations = STEPS - 1));
