@@ -84,7 +84,7 @@ static void try_shapes(const setting *s, sgm_dtype dtype, sgm__random *random)
     static const int64_t shapes[][3] = {
         {1, 1, 1},     {0, 3, 4},     {3, 0, 4},     {3, 4, 0},     {10, 12, 4},   {14, 32, 20},
         {15, 33, 7},   {1, 100, 50},  {100, 1, 50},  {100, 10, 64}, {29, 31, 300}, {64, 96, 40},
-        {43, 16, 600}, {13, 530, 30}, {9, 20, 1021}, {231, 40, 19}, {227, 261, 11}};
+        {43, 16, 600}, {13, 530, 30}, {9, 20, 1021}, {271, 40, 19}, {267, 241, 11}};
     fill(a, dtype, left, random);
     fill(b, dtype, right, random);
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
@@ -116,6 +116,54 @@ static void try_all(const char *name, const sgm__vector *vector)
     sgm__dense_free(s.dense);
 }
 
+/* A b that no second cache holds, whose panels are copied while the ones before are used: two depth blocks,
+ * and a last panel that is not full. Its rows begin `gap` numbers after the end of the one before, and those
+ * numbers are NaN. */
+enum { TALL = 131, WIDE = 450, DEEP = 300 };
+
+static void try_large(const sgm__vector *vector, sgm_dtype dtype, int64_t gap)
+{
+    size_t size = sgm_dtype_size(dtype);
+    int64_t row = WIDE + gap;
+    sgm__product p = {
+        .dtype = dtype, .m = TALL, .n = WIDE, .k = DEEP, .a_row = DEEP, .a_column = 1, .b_row = row};
+    p.b_column = 1;
+    p.c_row = WIDE;
+    sgm__random random = sgm__random_make(5, 0);
+    double *x = calloc(TALL * DEEP, sizeof *x), *y = calloc((size_t)(DEEP * row), sizeof *y);
+    unsigned char *first = calloc(TALL * DEEP, size), *second = calloc((size_t)(DEEP * row), size);
+    unsigned char *results[2] = {calloc(TALL * WIDE, size), calloc(TALL * WIDE, size)};
+    for (int64_t i = 0; i < TALL * DEEP; i++)
+        put(first, dtype, i, x[i] = (double)(float)(sgm__random_uniform(&random) - 0.5));
+    for (int64_t i = 0; i < DEEP * row; i++)
+        put(second, dtype, i, y[i] = i % row < WIDE ? (double)(float)sgm__random_uniform(&random) : NAN);
+    p.a = first;
+    p.b = second;
+    for (int threads = 1; threads <= 2; threads++) {
+        sgm__pool *pool = sgm__pool_create(threads, false);
+        unsigned char *memory = sgm__alloc_aligned(sgm__product_scratch(vector, &p, threads));
+        p.c = results[threads - 1];
+        sgm__product_post(vector, pool, &p, memory);
+        sgm__pool_finish(pool);
+        sgm__free_aligned(memory);
+        sgm__pool_free(pool);
+    }
+    CHECK(memcmp(results[0], results[1], TALL * WIDE * size) == 0); /* the same bits */
+    for (int64_t i = 0; i < TALL; i++)
+        for (int64_t j = 0; j < WIDE; j++) {
+            double sum = 0;
+            for (int64_t k = 0; k < DEEP; k++)
+                sum += x[i * DEEP + k] * y[k * row + j];
+            CHECK_NEAR(get(results[0], dtype, i * WIDE + j), sum, dtype == SGM_FLOAT32 ? 1e-5 : 1e-13);
+        }
+    free(x);
+    free(y);
+    free(first);
+    free(second);
+    free(results[0]);
+    free(results[1]);
+}
+
 static void try_instructions(int32_t index)
 {
     bool runs_here;
@@ -123,6 +171,9 @@ static void try_instructions(int32_t index)
     if (vector == NULL || !runs_here)
         SKIP("this processor has not these instructions");
     try_all("own", vector);
+    try_large(vector, SGM_FLOAT32, 0);
+    try_large(vector, SGM_FLOAT32, 574); /* rows a page apart */
+    try_large(vector, SGM_FLOAT64, 3);
 }
 
 TEST(portable_loops)

@@ -6,15 +6,17 @@
  *
  * - a is cut into row panels; a packed panel has its rows' numbers of one step k together, step after step.
  * - b is cut into column panels. The first tile that reads a panel also stores it contiguously (`keep`), so
- *   that packing b costs almost nothing; a transposed b is packed before. A constant b comes packed.
+ *   that packing b costs almost nothing; a transposed b is packed before. A constant b comes packed. Of
+ *   a b too large for the second cache the next panel is fetched and copied between the tiles of the one
+ *   before (copy_ahead).
  * - k is cut into depth blocks; from the second block on, tiles add to c.
  * - bfloat16 is multiplied in pairs of neighbouring numbers along k: a step of a tile is a pair, and packing
  *   puts pairs together (vector/vector_pairs.h). Sums of several depth blocks are kept in float32 until the
  *   last one rounds them into c.
  *
  * Two ways to share: with few row panels a is packed by one loop, and tasks of a second loop do some columns
- * each (post_columns); with PANELS_TOGETHER row panels and more, each task packs some rows for itself and
- * does all their columns (post_rows). */
+ * each (post_columns); with more than ROWS_TOGETHER rows, each task packs some rows for itself and does all
+ * their columns (post_rows). */
 #include "handlers/cpu/product/product.h"
 
 /* Steps of a panel of b: 26 KiB of the first cache for two vectors of 64 bytes. Depths of 264, 400 and 800
@@ -42,8 +44,14 @@
 /* Those that are fetched ahead of packing: they lie too far apart for the processor to guess. */
 #define NUMBERS_AHEAD 16
 #define CACHE_LINE 64
-#define PANELS_TOGETHER                                                                                      \
-    16 /* row panels of a, 224 rows with AVX-512, that a task packs and uses while in its second cache */
+/* Rows of a that a task packs and uses while they are in its second cache: 208 KiB of float32 with a depth
+ * block. With fewer, b would be read more often. */
+#define ROWS_TOGETHER 256
+/* Bytes of a b from which on its next panel is copied while tiles of the one before run (copy_ahead): it
+ * comes from behind the second cache, where a tile that stored it would wait for each row. */
+#define BYTES_BEHIND (1 << 19)
+/* Row panels from which on this is done: with fewer, too much would have to be fetched before each tile. */
+#define PANELS_AHEAD 8
 /* Several tasks for each thread, so that threads that start late get less of the work. */
 #define TASKS_PER_THREAD 4
 
@@ -63,9 +71,10 @@ typedef struct work {
     bool in_place; /* a is read where it lies and not packed */
     /* There are many rows: a task packs some of them and does all their columns (post_rows). */
     bool by_rows;
+    bool ahead; /* panels of b may be copied while the ones before are used */
     /* Packed a: all of it, or, if by rows, a slab of `packed_bytes` for each thread. */
     unsigned char *packed;
-    /* A panel of b for each thread, of `panel_bytes`. */
+    /* Two panels of b for each thread, of `panel_bytes` each. */
     unsigned char *panels;
     /* All of b, panel after panel, if it comes so, or if by rows and the rows of b are not contiguous; else
      * NULL. */
@@ -118,13 +127,19 @@ static size_t whole_bytes(const work *w)
     return sgm__align((size_t)(w->column_panels * w->tiles->columns) * (size_t)w->steps * w->step_size);
 }
 
+/* Row panels of a task of post_rows, at most. */
+static int64_t panels_together(const work *w)
+{
+    return sgm__divide_up(ROWS_TOGETHER, w->tiles->rows);
+}
+
 /* Bytes of scratch memory for the parts that `plan` has decided on. */
 static void measure(work *w)
 {
     const sgm__product *p = &w->product;
     size_t depth = (size_t)sgm__divide_up(w->steps, w->depth_blocks > 0 ? w->depth_blocks : 1);
     size_t columns = (size_t)(w->column_panels * w->tiles->columns);
-    size_t rows = w->by_rows ? (size_t)(PANELS_TOGETHER * w->tiles->rows) : (size_t)p->m;
+    size_t rows = w->by_rows ? (size_t)(panels_together(w) * w->tiles->rows) : (size_t)p->m;
     w->panel_bytes = sgm__align(depth * (size_t)w->tiles->columns * w->step_size);
     if (!w->in_place)
         w->packed_bytes = sgm__align(rows * (w->by_rows ? depth : (size_t)w->steps) * w->step_size);
@@ -147,7 +162,9 @@ static work plan(const sgm__vector *vector, const sgm__product *product)
     w.row_panels = sgm__divide_up(product->m, w.tiles->rows);
     w.column_panels = sgm__divide_up(product->n, w.tiles->columns);
     w.depth_blocks = sgm__divide_up(w.steps, w.steps <= WHOLE_DEPTH ? WHOLE_DEPTH : MAXIMUM_DEPTH);
-    w.by_rows = w.row_panels >= PANELS_TOGETHER;
+    w.by_rows = product->m > ROWS_TOGETHER;
+    w.ahead = w.pair == 1 && product->packed == NULL && product->b_column == 1 &&
+              (double)product->k * (double)product->n * (double)w.size > BYTES_BEHIND;
     w.in_place = reads_in_place(&w);
     measure(&w);
     return w;
@@ -157,7 +174,7 @@ size_t sgm__product_scratch(const sgm__vector *vector, const sgm__product *produ
 {
     work w = plan(vector, product);
     size_t slabs = w.by_rows ? (size_t)threads : 1;
-    return (w.packed_bytes + w.sums_bytes) * slabs + (size_t)threads * w.panel_bytes + w.transposed_bytes;
+    return (w.packed_bytes + w.sums_bytes) * slabs + (size_t)threads * 2 * w.panel_bytes + w.transposed_bytes;
 }
 
 /* --- packing --- */
@@ -378,33 +395,109 @@ static void set_result(const work *w, const slab *s, int64_t row, int64_t column
     tile->sums = (float *)(void *)s->sums + (row - s->origin) * tile->sums_stride + column;
 }
 
+/* What a task does: row panels `first` to `last` - 1 by column panels `column` to `column_end` - 1. `now` is
+ * the thread's memory for the panel of b that its tiles read, `next` that for the one after it. */
+typedef struct share {
+    int64_t first, last, column, column_end;
+    unsigned char *now, *next;
+    bool copied; /* `now` was filled while the panel before was used */
+} share;
+
+static share share_of(const work *w, int32_t thread, int64_t first, int64_t last, int64_t column,
+                      int64_t column_end)
+{
+    unsigned char *panels = w->panels + (size_t)thread * 2 * w->panel_bytes;
+    return (share){first, last, column, column_end, panels, panels + w->panel_bytes, false};
+}
+
+/* Where column panel `column_panel` of depth block `block` lies in b. */
+static const unsigned char *panel_of_b(const work *w, int64_t block, int64_t column_panel)
+{
+    const sgm__product *p = &w->product;
+    int64_t k = first_number(w, block), column = column_panel * w->tiles->columns;
+    return (const unsigned char *)p->b + (k * p->b_row + column * p->b_column) * (int64_t)w->size;
+}
+
+/* Whether tiles can read the column panel in b itself: its rows are contiguous and full. */
+static bool is_direct(const work *w, int64_t column_panel)
+{
+    int64_t columns, width = panel_width(w, column_panel, &columns);
+    return w->pair == 1 && w->whole == NULL && w->product.b_column == 1 && columns == width;
+}
+
+/* The panel of b that a task needs after the one that it is at. */
+typedef struct following {
+    const unsigned char *from; /* NULL: there is none that is read in b itself */
+    int64_t depth, copied;     /* rows: all, and those that are copied */
+    bool copies; /* it is copied between tiles; else its first rows are fetched before the last */
+} following;
+
+/* The panel after column panel `column_panel` of depth block `block`, perhaps of the next block. */
+static following panel_after(const work *w, const share *t, int64_t block, int64_t column_panel)
+{
+    bool same = column_panel + 1 < t->column_end;
+    int64_t next = same ? column_panel + 1 : t->column, columns;
+    block += same ? 0 : 1;
+    if (block == w->depth_blocks || !is_direct(w, next))
+        return (following){NULL, 0, 0, false};
+    bool wide = panel_width(w, next, &columns) == w->tiles->columns;
+    return (following){panel_of_b(w, block, next), depth_of(w, block), 0,
+                       w->ahead && wide && t->last - t->first >= PANELS_AHEAD};
+}
+
+/* Fetches rows of the following panel. */
+static void fetch_rows(const work *w, const following *f, int64_t first, int64_t last)
+{
+    for (int64_t row = first; row < last && row < f->depth; row++)
+        for (int64_t at = 0; at < w->tiles->columns * (int64_t)w->size; at += CACHE_LINE)
+            __builtin_prefetch(f->from + row * w->product.b_row * (int64_t)w->size + at);
+}
+
+/* Before tile `index` of a column panel: copies the rows of the following panel that were fetched before the
+ * last tile, and fetches as many for the next time. */
+static void copy_ahead(const work *w, const share *t, following *f, int64_t index)
+{
+    int64_t parts = t->last - t->first - 1, width = w->tiles->columns, size = (int64_t)w->size;
+    int64_t end = part(f->depth, parts, index);
+    w->tiles->copy_rows(t->next + f->copied * width * size, width,
+                        f->from + f->copied * w->product.b_row * size, w->product.b_row, width,
+                        end - f->copied);
+    f->copied = end;
+    fetch_rows(w, f, end, part(f->depth, parts, index + 1));
+}
+
+/* Fetches what a tile of `rows` rows adds to. */
+static void fetch_sums(const work *w, const sgm__tile *tile, int64_t rows, int64_t columns)
+{
+    int64_t row_bytes = tile->c_stride * (int64_t)w->size;
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t at = 0; at < columns * (int64_t)w->size; at += CACHE_LINE)
+            __builtin_prefetch((const unsigned char *)tile->c + i * row_bytes + at, 1);
+}
+
 /* Finds the panel of b for column panel `column_panel`, `width` wide, and points the tile to it: in all of
- * b as panels, or in b itself if it can be read `direct`ly; else it is packed into `panel`. */
-static void set_right(const work *w, const slab *s, int64_t column_panel, bool direct, unsigned char *panel,
+ * b as panels, or in b itself if it can be read `direct`ly; else it is in `now`, copied ahead or packed here.
+ */
+static void set_right(const work *w, const slab *s, int64_t column_panel, bool direct, const share *t,
                       sgm__tile *tile)
 {
     const sgm__product *p = &w->product;
-    int64_t columns, width = panel_width(w, column_panel, &columns), k = first_number(w, s->block);
-    const unsigned char *b = p->b;
-    b += (k * p->b_row + column_panel * w->tiles->columns * p->b_column) * (int64_t)w->size;
-    tile->b = b;
+    int64_t columns, width = panel_width(w, column_panel, &columns);
+    tile->b = panel_of_b(w, s->block, column_panel);
     tile->b_stride = p->b_row;
     if (direct)
         return;
+    if (w->whole == NULL && !t->copied)
+        pack(w, t->now, tile->b, p->b_column, p->b_row, columns, numbers_of(w, s->block), width);
+    tile->b =
+        w->whole == NULL ? t->now : w->whole + panel_offset(w, column_panel, first_step(w, s->block), width);
     tile->b_stride = width;
-    tile->b = panel;
-    if (w->whole != NULL)
-        tile->b = w->whole + panel_offset(w, column_panel, first_step(w, s->block), width);
-    else
-        pack(w, panel, b, p->b_column, p->b_row, columns, numbers_of(w, s->block), width);
 }
 
-/* One column panel of one depth block, for row panels `first` to `last` - 1. `panel` is the thread's memory
- * for the panel of b. Where rows of b are contiguous and full, and b does not come as panels, b is read
- * itself if just one row panel reads it, or else by the first tile, if that has all rows, while it stores it
- * in `panel` for the following ones (`keep`). */
-static void run_panel(const work *w, const slab *s, int64_t column_panel, int64_t first, int64_t last,
-                      unsigned char *panel)
+/* One column panel of one depth block. Where b can be read itself, it is if just one row panel reads it, or
+ * else by the first tile, if that has all rows, while it stores it in `now` for the following ones (`keep`).
+ */
+static void run_panel(const work *w, const slab *s, int64_t column_panel, share *t)
 {
     const sgm__product *p = &w->product;
     const sgm__tiles *tiles = w->tiles;
@@ -412,25 +505,32 @@ static void run_panel(const work *w, const slab *s, int64_t column_panel, int64_
                                       : p->a_column == 1 ? &tiles->apart
                                                          : &tiles->transposed;
     int64_t columns, width = panel_width(w, column_panel, &columns), row_bytes = p->b_row * (int64_t)w->size;
-    bool narrow = width != tiles->columns;
+    bool narrow = width != tiles->columns, several = t->last - t->first > 1;
     sgm__tile tile = {.depth = depth_of(w, s->block),
-                      .keep = panel,
+                      .keep = t->now,
                       .keep_ahead = row_bytes % PAGE != 0 ? ROWS_AHEAD : PAGES_AHEAD,
                       .c_stride = p->c_row,
                       .add = s->block > 0,
                       .rounds = s->block == w->depth_blocks - 1};
-    bool direct = w->pair == 1 && w->whole == NULL && p->b_column == 1 && columns == width;
+    bool direct = is_direct(w, column_panel) && !t->copied;
     bool keep =
-        direct && !narrow && last - first > 1 && first_row(w, first + 1) - first_row(w, first) == tiles->rows;
-    set_right(w, s, column_panel, keep || (direct && last - first == 1), panel, &tile);
-    for (int64_t r = first; r < last; r++) {
+        direct && !narrow && several && first_row(w, t->first + 1) - first_row(w, t->first) == tiles->rows;
+    set_right(w, s, column_panel, keep || (direct && !several), t, &tile);
+    following after = panel_after(w, t, s->block, column_panel);
+    for (int64_t r = t->first; r < t->last; r++) {
         int64_t row = first_row(w, r), rows = first_row(w, r + 1) - row;
         set_left(w, s, r, row, &tile);
         set_result(w, s, row, column_panel * tiles->columns, &tile);
+        if (after.copies)
+            copy_ahead(w, t, &after, r - t->first);
+        else if (after.from != NULL && r == t->last - 1)
+            fetch_rows(w, &after, 0, tile.keep_ahead);
+        if (tile.add && tile.sums == NULL)
+            fetch_sums(w, &tile, rows, columns);
         sgm__tile_function function = narrow ? kind->narrow[rows - 1] : kind->wide[rows - 1];
-        if (keep && r == first) {
+        if (keep && r == t->first) {
             kind->keep(&tile);
-            tile.b = panel;
+            tile.b = t->now;
             tile.b_stride = width;
         } else if (columns == width || (w->pair > 1 && !tile.rounds)) {
             function(&tile);
@@ -438,22 +538,28 @@ static void run_panel(const work *w, const slab *s, int64_t column_panel, int64_
             run_edge(w, tile, function, rows, columns);
         }
     }
+    t->copied = after.copies;
+    if (t->copied) {
+        unsigned char *used = t->now;
+        t->now = t->next;
+        t->next = used;
+    }
 }
 
 /* A task of post_rows: packs its rows and does all their columns, depth block after depth block, while the
  * rows are in the second cache. */
-static void run_rows(void *context, int64_t task, int32_t thread)
+static void run_rows(void *context, int64_t index, int32_t thread)
 {
     const work *w = context;
-    int64_t first = part(w->row_panels, w->row_tasks, task),
-            last = part(w->row_panels, w->row_tasks, task + 1);
+    share t = share_of(w, thread, part(w->row_panels, w->row_tasks, index),
+                       part(w->row_panels, w->row_tasks, index + 1), 0, w->column_panels);
     slab s = {w->packed + (size_t)thread * w->packed_bytes, w->sums + (size_t)thread * w->sums_bytes,
-              first_row(w, first), 0};
+              first_row(w, t.first), 0};
     for (; s.block < w->depth_blocks; s.block++) {
         if (!w->in_place)
-            pack_panels(w, &s, first, last);
-        for (int64_t c = 0; c < w->column_panels; c++)
-            run_panel(w, &s, c, first, last, w->panels + (size_t)thread * w->panel_bytes);
+            pack_panels(w, &s, t.first, t.last);
+        for (int64_t c = t.column; c < t.column_end; c++)
+            run_panel(w, &s, c, &t);
     }
 }
 
@@ -463,14 +569,14 @@ static void run_task(void *context, int64_t index, int32_t thread)
 {
     const work *w = context;
     int64_t row_task = index % w->row_tasks, column_task = index / w->row_tasks;
-    int64_t first = part(w->row_panels, w->row_tasks, row_task);
-    int64_t last = part(w->row_panels, w->row_tasks, row_task + 1);
-    int64_t column = part(w->column_panels, w->column_tasks, column_task);
-    int64_t column_end = part(w->column_panels, w->column_tasks, column_task + 1);
+    share t = share_of(w, thread, part(w->row_panels, w->row_tasks, row_task),
+                       part(w->row_panels, w->row_tasks, row_task + 1),
+                       part(w->column_panels, w->column_tasks, column_task),
+                       part(w->column_panels, w->column_tasks, column_task + 1));
     for (int64_t block = 0; block < w->depth_blocks; block++) {
         slab s = whole_slab(w, block);
-        for (int64_t c = column; c < column_end; c++)
-            run_panel(w, &s, c, first, last, w->panels + (size_t)thread * w->panel_bytes);
+        for (int64_t c = t.column; c < t.column_end; c++)
+            run_panel(w, &s, c, &t);
     }
 }
 
@@ -480,45 +586,6 @@ static void clear(const work *w)
     const sgm__product *p = &w->product;
     for (int64_t i = 0; i < p->m; i++)
         memset((unsigned char *)p->c + (size_t)(i * p->c_row) * w->size, 0, (size_t)p->n * w->size);
-}
-
-/* Multiplications up to which the loops without packing are faster: packing may be a quarter of such a
- * product's work. */
-#define SMALL_WORK (32 * 32 * 24)
-
-/* One wide panel of columns, one depth block, and rows of b that are contiguous or can be made so in a
- * thread's panel. */
-static bool is_small(const sgm__tiles *tiles, const sgm__product *p)
-{
-    bool known = p->b_column == 1 || p->b_row == 1;
-    return known && p->dtype != SGM_BFLOAT16 && p->m > 0 && p->n > 0 && p->k > 0 && p->n <= tiles->columns &&
-           p->k <= MAXIMUM_DEPTH && p->m <= SMALL_WORK && p->m * p->n * p->k <= SMALL_WORK;
-}
-
-bool sgm__product_is_small(const sgm__vector *vector, const sgm__product *product)
-{
-    return is_small(tiles_for(vector, product), product);
-}
-
-void sgm__product_run_small(const sgm__vector *vector, const sgm__product *p, unsigned char *scratch)
-{
-    const sgm__tiles *tiles = tiles_for(vector, p);
-    sgm__small_product small = {.m = p->m,
-                                .n = p->n,
-                                .k = p->k,
-                                .a = p->a,
-                                .a_row = p->a_row,
-                                .a_column = p->a_column,
-                                .b = p->b,
-                                .b_row = p->b_row,
-                                .c = p->c,
-                                .c_row = p->c_row};
-    if (p->b_column != 1) {
-        tiles->transpose(scratch, p->n, p->b, p->b_column, p->n, p->k);
-        small.b = scratch;
-        small.b_row = p->n;
-    }
-    tiles->small(&small);
 }
 
 /* Posts a loop, or, if `threads` is 1, runs it here once the loops that it needs are done. */
@@ -534,10 +601,10 @@ static void post(sgm__pool *pool, int32_t threads, int64_t tasks, sgm__pool_task
 }
 
 /* A multiple of the threads as tasks, so that all threads end at about the same time, each of at most
- * PANELS_TOGETHER row panels. */
+ * ROWS_TOGETHER rows. */
 static void post_rows(sgm__pool *pool, work *w, int32_t threads)
 {
-    w->row_tasks = sgm__divide_up(sgm__divide_up(w->row_panels, PANELS_TOGETHER), threads) * threads;
+    w->row_tasks = sgm__divide_up(sgm__divide_up(w->row_panels, panels_together(w)), threads) * threads;
     w->row_tasks = sgm__minimum(w->row_tasks, w->row_panels);
     if (w->transposed != NULL)
         post(pool, threads, w->column_panels, turn_columns, w);
@@ -579,7 +646,7 @@ void sgm__product_post(const sgm__vector *vector, sgm__pool *pool, const sgm__pr
     w.packed = scratch;
     w.sums = w.packed + w.packed_bytes * slabs;
     w.panels = w.sums + w.sums_bytes * slabs;
-    w.transposed = w.transposed_bytes > 0 ? w.panels + (size_t)threads * w.panel_bytes : NULL;
+    w.transposed = w.transposed_bytes > 0 ? w.panels + (size_t)threads * 2 * w.panel_bytes : NULL;
     w.whole = product->packed != NULL ? product->packed : w.transposed;
     if (w.by_rows)
         post_rows(pool, &w, threads);

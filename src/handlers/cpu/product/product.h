@@ -4,7 +4,8 @@
  * shares them among the pool's threads. a is packed first, as panels of a tile's rows, unless it can be read
  * in place; then each task computes some rows and columns of c. Every element of c is summed in the order of
  * k, in depth blocks that k alone decides, so the bits are the same for any number of threads. Called by
- * dense.c, which may give a product to a library instead, and by matmul.c for the smallest ones. */
+ * dense.c, which may give a product to a library instead. The smallest ones (product_small.c) matmul.c calls
+ * itself. */
 #ifndef SGM_HANDLERS_CPU_PRODUCT_PRODUCT_H
 #define SGM_HANDLERS_CPU_PRODUCT_PRODUCT_H
 
