@@ -84,7 +84,7 @@ static sgm_status share(pooling *p, sgm__pool_task task)
     }                                                                                                        \
     static inline type larger_##type(type best, type x)                                                      \
     {                                                                                                        \
-        return (x > best) | (x != x) ? x : best;                                                             \
+        return ((x > best) | (x != x)) ? x : best;                                                           \
     }                                                                                                        \
     static void max_wide_##type(const sgm__window *w, const type *x, type *y)                                \
     {                                                                                                        \
