@@ -15,7 +15,7 @@
  *   last one rounds them into c.
  *
  * Two ways to share: with few row panels a is packed by one loop, and tasks of a second loop do some columns
- * each (post_columns); with more than ROWS_TOGETHER rows, each task packs some rows for itself and does all
+ * each (post_columns); with many, each task packs some rows for itself and does all
  * their columns (post_rows). */
 #include "handlers/cpu/product/product.h"
 
@@ -44,10 +44,12 @@
 /* Those that are fetched ahead of packing: they lie too far apart for the processor to guess. */
 #define NUMBERS_AHEAD 16
 #define CACHE_LINE 64
-/* Rows of a that a task packs and uses while they are in its second cache: 208 KiB of float32 with a depth
- * block. With fewer, b would be read more often. */
+/* Row panels that a task packs and uses while they are in its second cache. */
+#define PANELS_TOGETHER 16
+/* The same in rows, whatever a tile has, for a large b, which would else be read more often: 208 KiB of
+ * float32 with a depth block. */
 #define ROWS_TOGETHER 256
-/* Bytes of a b from which on its next panel is copied while tiles of the one before run (copy_ahead): it
+/* Bytes from which on b is large. Its next panel is copied while tiles of the one before run (copy_ahead): it
  * comes from behind the second cache, where a tile that stored it would wait for each row. */
 #define BYTES_BEHIND (1 << 19)
 /* Row panels from which on this is done: with fewer, too much would have to be fetched before each tile. */
@@ -71,6 +73,7 @@ typedef struct work {
     bool in_place; /* a is read where it lies and not packed */
     /* There are many rows: a task packs some of them and does all their columns (post_rows). */
     bool by_rows;
+    bool large; /* b comes from behind the second cache */
     bool ahead; /* panels of b may be copied while the ones before are used */
     /* Packed a: all of it, or, if by rows, a slab of `packed_bytes` for each thread. */
     unsigned char *packed;
@@ -130,7 +133,7 @@ static size_t whole_bytes(const work *w)
 /* Row panels of a task of post_rows, at most. */
 static int64_t panels_together(const work *w)
 {
-    return sgm__divide_up(ROWS_TOGETHER, w->tiles->rows);
+    return w->large ? sgm__divide_up(ROWS_TOGETHER, w->tiles->rows) : PANELS_TOGETHER;
 }
 
 /* Bytes of scratch memory for the parts that `plan` has decided on. */
@@ -162,9 +165,9 @@ static work plan(const sgm__vector *vector, const sgm__product *product)
     w.row_panels = sgm__divide_up(product->m, w.tiles->rows);
     w.column_panels = sgm__divide_up(product->n, w.tiles->columns);
     w.depth_blocks = sgm__divide_up(w.steps, w.steps <= WHOLE_DEPTH ? WHOLE_DEPTH : MAXIMUM_DEPTH);
-    w.by_rows = product->m > ROWS_TOGETHER;
-    w.ahead = w.pair == 1 && product->packed == NULL && product->b_column == 1 &&
-              (double)product->k * (double)product->n * (double)w.size > BYTES_BEHIND;
+    w.large = (double)product->k * (double)product->n * (double)w.size > BYTES_BEHIND;
+    w.ahead = w.large && w.pair == 1 && product->packed == NULL && product->b_column == 1;
+    w.by_rows = w.row_panels > panels_together(&w);
     w.in_place = reads_in_place(&w);
     measure(&w);
     return w;
@@ -601,7 +604,7 @@ static void post(sgm__pool *pool, int32_t threads, int64_t tasks, sgm__pool_task
 }
 
 /* A multiple of the threads as tasks, so that all threads end at about the same time, each of at most
- * ROWS_TOGETHER rows. */
+ * panels_together row panels. */
 static void post_rows(sgm__pool *pool, work *w, int32_t threads)
 {
     w->row_tasks = sgm__divide_up(sgm__divide_up(w->row_panels, panels_together(w)), threads) * threads;
