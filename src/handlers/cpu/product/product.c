@@ -74,7 +74,7 @@ typedef struct work {
     /* There are many rows: a task packs some of them and does all their columns (post_rows). */
     bool by_rows;
     bool large; /* b comes from behind the second cache */
-    bool ahead; /* panels of b may be copied while the ones before are used */
+    bool ahead; /* b is large: panels are fetched, or copied, while the ones before are used */
     /* Packed a: all of it, or, if by rows, a slab of `packed_bytes` for each thread. */
     unsigned char *packed;
     /* Two panels of b for each thread, of `panel_bytes` each. */
@@ -441,11 +441,11 @@ static following panel_after(const work *w, const share *t, int64_t block, int64
     bool same = column_panel + 1 < t->column_end;
     int64_t next = same ? column_panel + 1 : t->column, columns;
     block += same ? 0 : 1;
-    if (block == w->depth_blocks || !is_direct(w, next))
+    if (!w->ahead || block == w->depth_blocks || !is_direct(w, next))
         return (following){NULL, 0, 0, false};
     bool wide = panel_width(w, next, &columns) == w->tiles->columns;
     return (following){panel_of_b(w, block, next), depth_of(w, block), 0,
-                       w->ahead && wide && t->last - t->first >= PANELS_AHEAD};
+                       wide && t->last - t->first >= PANELS_AHEAD};
 }
 
 /* Fetches rows of the following panel. */
