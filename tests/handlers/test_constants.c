@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#define MAXIMUM 4
+#define MAXIMUM 8
 
 /* A graph of an input x and of tensors that are constants or, for comparison, inputs as well. */
 typedef struct network {
@@ -26,7 +26,7 @@ static sgm_tensor *numbers(const sgm_shape *shape, int seed)
 
 static const char *name_of(int index)
 {
-    static const char *const names[MAXIMUM] = {"a", "b", "c", "d"};
+    static const char *const names[MAXIMUM] = {"a", "b", "c", "d", "e", "f", "g", "h"};
     return names[index];
 }
 
@@ -176,21 +176,27 @@ TEST(a_convolution_with_other_readers_or_factors_stays)
     CHECK(computes("cpu", read_twice, DIMS(2, 3, 4, 5), "multiply"));
 }
 
-/* Every way in which convolutions are computed: by panels with groups and a stride, Winograd's, slid. */
+/* Every way in which convolutions are computed: by panels with groups and a stride, Winograd's, slid,
+ * pointwise with several blocks of pixels. Each keeps its results between limits, as it writes them. */
 static sgm_value convolutions(network *n, sgm_value x)
 {
     sgm_graph *g = n->graph;
-    sgm_value y =
-        sgm_convolution(g, x, given(n, DIMS(32, 3, 5, 5)), given(n, DIMS(32)),
+    const sgm_value none = {-1};
+    x = sgm_convolution(g, x, given(n, DIMS(6, 10, 1, 1)), given(n, DIMS(6)), NULL);
+    x = sgm_minimum(g, sgm_relu(g, x), sgm_number(g, 1.5));
+    x = sgm_convolution(g, x, given(n, DIMS(32, 3, 5, 5)), given(n, DIMS(32)),
                         SGM_WINDOW(.stride = {2, 2}, .before = {2, 2}, .after = {2, 2}, .groups = 2));
-    y = sgm_convolution(g, y, given(n, DIMS(48, 32, 3, 3)), (sgm_value){-1},
+    x = sgm_maximum(g, sgm_minimum(g, x, sgm_number(g, 2)), sgm_number(g, -1));
+    x = sgm_convolution(g, x, given(n, DIMS(48, 32, 3, 3)), none,
                         SGM_WINDOW(.before = {1, 1}, .after = {1, 1}));
-    return sgm_convolution(g, y, given(n, DIMS(48, 1, 3, 3)), (sgm_value){-1}, SGM_WINDOW(.groups = 48));
+    x = sgm_minimum(g, sgm_relu(g, x), sgm_number(g, 6));
+    x = sgm_convolution(g, x, given(n, DIMS(48, 1, 3, 3)), none, SGM_WINDOW(.groups = 48));
+    return sgm_maximum(g, x, sgm_number(g, -0.5));
 }
 
 TEST(convolutions_of_constant_weights)
 {
-    compare(convolutions, DIMS(2, 6, 31, 35), 1e-5);
+    compare(convolutions, DIMS(2, 10, 31, 35), 1e-5);
 }
 
 /* --- products --- */

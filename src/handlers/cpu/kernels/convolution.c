@@ -7,8 +7,10 @@
  * weights are packed at the beginning of each run, as they change with each update; constant ones once
  * (forward_pack). Tasks are parts of images; sums depend on shapes alone. run/fused.c may run forward image
  * by image with an activation behind it (forward_parts). Groups of few channels are computed in another way,
- * convolution_slide.c's, and windows of 3 x 3 by convolution_winograd.c. */
+ * convolution_slide.c's, windows of 3 x 3 by convolution_winograd.c, those of one place by
+ * convolution_pointwise.c. */
 #include "handlers/cpu/kernels/convolution.h"
+#include "handlers/cpu/kernels/convolution_pointwise.h"
 #include "handlers/cpu/kernels/convolution_slide.h"
 #include "handlers/cpu/kernels/convolution_winograd.h"
 
@@ -72,8 +74,9 @@ typedef struct run_state {
     layout at;
     unsigned char *shared; /* the tables and packed weights, at->pixels to at->threads */
     int64_t parts;         /* of each image */
-    /* As convolution_slide.c or convolution_winograd.c do: there are no parts, and no packed weights. */
-    bool slides, winograd;
+    /* As convolution_slide.c, convolution_winograd.c or convolution_pointwise.c do: there are no parts, and
+     * no packed weights. */
+    bool slides, winograd, pointwise;
 } run_state;
 
 /* --- forward --- */
@@ -86,6 +89,7 @@ static run_state forward_plan(const sgm__cpu_call *call)
     r.c = sgm__convolution_make(call->cpu, call->output.dtype, &w);
     r.slides = sgm__slide_is_faster(&r.c, r.c.filters);
     r.winograd = !r.slides && sgm__winograd_is_faster(call, &r.c, SGM__WINOGRAD_FORWARD);
+    r.pointwise = !r.slides && sgm__pointwise_is_faster(&r.c);
     int64_t steps = r.c.channels * r.c.places;
     if (r.slides)
         r.at = lay_out(&r.c, steps, 0, sgm__slide_forward_room(&r.c), call->cpu->threads);
@@ -99,7 +103,9 @@ static run_state forward_plan(const sgm__cpu_call *call)
 static size_t forward_scratch(const sgm__cpu_call *call)
 {
     run_state r = forward_plan(call);
-    return r.winograd ? sgm__winograd_scratch(call, &r.c, SGM__WINOGRAD_FORWARD) : r.at.total;
+    if (r.winograd)
+        return sgm__winograd_scratch(call, &r.c, SGM__WINOGRAD_FORWARD);
+    return r.pointwise ? sgm__pointwise_scratch(call, &r.c) : r.at.total;
 }
 
 /* What comes before all groups if they slide. */
@@ -235,7 +241,7 @@ static void slide_task(void *context, int64_t index, int32_t thread)
 static void forward_begin(const sgm__cpu_call *call)
 {
     run_state r = forward_plan(call);
-    if (call->packed != NULL)
+    if (call->packed != NULL || r.pointwise)
         return;
     if (r.winograd)
         sgm__winograd_begin(call, &r.c);
@@ -254,6 +260,10 @@ static sgm_status forward_run(const sgm__cpu_call *call)
         return SGM_OK;
     if (r.winograd) {
         sgm__winograd_run(call, &r.c, SGM__WINOGRAD_FORWARD);
+        return SGM_OK;
+    }
+    if (r.pointwise) {
+        sgm__pointwise_run(call, &r.c);
         return SGM_OK;
     }
     forward_begin(call);
@@ -285,6 +295,8 @@ static void forward_part(const sgm__cpu_call *call, int64_t index, int32_t threa
     int64_t elements = r.c.window.filters * r.c.pixels;
     if (r.winograd)
         sgm__winograd_part(call, &r.c, index, thread, to);
+    else if (r.pointwise)
+        sgm__pointwise_part(call, &r.c, index, thread, to);
     else if (r.slides)
         slide_groups(&r, index, 0, r.c.window.groups, thread, to);
     else
@@ -298,7 +310,9 @@ static void forward_part(const sgm__cpu_call *call, int64_t index, int32_t threa
 static size_t forward_packed_bytes(const sgm__cpu_call *call)
 {
     run_state r = forward_plan(call);
-    return r.winograd ? sgm__winograd_packed_bytes(call, &r.c) : r.at.threads;
+    if (r.winograd)
+        return sgm__winograd_packed_bytes(call, &r.c);
+    return r.pointwise ? 0 : r.at.threads;
 }
 
 static sgm_status forward_pack(const sgm__cpu_call *call, unsigned char *to)

@@ -549,6 +549,31 @@ static void run_panel(const work *w, const slab *s, int64_t column_panel, share 
     }
 }
 
+/* Whether column panels `column` and the next ones can be done at once: one row, whose panels of b come
+ * packed and are whole. */
+static bool is_row(const work *w, int64_t column, int64_t end)
+{
+    int64_t last = column + SGM__ROW_PANELS;
+    return w->product.m == 1 && w->pair == 1 && w->whole != NULL && last <= end &&
+           last * w->tiles->columns <= w->product.n;
+}
+
+/* SGM__ROW_PANELS column panels of the only row, of all depth blocks: b is read in the order of memory. */
+static void run_row(const work *w, int64_t column)
+{
+    const sgm__product *p = &w->product;
+    int64_t width = w->tiles->columns;
+    sgm__tile tile = {.c = (unsigned char *)p->c + column * width * (int64_t)w->size};
+    for (int64_t block = 0; block < w->depth_blocks; block++) {
+        slab s = whole_slab(w, block);
+        set_left(w, &s, 0, 0, &tile);
+        tile.depth = depth_of(w, block);
+        tile.b = w->whole + panel_offset(w, column, first_step(w, block), width);
+        tile.add = block > 0;
+        w->tiles->row(&tile, width * w->steps);
+    }
+}
+
 /* A task of post_rows: packs its rows and does all their columns, depth block after depth block, while the
  * rows are in the second cache. */
 static void run_rows(void *context, int64_t index, int32_t thread)
@@ -576,6 +601,8 @@ static void run_task(void *context, int64_t index, int32_t thread)
                        part(w->row_panels, w->row_tasks, row_task + 1),
                        part(w->column_panels, w->column_tasks, column_task),
                        part(w->column_panels, w->column_tasks, column_task + 1));
+    for (; is_row(w, t.column, t.column_end); t.column += SGM__ROW_PANELS)
+        run_row(w, t.column);
     for (int64_t block = 0; block < w->depth_blocks; block++) {
         slab s = whole_slab(w, block);
         for (int64_t c = t.column; c < t.column_end; c++)

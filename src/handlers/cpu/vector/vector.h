@@ -73,6 +73,7 @@ typedef struct sgm__tile {
     bool rounds;
 } sgm__tile;
 typedef void (*sgm__tile_function)(const sgm__tile *tile);
+#define SGM__ROW_PANELS 4
 #define SGM__MAXIMUM_TILE_ROWS 14
 /* A function for each number of rows, so that no row is computed that is thrown away. Wide tiles have two
  * vectors of columns, narrow ones one. */
@@ -133,6 +134,9 @@ typedef struct sgm__tiles {
     int32_t columns; /* of a panel that is two vectors wide; `narrow` panels have half */
     sgm__tile_functions packed, transposed, apart; /* how a lies: as packed panels; in place with contiguous
                                                       columns; in place with contiguous rows */
+    /* One row by SGM__ROW_PANELS neighbouring wide panels of b, which lie `apart` numbers from each other: as
+     * many tiles of one row, whose sums wait for each other less. */
+    void (*row)(const sgm__tile *tile, int64_t apart);
     /* A whole small product. */
     void (*small)(const sgm__small_product *product);
     /* Packing: target[k * padded + i] = element i of step k for i < width, zeros for i from width to padded.
@@ -148,6 +152,8 @@ typedef struct sgm__tiles {
      * 0), kept between limits, for r < rows, c < columns. Reads rows of the source to the end of a vector. */
     void (*spread)(void *target, int64_t to_stride, const void *source, int64_t from_stride, int64_t rows,
                    int64_t columns, const void *biases, sgm__limits limits);
+    /* row[i] + bias (a number; NULL: 0), kept between limits, for i < n, in place. */
+    void (*finish)(int64_t n, void *row, const void *bias, sgm__limits limits);
     int32_t vector_lanes; /* elements of a vector */
     void (*slide)(const sgm__slide *slide);
     void (*slide_sums)(const sgm__slide_sums *slide);

@@ -125,6 +125,24 @@ DEFINE_SMALL(small_f64, double, vec_d, LANES_D)
 #undef fma
 #undef ROW_STORE
 
+#define DEFINE_ROW(name, element, vector, letter, LETTER, lanes)                                             \
+    static void name(const sgm__tile *t, int64_t apart)                                                      \
+    {                                                                                                        \
+        const element *a = t->a, *b = t->b;                                                                  \
+        element *c = t->c;                                                                                   \
+        vector sums[2 * SGM__ROW_PANELS];                                                                    \
+        UNROLL for (int i = 0; i < 2 * SGM__ROW_PANELS; i++) sums[i] = (vector){0};                          \
+        for (int64_t k = 0; k < t->depth; k++, b += 2 * (lanes)) {                                           \
+            vector x = splat_##letter(a[k * t->a_step]);                                                     \
+            UNROLL for (int i = 0; i < 2 * SGM__ROW_PANELS; i++) sums[i] =                                   \
+                FMA_##LETTER(x, load_##letter(b + i / 2 * apart + i % 2 * (lanes)), sums[i]);                \
+        }                                                                                                    \
+        UNROLL for (int i = 0; i < 2 * SGM__ROW_PANELS; i++, c += (lanes))                                   \
+            store_##letter(c, t->add ? load_##letter(c) + sums[i] : sums[i]);                                \
+    }
+DEFINE_ROW(row_f32, float, vec_f, f, F, LANES)
+DEFINE_ROW(row_f64, double, vec_d, d, D, LANES_D)
+
 DEFINE_TILES(f32, packed, PACKED)
 DEFINE_TILES(f32, transposed, TRANSPOSED)
 DEFINE_TILES(f32, apart, APART)

@@ -106,6 +106,21 @@ DEFINE_ALL_GATHERS(6)
 DEFINE_SPREAD(spread_f32, square_f32, float, vec_f, f, LANES)
 DEFINE_SPREAD(spread_f64, square_f64, double, vec_d, d, LANES_D)
 
+#define DEFINE_FINISH(name, element, vector, letter, lanes)                                                  \
+    static void name(int64_t n, void *row, const void *bias, sgm__limits limits)                             \
+    {                                                                                                        \
+        vector shift = splat_##letter(bias != NULL ? *(const element *)bias : 0);                            \
+        element low = (element)limits.low, high = (element)limits.high, *x = row;                            \
+        int64_t i = 0;                                                                                       \
+        for (; i + (lanes) <= n; i += (lanes))                                                               \
+            store_##letter(x + i, limit_##letter(load_##letter(x + i) + shift, low, high));                  \
+        if (i < n)                                                                                           \
+            store_part_##letter(x + i, limit_##letter(load_part_##letter(x + i, n - i) + shift, low, high),  \
+                                n - i);                                                                      \
+    }
+DEFINE_FINISH(finish_f32, float, vec_f, f, LANES)
+DEFINE_FINISH(finish_f64, double, vec_d, d, LANES_D)
+
 /* --- windows of two by two, side by side --- */
 
 /* Lanes in which x takes the place of the best so far: x is larger, or NaN. */

@@ -9,11 +9,12 @@
     {                                                                                                        \
         .rows = TILE_ROWS, .columns = 2 * (lanes), .packed = TILE_FUNCTIONS(packed, type),                   \
         .transposed = TILE_FUNCTIONS(transposed, type), .apart = TILE_FUNCTIONS(apart, type),                \
-        .small = small_##type, .copy_rows = copy_rows_##type, .transpose = transpose_##type,                 \
-        .gather_columns = GATHER_VECTORS * (lanes), .gather_wide = GATHER_TABLE(gather_wide_##type),         \
+        .row = row_##type, .small = small_##type, .copy_rows = copy_rows_##type,                             \
+        .transpose = transpose_##type, .gather_columns = GATHER_VECTORS * (lanes),                           \
+        .gather_wide = GATHER_TABLE(gather_wide_##type),                                                     \
         .gather_narrow = GATHER_TABLE(gather_narrow_##type), .spread = spread_##type,                        \
-        .vector_lanes = (lanes), .slide = slide_##type, .slide_sums = slide_sums_##type,                     \
-        .split_pairs = split_pairs_##type, .join_pairs = join_pairs_##type                                   \
+        .finish = finish_##type, .vector_lanes = (lanes), .slide = slide_##type,                             \
+        .slide_sums = slide_sums_##type, .split_pairs = split_pairs_##type, .join_pairs = join_pairs_##type  \
     }
 
 #define VECTOR_TABLE(text)                                                                                   \
