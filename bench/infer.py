@@ -164,9 +164,6 @@ def make_models(torch):
     }
 
 
-NAMES = ("mlp cnn resnet18 mobilenet unet lstm gru encoder minilm vit depthwise3 depthwise5").split()
-
-
 def write(torch, folder, name, batch):
     """NAME.onnx, and NAME-1.pb and NAME-BATCH.pb, where they are not there yet."""
     import onnx
@@ -246,7 +243,12 @@ def main(build):
     os.makedirs(folder, exist_ok=True)
     threads, batch = os.environ.get("THREADS", "1"), int(os.environ.get("BATCH", "64"))
     rounds, seconds = int(os.environ.get("ROUNDS", "5")), os.environ.get("SECONDS_EACH", "0.5")
-    names = os.environ.get("MODELS", "").split() or NAMES
+    known = make_models(torch)
+    names = os.environ.get("MODELS", "").split() or list(known)
+    for name in names:
+        if name not in known:
+            print("infer: no model is called '%s': there are %s" % (name, " ".join(known)), file=sys.stderr)
+            return 2
     print("ONNX Runtime %s, %s thread(s), medians of %d rounds, load average %.1f; ms of one record and of %d; ratio: ours / theirs"
           % (onnxruntime.__version__, threads, rounds, os.getloadavg()[0], batch))
     heads = ("model", "one", "theirs", "ratio", str(batch), "theirs", "ratio", "load+first", "theirs", "ratio", "differ")

@@ -13,7 +13,7 @@ typedef enum sgm__constancy {
 sgm__constancy *sgm__constancy_of(const sgm_graph *graph);
 
 /* The constant values that are worth computing once: those that are computed, not views, read by something
- *  that changes, perhaps through views, and hardly larger than what they are made of. Sets `chosen`, which is
+ * that changes, perhaps through views, and hardly larger than what they are made of. Sets `chosen`, which is
  * false for all on entry, for each of them. */
 sgm_status sgm__constants_choose(const sgm_graph *graph, const sgm__constancy *constancy, bool *chosen);
 /* The name of a chosen value among the outputs of the slice. */

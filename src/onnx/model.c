@@ -229,15 +229,17 @@ sgm_status sgm_onnx_set(sgm_onnx *model, const char *name, const sgm_tensor *val
     if (input == NULL)
         return sgm__last_failure();
     SGM_TRY(check_fit(input, value));
-    model->newest = NULL;
-    if (takes_value(input, value))
+    if (takes_value(input, value)) {
+        model->newest = NULL;
         return sgm_tensor_assign(input->set, value);
+    }
     sgm_tensor *copy = sgm_tensor_copy(value);
     if (copy == NULL)
         return sgm__last_failure();
     sgm_tensor_free(input->set);
     input->set = copy;
     input->kept = false;
+    model->newest = NULL;
     return SGM_OK;
 }
 

@@ -139,6 +139,7 @@ TEST(one_and_two_threads_give_the_same_bits)
          .stride = {2, 1},
          .before = {1, 1},
          .groups = 2},
+        {CONVOLUTION, 3, {{4, {4, 7, 19, 21}}, {4, {5, 7, 1, 1}}, {1, {5}}}, .groups = 1},
         {MAX, 1, {{4, {7, 3, 20, 20}}}, .size = {2, 2}, .stride = {2, 2}},
         {AVERAGE, 1, {{4, {7, 3, 20, 20}}}, .size = {3, 2}, .stride = {2, 1}},
     };
@@ -148,6 +149,25 @@ TEST(one_and_two_threads_give_the_same_bits)
         size_t count = compute("cpu", SGM_FLOAT32, 1, &c, one, 40000);
         CHECK_INT(compute("cpu", SGM_FLOAT32, 2, &c, two, 40000), count);
         CHECK(memcmp(one, two, count * sizeof *one) == 0);
+    }
+}
+
+/* Wider than what is found together: windows that fit, and windows that do not. */
+TEST(the_largest_of_wide_images_agree_with_the_reference)
+{
+    static const window_case wide[] = {
+        {MAX, 1, {{3, {1, 2, 1500}}}, .size = {5}, .stride = {1}, .dilation = {3}, .before = {4}},
+        {MAX, 1, {{3, {1, 2, 1500}}}, .size = {5}, .stride = {2}, .dilation = {3}},
+        {MAX, 1, {{4, {1, 2, 5, 700}}}, .size = {3, 4}, .stride = {2, 3}, .before = {1, 2}},
+        {MAX, 1, {{3, {1, 2, 1500}}}, .size = {600}, .stride = {7}, .before = {3}},
+    };
+    static double expected[10000], values[10000];
+    for (size_t i = 0; i < sizeof wide / sizeof *wide; i++) {
+        window_case c = wide[i];
+        size_t count = compute("reference", SGM_FLOAT64, 1, &c, expected, 10000);
+        CHECK_INT(compute("cpu", SGM_FLOAT32, 2, &c, values, 10000), count);
+        for (size_t k = 0; k < count; k++)
+            CHECK_NEAR(values[k], expected[k], 1e-5 * (1 + fabs(expected[k])));
     }
 }
 
