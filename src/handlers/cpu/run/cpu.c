@@ -49,12 +49,6 @@ typedef struct compiled_step {
     bool done;              /* nothing to do: the steps before wrote their results here (a concatenation) */
 } compiled_step;
 
-/* What a kernel made of a constant operand (sgm__cpu_kernel.pack). */
-typedef struct packing {
-    const compiled_step *step; /* the first with this operand */
-    unsigned char *bytes;      /* owned */
-} packing;
-
 /* A compiled program. Only one run at a time uses it, with sgm__cpu.busy held. */
 typedef struct executable {
     const sgm__plan *plan;
@@ -70,9 +64,8 @@ typedef struct executable {
     /* Estimates for the whole program: `alone` with one thread, `shared` as the steps are run. */
     sgm__cost cost;
     unsigned char *scratch;
-    packing *packings;
-    size_t packing_count, packing_capacity;
-    void *code; /* machine code of all elementwise steps; NULL: none */
+    sgm__packings packings; /* of constant operands */
+    void *code;             /* machine code of all elementwise steps; NULL: none */
     size_t code_size;
 } executable;
 
@@ -223,9 +216,7 @@ static void discard(void *self, void *compiled)
             e->steps[i].kernel->discard(e->steps[i].plan);
         sgm__free(e->steps[i].plan);
     }
-    for (size_t i = 0; i < e->packing_count; i++)
-        sgm__free_aligned(e->packings[i].bytes);
-    sgm__free(e->packings);
+    sgm__packings_free(&e->packings);
     sgm__free(e->steps);
     sgm__free(e->flow);
     sgm__free(e->arrays);
@@ -267,48 +258,6 @@ static sgm__cpu_call call_of(sgm__cpu *cpu, const executable *e, const compiled_
                            .limits = SGM__NO_LIMITS};
 }
 
-/* Whether operand `k` of a call is constant. */
-static bool is_constant(const executable *e, const sgm__cpu_call *call, int32_t k)
-{
-    return call->input_count > k &&
-           e->plan->nodes[e->plan->operands[call->node->first_input + k]].place.store == SGM__STORE_CONSTANT;
-}
-
-/* Whether two calls of one kernel pack their second operand to the same. */
-static bool packs_alike(const sgm__plan *plan, const sgm__cpu_call *a, const sgm__cpu_call *b)
-{
-    const sgm__node *x = a->node, *y = b->node;
-    bool alike = plan->operands[x->first_input + 1] == plan->operands[y->first_input + 1] &&
-                 sgm__attributes_equal(&x->attributes, &y->attributes) && x->type.dtype == y->type.dtype;
-    return alike && sgm_shape_equal(&a->inputs[0].shape, &b->inputs[0].shape);
-}
-
-/* Gives the call what its kernel makes of a constant second operand, which is made once for all steps that
- * can share it. The bytes of constants are in the plan by now. */
-static sgm_status give_packed(executable *e, compiled_step *step)
-{
-    sgm__cpu_call *call = &step->call;
-    size_t bytes = call->packs ? step->kernel->packed_bytes(call) : 0;
-    if (bytes == 0)
-        return SGM_OK;
-    for (size_t i = 0; i < e->packing_count && call->packed == NULL; i++)
-        if (e->packings[i].step->kernel == step->kernel &&
-            packs_alike(e->plan, &e->packings[i].step->call, call))
-            call->packed = e->packings[i].bytes;
-    if (call->packed != NULL)
-        return SGM_OK;
-    SGM_TRY(sgm__reserve(&e->packings, &e->packing_capacity, e->packing_count + 1, sizeof *e->packings));
-    unsigned char *made = sgm__alloc_aligned(bytes);
-    if (made == NULL)
-        return SGM_ERROR_MEMORY;
-    e->packings[e->packing_count++] = (packing){step, made};
-    const sgm__node *weights = &e->plan->nodes[e->plan->operands[call->node->first_input + 1]];
-    call->inputs[1].data = e->plan->constants + weights->place.offset;
-    SGM_TRY(step->kernel->pack(call, made));
-    call->packed = made;
-    return SGM_OK;
-}
-
 /* Finds and plans the kernel of a step that is one operation. A kernel that does not accept the operands
  * gives way to the operation's own loop; having neither is an error. */
 static sgm_status compile_kernel(sgm__cpu *cpu, executable *e, compiled_step *step, size_t *scratch)
@@ -323,8 +272,7 @@ static sgm_status compile_kernel(sgm__cpu *cpu, executable *e, compiled_step *st
     if (step->kernel == NULL && node->op->forward == NULL)
         return sgm_fail(SGM_ERROR_UNSUPPORTED, "operation %s for %s has no kernel on the cpu handler",
                         node->op->name, sgm_dtype_name(node->type.dtype));
-    call->packs = step->kernel != NULL && step->kernel->pack != NULL && is_constant(e, call, 1);
-    SGM_TRY(give_packed(e, step));
+    SGM_TRY(sgm__packings_give(&e->packings, e->plan, step->kernel, call));
     if (step->kernel != NULL && step->kernel->scratch != NULL)
         *scratch = step->kernel->scratch(call);
     if (step->kernel == NULL || step->kernel->plan == NULL)

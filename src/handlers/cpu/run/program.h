@@ -16,6 +16,24 @@
 const sgm__cpu_kernel *sgm__cpu_find_kernel(const sgm__cpu *cpu, const sgm_op *op, sgm_dtype result,
                                             sgm_dtype operand);
 
+/* --- what kernels make of constant operands (packed.c) --- */
+
+/* `call` is the first with this operand. */
+typedef struct sgm__packing {
+    const sgm__cpu_kernel *kernel;
+    const sgm__cpu_call *call;
+    unsigned char *bytes; /* owned */
+} sgm__packing;
+typedef struct sgm__packings {
+    sgm__packing *all;
+    size_t count, capacity;
+} sgm__packings;
+/* Gives the call what its kernel makes of a constant second operand, if it packs such. `call` must last as
+ * long as the packings. */
+sgm_status sgm__packings_give(sgm__packings *packings, const sgm__plan *plan, const sgm__cpu_kernel *kernel,
+                              sgm__cpu_call *call);
+void sgm__packings_free(sgm__packings *packings);
+
 /* --- products and other kernels together with the elementwise step that reads them (fused.c) --- */
 
 /* Of a block of a product: it stays in the second cache. */

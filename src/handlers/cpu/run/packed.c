@@ -1,0 +1,62 @@
+/* What kernels make of constant operands, once for all runs: weights of a network that predicts, say, in the
+ * order in which tiles read them.
+ *
+ * A kernel that has `pack` (cpu.h) is asked when a step is compiled (run/cpu.c); steps that read the same
+ * operand in the same way share what it makes. It is kept until the program is discarded. */
+#include "handlers/cpu/run/program.h"
+
+/* Whether two calls of one kernel pack their second operand to the same. */
+static bool packs_alike(const sgm__plan *plan, const sgm__cpu_call *a, const sgm__cpu_call *b)
+{
+    const sgm__node *x = a->node, *y = b->node;
+    bool alike = plan->operands[x->first_input + 1] == plan->operands[y->first_input + 1] &&
+                 sgm__attributes_equal(&x->attributes, &y->attributes) && x->type.dtype == y->type.dtype;
+    return alike && sgm_shape_equal(&a->inputs[0].shape, &b->inputs[0].shape);
+}
+
+/* What was packed before for a call like this one; NULL: nothing. */
+static const unsigned char *find(const sgm__packings *packings, const sgm__plan *plan,
+                                 const sgm__cpu_kernel *kernel, const sgm__cpu_call *call)
+{
+    for (size_t i = 0; i < packings->count; i++)
+        if (packings->all[i].kernel == kernel && packs_alike(plan, packings->all[i].call, call))
+            return packings->all[i].bytes;
+    return NULL;
+}
+
+/* The bytes of constants are in the plan by now. */
+static sgm_status add(sgm__packings *packings, const sgm__plan *plan, const sgm__cpu_kernel *kernel,
+                      sgm__cpu_call *call, size_t bytes)
+{
+    const sgm__node *weights = &plan->nodes[plan->operands[call->node->first_input + 1]];
+    SGM_TRY(sgm__reserve(&packings->all, &packings->capacity, packings->count + 1, sizeof *packings->all));
+    unsigned char *made = sgm__alloc_aligned(bytes);
+    if (made == NULL)
+        return SGM_ERROR_MEMORY;
+    packings->all[packings->count++] = (sgm__packing){kernel, call, made};
+    call->inputs[1].data = plan->constants + weights->place.offset;
+    SGM_TRY(kernel->pack(call, made));
+    call->packed = made;
+    return SGM_OK;
+}
+
+sgm_status sgm__packings_give(sgm__packings *packings, const sgm__plan *plan, const sgm__cpu_kernel *kernel,
+                              sgm__cpu_call *call)
+{
+    if (kernel == NULL || kernel->pack == NULL || call->input_count < 2)
+        return SGM_OK;
+    const sgm__node *weights = &plan->nodes[plan->operands[call->node->first_input + 1]];
+    call->packs = weights->place.store == SGM__STORE_CONSTANT;
+    size_t bytes = call->packs ? kernel->packed_bytes(call) : 0;
+    if (bytes == 0)
+        return SGM_OK;
+    call->packed = find(packings, plan, kernel, call);
+    return call->packed != NULL ? SGM_OK : add(packings, plan, kernel, call, bytes);
+}
+
+void sgm__packings_free(sgm__packings *packings)
+{
+    for (size_t i = 0; i < packings->count; i++)
+        sgm__free_aligned(packings->all[i].bytes);
+    sgm__free(packings->all);
+}
