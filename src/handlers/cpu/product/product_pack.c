@@ -1,0 +1,109 @@
+/* Packs operands of products: rows of a as panels of a tile's rows, columns of b as panels of its columns. */
+#include "handlers/cpu/product/product_cut.h"
+
+/* Numbers along k of a transposed a that are packed for all panels before the next ones (pack_transposed):
+ * whole pairs. */
+#define NUMBERS_TOGETHER 8
+/* Those that are fetched ahead of packing: they lie too far apart for the processor to guess. */
+#define NUMBERS_AHEAD 16
+
+void sgm__pack(const sgm__cut *w, unsigned char *target, const unsigned char *source, int64_t stride,
+               int64_t step, int64_t width, int64_t depth, int64_t padded)
+{
+    if (stride == 1) {
+        w->tiles->copy_rows(target, padded, source, step, width, depth);
+        return;
+    }
+    if (step == 1 && stride % w->pair == 0) {
+        w->tiles->transpose(target, padded, source, stride, width, depth);
+        return;
+    }
+    memset(target, 0, (size_t)(padded * sgm__divide_up(depth, w->pair)) * w->step_size);
+    for (int64_t k = 0; k < depth; k++)
+        for (int64_t i = 0; i < width; i++)
+            memcpy(target + (size_t)((k / w->pair * padded + i) * w->pair + k % w->pair) * w->size,
+                   source + (i * stride + k * step) * (int64_t)w->size, w->size);
+}
+
+/* Prefetches `numbers` numbers of rows `row` to `end` - 1 of a transposed a, from `first` on. */
+static void fetch_ahead(const sgm__cut *w, int64_t row, int64_t end, int64_t first, int64_t numbers)
+{
+    const sgm__product *p = &w->product;
+    for (int64_t k = first; k < first + numbers && k < p->k; k++) {
+        const unsigned char *from = p->a;
+        from += (row + k * p->a_column) * (int64_t)w->size;
+        for (int64_t at = 0; at < (end - row) * (int64_t)w->size; at += SGM__CACHE_LINE)
+            __builtin_prefetch(from + at);
+    }
+}
+
+/* Packs panels first .. last - 1 of an a whose columns are contiguous. Panels take turns at a few numbers of
+ * each row: those lie far apart, and neighbouring panels share cache lines that each panel alone would have
+ * to fetch again. */
+static void pack_transposed(const sgm__cut *w, const sgm__slab *s, int64_t first, int64_t last)
+{
+    const sgm__product *p = &w->product;
+    int64_t k = sgm__cut_number(w, s->block), depth = sgm__cut_numbers(w, s->block);
+    for (int64_t at = 0; at < depth; at += NUMBERS_TOGETHER) {
+        int64_t numbers = sgm__minimum(depth - at, NUMBERS_TOGETHER);
+        fetch_ahead(w, sgm__cut_row(w, first), sgm__cut_row(w, last), k + at + NUMBERS_AHEAD, numbers);
+        for (int64_t panel = first; panel < last; panel++) {
+            int64_t row = sgm__cut_row(w, panel), rows = sgm__cut_row(w, panel + 1) - row;
+            const unsigned char *from = p->a;
+            from += (row + (k + at) * p->a_column) * (int64_t)w->size;
+            w->tiles->copy_rows(sgm__slab_panel(w, s, panel) + (size_t)(at / w->pair * rows) * w->step_size,
+                                rows, from, p->a_column, rows, numbers);
+        }
+    }
+}
+
+/* Packs row panels first .. last - 1 of one depth block into the slab. */
+void sgm__pack_panels(const sgm__cut *w, const sgm__slab *s, int64_t first, int64_t last)
+{
+    const sgm__product *p = &w->product;
+    int64_t k = sgm__cut_number(w, s->block), depth = sgm__cut_numbers(w, s->block);
+    if (p->a_row == 1) {
+        pack_transposed(w, s, first, last);
+        return;
+    }
+    for (int64_t panel = first; panel < last; panel++) {
+        int64_t row = sgm__cut_row(w, panel), rows = sgm__cut_row(w, panel + 1) - row;
+        const unsigned char *from = p->a;
+        from += (row * p->a_row + k * p->a_column) * (int64_t)w->size;
+        sgm__pack(w, sgm__slab_panel(w, s, panel), from, p->a_row, p->a_column, rows, depth, rows);
+    }
+}
+
+/* A task packs some row panels, of all depth blocks. */
+void sgm__pack_rows(void *context, int64_t task, int32_t thread)
+{
+    (void)thread;
+    const sgm__cut *w = context;
+    int64_t first = sgm__cut_part(w->row_panels, w->pack_tasks, task);
+    int64_t last = sgm__cut_part(w->row_panels, w->pack_tasks, task + 1);
+    for (int64_t block = 0; block < w->depth_blocks; block++) {
+        sgm__slab s = sgm__slab_whole(w, block);
+        sgm__pack_panels(w, &s, first, last);
+    }
+}
+
+/* A task transposes one column panel of b, over all of k. */
+void sgm__pack_columns(void *context, int64_t column_panel, int32_t thread)
+{
+    (void)thread;
+    const sgm__cut *w = context;
+    const sgm__product *p = &w->product;
+    int64_t columns, width = sgm__cut_width(w, column_panel, &columns);
+    const unsigned char *from = p->b;
+    from += column_panel * w->tiles->columns * p->b_column * (int64_t)w->size;
+    sgm__pack(w, w->transposed + sgm__cut_offset(w, column_panel, 0, width), from, p->b_column, p->b_row,
+              columns, p->k, width);
+}
+
+void sgm__product_pack(const sgm__vector *vector, const sgm__product *product, unsigned char *to)
+{
+    sgm__cut w = sgm__cut_make(vector, product);
+    w.transposed = to;
+    for (int64_t i = 0; i < w.column_panels; i++)
+        sgm__pack_columns(&w, i, 0);
+}
