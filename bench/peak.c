@@ -209,23 +209,23 @@ static void print_bandwidth(int threads)
 /* The best of what this processor has for the type: narrower vectors may have a higher clock. */
 static double best_peak(bool bfloat16, int threads)
 {
-    work_function *all[4] = {work_plain};
-    int count = 1;
-    double best = 0;
+    double best = best_of(work_plain, threads, NULL, REPEATS);
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-        all[count++] = work_256;
-    if (__builtin_cpu_supports("avx512f"))
-        all[count++] = work_512;
-    if (bfloat16 && __builtin_cpu_supports("avx512bf16"))
-        all[count++] = work_pairs;
+    const struct {
+        bool is_here;
+        work_function *work;
+    } others[] = {
+        {__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"), work_256},
+        {__builtin_cpu_supports("avx512f"), work_512},
+        {bfloat16 && __builtin_cpu_supports("avx512bf16"), work_pairs},
+    };
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        double rate = others[i].is_here ? best_of(others[i].work, threads, NULL, REPEATS) : 0;
+        best = rate > best ? rate : best;
+    }
 #else
     (void)bfloat16;
 #endif
-    for (int i = count > 2 ? count - 3 : 0; i < count; i++) {
-        double rate = best_of(all[i], threads, NULL, REPEATS);
-        best = rate > best ? rate : best;
-    }
     return best;
 }
 

@@ -53,10 +53,10 @@ sgm__cut sgm__cut_make(const sgm__vector *vector, const sgm__product *product);
 /* Row panels of a task of post_rows, at most. */
 int64_t sgm__cut_together(const sgm__cut *w);
 
-/* Where part `index` of `parts` begins. */
+/* Where part `index` of `parts` begins; 0 if there are none. */
 static inline int64_t sgm__cut_part(int64_t total, int64_t parts, int64_t index)
 {
-    return total * index / parts;
+    return parts > 0 ? total * index / parts : 0;
 }
 
 /* The row at which row panel `panel` begins; `m` past the last. Panel 0 has a full tile's rows, since only
