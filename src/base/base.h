@@ -120,6 +120,9 @@ char *sgm__make_printable(char *text);
  * allowed. Returns false and leaves `*value` alone otherwise. */
 bool sgm__parse_double(const char *text, double *value);
 bool sgm__parse_int64(const char *text, int64_t *value);
+/* A size with its unit, as sgm_bytes_text writes it: "500MB", "1.5 GB", "200 bytes"; the same if it is none.
+ */
+bool sgm__parse_bytes(const char *text, double *bytes);
 /* Writes the shortest decimal that reads back as exactly `number`, independent of the locale: at most 17
  * significant digits; 32 bytes are enough. Returns `buffer`. */
 char *sgm__number_text(double number, char *buffer, size_t size);

@@ -1,4 +1,5 @@
-/* Writes quantities for people: durations, rates, clock times, counts, sizes. Declared in sigma/base.h.
+/* Writes quantities for people: durations, rates, clock times, counts, sizes (declared in sigma/base.h), and
+ * reads sizes.
  *
  * Used by monitors, the log and the command; text that is read back by machines is written by
  * sgm__number_text (text.c). Decimal points come from integers, so that the locale has no influence. A value
@@ -10,6 +11,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <strings.h>
 
 typedef struct unit {
     const char *name;
@@ -133,4 +135,25 @@ char *sgm_bytes_text(double bytes, char *buffer, size_t size)
         value /= 1000;
     write_tenths(value, names[i], buffer, size);
     return buffer;
+}
+
+bool sgm__parse_bytes(const char *text, double *bytes)
+{
+    static const struct {
+        const char *name;
+        double bytes;
+    } units[] = {{"bytes", 1}, {"B", 1}, {"kB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}};
+    char digits[32];
+    size_t length = strspn(text, "0123456789.");
+    const char *name = text + length + strspn(text + length, " ");
+    snprintf(digits, sizeof digits, "%.*s", (int)length, text);
+    double number;
+    if (length >= sizeof digits || !sgm__parse_double(digits, &number))
+        return false;
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (strcasecmp(name, units[i].name) == 0) {
+            *bytes = number * units[i].bytes;
+            return true;
+        }
+    return false;
 }

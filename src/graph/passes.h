@@ -3,9 +3,8 @@
  *
  * The planner (src/handlers/plan/plan.c) calls them in this order: expand, widen if the graph has bfloat16,
  * then powers, simplify, sums, simplify, runs, simplify; within a budget of memory (plan_memory.c) recompute,
- * of the result. Each returns NULL on failure, and leaves the old
- * graph as it is, owned by the caller. The new graph has the same inputs, states, outputs and assignments by
- * name, as far as they are needed. */
+ * of the result. Each returns NULL on failure, and leaves the old graph as it is, owned by the caller. The
+ * new graph has the same inputs, states, outputs and assignments by name, as far as they are needed. */
 #ifndef SGM_GRAPH_PASSES_H
 #define SGM_GRAPH_PASSES_H
 

@@ -257,7 +257,8 @@ TEST(half_of_the_memory_is_kept_to_and_what_is_impossible_is_told)
 
 TEST(what_is_no_budget_is_an_error)
 {
-    static const char *const wrong[] = {"-1", "0", "2x", "abc", "1.5", "50%", "MB", "0MB", "1e-3", " 0.5"};
+    static const char *const wrong[] = {"-1",  "0",  "2x",  "abc",    "1.5",
+                                        "50%", "MB", "0MB", "1e-3MB", "1.5.0MB"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         char message[200];
         snprintf(message, sizeof message,

@@ -9,9 +9,6 @@
 
 #include "graph/passes.h"
 
-#include <stdio.h>
-#include <strings.h>
-
 /* Numbers of segments that are tried. */
 static const int32_t segment_counts[] = {2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64};
 #define COUNTS (sizeof segment_counts / sizeof *segment_counts)
@@ -33,33 +30,15 @@ int64_t sgm__budget_bytes(const sgm__memory_budget *budget, int64_t unsaved)
     return budget->bytes > 0 ? budget->bytes : INT64_MAX;
 }
 
-/* The bytes of a unit such as "MB", with spaces before it; 0: it is none. */
-static double unit_bytes(const char *unit)
-{
-    static const struct {
-        const char *name;
-        double bytes;
-    } units[] = {{"bytes", 1}, {"B", 1}, {"kB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}};
-    unit += strspn(unit, " ");
-    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
-        if (strcasecmp(unit, units[i].name) == 0)
-            return units[i].bytes;
-    return 0;
-}
-
 /* A number alone is a share, with a unit a size. */
 sgm_status sgm__memory_budget_parse(const char *text, sgm__memory_budget *budget)
 {
     *budget = (sgm__memory_budget){0};
     if (text == NULL || *text == '\0')
         return SGM_OK;
-    char digits[32];
-    size_t length = strspn(text, "0123456789.");
-    snprintf(digits, sizeof digits, "%.*s", (int)length, text);
     double number = 0, bytes = 0;
-    if (length < sizeof digits && sgm__parse_double(digits, &number))
-        bytes = number * unit_bytes(text + length);
-    bool share = text[length] == '\0' && number > 0 && number <= 1, size = bytes >= 1 && bytes < 1e18;
+    bool share = sgm__parse_double(text, &number) && number > 0 && number <= 1;
+    bool size = sgm__parse_bytes(text, &bytes) && bytes >= 1 && bytes < 1e18;
     if (!share && !size)
         return sgm_fail(SGM_ERROR_ARGUMENT,
                         "expected a share of what a training step takes, more than 0 and at most 1, such as "

@@ -6,8 +6,8 @@
  * for a stride of two (convolution_slide.h), so that neighbouring tiles are neighbours in memory;
  * transformed, it is a row of each of 16 matrices (channels, tiles). These are multiplied by the weights' 16
  * matrices (filters, channels), which are made once in each run, or once for all if the weights are constant,
- * and the products (filters, tiles) are
- * transformed to results. Sums go in the order of the channels, so they depend on shapes alone. */
+ * and the products (filters, tiles) are transformed to results. Sums go in the order of the channels, so they
+ * depend on shapes alone. */
 #include "handlers/cpu/kernels/convolution_winograd.h"
 #include "handlers/cpu/kernels/convolution_slide.h"
 

@@ -35,11 +35,6 @@ typedef struct weights_run {
     size_t images_at, gradients_at, own_at, own_bytes, total; /* the sums come first */
 } weights_run;
 
-static int64_t divide_up(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
-
 /* One channel of `in` pixels with `before` zeros in front of it, of which `out` tiles are made. */
 static sgm__convolution channel_of(const sgm__convolution *c, const int64_t *in, const int64_t *before,
                                    const int64_t *out)
@@ -64,13 +59,13 @@ static void cut(weights_run *r, const sgm__convolution *c)
     static const int64_t nothing[2];
     r->pitch = out[1] + 1;
     int64_t most = UNIT_TILES / r->pitch;
-    r->bands = divide_up(out[0], most > 1 ? most : 1);
-    r->rows = divide_up(out[0], r->bands);
-    r->bands = divide_up(out[0], r->rows);
+    r->bands = sgm__divide_up(out[0], most > 1 ? most : 1);
+    r->rows = sgm__divide_up(out[0], r->bands);
+    r->bands = sgm__divide_up(out[0], r->rows);
     r->tiles = (r->rows - 1) * r->pitch + out[1];
     r->units = c->window.batch * r->bands;
-    int64_t times = divide_up(r->units, TOGETHER_TILES / r->tiles > 1 ? TOGETHER_TILES / r->tiles : 1);
-    r->together = divide_up(r->units, times);
+    int64_t times = sgm__divide_up(r->units, TOGETHER_TILES / r->tiles > 1 ? TOGETHER_TILES / r->tiles : 1);
+    r->together = sgm__divide_up(r->units, times);
     out[0] = r->rows;
     r->image = channel_of(c, c->window.in, c->window.before, out);
     r->gradient = channel_of(c, c->window.out, nothing, out);
@@ -81,7 +76,7 @@ static weights_run plan(const sgm__cpu_call *call, const sgm__convolution *c)
     weights_run r = {.call = call, .channels = c->channels, .filters = c->filters};
     int64_t lanes = c->tiles->vector_lanes, number = (int64_t)sizeof(float);
     cut(&r, c);
-    r.panels = divide_up(r.channels, 2 * lanes);
+    r.panels = sgm__divide_up(r.channels, 2 * lanes);
     int64_t left = r.channels - (r.panels - 1) * 2 * lanes;
     r.sum_row = (r.panels - 1) * 2 * lanes + (left > lanes ? 2 : 1) * lanes;
     r.stride = sgm__winograd_stride(r.together * r.tiles + lanes);

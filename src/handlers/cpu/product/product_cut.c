@@ -2,9 +2,6 @@
  */
 #include "handlers/cpu/product/product_cut.h"
 
-/* Steps of a panel of b: 26 KiB of the first cache for two vectors of 64 bytes. Depths of 264, 400 and 800
- * were not faster. */
-#define MAXIMUM_DEPTH 208
 /* Up to this k one depth block is better than two, which would write c twice. */
 #define WHOLE_DEPTH 256
 /* Columns of c up to which a is read in place if its rows are contiguous: with so few, packing is a tenth to
@@ -35,7 +32,7 @@ static bool reads_in_place(const sgm__cut *w)
            p->a_column * (int64_t)w->size % SGM__PAGE != 0;
 }
 
-static const sgm__tiles *tiles_for(const sgm__vector *vector, const sgm__product *p)
+const sgm__tiles *sgm__cut_tiles(const sgm__vector *vector, const sgm__product *p)
 {
     return p->dtype == SGM_FLOAT64 ? &vector->f64 : p->dtype == SGM_BFLOAT16 ? &vector->pairs : &vector->f32;
 }
@@ -70,14 +67,14 @@ static void measure(sgm__cut *w)
 sgm__cut sgm__cut_make(const sgm__vector *vector, const sgm__product *product)
 {
     sgm__cut w = {.product = *product,
-                  .tiles = tiles_for(vector, product),
+                  .tiles = sgm__cut_tiles(vector, product),
                   .size = sgm_dtype_size(product->dtype),
                   .pair = product->dtype == SGM_BFLOAT16 ? 2 : 1};
     w.step_size = w.size * (size_t)w.pair;
     w.steps = sgm__divide_up(product->k, w.pair);
     w.row_panels = sgm__divide_up(product->m, w.tiles->rows);
     w.column_panels = sgm__divide_up(product->n, w.tiles->columns);
-    w.depth_blocks = sgm__divide_up(w.steps, w.steps <= WHOLE_DEPTH ? WHOLE_DEPTH : MAXIMUM_DEPTH);
+    w.depth_blocks = sgm__divide_up(w.steps, w.steps <= WHOLE_DEPTH ? WHOLE_DEPTH : SGM__MAXIMUM_DEPTH);
     w.large = (double)product->k * (double)product->n * (double)w.size > BYTES_BEHIND;
     w.ahead = w.large && w.pair == 1 && product->packed == NULL && product->b_column == 1;
     w.by_rows = w.row_panels > sgm__cut_together(&w);

@@ -1,29 +1,23 @@
 /* Products so small that packing would be a quarter of their work: operands are read where they lie, by one
  * function that goes over columns, then rows (vector/vector_product.h). */
-#include "handlers/cpu/product/product.h"
+#include "handlers/cpu/product/product_cut.h"
 
 /* Multiplications up to which this is faster. */
 #define SMALL_WORK (32 * 32 * 24)
-/* Rows of a transposed b, for which sgm__product_scratch has a panel. */
-#define MAXIMUM_DEPTH 208
 
-static const sgm__tiles *tiles_for(const sgm__vector *vector, const sgm__product *p)
-{
-    return p->dtype == SGM_FLOAT64 ? &vector->f64 : &vector->f32;
-}
-
-/* One wide panel of columns, and rows of b that are contiguous or can be made so in a thread's panel. */
+/* One wide panel of columns, and rows of b that are contiguous or can be made so in a thread's panel, which
+ * sgm__product_scratch has. */
 bool sgm__product_is_small(const sgm__vector *vector, const sgm__product *p)
 {
     bool known = p->b_column == 1 || p->b_row == 1;
     return known && p->dtype != SGM_BFLOAT16 && p->m > 0 && p->n > 0 && p->k > 0 &&
-           p->n <= tiles_for(vector, p)->columns && p->k <= MAXIMUM_DEPTH && p->m <= SMALL_WORK &&
+           p->n <= sgm__cut_tiles(vector, p)->columns && p->k <= SGM__MAXIMUM_DEPTH && p->m <= SMALL_WORK &&
            p->m * p->n * p->k <= SMALL_WORK;
 }
 
 void sgm__product_run_small(const sgm__vector *vector, const sgm__product *p, unsigned char *scratch)
 {
-    const sgm__tiles *tiles = tiles_for(vector, p);
+    const sgm__tiles *tiles = sgm__cut_tiles(vector, p);
     sgm__small_product small = {.m = p->m,
                                 .n = p->n,
                                 .k = p->k,
