@@ -192,7 +192,7 @@ sgm_tensor *sgm_session_get(sgm_session *session, const char *name)
     if (sgm_session_state_type(session, name, &type) != SGM_OK || sgm__session_check(session) != SGM_OK)
         return NULL;
     const state *known = sgm__session_find(session, name);
-    sgm_tensor *tensor = sgm_tensor_create(known->type.dtype, &known->type.shape);
+    sgm_tensor *tensor = sgm__tensor_create_unset(known->type.dtype, &known->type.shape);
     if (tensor == NULL)
         return NULL;
     if (session->handler->type->read(session->handler->self, known->buffer, 0, sgm_tensor_data(tensor),

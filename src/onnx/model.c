@@ -8,6 +8,7 @@
  *
  * Called by programs that use the library; sigma's own command only writes models (export.c). */
 #include "onnx/nodes/onnx.h"
+#include "tensor/tensor_internal.h"
 
 /* protobuf limits a message to 2 GiB. */
 #define MAXIMUM_BYTES INT32_MAX
@@ -282,7 +283,7 @@ sgm_tensor *sgm_onnx_get(sgm_onnx *model, const char *output)
         return NULL;
     }
     sgm_type type = sgm_program_output_type(newest->program, output);
-    sgm_tensor *value = sgm_tensor_create(type.dtype, &type.shape);
+    sgm_tensor *value = sgm__tensor_create_unset(type.dtype, &type.shape);
     if (value != NULL && sgm_session_read(newest->session, newest->program, output, value) != SGM_OK) {
         sgm_tensor_free(value);
         value = NULL;

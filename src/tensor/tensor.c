@@ -109,6 +109,12 @@ static sgm_tensor *tensor_allocate(sgm_dtype dtype, const sgm_shape *shape, size
     return owned ? tensor_make(dtype, shape, NULL, (char *)owned + HEADER_SIZE, owned) : NULL;
 }
 
+sgm_tensor *sgm__tensor_create_unset(sgm_dtype dtype, const sgm_shape *shape)
+{
+    size_t bytes;
+    return tensor_allocate(dtype, shape, &bytes);
+}
+
 sgm_tensor *sgm_tensor_create(sgm_dtype dtype, const sgm_shape *shape)
 {
     size_t bytes;

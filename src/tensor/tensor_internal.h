@@ -37,6 +37,9 @@ void sgm__copy_strided(const sgm_shape *shape, sgm_dtype target_dtype, void *tar
                        const int64_t *target_strides, sgm_dtype source_dtype, const void *source,
                        const int64_t *source_strides);
 
+/* sgm_tensor_create without the zeros: for a caller that writes all elements. */
+sgm_tensor *sgm__tensor_create_unset(sgm_dtype dtype, const sgm_shape *shape);
+
 /* Checks examples, shape (count, ...), before they become float32: fails with SGM_ERROR_NUMERIC at the first
  * finite float64 that would become infinite. `first` is the number of the first example, for the message. */
 sgm_status sgm__tensor_fits_float32(const sgm_tensor *tensor, int64_t first);

@@ -91,8 +91,9 @@ static run_state forward_plan(const sgm__cpu_call *call)
     r.winograd = !r.slides && sgm__winograd_is_faster(call, &r.c, SGM__WINOGRAD_FORWARD);
     r.pointwise = !r.slides && sgm__pointwise_is_faster(&r.c);
     int64_t steps = r.c.channels * r.c.places;
+    sgm__slide_layout l = sgm__slide_layout_make(&r.c);
     if (r.slides)
-        r.at = lay_out(&r.c, steps, 0, sgm__slide_forward_room(&r.c), call->cpu->threads);
+        r.at = lay_out(&r.c, w.size[1], 0, sgm__slide_room(&r.c, &l), call->cpu->threads);
     else
         r.at = lay_out(&r.c, steps, w.groups * steps * sgm__convolution_width(&r.c, r.c.filters),
                        BLOCK_PIXELS * r.c.tiles->gather_columns, call->cpu->threads);
@@ -113,7 +114,8 @@ static void make_slide_steps(void *context, int64_t index, int32_t thread)
 {
     (void)index, (void)thread;
     const run_state *r = context;
-    sgm__slide_steps(&r->c, (int64_t *)(r->shared + r->at.steps));
+    sgm__slide_layout l = sgm__slide_layout_make(&r->c);
+    sgm__slide_steps(&r->c, &l, (int64_t *)(r->shared + r->at.steps));
 }
 
 /* Weights of one group: (filters, steps) to panels of (steps, lanes). The last task makes the tables of
@@ -189,6 +191,8 @@ static void slide_groups(const run_state *r, int64_t example, int64_t first, int
     const unsigned char *images = r->call->inputs[0].data, *weights = r->call->inputs[1].data;
     const unsigned char *biases = r->call->input_count == 3 ? r->call->inputs[2].data : NULL;
     images += example * c->window.channels * c->plane * size;
+    sgm__slide_layout l = sgm__slide_layout_make(c);
+    sgm__slide_clear(c, &l, own);
     for (int64_t group = first; group < last; group++)
         sgm__slide_forward(c, steps, images + group * c->channels * c->plane * size,
                            weights + group * c->filters * depth * size,

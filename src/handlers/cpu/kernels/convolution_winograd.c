@@ -3,13 +3,13 @@
  *
  * Results are tiles of 2 x 2. A block is some images, or some rows of tiles of one, so that what belongs to
  * it stays in the second cache. For a block, each channel is split into its even and odd rows and columns, as
- * for a stride of two (convolution_slide.h), so that neighbouring tiles are neighbours in memory;
+ * for a stride of two (convolution_phases.h), so that neighbouring tiles are neighbours in memory;
  * transformed, it is a row of each of 16 matrices (channels, tiles). These are multiplied by the weights' 16
  * matrices (filters, channels), which are made once in each run, or once for all if the weights are constant,
  * and the products (filters, tiles) are transformed to results. Sums go in the order of the channels, so they
  * depend on shapes alone. */
 #include "handlers/cpu/kernels/convolution_winograd.h"
-#include "handlers/cpu/kernels/convolution_slide.h"
+#include "handlers/cpu/kernels/convolution_phases.h"
 
 #define BLOCK_POSITIONS 96 /* tiles of a block, about */
 /* What a number of the transformed image or weights costs, in multiply-adds of the products. */
@@ -91,8 +91,8 @@ static void lay_out(winograd_run *r)
     r->results_apart = sgm__winograd_apart(r->filters * r->stride);
     r->own_at = sgm__convolution_align(SGM__WINOGRAD_ELEMENTS * r->weights_apart * number);
     /* the phases of a channel; before all blocks, the places of a filter's kernels */
-    r->image_at = sgm__convolution_align((4 * plane + SGM__SLIDE_SLACK > 9 * r->weight_row
-                                              ? 4 * plane + SGM__SLIDE_SLACK
+    r->image_at = sgm__convolution_align((4 * plane + SGM__PHASES_SLACK > 9 * r->weight_row
+                                              ? 4 * plane + SGM__PHASES_SLACK
                                               : 9 * r->weight_row) *
                                          number);
     r->results_at = r->image_at + sgm__convolution_align(SGM__WINOGRAD_ELEMENTS * r->image_apart * number);
@@ -222,16 +222,16 @@ static void transform_images(const winograd_run *r, const block *b)
     sgm__convolution c = r->tiles;
     c.window.out[0] = b->rows;
     c.window.before[0] -= 2 * b->row; /* a block begins where its first tile does */
-    sgm__slide_layout l = sgm__slide_layout_make(&c);
+    int64_t plane = sgm__phases_plane(&c.window), pitch = sgm__phases_make(&c.window).pitch;
     const float *from = r->call->inputs[0].data;
     from += b->first * r->channels * c.plane;
     for (int64_t image = 0; image < b->images; image++)
         for (int64_t channel = 0; channel < r->channels; channel++, from += c.plane) {
             sgm__winograd_fetch(&c.window, from + c.plane);
-            sgm__slide_copy(&c, &l, (unsigned char *)b->phases, (const unsigned char *)from);
+            sgm__phases_copy(&c, (unsigned char *)b->phases, (const unsigned char *)from);
             r->call->cpu->vector->winograd_input_f32(b->positions,
                                                      b->image + channel * r->stride + image * b->positions,
-                                                     r->image_apart, b->phases, l.plane, l.pitch);
+                                                     r->image_apart, b->phases, plane, pitch);
         }
 }
 

@@ -7,7 +7,7 @@
  * 3 in the end. Some images, or rows of tiles of one (a unit), are transformed and multiplied at once, so
  * that what lies between stays in the caches. Channels and filters, then matrices and panels of channels, are
  * what threads share; sums go in the order of the tiles, so they depend on shapes alone. */
-#include "handlers/cpu/kernels/convolution_slide.h"
+#include "handlers/cpu/kernels/convolution_phases.h"
 #include "handlers/cpu/kernels/convolution_winograd.h"
 
 /* Tiles of a unit, and of the units that are done at once, about: with 64 channels and filters, what is
@@ -87,7 +87,7 @@ static weights_run plan(const sgm__cpu_call *call, const sgm__convolution *c)
     r.gradients_at = r.images_at + sgm__convolution_align(SGM__WINOGRAD_ELEMENTS * r.images_apart * number);
     r.own_at = r.gradients_at + sgm__convolution_align(SGM__WINOGRAD_ELEMENTS * r.gradients_apart * number);
     /* The phases of a channel, a panel of channels, or the places of a filter's kernels. */
-    int64_t phases = 4 * (r.rows + 1) * r.pitch + SGM__SLIDE_SLACK, panel = r.stride * 2 * lanes;
+    int64_t phases = 4 * (r.rows + 1) * r.pitch + SGM__PHASES_SLACK, panel = r.stride * 2 * lanes;
     int64_t places = 9 * r.sum_row, most = phases > panel ? phases : panel;
     r.own_bytes = sgm__convolution_align((most > places ? most : places) * number);
     r.total = r.own_at + r.own_bytes * (size_t)call->cpu->threads;
@@ -144,14 +144,14 @@ static void transform_task(void *context, int64_t index, int32_t thread)
         int64_t example = (r->first + i) / r->bands, band = (r->first + i) % r->bands;
         sgm__convolution c = *whole;
         c.window.before[0] -= 2 * band * r->rows; /* a unit begins where its first tile does */
-        sgm__slide_layout l = sgm__slide_layout_make(&c);
+        int64_t plane = sgm__phases_plane(&c.window);
         const float *from = all + (example * channels + channel) * c.plane;
         sgm__winograd_fetch(&c.window, from + c.plane);
-        sgm__slide_copy(&c, &l, (unsigned char *)phases, (const unsigned char *)from);
+        sgm__phases_copy(&c, (unsigned char *)phases, (const unsigned char *)from);
         if (image)
-            vector->winograd_input_f32(r->tiles, to, apart, phases, l.plane, l.pitch);
+            vector->winograd_input_f32(r->tiles, to, apart, phases, plane, r->pitch);
         else
-            vector->winograd_results_f32(r->tiles, to, apart, phases, l.plane);
+            vector->winograd_results_f32(r->tiles, to, apart, phases, plane);
     }
 }
 

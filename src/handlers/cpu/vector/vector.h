@@ -110,22 +110,30 @@ typedef struct sgm__limits {
     double low, high;
 } sgm__limits;
 #define SGM__NO_LIMITS ((sgm__limits){-INFINITY, INFINITY})
-/* A convolution whose lanes are pixels: to[i] = bias + the sum over k < depth of weights[k] * image[steps[k]
- * + i], for i < count. The image may be read to the end of a vector. */
+/* Rows of a convolution whose lanes are neighbouring pixels of a row: result (r, i) = bias + the sum over
+ * channels c and places (k, j) of the window, height x width, of weights[c][k][j] * image[c * channel + (r *
+ * stride + k * dilation) * line + steps[j] + i], for r < rows and i < columns. The image may be read to the
+ * end of a vector. */
 typedef struct sgm__slide {
-    int64_t count, depth;
+    int64_t rows, columns;
+    int64_t channels, height, width, stride, dilation;
     const void *image;
+    int64_t channel, line;
     const int64_t *steps;
     const void *weights, *bias; /* bias NULL: 0 */
-    void *to;
+    void *to;                   /* rows follow each other */
     sgm__limits limits;
 } sgm__slide;
-/* Its gradient by the weights: lane i % lanes of sums[k] += factors[i] * image[steps[k] + i], for i < count
- * and on to the end of a vector, where factors are 0; sums[k] is a vector, `lanes` numbers. */
+/* Its gradient by the weights: lane i % lanes of sums[c][k][j] += factors[r * columns + i] times that element
+ * of the image; sums are vectors, `lanes` numbers. The image's elements behind a row, to the end of a vector,
+ * are multiplied by 0. */
 typedef struct sgm__slide_sums {
-    int64_t count, depth;
-    const void *image, *factors;
+    int64_t rows, columns;
+    int64_t channels, height, width, stride, dilation;
+    const void *image;
+    int64_t channel, line;
     const int64_t *steps;
+    const void *factors;
     void *sums;
 } sgm__slide_sums;
 /* All that matrix products and convolutions of one type need. */
@@ -157,6 +165,9 @@ typedef struct sgm__tiles {
     int32_t vector_lanes; /* elements of a vector */
     void (*slide)(const sgm__slide *slide);
     void (*slide_sums)(const sgm__slide_sums *slide);
+    /* Copies rows of `width` elements; zeros follow, to the end of a vector. */
+    void (*copy_lines)(void *target, int64_t to_stride, const void *source, int64_t from_stride,
+                       int64_t width, int64_t rows);
     /* evens[i] = pairs[2 * i], odds[i] = pairs[2 * i + 1], for i < n; and the other way round. */
     void (*split_pairs)(int64_t n, void *evens, void *odds, const void *pairs);
     void (*join_pairs)(int64_t n, void *pairs, const void *evens, const void *odds);

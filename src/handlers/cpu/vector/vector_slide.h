@@ -1,112 +1,244 @@
-/* Template: convolutions of few channels, whose lanes are neighbouring pixels of one image. Internal.
+/* Template: convolutions of few channels, whose lanes are neighbouring pixels of a row. Internal.
  *
  * Where a tile's lanes are filters (vector_product_gather.h), a group of one filter would use one lane of
- * each vector. Here an image lies in memory so that all products of one weight are at one distance from their
- * results, whatever the stride (kernels/convolution_direct.c): a result is a sum of the image, slid by an
- * offset for each weight. */
+ * each vector. Here an image lies in memory so that all products of one weight and a row of results are
+ * neighbours, whatever the stride (kernels/convolution_slide.c). A block of some rows by two vectors of
+ * results stays in registers, and each vector of the image is loaded once for all rows of the block and of
+ * the window that meet there: with windows of three rows and blocks of four, half a load for each
+ * multiplication. For that, height and stride of windows are constants: those below, others go by single
+ * rows. */
 #include "handlers/cpu/vector/vector.h"
 
-/* Vectors of results in registers at once: enough for two multiplications in each cycle, which take four. */
-#define SLIDE_VECTORS 8
+#define SLIDE_ROWS 4
+#define SLIDE_VECTORS 4
+#define SLIDE_HEIGHT 5 /* the highest window that is a constant */
 
-/* Results from `at` on: `vectors` vectors, a constant where this is inlined, the last of which may be a part.
- */
+/* Results of `rows` rows by `vectors` vectors from (row, at) on, of which the last vector may be a part.
+ * `rows`, `vectors`, `height` and `stride` are constants where this is inlined; `image` is where the first
+ * result's window begins. In `_any` the window's height is none, and there is one row. */
 #define DEFINE_SLIDE_BLOCK(name, element, vector, letter, LETTER, lanes)                                     \
-    static inline __attribute__((always_inline)) void name(const sgm__slide *s, int64_t at, int vectors)     \
+    static inline __attribute__((always_inline)) void name##_finish(                                         \
+        const sgm__slide *s, vector(*sums)[SLIDE_VECTORS], int64_t row, int64_t at, int rows, int vectors)   \
     {                                                                                                        \
-        const element *image = (const element *)s->image + at, *weights = s->weights;                        \
-        element *to = (element *)s->to + at;                                                                 \
-        vector sums[SLIDE_VECTORS];                                                                          \
-        UNROLL for (int v = 0; v < vectors; v++) sums[v] =                                                   \
-            splat_##letter(s->bias != NULL ? *(const element *)s->bias : 0);                                 \
-        for (int64_t k = 0; k < s->depth; k++) {                                                             \
-            const element *from = image + s->steps[k];                                                       \
-            vector factor = splat_##letter(weights[k]);                                                      \
-            UNROLL for (int v = 0; v < vectors; v++) sums[v] =                                               \
-                FMA_##LETTER(factor, load_##letter(from + v * (lanes)), sums[v]);                            \
+        element *to = (element *)s->to + row * s->columns + at;                                              \
+        int64_t last = s->columns - at - (vectors - 1) * (lanes);                                            \
+        UNROLL for (int r = 0; r < rows; r++, to += s->columns)                                              \
+        {                                                                                                    \
+            UNROLL for (int v = 0; v < vectors; v++) sums[r][v] =                                            \
+                limit_##letter(sums[r][v], (element)s->limits.low, (element)s->limits.high);                 \
+            UNROLL for (int v = 0; v < vectors - 1; v++) store_##letter(to + v * (lanes), sums[r][v]);       \
+            if (last >= (lanes))                                                                             \
+                store_##letter(to + (vectors - 1) * (lanes), sums[r][vectors - 1]);                          \
+            else                                                                                             \
+                store_part_##letter(to + (vectors - 1) * (lanes), sums[r][vectors - 1], last);               \
         }                                                                                                    \
-        UNROLL for (int v = 0; v < vectors; v++) sums[v] =                                                   \
-            limit_##letter(sums[v], (element)s->limits.low, (element)s->limits.high);                        \
-        UNROLL for (int v = 0; v < vectors - 1; v++) store_##letter(to + v * (lanes), sums[v]);              \
-        int64_t last = s->count - at - (vectors - 1) * (lanes);                                              \
-        if (last >= (lanes))                                                                                 \
-            store_##letter(to + (vectors - 1) * (lanes), sums[vectors - 1]);                                 \
-        else                                                                                                 \
-            store_part_##letter(to + (vectors - 1) * (lanes), sums[vectors - 1], last);                      \
+    }                                                                                                        \
+    static inline __attribute__((always_inline)) void name##_block(                                          \
+        const sgm__slide *s, int64_t row, int64_t at, int rows, int vectors, int height, int stride)         \
+    {                                                                                                        \
+        const element *image = (const element *)s->image + row * stride * s->line + at;                      \
+        const element *weights = s->weights;                                                                 \
+        vector sums[SLIDE_ROWS][SLIDE_VECTORS], factors[SLIDE_HEIGHT];                                       \
+        vector bias = splat_##letter(s->bias != NULL ? *(const element *)s->bias : 0);                       \
+        UNROLL for (int r = 0; r < rows; r++) UNROLL for (int v = 0; v < vectors; v++) sums[r][v] = bias;    \
+        for (int64_t c = 0; c < s->channels; c++, weights += height * s->width)                              \
+            for (int64_t j = 0; j < s->width; j++) {                                                         \
+                const element *from = image + c * s->channel + s->steps[j];                                  \
+                UNROLL for (int k = 0; k < height; k++) factors[k] =                                         \
+                    splat_##letter(weights[k * s->width + j]);                                               \
+                UNROLL for (int y = 0; y < (rows - 1) * stride + height; y++, from += s->line)               \
+                    UNROLL for (int v = 0; v < vectors; v++)                                                 \
+                {                                                                                            \
+                    vector x = load_##letter(from + v * (lanes));                                            \
+                    UNROLL for (int r = 0; r < rows; r++) if (y >= r * stride && y < r * stride + height)    \
+                        sums[r][v] = FMA_##LETTER(factors[y - r * stride], x, sums[r][v]);                   \
+                }                                                                                            \
+            }                                                                                                \
+        name##_finish(s, sums, row, at, rows, vectors);                                                      \
+    }                                                                                                        \
+    static inline __attribute__((always_inline)) void name##_any(const sgm__slide *s, int64_t row,           \
+                                                                 int64_t at, int vectors)                    \
+    {                                                                                                        \
+        const element *image = (const element *)s->image + row * s->stride * s->line + at;                   \
+        const element *weights = s->weights;                                                                 \
+        vector sums[1][SLIDE_VECTORS];                                                                       \
+        UNROLL for (int v = 0; v < vectors; v++) sums[0][v] =                                                \
+            splat_##letter(s->bias != NULL ? *(const element *)s->bias : 0);                                 \
+        for (int64_t c = 0; c < s->channels; c++, image += s->channel)                                       \
+            for (int64_t k = 0; k < s->height; k++, weights += s->width)                                     \
+                for (int64_t j = 0; j < s->width; j++) {                                                     \
+                    const element *from = image + k * s->dilation * s->line + s->steps[j];                   \
+                    vector factor = splat_##letter(weights[j]);                                              \
+                    UNROLL for (int v = 0; v < vectors; v++) sums[0][v] =                                    \
+                        FMA_##LETTER(factor, load_##letter(from + v * (lanes)), sums[0][v]);                 \
+                }                                                                                            \
+        name##_finish(s, sums, row, at, 1, vectors);                                                         \
     }
-DEFINE_SLIDE_BLOCK(slide_block_f32, float, vec_f, f, F, LANES)
-DEFINE_SLIDE_BLOCK(slide_block_f64, double, vec_d, d, D, LANES_D)
+DEFINE_SLIDE_BLOCK(slide_f32, float, vec_f, f, F, LANES)
+DEFINE_SLIDE_BLOCK(slide_f64, double, vec_d, d, D, LANES_D)
 
-#define DEFINE_SLIDE(name, block, lanes)                                                                     \
-    static void name(const sgm__slide *s)                                                                    \
+/* Results by blocks: of one kind of window, and of any. */
+#define DEFINE_SLIDE(name, lanes)                                                                            \
+    static inline __attribute__((always_inline)) void name##_rows(const sgm__slide *s, int64_t row,          \
+                                                                  int rows, int height, int stride)          \
     {                                                                                                        \
         int64_t at = 0;                                                                                      \
-        for (; at + SLIDE_VECTORS * (lanes) <= s->count; at += SLIDE_VECTORS * (lanes))                      \
-            block(s, at, SLIDE_VECTORS);                                                                     \
-        switch ((s->count - at + (lanes)-1) / (lanes)) {                                                     \
-        case 8:                                                                                              \
-            block(s, at, 8);                                                                                 \
-            break;                                                                                           \
-        case 7:                                                                                              \
-            block(s, at, 7);                                                                                 \
-            break;                                                                                           \
-        case 6:                                                                                              \
-            block(s, at, 6);                                                                                 \
-            break;                                                                                           \
-        case 5:                                                                                              \
-            block(s, at, 5);                                                                                 \
-            break;                                                                                           \
-        case 4:                                                                                              \
-            block(s, at, 4);                                                                                 \
-            break;                                                                                           \
-        case 3:                                                                                              \
-            block(s, at, 3);                                                                                 \
-            break;                                                                                           \
-        case 2:                                                                                              \
-            block(s, at, 2);                                                                                 \
-            break;                                                                                           \
-        case 1:                                                                                              \
-            block(s, at, 1);                                                                                 \
-            break;                                                                                           \
+        for (; at + (lanes) < s->columns; at += 2 * (lanes))                                                 \
+            name##_block(s, row, at, rows, 2, height, stride);                                               \
+        if (at < s->columns)                                                                                 \
+            name##_block(s, row, at, rows, 1, height, stride);                                               \
+    }                                                                                                        \
+    static inline                                                                                            \
+        __attribute__((always_inline)) void name##_windows(const sgm__slide *s, int height, int stride)      \
+    {                                                                                                        \
+        int64_t row = 0;                                                                                     \
+        for (; row + 4 <= s->rows; row += 4)                                                                 \
+            name##_rows(s, row, 4, height, stride);                                                          \
+        for (; row + 2 <= s->rows; row += 2)                                                                 \
+            name##_rows(s, row, 2, height, stride);                                                          \
+        if (row < s->rows)                                                                                   \
+            name##_rows(s, row, 1, height, stride);                                                          \
+    }                                                                                                        \
+    static void name##_3_1(const sgm__slide *s)                                                              \
+    {                                                                                                        \
+        name##_windows(s, 3, 1);                                                                             \
+    }                                                                                                        \
+    static void name##_3_2(const sgm__slide *s)                                                              \
+    {                                                                                                        \
+        name##_windows(s, 3, 2);                                                                             \
+    }                                                                                                        \
+    static void name##_5_1(const sgm__slide *s)                                                              \
+    {                                                                                                        \
+        name##_windows(s, 5, 1);                                                                             \
+    }                                                                                                        \
+    static void name(const sgm__slide *s)                                                                    \
+    {                                                                                                        \
+        bool close = s->dilation == 1;                                                                       \
+        if (close && s->height == 3 && s->stride <= 2) {                                                     \
+            (s->stride == 1 ? name##_3_1 : name##_3_2)(s);                                                   \
+            return;                                                                                          \
+        }                                                                                                    \
+        if (close && s->height == 5 && s->stride == 1) {                                                     \
+            name##_5_1(s);                                                                                   \
+            return;                                                                                          \
+        }                                                                                                    \
+        for (int64_t row = 0; row < s->rows; row++) {                                                        \
+            int64_t at = 0;                                                                                  \
+            for (; at + 3 * (lanes) < s->columns; at += 4 * (lanes))                                         \
+                name##_any(s, row, at, 4);                                                                   \
+            for (; at < s->columns; at += (lanes))                                                           \
+                name##_any(s, row, at, 1);                                                                   \
         }                                                                                                    \
     }
-DEFINE_SLIDE(slide_f32, slide_block_f32, LANES)
-DEFINE_SLIDE(slide_f64, slide_block_f64, LANES_D)
+DEFINE_SLIDE(slide_f32, LANES)
+DEFINE_SLIDE(slide_f64, LANES_D)
 
-/* sums[k] += factors times the image slid by steps[k], lane by lane, for `steps` values of k, a constant. */
+/* The gradient by the weights of `height` rows of the window from `first` on, which are constants, and
+ * `steps` of its columns from `j` on, whose sums stay in registers. Rows of factors are taken four at a time,
+ * then one at a time. */
 #define DEFINE_SLIDE_SUMS(name, element, vector, letter, LETTER, lanes)                                      \
-    static inline                                                                                            \
-        __attribute__((always_inline)) void name##_block(const sgm__slide_sums *s, int64_t first, int steps) \
+    static inline __attribute__((always_inline)) void name##_rows(                                           \
+        const sgm__slide_sums *s, const element *image, int64_t j, int64_t row, vector(*sums)[4], int rows,  \
+        int height, int64_t stride, int steps)                                                               \
     {                                                                                                        \
-        const element *factors = s->factors, *from[9];                                                       \
-        element *to = (element *)s->sums + first * (lanes);                                                  \
-        vector sums[9];                                                                                      \
-        UNROLL for (int k = 0; k < steps; k++)                                                               \
-        {                                                                                                    \
-            from[k] = (const element *)s->image + s->steps[first + k];                                       \
-            sums[k] = load_##letter(to + k * (lanes));                                                       \
+        const element *factors = (const element *)s->factors + row * s->columns;                             \
+        image += row * stride * s->line;                                                                     \
+        for (int64_t at = 0; at < s->columns; at += (lanes)) {                                               \
+            vector factor[SLIDE_ROWS];                                                                       \
+            int64_t n = s->columns - at < (lanes) ? s->columns - at : (lanes);                               \
+            UNROLL for (int r = 0; r < rows; r++) factor[r] =                                                \
+                load_part_##letter(factors + r * s->columns + at, n);                                        \
+            UNROLL for (int y = 0; y < (rows - 1) * (int)stride + height; y++)                               \
+                UNROLL for (int i = 0; i < steps; i++)                                                       \
+            {                                                                                                \
+                vector x = load_##letter(image + y * s->line + s->steps[j + i] + at);                        \
+                UNROLL for (int r = 0; r < rows; r++) if (y >= r * stride && y < r * stride + height)        \
+                    sums[y - r * stride][i] = FMA_##LETTER(factor[r], x, sums[y - r * stride][i]);           \
+            }                                                                                                \
         }                                                                                                    \
-        for (int64_t i = 0; i < s->count; i += (lanes)) {                                                    \
-            vector factor = load_##letter(factors + i);                                                      \
-            UNROLL for (int k = 0; k < steps; k++) sums[k] =                                                 \
-                FMA_##LETTER(factor, load_##letter(from[k] + i), sums[k]);                                   \
+    }                                                                                                        \
+    static inline __attribute__((always_inline)) void name##_block(                                          \
+        const sgm__slide_sums *s, int64_t channel, int64_t first, int64_t j, int height, int64_t stride,     \
+        int rows, int steps)                                                                                 \
+    {                                                                                                        \
+        const element *image = (const element *)s->image + channel * s->channel;                             \
+        element *to = (element *)s->sums + ((channel * s->height + first) * s->width + j) * (lanes);         \
+        vector sums[SLIDE_HEIGHT][4];                                                                        \
+        int64_t row = 0;                                                                                     \
+        image += first * s->dilation * s->line;                                                              \
+        UNROLL for (int k = 0; k < height; k++) UNROLL for (int i = 0; i < steps; i++) sums[k][i] =          \
+            load_##letter(to + (k * s->width + i) * (lanes));                                                \
+        for (; row + rows <= s->rows; row += rows)                                                           \
+            name##_rows(s, image, j, row, sums, rows, height, stride, steps);                                \
+        for (; row < s->rows; row++)                                                                         \
+            name##_rows(s, image, j, row, sums, 1, height, stride, steps);                                   \
+        UNROLL for (int k = 0; k < height; k++) UNROLL for (int i = 0; i < steps; i++)                       \
+            store_##letter(to + (k * s->width + i) * (lanes), sums[k][i]);                                   \
+    }                                                                                                        \
+    static void name##_3_1(const sgm__slide_sums *s, int64_t channel)                                        \
+    {                                                                                                        \
+        int64_t j = 0;                                                                                       \
+        for (; j + 3 <= s->width; j += 3)                                                                    \
+            name##_block(s, channel, 0, j, 3, 1, 4, 3);                                                      \
+        for (; j < s->width; j++)                                                                            \
+            name##_block(s, channel, 0, j, 3, 1, 4, 1);                                                      \
+    }                                                                                                        \
+    static void name##_3_2(const sgm__slide_sums *s, int64_t channel)                                        \
+    {                                                                                                        \
+        int64_t j = 0;                                                                                       \
+        for (; j + 3 <= s->width; j += 3)                                                                    \
+            name##_block(s, channel, 0, j, 3, 2, 4, 3);                                                      \
+        for (; j < s->width; j++)                                                                            \
+            name##_block(s, channel, 0, j, 3, 2, 4, 1);                                                      \
+    }                                                                                                        \
+    static void name##_5_1(const sgm__slide_sums *s, int64_t channel)                                        \
+    {                                                                                                        \
+        int64_t j = 0;                                                                                       \
+        for (; j + 2 <= s->width; j += 2)                                                                    \
+            name##_block(s, channel, 0, j, 5, 1, 4, 2);                                                      \
+        for (; j < s->width; j++)                                                                            \
+            name##_block(s, channel, 0, j, 5, 1, 4, 1);                                                      \
+    }                                                                                                        \
+    static void name##_any(const sgm__slide_sums *s, int64_t channel)                                        \
+    {                                                                                                        \
+        for (int64_t k = 0; k < s->height; k++) {                                                            \
+            int64_t j = 0;                                                                                   \
+            for (; j + 4 <= s->width; j += 4)                                                                \
+                name##_block(s, channel, k, j, 1, s->stride, 1, 4);                                          \
+            for (; j < s->width; j++)                                                                        \
+                name##_block(s, channel, k, j, 1, s->stride, 1, 1);                                          \
         }                                                                                                    \
-        UNROLL for (int k = 0; k < steps; k++) store_##letter(to + k * (lanes), sums[k]);                    \
     }                                                                                                        \
     static void name(const sgm__slide_sums *s)                                                               \
     {                                                                                                        \
-        int64_t k = 0;                                                                                       \
-        for (; k + 9 <= s->depth; k += 9)                                                                    \
-            name##_block(s, k, 9);                                                                           \
-        for (; k + 5 <= s->depth; k += 5)                                                                    \
-            name##_block(s, k, 5);                                                                           \
-        for (; k + 3 <= s->depth; k += 3)                                                                    \
-            name##_block(s, k, 3);                                                                           \
-        for (; k < s->depth; k++)                                                                            \
-            name##_block(s, k, 1);                                                                           \
+        bool close = s->dilation == 1;                                                                       \
+        for (int64_t channel = 0; channel < s->channels; channel++)                                          \
+            if (close && s->height == 3 && s->stride <= 2)                                                   \
+                (s->stride == 1 ? name##_3_1 : name##_3_2)(s, channel);                                      \
+            else                                                                                             \
+                (close && s->height == 5 && s->stride == 1 ? name##_5_1 : name##_any)(s, channel);           \
     }
 DEFINE_SLIDE_SUMS(slide_sums_f32, float, vec_f, f, F, LANES)
 DEFINE_SLIDE_SUMS(slide_sums_f64, double, vec_d, d, D, LANES_D)
+
+/* Rows of `width` numbers from `from_stride` to `to_stride` apart; vectors that end a row end in zeros, which
+ * go beyond its width. */
+#define DEFINE_COPY_LINES(name, element, letter, lanes)                                                      \
+    static void name(void *target, int64_t to_stride, const void *source, int64_t from_stride,               \
+                     int64_t width, int64_t rows)                                                            \
+    {                                                                                                        \
+        element *to = target;                                                                                \
+        const element *from = source;                                                                        \
+        for (int64_t row = 0; row < rows; row++, to += to_stride, from += from_stride) {                     \
+            int64_t i = 0;                                                                                   \
+            for (; i + (lanes) <= width; i += (lanes))                                                       \
+                store_##letter(to + i, load_##letter(from + i));                                             \
+            if (i < width)                                                                                   \
+                store_##letter(to + i, load_part_##letter(from + i, width - i));                             \
+        }                                                                                                    \
+    }
+DEFINE_COPY_LINES(copy_lines_f32, float, f, LANES)
+DEFINE_COPY_LINES(copy_lines_f64, double, d, LANES_D)
 
 /* 2n numbers to those at even and those at odd places, and back: how the pixels of a stride of two come to
  * lie together. */
@@ -122,9 +254,12 @@ DEFINE_SLIDE_SUMS(slide_sums_f64, double, vec_d, d, D, LANES_D)
             store_##letter(left + i, SHUFFLE_##letter(a, b, even));                                          \
             store_##letter(right + i, SHUFFLE_##letter(a, b, odd));                                          \
         }                                                                                                    \
-        for (; i < n; i++) {                                                                                 \
-            left[i] = from[2 * i];                                                                           \
-            right[i] = from[2 * i + 1];                                                                      \
+        if (i < n) {                                                                                         \
+            int64_t count = 2 * (n - i), rest = count > (lanes) ? count - (lanes) : 0;                       \
+            vector a = load_part_##letter(from + 2 * i, count - rest);                                       \
+            vector b = load_part_##letter(from + 2 * i + (count - rest), rest);                              \
+            store_part_##letter(left + i, SHUFFLE_##letter(a, b, even), n - i);                              \
+            store_part_##letter(right + i, SHUFFLE_##letter(a, b, odd), n - i);                              \
         }                                                                                                    \
     }                                                                                                        \
     static void join_pairs_##type(int64_t n, void *pairs, const void *evens, const void *odds)               \

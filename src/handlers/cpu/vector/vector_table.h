@@ -14,7 +14,8 @@
         .gather_wide = GATHER_TABLE(gather_wide_##type),                                                     \
         .gather_narrow = GATHER_TABLE(gather_narrow_##type), .spread = spread_##type,                        \
         .finish = finish_##type, .vector_lanes = (lanes), .slide = slide_##type,                             \
-        .slide_sums = slide_sums_##type, .split_pairs = split_pairs_##type, .join_pairs = join_pairs_##type  \
+        .slide_sums = slide_sums_##type, .copy_lines = copy_lines_##type, .split_pairs = split_pairs_##type, \
+        .join_pairs = join_pairs_##type                                                                      \
     }
 
 #define VECTOR_TABLE(text)                                                                                   \

@@ -1,0 +1,92 @@
+/* Sorts the pixels of rows and channels by the stride of a window; see convolution_phases.h. */
+#include "handlers/cpu/kernels/convolution_phases.h"
+
+void sgm__phases_inside(const sgm__window *w, int axis, int64_t phase, int64_t count, int64_t *first,
+                        int64_t *last)
+{
+    int64_t stride = w->stride[axis], before = w->before[axis] - phase;
+    *first = before > 0 ? sgm__minimum((before + stride - 1) / stride, count) : 0;
+    int64_t end = w->in[axis] + before;
+    *last = end > 0 ? sgm__minimum((end + stride - 1) / stride, count) : 0;
+    if (*last < *first)
+        *last = *first;
+}
+
+sgm__phases sgm__phases_make(const sgm__window *w)
+{
+    int64_t reach = sgm__phases_reach(w, 1), count[2] = {0};
+    sgm__phases p = {.count = sgm__minimum(w->stride[1], reach + 1),
+                     .pitch = w->out[1] + reach / w->stride[1]};
+    if (w->stride[1] != 2 || p.count != 2)
+        return p;
+    for (int i = 0; i < 2; i++) {
+        int64_t last;
+        p.turn[i] = (w->before[1] + i) % 2;
+        sgm__phases_inside(w, 1, p.turn[i], p.pitch, &p.left[i], &last);
+        count[i] = last - p.left[i];
+    }
+    p.paired = sgm__minimum(count[0], count[1]);
+    p.all = count[0] == count[1];
+    return p;
+}
+
+void sgm__phases_split(const sgm__convolution *c, const sgm__phases *p, int64_t apart, unsigned char *to,
+                       const unsigned char *image)
+{
+    const sgm__window *w = &c->window;
+    int64_t size = (int64_t)c->size, first, last;
+    if (p->paired > 0)
+        c->tiles->split_pairs(p->paired, to + (p->turn[0] * apart + p->left[0]) * size,
+                              to + (p->turn[1] * apart + p->left[1]) * size, image);
+    for (int64_t k = 0; k < p->count && !p->all; k++) {
+        sgm__phases_inside(w, 1, k, p->pitch, &first, &last);
+        first += p->paired;
+        if (first < last)
+            sgm__cpu_copy_row(to + (k * apart + first) * size, 1,
+                              image + sgm__phases_unpadded(w, 1, k, first) * size, w->stride[1], last - first,
+                              c->size);
+    }
+}
+
+void sgm__phases_join(const sgm__convolution *c, const sgm__phases *p, int64_t apart, unsigned char *image,
+                      const unsigned char *from)
+{
+    const sgm__window *w = &c->window;
+    int64_t size = (int64_t)c->size, first, last;
+    if (p->paired > 0)
+        c->tiles->join_pairs(p->paired, image, from + (p->turn[0] * apart + p->left[0]) * size,
+                             from + (p->turn[1] * apart + p->left[1]) * size);
+    for (int64_t k = 0; k < p->count && !p->all; k++) {
+        sgm__phases_inside(w, 1, k, p->pitch, &first, &last);
+        first += p->paired;
+        if (first < last)
+            sgm__cpu_copy_row(image + sgm__phases_unpadded(w, 1, k, first) * size, w->stride[1],
+                              from + (k * apart + first) * size, 1, last - first, c->size);
+    }
+}
+
+/* Rows of a phase. */
+static int64_t rows_of(const sgm__window *w)
+{
+    return w->out[0] + sgm__phases_reach(w, 0) / w->stride[0];
+}
+
+int64_t sgm__phases_plane(const sgm__window *w)
+{
+    return rows_of(w) * sgm__phases_make(w).pitch;
+}
+
+void sgm__phases_copy(const sgm__convolution *c, unsigned char *to, const unsigned char *image)
+{
+    const sgm__window *w = &c->window;
+    sgm__phases p = sgm__phases_make(w);
+    int64_t size = (int64_t)c->size, rows = rows_of(w), plane = rows * p.pitch, first, last;
+    int64_t phases = sgm__minimum(w->stride[0], sgm__phases_reach(w, 0) + 1);
+    memset(to, 0, (size_t)(phases * p.count * plane + SGM__PHASES_SLACK) * c->size);
+    for (int64_t phase = 0; phase < phases; phase++, to += p.count * plane * size) {
+        sgm__phases_inside(w, 0, phase, rows, &first, &last);
+        for (int64_t i = first; i < last; i++)
+            sgm__phases_split(c, &p, plane, to + i * p.pitch * size,
+                              image + sgm__phases_unpadded(w, 0, phase, i) * w->in[1] * size);
+    }
+}
