@@ -1,9 +1,10 @@
-/* Encodes x86-64 and AVX-512 instructions into a growing buffer, and makes the finished code executable.
+/* Encodes x86-64, AVX2 and AVX-512 instructions into a growing buffer, and makes the finished code
+ * executable.
  *
- * generate.c decides what to emit; the interface and its types are in assembler.h. Encodings
- * follow Intel's Software Developer's Manual, volume 2: an instruction is [prefix] opcode
- * ModRM [SIB] [offset] [constant]. Numbers of vector registers have 5 bits, of which ModRM holds the lower 3;
- * the others are in the prefix, inverted. */
+ * generate.c and the two encoders decide what to emit; the interface and its types are in assembler.h.
+ * Encodings follow Intel's Software Developer's Manual, volume 2: an instruction is [prefix] opcode ModRM
+ * [SIB] [offset] [constant]. Numbers of vector registers have 5 bits, of which ModRM holds the lower 3; the
+ * others are in the prefix, inverted. */
 #include "handlers/cpu/elementwise/assembler.h"
 
 #include <sys/mman.h>
@@ -51,11 +52,25 @@ static unsigned bit(unsigned number, unsigned position)
     return number >> position & 1;
 }
 
-/* The EVEX prefix of four bytes, and the opcode. `last_3` is bit 3 of the base or the right operand; `last_4`
- * is bit 4 of a right operand or bit 3 of an index. */
+/* The VEX prefix of three bytes, and the opcode; `last_3` and `last_4` as below. */
+static void emit_vex(sgm__assembler *assembler, const sgm__encoding *e, uint8_t target, uint8_t left,
+                     unsigned last_3, unsigned last_4)
+{
+    unsigned first = (bit(target, 3) ^ 1) << 7 | (last_4 ^ 1) << 6 | (last_3 ^ 1) << 5 | e->map;
+    unsigned second =
+        (unsigned)e->wide << 7 | (~(unsigned)left & 15) << 3 | (unsigned)(e->length != 0) << 2 | e->prefix;
+    SGM__EMIT(assembler, 0xc4, (unsigned char)first, (unsigned char)second, e->opcode);
+}
+
+/* The EVEX prefix of four bytes, or VEX, and the opcode. `last_3` is bit 3 of the base or the right operand;
+ * `last_4` is bit 4 of a right operand or bit 3 of an index. */
 static void emit_prefix(sgm__assembler *assembler, const sgm__encoding *e, uint8_t target, uint8_t left,
                         unsigned last_3, unsigned last_4, sgm__mask mask)
 {
+    if (assembler->vex) {
+        emit_vex(assembler, e, target, left, last_3, last_4);
+        return;
+    }
     unsigned first = (bit(target, 3) ^ 1) << 7 | (last_4 ^ 1) << 6 | (last_3 ^ 1) << 5 |
                      (bit(target, 4) ^ 1) << 4 | e->map;
     unsigned second = (unsigned)e->wide << 7 | (~(unsigned)left & 15) << 3 | 4 | e->prefix;

@@ -1,10 +1,11 @@
-/* An assembler for the few x86-64 and AVX-512 instructions that generate.c uses. Internal.
+/* An assembler for the few x86-64, AVX2 and AVX-512 instructions that machine code needs (generate.h).
+ * Internal.
  *
  * An instruction is written as its encoding, after Intel's Software Developer's Manual (volume 2), and
  * appended to a growing buffer of bytes. Addresses always have a base and an offset of 32 bits; vector
- * instructions have the EVEX prefix, those on mask registers VEX. sgm__code_map copies the finished bytes to
- * memory that can be run. Errors are not returned but kept in `failed`, so that a sequence of emissions needs
- * one check. */
+ * instructions have the EVEX prefix of AVX-512 or the VEX prefix of AVX2, those on mask registers VEX.
+ * sgm__code_map copies the finished bytes to memory that can be run. Errors are not returned but kept in
+ * `failed`, so that a sequence of emissions needs one check. */
 #ifndef SGM_HANDLERS_CPU_ELEMENTWISE_ASSEMBLER_H
 #define SGM_HANDLERS_CPU_ELEMENTWISE_ASSEMBLER_H
 
@@ -13,6 +14,7 @@
 typedef struct sgm__assembler {
     unsigned char *bytes;
     size_t count, capacity;
+    bool vex;    /* vector instructions are AVX2's: vectors of 32 bytes, registers 0 to 15, no masks */
     bool failed; /* memory was short: further bytes are dropped and sgm__code_map gives NULL */
 } sgm__assembler;
 
@@ -37,8 +39,9 @@ typedef struct sgm__address {
     int32_t offset;
 } sgm__address;
 
-/* The encoding of a vector instruction. `map`: 1 0F, 2 0F38, 3 0F3A; `prefix`: 0 none, 1 66, 2 F3, 3 F2;
- * `length`: 0 for vectors of 16 bytes, 2 for 64; `wide`: the bit W. */
+/* The encoding of a vector instruction, the same for both prefixes where both have it. `map`: 1 0F, 2 0F38, 3
+ * 0F3A; `prefix`: 0 none, 1 66, 2 F3, 3 F2; `length`: 0 for vectors of 16 bytes, 2 for whole ones, of 64 or
+ * with VEX of 32; `wide`: the bit W. */
 typedef struct sgm__encoding {
     uint8_t map, prefix, opcode, length;
     bool wide;
@@ -81,6 +84,7 @@ void sgm__land(sgm__assembler *assembler, size_t jump);
 void sgm__emit_jump_back(sgm__assembler *assembler, size_t to);
 /* Conditions of jumps: the second byte of the instruction's opcode. */
 #define SGM__ALWAYS 0
+#define SGM__ZERO 0x84
 #define SGM__GREATER 0x8f
 #define SGM__NOT_POSITIVE 0x8e
 

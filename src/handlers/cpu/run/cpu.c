@@ -162,7 +162,7 @@ static void describe(void *self, sgm__text *text)
         sgm__text_append(text, "subnormal numbers: kept\n");
     sgm__text_append(text, "threads: %d\n", cpu->threads);
     sgm__text_append(text, "elementwise steps: %s\n",
-                     cpu->vector->functions == NULL ? "interpreted: no AVX-512"
+                     cpu->vector->functions == NULL ? "interpreted: no AVX2"
                      : cpu->told                    ? "interpreted, as told"
                      : cpu->interprets              ? "interpreted: the system lets no code be made"
                                                     : "machine code");

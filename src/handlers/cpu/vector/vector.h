@@ -33,17 +33,17 @@ typedef struct sgm__vector_entry {
 } sgm__vector_entry;
 
 /* y = operation(x) for one vector of float32, as machine code calls it (generate.c). The real type has no
- * name in C: x comes and y goes in zmm0, as the ABI (System V, AMD64) has it for vectors of 64 bytes.
- * Compilers keep to that in files that are compiled for AVX-512 as a whole (CMakeLists.txt). Where only an
- * attribute of the function says so, clang passes vectors in memory. */
+ * name in C: x comes and y goes in ymm0 or zmm0, as the ABI (System V, AMD64) has it for vectors of 32 and 64
+ * bytes. Compilers keep to that in files that are compiled for AVX2 or AVX-512 as a whole (CMakeLists.txt).
+ * Where only an attribute of the function says so, clang passes vectors in memory. */
 typedef void (*sgm__one_vector)(void);
 typedef struct sgm__vector_call {
     const sgm_op *op;
     sgm__one_vector function;
 } sgm__vector_call;
 
-/* Two functions of the same vector in one: the first result is returned in zmm0, the second one is stored at
- * the address in the second argument (rdi). */
+/* Two functions of the same vector in one: the first result is returned in ymm0 or zmm0, the second one is
+ * stored at the address in the second argument (rdi). */
 typedef struct sgm__vector_pair {
     const sgm_op *first, *second;
     sgm__one_vector function; /* (vector, float *second) */

@@ -1,8 +1,7 @@
 /* The table of loops for x86-64 with AVX-512 (F, BW, DQ, VL): vectors of 64 bytes.
  *
  * The whole file is compiled for these instructions (CMakeLists.txt); vector.c calls it only where the
- * processor has them. Tiles of 14 rows by two vectors take 28 of 32 registers. Only this table has functions
- * for machine code (generate.c). */
+ * processor has them. Tiles of 14 rows by two vectors take 28 of 32 registers. */
 #include "handlers/cpu/vector/vector.h"
 #include "ops/ops.h"
 

@@ -45,7 +45,7 @@ static const sgm__vector_entry fast_entries[] = {
     {&sgm__op_tanh, SGM_BFLOAT16, SGM_BFLOAT16, tanh_fast_bf16},
 };
 
-#if VECTOR_BYTES == 64
+#if VECTOR_BYTES >= 32
 DEFINE_FUNCTION(exp_fast)
 DEFINE_FUNCTION(tanh_fast)
 static const sgm__vector_call fast_functions[] = {{&sgm__op_exp, (sgm__one_vector)exp_fast_vector},

@@ -2,9 +2,9 @@
  *
  * A loop computes whole vectors; the last, partial one goes the same way with zeros in the rest, so that an
  * element's bits do not depend on where in the array it lies. bfloat16 is widened to float32, computed and
- * rounded. Loops are found by sgm__vector_find (vector.c) and called by elementwise_run.c; with vectors of 64
- * bytes the same functions are also callable for one vector, from machine code (generate.c). Integers and the
- * C library's functions are in vector.c.
+ * rounded. Loops are found by sgm__vector_find (vector.c) and called by elementwise_run.c; with vectors of 32
+ * and 64 bytes the same functions are also callable for one vector, from machine code (generate.c). Integers
+ * and the C library's functions are in vector.c.
  *
  * Letters: f float32, h bfloat16 in memory (float32 in registers), d float64, mask_f and mask_d results that
  * are bool. */
@@ -217,8 +217,8 @@ static const sgm__vector_entry entries[] = {
     {&sgm__op_cast, SGM_FLOAT32, SGM_BFLOAT16, narrow_f32}};
 
 /* For machine code: functions of one vector. */
-#if VECTOR_BYTES == 64
-/* For machine code: the same functions for one vector, which comes and goes in zmm0. */
+#if VECTOR_BYTES >= 32
+/* For machine code: the same functions for one vector, which comes and goes in ymm0 or zmm0. */
 #define DEFINE_FUNCTION(name)                                                                                \
     static vec_f name##_vector(vec_f x)                                                                      \
     {                                                                                                        \
