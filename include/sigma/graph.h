@@ -398,6 +398,14 @@ SGM_API sgm_value sgm_one_hot_classes(sgm_graph *graph, sgm_value indices, int64
 /* --- linear algebra --- */
 /* (..., m, k) x (..., k, n) to (..., m, n); leading dimensions broadcast. */
 SGM_API sgm_value sgm_matmul(sgm_graph *graph, sgm_value a, sgm_value b);
+/* (..., m, k) x (k, n) to (..., m, n), of float32 or float64, with weights of 8 bits: codes of uint8, where
+ * 128 stands for 0, and a scale for each column, (n). Each row of x is rounded to 8 bits by itself: to whole
+ * multiples, -127 to 127, of a 127th of its largest magnitude. Products are summed as integers. A row with
+ * NaN or infinity gives NaN. No gradient. */
+SGM_API sgm_value sgm_quantized_matmul(sgm_graph *graph, sgm_value x, sgm_value weights, sgm_value scales);
+/* Codes and scales of weights (k, n) for sgm_quantized_matmul: a column's scale is a 127th of its largest
+ * magnitude. */
+SGM_API void sgm_quantize(sgm_graph *graph, sgm_value weights, sgm_value *codes, sgm_value *scales);
 /* The dot product of two vectors of one length: rank 0. */
 SGM_API sgm_value sgm_dot(sgm_graph *graph, sgm_value a, sgm_value b);
 /* (..., n, n); a singular matrix is an error at run time. */

@@ -87,6 +87,7 @@
     X(rms_norm_gradient)                                                                                     \
     X(self_attention)                                                                                        \
     X(self_attention_gradient)                                                                               \
+    X(quantized_matmul)                                                                                      \
     X(ctc)
 
 #define SGM__DECLARE_OP(name) extern const sgm_op sgm__op_##name;

@@ -27,8 +27,9 @@ typedef enum sgm__bfloat16_products {
  * after open_cpu (run/cpu.c), so that compiling needs no lock. */
 typedef struct sgm__cpu {
     sgm__pool *pool;
-    const sgm__vector *vector; /* `table` */
-    sgm__vector table;         /* a copy of that of the instruction set, as options and processor have it */
+    const sgm__vector *vector;   /* `table` */
+    sgm__vector table;           /* a copy of that of the instruction set, as options and processor have it */
+    const sgm__int8_tiles *int8; /* of products of integers of 8 bits (product/quantized.c) */
     struct sgm__dense *dense;
     sgm__bfloat16_products products; /* chosen by bfloat16.c */
     struct sgm__onednn *onednn;      /* computes products of bfloat16; NULL: it does not */

@@ -16,6 +16,7 @@
 #include "handlers/cpu/product/dense.h"
 #include "handlers/cpu/product/matmul.h"
 #include "handlers/cpu/product/onednn.h"
+#include "handlers/cpu/product/quantized.h"
 #include "handlers/cpu/run/cost.h"
 #include "handlers/cpu/run/program.h"
 #include "handlers/host.h"
@@ -101,6 +102,7 @@ static sgm_status open_cpu(const sgm_handler_options *options, void **self)
         cpu->table = *vector;
         cpu->table.approximate = options->approximate;
         cpu->vector = &cpu->table;
+        cpu->int8 = sgm__int8_tiles_for(cpu->vector);
     }
     cpu->dense = vector != NULL ? sgm__dense_create(options->dense) : NULL;
     bool good = cpu->dense != NULL && sgm__cpu_choose_bfloat16(cpu, options) == SGM_OK;
@@ -168,6 +170,7 @@ static void describe(void *self, sgm__text *text)
                                                     : "machine code");
     sgm__text_append(text, "matrix products: %s\n", sgm__dense_text(cpu->dense));
     sgm__text_append(text, "products of bfloat16: %s\n", sgm__cpu_bfloat16(self));
+    sgm__text_append(text, "products of int8: %s\n", cpu->int8->name);
 }
 
 /* Whether an operation in bfloat16 is computed by the float32 kernel, with casts that the planner adds.

@@ -5,10 +5,11 @@
  * vector_kernels.h (elementwise loops), vector_fast.h (approximations), vector_rows.h (sums, softmax),
  * vector_product.h (tiles of matrix products), vector_pairs.h (those of bfloat16), vector_product_gather.h
  * (tiles of convolutions, poolings), vector_slide.h (convolutions of few channels), vector_product_winograd.h
- * (those of 3 x 3), vector_random.h. They use the compilers' vector types; vector_portable.c, vector_avx2.c,
- * vector_avx512.c, vector_avx512_bfloat16.c (tiles alone) and vector_neon.c only say how wide a vector is and
- * name a few instructions. vector.c chooses a table at run time and has the
- * loops that need no vectors. Nothing here knows of threads, plans or strides of more than two dimensions. */
+ * (those of 3 x 3), vector_random.h; and vector_int8.h (tiles of integers of 8 bits, in tables of their own).
+ * They use the compilers' vector types; vector_portable.c, vector_avx2.c, vector_avx512.c,
+ * vector_avx512_bfloat16.c (tiles alone), vector_neon.c and vector_int8_*.c only say how wide a vector is and
+ * name a few instructions. vector.c chooses a table at run time and has the loops that need no vectors.
+ * Nothing here knows of threads, plans or strides of more than two dimensions. */
 #ifndef SGM_HANDLERS_CPU_VECTOR_VECTOR_H
 #define SGM_HANDLERS_CPU_VECTOR_VECTOR_H
 
@@ -173,6 +174,36 @@ typedef struct sgm__tiles {
     void (*join_pairs)(int64_t n, void *pairs, const void *evens, const void *odds);
 } sgm__tiles;
 
+/* A tile of a product of integers of 8 bits (vector_int8.h): c (rows x SGM__INT8_COLUMNS, row stride `c_row`)
+ * = a times b, scaled. Four neighbouring numbers along the depth are a group. a: codes of rows, -127 to 127,
+ * `a_row` bytes apart, 0 behind their end. b: a packed panel of weights; group after group it has four of
+ * each column. */
+#define SGM__INT8_GROUP 4
+#define SGM__INT8_COLUMNS 16
+#define SGM__INT8_ROWS 8
+typedef struct sgm__int8_tile {
+    int64_t groups;
+    const int8_t *a;
+    int64_t a_row;
+    const unsigned char *b;
+    /* Of each row: what is added to its sums, and its scale. */
+    const int32_t *corrections;
+    const float *row_scales;
+    const float *scales; /* of each column */
+    float *c;
+    int64_t c_row;
+} sgm__int8_tile;
+typedef struct sgm__int8_tiles {
+    const char *name;
+    int32_t rows; /* of the largest tile */
+    int32_t zero; /* what packed weights are too large by: 0, or 128 */
+    /* The bits of the largest magnitude: above those of infinity if there is a NaN. */
+    uint32_t (*largest)(int64_t n, const float *x);
+    /* to[i] = floor(x[i] * factor + 1 / 2); returns the sum of them. */
+    int32_t (*round)(int64_t n, int8_t *to, const float *x, float factor);
+    void (*tiles[SGM__INT8_ROWS])(const sgm__int8_tile *tile); /* by rows - 1 */
+} sgm__int8_tiles;
+
 /* The table of one instruction set. Loops on rows take contiguous elements; sums are kept in double, in an
  * order that depends on n alone, as rows are summed by different threads. */
 typedef struct sgm__vector {
@@ -236,10 +267,16 @@ typedef struct sgm__vector {
 } sgm__vector;
 
 extern const sgm__vector sgm__vector_portable;
+extern const sgm__int8_tiles sgm__int8_portable;
 #if defined(__x86_64__)
 extern const sgm__vector sgm__vector_avx2, sgm__vector_avx512;
 /* For sgm__vector_avx512 on processors that have AVX512_BF16. */
 extern const sgm__tiles sgm__pairs_avx512;
+extern const sgm__int8_tiles sgm__int8_avx2;
+/* With vpdpbusd, which multiplies and adds integers of 8 bits, for processors that have AVX512_VNNI or
+ * AVX_VNNI.
+ */
+extern const sgm__int8_tiles sgm__int8_avx512_vnni, sgm__int8_avx_vnni;
 #elif defined(__aarch64__)
 extern const sgm__vector sgm__vector_neon;
 #endif

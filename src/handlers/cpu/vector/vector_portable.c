@@ -52,6 +52,7 @@ static inline vec_d floor_lanes_d(vec_d x)
 #include "handlers/cpu/vector/vector_kernels.h"
 
 #include "handlers/cpu/vector/vector_fast.h"
+#include "handlers/cpu/vector/vector_int8.h"
 #include "handlers/cpu/vector/vector_pairs.h"
 #include "handlers/cpu/vector/vector_product.h"
 #include "handlers/cpu/vector/vector_product_gather.h"
@@ -62,3 +63,8 @@ static inline vec_d floor_lanes_d(vec_d x)
 #include "handlers/cpu/vector/vector_table.h"
 
 const sgm__vector sgm__vector_portable = VECTOR_TABLE("portable");
+
+DEFINE_INT8_TILE(1, 2)
+DEFINE_INT8_TILE(2, 1)
+
+const sgm__int8_tiles sgm__int8_portable = INT8_TILES("portable C", 2, tile_int8_1, tile_int8_2);
