@@ -10,7 +10,7 @@
 
 static const char usage_text[] =
     "Usage: sigma export --c FILE.c CHECKPOINT|FOLDER [--train] [--batch N] [--name NAME]\n"
-    "       sigma export --onnx FILE.onnx CHECKPOINT|FOLDER [--batch N] [--name NAME]\n"
+    "       sigma export --onnx FILE.onnx CHECKPOINT|FOLDER [--batch N] [--name NAME] [--int8]\n"
     "       sigma export --weights FILE CHECKPOINT|FOLDER [--names NAMES]\n\n"
     "Writes a trained network for other programs.\n\n"
     "  --c FILE.c        one file of C99 that needs no library and takes no memory: the weights, and the\n"
@@ -22,6 +22,11 @@ static const char usage_text[] =
     "                    train_step; ONNX: any number)\n"
     "  --name NAME       C: what all names in the file begin with; ONNX: of the graph (default: the\n"
     "                    file's name)\n"
+    "  --int8            ONNX: weights of dense and recurrent layers and of attention in 8 bits, a quarter "
+    "of the\n"
+    "                    file, by DynamicQuantizeLinear and MatMulInteger; 'sigma eval --int8' tells about "
+    "what\n"
+    "                    it costs in accuracy\n"
     "  --names NAMES     weights: 'torch', or 'torch(LAYER=MODULE, ...)': under PyTorch's names and in\n"
     "                    its layouts\n\n"
     "Of a network that was trained on a table by its columns' names, C and ONNX take raw columns and give\n"
@@ -31,7 +36,7 @@ static const char usage_text[] =
 /* What was asked for; texts are argv's. `path` is the file of the chosen format. */
 typedef struct export_options {
     const char *path, *name, *names;
-    bool train;
+    bool train, int8;
     /* Examples that one call takes; -1: not given, so each format has its default. */
     int64_t batch;
 } export_options;
@@ -72,7 +77,8 @@ static sgm_status export_onnx(const saved *s, const export_options *w)
     sgm_status status = SGM_ERROR_MEMORY;
     if (name != NULL)
         status =
-            sgm_trainer_export_onnx(s->trainer, w->path, .name = name, .batch = w->batch > 0 ? w->batch : 0);
+            sgm_trainer_export_onnx(s->trainer, w->path, .name = name, .batch = w->batch > 0 ? w->batch : 0,
+                                    .quantize = w->int8 ? "int8" : NULL);
     sgm__free(name);
     return status;
 }
@@ -90,11 +96,12 @@ static const struct format {
     const char *option; /* of the command line, followed by the file */
     sgm_status (*write)(const saved *s, const export_options *w);
     bool trains;  /* takes --train */
+    bool rounds;  /* takes --int8 */
     bool weights; /* takes --names, and no --batch and --name */
 } formats[] = {
-    {"--c", export_c, true, false},
-    {"--onnx", export_onnx, false, false},
-    {"--weights", export_weights, false, true},
+    {"--c", export_c, true, false, false},
+    {"--onnx", export_onnx, false, true, false},
+    {"--weights", export_weights, false, false, true},
 };
 #define FORMAT_COUNT (sizeof formats / sizeof *formats)
 
@@ -131,6 +138,8 @@ static const struct format *chosen(const char *const *paths, const arguments *a,
         *code = usage_error("export", "expected one checkpoint or folder, got %zu", a->word_count);
     else if (!format->trains && w->train)
         *code = usage_error("export", "--train is not for %s", format->option);
+    else if (!format->rounds && w->int8)
+        *code = usage_error("export", "--int8 is for --onnx");
     else if (format->weights && (w->batch > 0 || w->name != NULL))
         *code = usage_error("export", "--batch and --name are not for %s", format->option);
     else if (!format->weights && w->names != NULL)
@@ -149,7 +158,7 @@ int export_run(int argc, char **argv)
         {formats[0].option, ARGUMENT_TEXT, &paths[0]}, {formats[1].option, ARGUMENT_TEXT, &paths[1]},
         {formats[2].option, ARGUMENT_TEXT, &paths[2]}, {"--train", ARGUMENT_FLAG, &w.train},
         {"--batch", ARGUMENT_COUNT, &w.batch},         {"--name", ARGUMENT_TEXT, &w.name},
-        {"--names", ARGUMENT_TEXT, &w.names},
+        {"--names", ARGUMENT_TEXT, &w.names},          {"--int8", ARGUMENT_FLAG, &w.int8},
     };
     arguments a = {.rules = rules, .rule_count = sizeof rules / sizeof *rules, .help = usage_text};
     int code;

@@ -9,7 +9,7 @@
 
 static const char usage_text[] =
     "Usage: sigma generate CHECKPOINT|FOLDER [--text TEXT] [--count N] [--seed N] [--tokenizer FILE]\n"
-    "                      [--temperature T] [--top-k K] [--top-p P] [--greedy] [--numbers]\n\n"
+    "                      [--temperature T] [--top-k K] [--top-p P] [--greedy] [--numbers] [--int8]\n\n"
     "Continues a text: the network reads it, one of the tokens that may follow is drawn by their\n"
     "probabilities and read in turn. The same seed says the same. Takes networks whose input is a sequence\n"
     "of tokens and whose output is a probability for each, such as those of 'data: {text: FILE}'.\n\n"
@@ -21,7 +21,11 @@ static const char usage_text[] =
     "  --greedy           always the likeliest\n"
     "  --seed N           of what is drawn; 0 if not given\n"
     "  --tokenizer FILE   of 'sigma tokenize'; that of the run's training data, or bytes, if not given\n"
-    "  --numbers          tokens are numbers, with spaces between them, in TEXT and in what is printed\n\n"
+    "  --numbers          tokens are numbers, with spaces between them, in TEXT and in what is printed\n"
+    "  --int8             weights of products are rounded to 8 bits, what they are multiplied with as it "
+    "comes:\n"
+    "                     a quarter of the bytes are read for a token; 'sigma eval --int8' tells the "
+    "error\n\n"
     "Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.\n";
 
 /* What was asked for, and what was opened for it. Numbers that are 0 stand for the library's default. */
@@ -34,7 +38,7 @@ typedef struct generation {
     int64_t count, seed;
     double temperature, top_p;
     int64_t top_k;
-    bool greedy, numbers;
+    bool greedy, numbers, int8;
 } generation;
 
 /* The generator's callback for each token. A token may be part of a character only, so bytes are written
@@ -121,6 +125,8 @@ static int generate(const char *checkpoint, generation *g)
         status = open_tokenizer(g);
     if (status == SGM_OK)
         status = saved_load(&g->s);
+    if (status == SGM_OK)
+        status = saved_infer(&g->s, g->int8);
     if (status == SGM_OK) {
         g->generator = sgm_generator_create(g->s.trainer);
         status = g->generator != NULL ? SGM_OK : sgm__last_failure();
@@ -149,6 +155,7 @@ int generate_run(int argc, char **argv)
         {"--seed", ARGUMENT_TEXT, &seed},
         {"--tokenizer", ARGUMENT_TEXT, &g.tokenizer_path},
         {"--numbers", ARGUMENT_FLAG, &g.numbers},
+        {"--int8", ARGUMENT_FLAG, &g.int8},
     };
     arguments a = {.rules = rules, .rule_count = sizeof rules / sizeof *rules, .help = usage_text};
     int code;

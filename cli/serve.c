@@ -12,7 +12,8 @@
 #include <stdio.h>
 
 static const char usage_text[] =
-    "Usage: sigma serve CHECKPOINT|FOLDER [--port PORT] [--token-file FILE] [--unknown=ignore|refuse]\n\n"
+    "Usage: sigma serve CHECKPOINT|FOLDER [--port PORT] [--token-file FILE] [--unknown=ignore|refuse]\n"
+    "                   [--int8]\n\n"
     "Serves predictions of a trained network in JSON over HTTP, at this machine only, until Ctrl-C:\n\n"
     "  POST /api/predict  {\"input\": [EXAMPLE, ...]} -> {\"output\": [...], \"class\": [...], \"label\": "
     "[...]}\n"
@@ -32,7 +33,11 @@ static const char usage_text[] =
     "                     one each time\n"
     "  --unknown=ignore   of a table by names: categories that were in no training row count as null; if "
     "not\n"
-    "                     given, --unknown=refuse, they are an error\n\n"
+    "                     given, --unknown=refuse, they are an error\n"
+    "  --int8             weights of dense and recurrent layers and of attention are rounded to 8 bits, "
+    "what\n"
+    "                     they are multiplied with as it comes: faster; 'sigma eval --int8' tells the "
+    "error\n\n"
     "Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.\n";
 
 /* A token file is one line. */
@@ -130,12 +135,16 @@ static const char *const *class_names(saved *s, sgm_dataset **dataset)
 }
 
 /* Opens the network and serves it; returns an exit code. `token` NULL: a random one. */
-static int serve(const char *checkpoint, int port, const char *token, bool ignores_unknown)
+static int serve(const char *checkpoint, int port, const char *token, bool ignores_unknown, bool int8)
 {
     saved s;
     sgm_dataset *dataset = NULL;
     if (saved_open(&s, checkpoint) != SGM_OK)
         return report_error("serve", CLI_FAILED);
+    if (saved_infer(&s, int8) != SGM_OK) {
+        saved_close(&s);
+        return report_error("serve", CLI_FAILED);
+    }
     sgm__serve_options options = {.trainer = s.trainer,
                                   .network = s.network,
                                   .precision = config_precision(&s.c),
@@ -155,9 +164,11 @@ int serve_run(int argc, char **argv)
 {
     int64_t port = 0;
     const char *token_file = NULL, *unknown = NULL;
+    bool int8 = false;
     const argument_rule rules[] = {{"--port", ARGUMENT_PORT, &port},
                                    {"--token-file", ARGUMENT_TEXT, &token_file},
-                                   {"--unknown", ARGUMENT_TEXT, &unknown}};
+                                   {"--unknown", ARGUMENT_TEXT, &unknown},
+                                   {"--int8", ARGUMENT_FLAG, &int8}};
     arguments a = {.rules = rules, .rule_count = sizeof rules / sizeof *rules, .help = usage_text};
     bool ignores_unknown;
     int code;
@@ -169,7 +180,7 @@ int serve_run(int argc, char **argv)
         else if (token_file != NULL && (token = read_token(token_file)) == NULL)
             code = report_error("serve", CLI_FAILED);
         else
-            code = serve(a.words[0], (int)port, token, ignores_unknown);
+            code = serve(a.words[0], (int)port, token, ignores_unknown, int8);
         sgm__free(token);
     }
     arguments_free(&a);

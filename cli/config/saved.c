@@ -195,6 +195,11 @@ sgm_status saved_open(saved *s, const char *path)
     return saved_load(s);
 }
 
+sgm_status saved_infer(const saved *s, bool int8)
+{
+    return sgm_trainer_set_inference(s->trainer, .quantize = int8 ? "int8" : NULL);
+}
+
 sgm_status saved_open_training(saved *s, const char *path)
 {
     SGM_TRY(saved_describe(s, path));

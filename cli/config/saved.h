@@ -31,6 +31,9 @@ sgm_status saved_open_training(saved *s, const char *path);
  * Between them a subcommand can check arguments that need no trainer. */
 sgm_status saved_describe(saved *s, const char *path);
 sgm_status saved_load(saved *s);
+/* Has the trainer predict and evaluate as one that does not train: parameters are constants. `int8`: and
+ * products are of integers of 8 bits (--int8). */
+sgm_status saved_infer(const saved *s, bool int8);
 void saved_close(saved *s);
 /* Loads what the configuration's start_from names into a trainer, and prints what was taken unless
  * `quiet`; states that were left out are printed in any case. */

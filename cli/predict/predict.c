@@ -17,7 +17,7 @@ static const char usage_text[] =
     "                     (--data NAME [--count N] | FILE.npy | FILE.csv | -\n"
     "                     | PICTURE... | SOUND... | TEXT...)\n"
     "                     [--output FILE.csv [--id COLUMNS]] [--probabilities] [--lengths FILE]\n"
-    "                     [--separator C] [--unknown=ignore|refuse] [--json]\n\n"
+    "                     [--separator C] [--unknown=ignore|refuse] [--json] [--int8]\n\n"
     "Predicts with a trained network. Prints a line for each example: where the network tells classes\n"
     "apart, the class (from 0) and its probability, of sequences the class of each step; where it has the\n"
     "cost ctc, the labels that the steps say (the likeliest of each step, without repetitions and blanks);\n"
@@ -50,7 +50,10 @@ static const char usage_text[] =
     "  --separator C     of a table; a comma if not given, of a table by names what its first line has most\n"
     "  --unknown=ignore  of a table by names: categories that were in no training row count as missing; if\n"
     "                    not given, --unknown=refuse, they are an error\n"
-    "  --json            one object a line, with all outputs\n\n"
+    "  --json            one object a line, with all outputs\n"
+    "  --int8            weights of dense and recurrent layers and of attention are rounded to 8 bits, what\n"
+    "                    they are multiplied with as it comes: faster; 'sigma eval --int8' tells the "
+    "error\n\n"
     "Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.\n";
 
 bool predict_is_done(const prediction *p)
@@ -272,6 +275,8 @@ static int predict(prediction *p, const predict_words *words)
 {
     sgm_status status = saved_open(&p->s, words->checkpoint);
     if (status == SGM_OK)
+        status = saved_infer(&p->s, p->int8);
+    if (status == SGM_OK)
         status = experiment_describe(p->s.network, &p->signature);
     if (status == SGM_OK) {
         p->elements = sgm_shape_elements(&p->signature.example);
@@ -333,6 +338,7 @@ int predict_run(int argc, char **argv)
         {"--id", ARGUMENT_TEXT, &p.id},
         {"--probabilities", ARGUMENT_FLAG, &p.probabilities},
         {"--json", ARGUMENT_FLAG, &p.json},
+        {"--int8", ARGUMENT_FLAG, &p.int8},
         {"--unknown", ARGUMENT_TEXT, &words.unknown},
     };
     arguments a = {.rules = rules, .rule_count = sizeof rules / sizeof *rules, .help = usage_text};

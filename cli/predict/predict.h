@@ -19,6 +19,7 @@ typedef struct prediction {
     saved s;
     sgm__signature signature;
     bool ignores_unknown; /* of a table by names: categories that the pipeline does not know are missing */
+    bool int8;            /* products are of integers of 8 bits */
     bool json, wide;      /* wide: outputs are float64, and printed with as many digits */
     bool probabilities;   /* those of all classes are printed */
     /* numbers of one example; examples wanted (-1: all); examples printed */

@@ -257,6 +257,9 @@ SGM_API sgm_status sgm_model_train_with(sgm_model *model, sgm_tensor *features, 
                                         const sgm_model_options *options);
 /* What the model gives for samples (examples, ...): a new tensor, (examples, ...). */
 SGM_API sgm_tensor *sgm_model_predict(sgm_model *model, sgm_tensor *samples);
+/* From now on predictions and evaluations of a trained model multiply integers of 8 bits: type "int8", as
+ * sgm_trainer_set_inference has it; NULL: numbers as they were trained. */
+SGM_API sgm_status sgm_model_quantize(sgm_model *model, const char *type);
 /* Loss and accuracy of the predictions for `features`, against `labels`. */
 SGM_API sgm_status sgm_model_evaluate(sgm_model *model, sgm_tensor *features, sgm_tensor *labels,
                                       sgm_metrics *metrics);

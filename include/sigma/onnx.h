@@ -30,6 +30,9 @@ typedef struct sgm_onnx_options {
     size_t struct_size;
     const char *handler; /* that runs it, as sgm_handler_create has it; default "cpu" */
     int threads;         /* of the handler; default: one per processor */
+    /* "int8": products of float32 with constant weights of at least 4,096 numbers round both sides to 8 bits,
+     * as sgm_quantized_matmul does: faster, and less exact. Default NULL: as the model says. */
+    const char *quantize;
 } SGM_BY_NAME sgm_onnx_options;
 /* sgm_onnx_load(path, .handler = "reference"): reads a model and checks it. NULL and an error with the place
  * if it is malformed. */

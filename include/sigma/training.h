@@ -399,6 +399,23 @@ SGM_API sgm_tensor *sgm_trainer_predict(sgm_trainer *trainer, sgm_tensor *inputs
 /* As sgm_trainer_predict, for networks with several inputs: each gets the block's field of its name. */
 SGM_API sgm_tensor *sgm_trainer_predict_block(sgm_trainer *trainer, const sgm_block *block,
                                               const char *output);
+/* How a trainer predicts and evaluates. */
+typedef struct sgm_inference_options {
+    size_t struct_size;
+    /* "int8": dynamic quantization. Weights of dense layers, of recurrent ones and of projections of
+     * attention are rounded to 8 bits, with a scale for each output; what they are multiplied with is rounded
+     * as it comes, with a scale for each row. Convolutions, embeddings and small layers (below 4,096 weights)
+     * stay as they are. Default NULL: as it was trained. */
+    const char *quantize;
+} SGM_BY_NAME sgm_inference_options;
+/* sgm_trainer_set_inference(trainer, .quantize = "int8"): from now on predictions, and generators that are
+ * made, take parameters as constants, which makes them faster; and so do evaluations with .quantize. Results
+ * may differ in last digits, as batch norms go into convolutions. When parameters have changed, the next
+ * prediction compiles again: for trainers that are done training, or predict seldom while they train.
+ * Training itself stays as it is. With an operator nothing changes. */
+#define sgm_trainer_set_inference(...)                                                                       \
+    SGM_WITH_OPTIONS(sgm_trainer_set_inference_with, sgm_inference_options, __VA_ARGS__)
+SGM_API sgm_status sgm_trainer_set_inference_with(sgm_trainer *trainer, const sgm_inference_options *options);
 /* A parameter or other state by name ("2-dense.weights", "optimiser.momentum.2-dense.weights"); a copy. */
 SGM_API sgm_tensor *sgm_trainer_get(sgm_trainer *trainer, const char *state);
 /* The moving average of a parameter that is set begins anew at its value; "average.2-dense.weights" sets the
@@ -543,6 +560,10 @@ typedef struct sgm_export_onnx_options {
     size_t struct_size;
     const char *name; /* of the graph in the file; default: the trainer's */
     int64_t batch;    /* examples in a prediction; default 0: any number */
+    /* "int8": products that sgm_trainer_set_inference would quantize are DynamicQuantizeLinear and
+     * MatMulInteger, with one scale for all rows of a run; parameters have no names then. Default NULL:
+     * numbers as they were trained. */
+    const char *quantize;
 } SGM_BY_NAME sgm_export_onnx_options;
 /* Writes what the network predicts as an ONNX model of opset 17: inputs and outputs under their names,
  * parameters as initialisers under theirs ("2-dense.weights"). Networks in bfloat16 are written in float32.

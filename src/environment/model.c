@@ -162,6 +162,7 @@ static sgm_status train(sgm_model *model, sgm_tensor *features, sgm_tensor *labe
     sgm_dataset_free(dataset);
     SGM_TRY(sgm_trainer_set_data(model->trainer, iterator));
     int64_t epochs = options->epochs > 0 ? options->epochs : 10;
+    sgm__settings_of(model->trainer)->inference = 0; /* what predicts during the run reads what is trained */
     SGM_TRY(sgm_trainer_run(model->trainer, .epochs = model->epochs + epochs));
     model->epochs += epochs;
     return SGM_OK;
@@ -202,10 +203,27 @@ sgm_status sgm__model_check_trained(const sgm_model *model)
                : sgm_fail(SGM_ERROR_STATE, "the model is not trained yet; call sgm_model_train first");
 }
 
+/* Parameters are constants between two trainings (train). */
+sgm_status sgm__model_infer(sgm_model *model)
+{
+    SGM_TRY(sgm__model_check_trained(model));
+    return sgm__settings_of(model->trainer)->inference != 0
+               ? SGM_OK
+               : sgm_trainer_set_inference(model->trainer, .quantize = model->int8 ? "int8" : NULL);
+}
+
+sgm_status sgm_model_quantize(sgm_model *model, const char *type)
+{
+    SGM_TRY(sgm__model_check_trained(model));
+    SGM_TRY(sgm_trainer_set_inference(model->trainer, .quantize = type));
+    model->int8 = type != NULL;
+    return SGM_OK;
+}
+
 /* NULL, with an error, before the first training; the caller frees the result. */
 sgm_tensor *sgm_model_predict(sgm_model *model, sgm_tensor *samples)
 {
-    if (sgm__model_check_trained(model) != SGM_OK)
+    if (sgm__model_infer(model) != SGM_OK)
         return NULL;
     sgm_tensor *examples = as_examples(samples, "samples");
     sgm_tensor *output = examples != NULL ? sgm_trainer_predict(model->trainer, examples, NULL) : NULL;
@@ -221,7 +239,7 @@ sgm_status sgm_model_evaluate(sgm_model *model, sgm_tensor *features, sgm_tensor
     if (metrics == NULL)
         return sgm_fail(SGM_ERROR_ARGUMENT, "a place for the metrics was expected, NULL came");
     *metrics = (sgm_metrics){.loss = NAN, .accuracy = NAN};
-    SGM_TRY(sgm__model_check_trained(model));
+    SGM_TRY(sgm__model_infer(model));
     sgm_dataset *dataset = dataset_of(features, labels);
     if (dataset == NULL)
         return sgm_last_status();

@@ -142,7 +142,7 @@ sgm_tensor *sgm_model_predict_rows(sgm_model *model, const char *const *columns,
                                    const sgm_cell *cells, int64_t rows)
 {
     const sgm_pipeline *pipeline = pipeline_of(model);
-    if (pipeline == NULL)
+    if (pipeline == NULL || sgm__model_infer(model) != SGM_OK)
         return NULL;
     if (columns == NULL || cells == NULL || count == 0 ||
         (uint64_t)rows > SIZE_MAX / NUMBER_TEXT / (count + 1)) {

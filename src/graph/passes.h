@@ -36,6 +36,14 @@ sgm_graph *sgm__pass_runs(const sgm_graph *graph);
  * sessions before planning (src/handlers/session_fold.c), as what it records is computed once. */
 sgm_graph *sgm__pass_scaled_convolutions(const sgm_graph *graph);
 
+/* constant_states.c: states that the graph does not assign to become constants. `get` gives the value of one:
+ * a new tensor, or NULL and an error. */
+typedef sgm_tensor *(*sgm__value_function)(void *user, const char *state);
+sgm_graph *sgm__pass_constant_states(const sgm_graph *graph, sgm__value_function get, void *user);
+/* quantized_products.c: products of float32 with constant weights become ones of integers of 8 bits; *count
+ * is how many. Both are called by sessions before planning (src/handlers/session_inference.c). */
+sgm_graph *sgm__pass_quantized_products(const sgm_graph *graph, int32_t *count);
+
 /* recompute.c: what of the forward pass is computed again for the gradients. */
 typedef struct sgm__recomputing {
     int32_t turn;           /* the value behind which gradients are recorded: the cost */

@@ -183,6 +183,7 @@ sgm_status sgm_session_set(sgm_session *session, const char *name, const sgm_ten
         status = session->handler->type->write(session->handler->self, known->buffer, 0,
                                                sgm_tensor_const_data(value), sgm__type_bytes(&type));
     sgm_tensor_free(copy);
+    session->changes++;
     return status;
 }
 
@@ -335,21 +336,39 @@ static void tell_sizes(const sgm__plan *plan)
                      sgm_bytes_text((double)plan->activation_bytes, text[4], sizeof text[4]));
 }
 
+/* The plan of a graph whose constants are folded. */
+static sgm_status plan_folded(sgm_program *program, const sgm_graph *graph, const sgm__memory_budget *budget)
+{
+    sgm_handler *handler = program->session->handler;
+    sgm_graph *folded;
+    SGM_TRY(sgm__session_fold(handler, graph, &folded));
+    sgm_status status =
+        sgm__plan_create_within(folded != NULL ? folded : graph, handler, budget, &program->plan);
+    sgm_graph_free(folded);
+    return status;
+}
+
+static sgm_status plan(sgm_program *program, const sgm_graph *graph, const sgm__memory_budget *budget)
+{
+    if (program->inference == 0)
+        return plan_folded(program, graph, budget);
+    sgm_graph *special;
+    SGM_TRY(sgm__session_specialise(program->session, graph, program->inference, &special));
+    sgm_status status = plan_folded(program, special, budget);
+    sgm_graph_free(special);
+    return status;
+}
+
 /* Memory is allocated before the handler compiles, which may take long, so that a program that does not fit
  * fails soon. */
 static sgm_status compile(sgm_program *program, const sgm_graph *graph, const sgm__memory_budget *budget)
 {
     sgm_handler *handler = program->session->handler;
-    sgm_graph *folded;
     program->graph = sgm__graph_copy(graph);
     if (program->graph == NULL)
         return sgm_last_status() != SGM_OK ? sgm_last_status() : SGM_ERROR_MEMORY;
-    SGM_TRY(sgm__session_fold(handler, graph, &folded));
-    sgm_status status =
-        sgm__plan_create_within(folded != NULL ? folded : graph, handler, budget, &program->plan);
-    sgm_graph_free(folded);
-    SGM_TRY(status);
-    status = allocate_memory(program);
+    SGM_TRY(plan(program, graph, budget));
+    sgm_status status = allocate_memory(program);
     if (status == SGM_OK)
         status = bind_states(program);
     if (status == SGM_OK)
@@ -361,8 +380,8 @@ static sgm_status compile(sgm_program *program, const sgm_graph *graph, const sg
 
 /* Looks for a program with the hash of the graph's structure, then compares the graphs, as hashes may
  * collide. The list is usually short: one program for each purpose and batch size. */
-sgm_program *sgm__session_prepare_within(sgm_session *session, const sgm_graph *graph,
-                                         const sgm__memory_budget *budget)
+sgm_program *sgm__session_prepare_as(sgm_session *session, const sgm_graph *graph,
+                                     const sgm__memory_budget *budget, uint32_t inference)
 {
     if (session == NULL)
         sgm_fail(SGM_ERROR_ARGUMENT, "the session is NULL");
@@ -370,20 +389,49 @@ sgm_program *sgm__session_prepare_within(sgm_session *session, const sgm_graph *
         return NULL;
     uint64_t hash = sgm_graph_hash(graph);
     for (sgm_program *known = session->programs; known != NULL; known = known->next)
-        if (known->hash == hash && sgm__graph_structure_equal(known->graph, graph))
+        if (known->hash == hash && known->inference == inference &&
+            sgm__graph_structure_equal(known->graph, graph))
             return known;
     sgm_program *program = sgm__calloc(1, sizeof(sgm_program));
     if (program == NULL)
         return NULL;
     program->session = session;
     program->hash = hash;
+    program->inference = inference;
     if (compile(program, graph, budget) != SGM_OK) {
         free_program(program);
         return NULL;
     }
     program->next = session->programs;
     session->programs = program;
+    if (inference != 0) {
+        session->inference_programs++;
+        session->inference_changes = session->changes;
+    }
     return program;
+}
+
+sgm_program *sgm__session_prepare_within(sgm_session *session, const sgm_graph *graph,
+                                         const sgm__memory_budget *budget)
+{
+    return sgm__session_prepare_as(session, graph, budget, 0);
+}
+
+sgm_status sgm__session_drop_inference(sgm_session *session)
+{
+    sgm_status status = sgm__session_check(session);
+    session->newest = NULL;
+    for (sgm_program **at = &session->programs; *at != NULL;) {
+        sgm_program *program = *at;
+        if (program->inference == 0) {
+            at = &program->next;
+            continue;
+        }
+        *at = program->next;
+        free_program(program);
+    }
+    session->inference_programs = 0;
+    return status;
 }
 
 sgm_program *sgm_session_prepare(sgm_session *session, const sgm_graph *graph)

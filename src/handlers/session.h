@@ -43,6 +43,7 @@ struct sgm_program {
     /* `noted` and `places`: room for a caller to note the numbers of inputs and outputs, so that it looks
      * them up by name only once. Sessions do not read them. */
     bool noted;
+    uint32_t inference;            /* several sgm__inference: what was made of states; 0: nothing */
     struct sgm__index_rule *rules; /* see session_index.c */
     size_t rule_count, rule_capacity;
     int32_t places[SGM__NOTED_PLACES];
@@ -72,18 +73,43 @@ struct sgm_session {
      * see sgm__session_check. */
     const sgm_program *unchecked;
     uint32_t unchecked_runs;
+    /* How often states may have got other values; and of the programs for inference: how many there are, and
+     * the number of changes when they were made. */
+    uint64_t changes, inference_changes;
+    int32_t inference_programs;
 };
 
 /* --- session.c --- */
 /* As sgm_session_prepare, within a budget of memory; NULL: none. */
 sgm_program *sgm__session_prepare_within(sgm_session *session, const sgm_graph *graph,
                                          const sgm__memory_budget *budget);
+/* As sgm__session_prepare_within, of a graph that is specialised for inference first: several sgm__inference.
+ */
+sgm_program *sgm__session_prepare_as(sgm_session *session, const sgm_graph *graph,
+                                     const sgm__memory_budget *budget, uint32_t inference);
+/* Frees all programs for inference. Nobody may keep one. */
+sgm_status sgm__session_drop_inference(sgm_session *session);
 /* The state of that name, valid until the next one is added. NULL: there is none. */
 sgm__session_state *sgm__session_find(const sgm_session *session, const char *name);
 /* Adds a state under a name that is new to the session and that the session copies. The session owns the
  * buffer from then on, unless the state is `shared`; if this function fails, the buffer remains the
  * caller's. */
 sgm_status sgm__session_add(sgm_session *session, const char *name, const sgm__session_state *state);
+
+/* --- programs for inference (session_inference.c) --- */
+typedef enum sgm__inference {
+    SGM__INFERENCE_CONSTANTS = 1, /* states that the graph does not assign to are constants */
+    SGM__INFERENCE_INT8 = 2       /* and products with them are of integers of 8 bits */
+} sgm__inference;
+/* A program of the values that states have now. Whoever keeps it asks sgm__session_is_outdated before a run:
+ * if so, the next call frees all such programs that were made before. Without int8, states too large to be
+ * copied stay states, and the program is an ordinary one. */
+sgm_program *sgm__session_prepare_inference(sgm_session *session, const sgm_graph *graph, uint32_t inference);
+/* Whether states may have changed since programs for inference were made. */
+bool sgm__session_is_outdated(const sgm_session *session);
+/* The graph with constants in place of states. */
+sgm_status sgm__session_specialise(sgm_session *session, const sgm_graph *graph, uint32_t inference,
+                                   sgm_graph **special);
 
 /* --- session_share.c --- */
 /* Whether the buffers of the session's handler are ordinary memory of this process, which others can read in

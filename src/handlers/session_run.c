@@ -190,6 +190,7 @@ static sgm_status begin_run(sgm_session *session, sgm_program *program)
         session->unchecked_runs++;
     }
     program->memory.arena = session->arena;
+    session->changes += program->graph->assignment_count > 0;
     session->newest = NULL;
     return SGM_OK;
 }

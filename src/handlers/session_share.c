@@ -48,6 +48,7 @@ void sgm__session_place_state(sgm_session *session, const char *name, void *memo
         session->handler->type->release(session->handler->self, known->buffer);
     known->buffer = memory;
     known->shared = true;
+    session->changes++;
     for (sgm_program *program = session->programs; program != NULL; program = program->next)
         for (int32_t i = 0; i < program->plan->state_count; i++)
             if (strcmp(sgm__plan_string(program->plan, program->plan->states[i].name), name) == 0)

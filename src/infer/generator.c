@@ -6,6 +6,7 @@
  * were read. The parameters are copied into a session of the generator's own, under the trainer's lock; from
  * then on it needs nothing of the trainer but its handler. Drawing a token from probabilities is
  * sgm_probabilities_sample (src/data/read/sample.c). A generator is used by one thread at a time. */
+#include "handlers/session.h"
 #include "train/train.h"
 #include "trainer/trainer_lock.h"
 #include <sigma/text.h>
@@ -113,8 +114,8 @@ static sgm_status set_number(sgm_session *session, const char *state, double num
     return status;
 }
 
-/* Fills all states and compiles the program. */
-static sgm_status fill(sgm_generator *g, sgm_session *from, bool averaged)
+/* Fills all states and compiles the program. Those that steps do not change are constants in it. */
+static sgm_status fill(sgm_generator *g, sgm_session *from, bool averaged, uint32_t inference)
 {
     const sgm_recording *r = &g->recording;
     g->kept = sgm__calloc(r->parameter_count + 1, sizeof *g->kept);
@@ -127,7 +128,7 @@ static sgm_status fill(sgm_generator *g, sgm_session *from, bool averaged)
         SGM_TRY(set_number(g->session, "random.seed", 0));
         SGM_TRY(set_number(g->session, "random.step", 0));
     }
-    g->program = sgm_session_prepare(g->session, g->graph);
+    g->program = sgm__session_prepare_inference(g->session, g->graph, inference | SGM__INFERENCE_CONSTANTS);
     g->probabilities = sgm__calloc((size_t)g->vocabulary, sizeof *g->probabilities);
     if (r->places > 0)
         g->read = sgm__calloc((size_t)r->places, sizeof *g->read);
@@ -154,8 +155,10 @@ static sgm_status begin(sgm_generator *g, sgm_trainer *trainer)
         return sgm__last_failure();
     bool averaged =
         !learner->averages_in && learner->optimiser != NULL && learner->optimiser->options.average > 0;
-    SGM_TRY(record(g, settings->precision, averaged));
-    return fill(g, learner->session, averaged);
+    bool int8 = (settings->inference & SGM__INFERENCE_INT8) != 0;
+    SGM_TRY(
+        record(g, int8 && settings->precision == SGM_BFLOAT16 ? SGM_FLOAT32 : settings->precision, averaged));
+    return fill(g, learner->session, averaged, settings->inference);
 }
 
 sgm_generator *sgm_generator_create(sgm_trainer *trainer)

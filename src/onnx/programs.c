@@ -6,6 +6,7 @@
  * such values are part of the comparison.
  *
  * The least recently used programs are dropped when there are too many, or when they take too much memory. */
+#include "handlers/session.h"
 #include "onnx/nodes/onnx.h"
 
 /* The array has this size from the beginning, so that model->newest, which points into it, stays valid. */
@@ -79,7 +80,8 @@ static sgm_status make(sgm_onnx *model, sgm__onnx_program *p)
     sgm_graph_clear(model->graph);
     SGM_TRY(sgm_onnx_import(model, model->graph, 0));
     SGM_TRY(note_inputs(model, p));
-    p->program = sgm_session_prepare(p->session, model->graph);
+    p->program =
+        sgm__session_prepare_as(p->session, model->graph, NULL, model->int8 ? SGM__INFERENCE_INT8 : 0);
     if (p->program == NULL)
         return sgm__last_failure();
     sgm_program_memory memory = sgm_program_get_memory(p->program);

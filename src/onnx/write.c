@@ -378,7 +378,7 @@ sgm_status sgm__onnx_write_argsort(sgm__onnx_export *e, sgm_value value)
                        (const char *const[]){name_of(e, value, 0), sgm__onnx_name_integers(e, &size, 1)});
     sgm__onnx_put_integer(e, node, "axis", integers[0]);
     sgm__onnx_put_integer(e, node, "largest", integers[1]);
-    return sgm__onnx_put_second_output(e, node, sgm__onnx_name(e, value));
+    return sgm__onnx_put_outputs(e, node, 2, sgm__onnx_name(e, value));
 }
 
 /* --- products and windows --- */
@@ -421,6 +421,29 @@ sgm_status sgm__onnx_write_matmul(sgm__onnx_export *e, sgm_value value)
     const char *a = itself ? matrix_name(e, value, 0) : name_of(e, value, 0);
     const char *b = itself ? matrix_name(e, value, 1) : name_of(e, value, 1);
     sgm__onnx_call(e, sgm__onnx_name(e, value), "MatMul", a, b, NULL);
+    return SGM_OK;
+}
+
+/* As runtimes expect dynamic quantization: DynamicQuantizeLinear rounds the left side to codes of uint8, with
+ * one scale and zero point for all of it; MatMulInteger multiplies, and both scales bring the sums back. The
+ * codes of the weights are the library's, whose 0 is 128. */
+sgm_status sgm__onnx_write_quantized_matmul(sgm__onnx_export *e, sgm_value value)
+{
+    Onnx__NodeProto *rounded =
+        sgm__onnx_emit(e, "DynamicQuantizeLinear", NULL, 1, (const char *const[]){name_of(e, value, 0)});
+    SGM_TRY(sgm__onnx_put_outputs(e, rounded, 3, NULL));
+    const char *scale = rounded->output[1];
+    const char *const factors[] = {rounded->output[0], name_of(e, value, 1), rounded->output[2],
+                                   sgm__onnx_name_number(e, SGM_UINT8, 128)};
+    Onnx__NodeProto *sums = sgm__onnx_emit(e, "MatMulInteger", NULL, 4, factors);
+    if (sums == NULL)
+        return SGM_ERROR_MEMORY;
+    Onnx__NodeProto *numbers = sgm__onnx_emit(e, "Cast", NULL, 1, (const char *const[]){sums->output[0]});
+    sgm__onnx_put_integer(e, numbers, "to", sgm__onnx_type_number(instruction_of(e, value)->type.dtype));
+    const char *scales = sgm__onnx_call(e, NULL, "Mul", scale, name_of(e, value, 2), NULL);
+    if (numbers == NULL)
+        return SGM_ERROR_MEMORY;
+    sgm__onnx_call(e, sgm__onnx_name(e, value), "Mul", numbers->output[0], scales, NULL);
     return SGM_OK;
 }
 

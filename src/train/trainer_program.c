@@ -245,6 +245,23 @@ static sgm_status record_costs(sgm_trainer *trainer, bool part)
     return SGM_OK;
 }
 
+/* How programs of this purpose are specialised: predictions as the trainer was told, unless states change at
+ * other places than its session; and validation only for what it has to tell, which is the error of int8. */
+static uint32_t inference_of(const sgm_trainer *trainer, sgm__step_purpose purpose)
+{
+    uint32_t inference = trainer->settings.inference;
+    bool looks =
+        purpose == SGM__PREDICT || (purpose == SGM__VALIDATE && (inference & SGM__INFERENCE_INT8) != 0);
+    return looks && trainer->sharing.owner->sharing.strategy == NULL ? inference : 0;
+}
+
+/* Integers of 8 bits take the place of bfloat16, too: parameters are float32 there. */
+static sgm_dtype precision_of(const sgm_trainer *trainer, sgm__step_purpose purpose)
+{
+    bool int8 = (inference_of(trainer, purpose) & SGM__INFERENCE_INT8) != 0;
+    return int8 && trainer->settings.precision == SGM_BFLOAT16 ? SGM_FLOAT32 : trainer->settings.precision;
+}
+
 /* Records a program over examples. Which parts it has depends on the purpose: costs for all but
  * predictions; outputs of layers for validation and prediction; gradients as outputs for workers
  * (GRADIENTS, PART); the update otherwise.
@@ -261,7 +278,7 @@ static sgm_status record(sgm_trainer *trainer, sgm__step_purpose purpose, int64_
                     trainer->learner.optimiser->options.average > 0;
     sgm_recording_options options = {.struct_size = sizeof options,
                                      .batch = batch,
-                                     .dtype = trainer->settings.precision,
+                                     .dtype = precision_of(trainer, purpose),
                                      .training = training,
                                      .costs = purpose == SGM__VALIDATE,
                                      .iteration = (uint64_t)trainer->position.iteration,
@@ -392,8 +409,12 @@ static sgm_program *make_program(sgm_trainer *trainer, sgm__step_purpose purpose
     bool looks = purpose == SGM__VALIDATE || purpose == SGM__PREDICT, trains = !applies && !looks;
     sgm__memory_budget budget = trainer->settings.memory;
     budget.cost = SGM__LOSS;
-    sgm_program *program = sgm__session_prepare_within(trainer->learner.session, trainer->learner.graph,
-                                                       trains ? &budget : NULL);
+    uint32_t inference = inference_of(trainer, purpose);
+    sgm_program *program =
+        inference != 0
+            ? sgm__session_prepare_inference(trainer->learner.session, trainer->learner.graph, inference)
+            : sgm__session_prepare_within(trainer->learner.session, trainer->learner.graph,
+                                          trains ? &budget : NULL);
     if (program != NULL && !applies &&
         sgm__network_expect_indices(trainer->learner.network, program) != SGM_OK)
         return NULL;
@@ -418,12 +439,15 @@ static bool has_states(const sgm_trainer *trainer)
     return sgm_session_state_at(trainer->learner.session, 0) != NULL;
 }
 
-/* Before a program that only looks (validation, prediction) the states are collected from workers. */
+/* Before a program that only looks (validation, prediction) the states are collected from workers. Programs
+ * in which states are constants are made again when states have changed. */
 sgm_program *sgm__trainer_program(sgm_trainer *trainer, sgm__step_purpose purpose, int64_t batch)
 {
     bool looks = purpose == SGM__VALIDATE || purpose == SGM__PREDICT;
     if (looks && sgm__trainer_collect(trainer) != SGM_OK)
         return NULL;
+    if (looks && sgm__session_is_outdated(trainer->learner.session))
+        sgm__trainer_forget_programs(trainer);
     const sgm__known_program *known = sgm__trainer_find_program(trainer, purpose, batch);
     if (known != NULL && known->program != NULL)
         return known->program;

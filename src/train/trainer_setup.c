@@ -11,6 +11,7 @@
  * check once, at sgm_trainer_run. (3) Whatever changes what would be recorded forgets the trainer's programs,
  * which the next iteration records anew; parts may be changed between two iterations of a run. */
 #include "data/dataset.h"
+#include "handlers/session.h"
 #include "journal/change_record.h"
 #include "journal/changes.h"
 #include "registry/pattern.h"
@@ -256,6 +257,35 @@ sgm_status sgm_trainer_set_optimiser(sgm_trainer *trainer, sgm_optimiser *optimi
         return sgm__trainer_close(trainer, set_optimiser(trainer, optimiser));
     sgm_optimiser_free(optimiser);
     return status;
+}
+
+/* Programs of other kinds must not be found again. A failure changes nothing, so the trainer does not keep
+ * it. */
+static sgm_status set_inference(sgm_trainer *trainer, const sgm_inference_options *options)
+{
+    bool int8 = options->quantize != NULL;
+    if (int8 && strcmp(options->quantize, "int8") != 0)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "quantize is '%s'; \"int8\" is the only way there is",
+                        options->quantize);
+    if (int8 && trainer->settings.precision == SGM_FLOAT64)
+        return sgm_fail(SGM_ERROR_UNSUPPORTED,
+                        "int8 takes the place of float32, but the network computes in float64: train it with "
+                        "precision float32, or leave int8 out");
+    if (int8 && trainer->sharing.strategy != NULL)
+        return sgm_fail(SGM_ERROR_UNSUPPORTED, "int8 is for a trainer alone, and this one has an operator");
+    trainer->settings.inference = SGM__INFERENCE_CONSTANTS | (int8 ? SGM__INFERENCE_INT8 : 0);
+    sgm__trainer_forget_programs(trainer);
+    return SGM_OK;
+}
+
+sgm_status sgm_trainer_set_inference_with(sgm_trainer *trainer, const sgm_inference_options *given)
+{
+    sgm_inference_options options;
+    SGM_TRY(sgm__options_read(&options, sizeof options, given, "sgm_trainer_set_inference"));
+    SGM_TRY(sgm__trainer_open(trainer));
+    sgm_status status = set_inference(trainer, &options);
+    sgm__trainer_unlock(trainer);
+    return status == SGM_OK ? SGM_OK : sgm__fail_within("trainer '%s'", trainer->name);
 }
 
 /* A rule says which initialiser draws the first values of parameters whose names match the pattern. Two rules

@@ -20,6 +20,7 @@ typedef struct sgm__trainer_settings {
     sgm_handler *handler;      /* outlives the trainer */
     sgm_dtype precision;       /* float32, float64, or bfloat16 with float32 parameters */
     sgm__memory_budget memory; /* of a training step; none: what it takes */
+    uint32_t inference;        /* how predictions are made: several sgm__inference (handlers/session.h) */
 } sgm__trainer_settings;
 
 typedef struct sgm__named_iterator {

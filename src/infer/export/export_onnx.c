@@ -4,6 +4,7 @@
  * numbers of examples: sgm_onnx_export (src/onnx/write.c) compares the two graphs and leaves open what
  * differs between them. */
 #include "graph/passes.h"
+#include "handlers/session.h"
 #include "infer/export/picture_export.h"
 #include "train/train.h"
 #include "trainer/trainer_lock.h"
@@ -24,9 +25,25 @@ static sgm_graph *complete(const sgm_graph *prediction, const sgm_pipeline *pipe
     return sgm__graph_copy(prediction);
 }
 
+/* The graph with parameters as constants and products of integers of 8 bits; frees `graph`. NULL passes a
+ * failure on. */
+static sgm_graph *quantize(sgm_session *session, sgm_graph *graph)
+{
+    sgm_graph *special = NULL, *folded = NULL;
+    sgm_status status =
+        graph == NULL ? sgm__last_failure()
+                      : sgm__session_specialise(session, graph,
+                                                SGM__INFERENCE_CONSTANTS | SGM__INFERENCE_INT8, &special);
+    if (status == SGM_OK)
+        status = sgm__session_fold(session->handler, special, &folded);
+    sgm_graph_free(special);
+    sgm_graph_free(graph);
+    return status == SGM_OK ? folded : NULL;
+}
+
 /* Records the prediction for `batch` examples; returns a graph of its own. In mixed precision the parameters
  * are float32, so the network is recorded in float32. */
-static sgm_graph *record(sgm_trainer *trainer, int64_t batch)
+static sgm_graph *record(sgm_trainer *trainer, int64_t batch, bool int8)
 {
     sgm__trainer_settings *settings = sgm__settings_of(trainer);
     sgm_dtype precision = settings->precision;
@@ -38,7 +55,7 @@ static sgm_graph *record(sgm_trainer *trainer, int64_t batch)
         graph = complete(sgm__learner_of(trainer)->graph, sgm_trainer_get_pipeline(trainer));
     settings->precision = precision;
     sgm__trainer_forget_programs(trainer);
-    return graph;
+    return int8 ? quantize(sgm__learner_of(trainer)->session, graph) : graph;
 }
 
 static sgm_status export(sgm_trainer *trainer, const char *path, const sgm_export_onnx_options *options)
@@ -51,10 +68,11 @@ static sgm_status export(sgm_trainer *trainer, const char *path, const sgm_expor
     char *json = NULL;
     if (pipeline != NULL && (json = sgm_pipeline_json(pipeline)) == NULL)
         return sgm__last_failure();
-    sgm_graph *graph = record(trainer, options->batch > 0 ? options->batch : EXAMPLES), *other = NULL;
+    bool int8 = options->quantize != NULL;
+    sgm_graph *graph = record(trainer, options->batch > 0 ? options->batch : EXAMPLES, int8), *other = NULL;
     sgm_status status = graph != NULL ? SGM_OK : sgm__last_failure();
     if (status == SGM_OK && options->batch == 0) {
-        other = record(trainer, OTHER_EXAMPLES);
+        other = record(trainer, OTHER_EXAMPLES, int8);
         status = other != NULL ? SGM_OK : sgm__last_failure();
     }
     if (status == SGM_OK)
@@ -75,6 +93,9 @@ sgm_status sgm_trainer_export_onnx_with(sgm_trainer *trainer, const char *path,
     if (path == NULL || *path == '\0' || options.batch < 0)
         return sgm_fail(SGM_ERROR_ARGUMENT,
                         "expected the path of a file, and a number of examples from 0 on");
+    if (options.quantize != NULL && strcmp(options.quantize, "int8") != 0)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "quantize is '%s'; \"int8\" is the only way there is",
+                        options.quantize);
     SGM_TRY(sgm__trainer_open(trainer));
     sgm_status status = export(trainer, path, &options);
     sgm__trainer_unlock(trainer);

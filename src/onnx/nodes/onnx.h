@@ -52,6 +52,7 @@ struct sgm_onnx {
     sgm__onnx_input *inputs; /* those without an initialiser of the same name */
     size_t input_count;
     sgm_handler *handler;
+    bool int8;        /* products with constant weights are of integers of 8 bits */
     sgm_graph *graph; /* of the newest recording; cleared before each */
     sgm__onnx_program *programs;
     size_t program_count;
@@ -217,8 +218,10 @@ void sgm__onnx_put_integer(sgm__onnx_export *e, Onnx__NodeProto *node, const cha
 void sgm__onnx_put_number(sgm__onnx_export *e, Onnx__NodeProto *node, const char *name, double value);
 void sgm__onnx_put_integers(sgm__onnx_export *e, Onnx__NodeProto *node, const char *name, const int64_t *list,
                             int32_t count);
-/* Makes the node's second output the named value; its first output gets a name that no other node reads. */
-sgm_status sgm__onnx_put_second_output(sgm__onnx_export *e, Onnx__NodeProto *node, const char *name);
+/* Gives the node `count` outputs, at most 3: the first one that it has, one named `second`, others, and that
+ * if it is NULL, with new names. */
+sgm_status sgm__onnx_put_outputs(sgm__onnx_export *e, Onnx__NodeProto *node, size_t count,
+                                 const char *second);
 /* The name of an initialiser that holds a list of int64, or a number of rank 0. Equal ones are stored
  * once. */
 const char *sgm__onnx_name_integers(sgm__onnx_export *e, const int64_t *list, int32_t count);

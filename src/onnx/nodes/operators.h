@@ -169,6 +169,7 @@
     WRITTEN(is_finite, is_finite)                                                                            \
     WRITTEN(log1p, log1p)                                                                                    \
     WRITTEN(not_equal, not_equal)                                                                            \
+    WRITTEN(quantized_matmul, quantized_matmul)                                                              \
     BOTH("Identity", 1, same, stop_gradient, same)                                                           \
     BOTH("Div", 2, divide, onnx_divide, same)                                                                \
     BOTH("Pow", 2, power, onnx_power, same)

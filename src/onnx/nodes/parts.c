@@ -140,16 +140,18 @@ void sgm__onnx_put_integers(sgm__onnx_export *e, Onnx__NodeProto *node, const ch
     attribute->ints = take_copy(e, list, (size_t)count * sizeof *list);
 }
 
-/* For TopK, whose second output is the places. The first output keeps its fresh name. */
-sgm_status sgm__onnx_put_second_output(sgm__onnx_export *e, Onnx__NodeProto *node, const char *name)
+/* For TopK, whose second output is the places, and DynamicQuantizeLinear. */
+sgm_status sgm__onnx_put_outputs(sgm__onnx_export *e, Onnx__NodeProto *node, size_t count, const char *second)
 {
-    char **outputs = sgm__onnx_take(e, 2 * sizeof *outputs);
+    char **outputs = sgm__onnx_take(e, count * sizeof *outputs);
     if (node == NULL || outputs == NULL)
         return SGM_ERROR_MEMORY;
     outputs[0] = node->output[0];
-    outputs[1] = sgm__onnx_take_text(e, name);
+    for (size_t i = 1; i < count; i++)
+        outputs[i] = i == 1 && second != NULL ? sgm__onnx_take_text(e, second)
+                                              : sgm__onnx_fresh_name(e, "", node->op_type);
     node->output = outputs;
-    node->n_output = 2;
+    node->n_output = count;
     return e->status;
 }
 
