@@ -1,7 +1,7 @@
 /* An ONNX model here: how long loading and the first run take, and each run after that. bench/infer.py calls
  * it in turns with ONNX Runtime.
  *
- *   infer MODEL.onnx THREADS SECONDS OUTPUT.npy INPUT.pb ...
+ *   infer MODEL.onnx THREADS SECONDS OUTPUT.npy INPUT.pb ...        (THREADS such as "1,int8": in int8)
  *
  * Inputs are tensors as in ONNX's test data, in the order of the model's. A run sets them and gets the first
  * output, which goes to OUTPUT.npy. Prints milliseconds of loading with the first run, microseconds of a run
@@ -62,7 +62,8 @@ int main(int argc, char **argv)
     for (int i = 5; i < argc; i++)
         inputs[i - 5] = read_tensor(argv[i]);
     double begin = now();
-    sgm_onnx *model = sgm_onnx_load(argv[1], .threads = (int)strtol(argv[2], NULL, 10));
+    sgm_onnx *model = sgm_onnx_load(argv[1], .threads = (int)strtol(argv[2], NULL, 10),
+                                    .quantize = strstr(argv[2], "int8"));
     check(model != NULL);
     sgm_tensor *output = run(model, inputs, argc - 5);
     double first = now() - begin, end = now() + strtod(argv[3], NULL);
