@@ -15,6 +15,8 @@ Environment:
   BATCH         records of the second run (64)
   ROUNDS        turns (5)
   SECONDS_EACH  of each process (0.5), after loading
+  INT8          1: in int8, ours by .quantize, theirs by quantize_dynamic with signed weights, a scale for each column; outputs
+                may differ by a fifth then
 """
 import os
 import statistics
@@ -23,6 +25,7 @@ import sys
 import time
 
 TOLERANCE = 1e-4
+TOLERANCE_INT8 = 0.2
 OPSET = 17
 
 
@@ -187,6 +190,15 @@ def write(torch, folder, name, batch):
             file.write(onnx.numpy_helper.from_array(values.numpy(), "x").SerializeToString())
 
 
+def quantize(path):
+    """The model in int8, as ONNX Runtime makes it; kept beside it."""
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+    rounded = path.replace(".onnx", "-int8.onnx")
+    if not os.path.exists(rounded):
+        quantize_dynamic(path, rounded, weight_type=QuantType.QInt8, per_channel=True)
+    return rounded
+
+
 def run_theirs(model, threads, seconds, output, given):
     """As bench/infer.c: milliseconds of loading with the first run, microseconds of a run, median and minimum."""
     import numpy
@@ -243,6 +255,7 @@ def main(build):
     os.makedirs(folder, exist_ok=True)
     threads, batch = os.environ.get("THREADS", "1"), int(os.environ.get("BATCH", "64"))
     rounds, seconds = int(os.environ.get("ROUNDS", "5")), os.environ.get("SECONDS_EACH", "0.5")
+    int8 = os.environ.get("INT8", "0") == "1"
     known = make_models(torch)
     names = os.environ.get("MODELS", "").split() or list(known)
     for name in names:
@@ -257,14 +270,15 @@ def main(build):
     for name in names:
         write(torch, folder, name, batch)
         model, cells, load = os.path.join(folder, name + ".onnx"), [], None
+        their_model = quantize(model) if int8 else model
         error = 0
         for count in (1, batch):
             given = os.path.join(folder, "%s-%d.pb" % (name, count))
             outputs = [os.path.join(folder, "%s.npy" % who) for who in ("ours", "theirs")]
             ours, theirs = [], []
             for _ in range(rounds):
-                ours.append(measure([program, model, threads, seconds, outputs[0], given]))
-                theirs.append(measure([sys.executable, __file__, "--run", model, threads, seconds, outputs[1], given]))
+                ours.append(measure([program, model, threads + (",int8" if int8 else ""), seconds, outputs[0], given]))
+                theirs.append(measure([sys.executable, __file__, "--run", their_model, threads, seconds, outputs[1], given]))
             error = max(error, compare(*outputs))
             columns = [[statistics.median(row[i] for row in rows) for rows in (ours, theirs)] for i in (0, 1)]
             load = load or columns[0]
@@ -272,9 +286,10 @@ def main(build):
         cells += ["%10.1f" % load[0], "%9.1f" % load[1], "%6.2f" % (load[0] / load[1]), "%8.1e" % error]
         print("%-11s %s" % (name, " ".join(cells)), flush=True)
         worst = max(worst, error)
-    if worst > TOLERANCE:
-        print("infer: outputs differ by more than %g" % TOLERANCE, file=sys.stderr)
-    return int(worst > TOLERANCE)
+    tolerance = TOLERANCE_INT8 if int8 else TOLERANCE
+    if worst > tolerance:
+        print("infer: outputs differ by more than %g" % tolerance, file=sys.stderr)
+    return int(worst > tolerance)
 
 
 if __name__ == "__main__":
