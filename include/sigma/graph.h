@@ -150,9 +150,12 @@ SGM_API sgm_status sgm_graph_verify(const sgm_graph *graph);
 typedef enum sgm_op_flags {
     SGM_OP_ELEMENTWISE = 1, /* inputs are broadcast to one shape, which is the result's */
     SGM_OP_VIEW = 2,        /* the result is its first input's memory, seen by other strides */
-    SGM_OP_STRIDED = 4,    /* `forward` reads operands by their strides; otherwise they are made contiguous */
-    SGM_OP_SOURCE = 8,     /* input, state, constant: has no kernel */
-    SGM_OP_ACTIVATION = 16 /* one input, same shape: may be named as an activation in a network */
+    SGM_OP_STRIDED = 4, /* `forward` reads operands by their strides; otherwise they are made contiguous */
+    SGM_OP_SOURCE = 8,  /* input, state, constant: has no kernel */
+    SGM_OP_ACTIVATION = 16, /* one input, same shape: may be named as an activation in a network */
+    /* the result may be written over the first input, which has its type and lies without gaps, where
+     * nothing else reads that any more: `forward` then finds both at the same address */
+    SGM_OP_IN_PLACE = 32
 } sgm_op_flags;
 
 /* An operand as a kernel sees it: `data` is the first element, strides count elements. */
@@ -462,6 +465,10 @@ SGM_API sgm_value sgm_softmax(sgm_graph *graph, sgm_value x);
 SGM_API sgm_value sgm_log_softmax(sgm_graph *graph, sgm_value x);
 /* -sum(targets * log_softmax(x)) over the last axis, which goes away. */
 SGM_API sgm_value sgm_softmax_cross_entropy_values(sgm_graph *graph, sgm_value x, sgm_value targets);
+/* -log_softmax(x) at the class whose number `classes` (int64 or int32) has for each row: what
+ * sgm_softmax_cross_entropy_values gives for one_hot targets, without a row of them. A number that is no
+ * class stops the run. */
+SGM_API sgm_value sgm_class_cross_entropy(sgm_graph *graph, sgm_value x, sgm_value classes);
 /* (x - mean) / sqrt(variance + epsilon) over the last axis; epsilon 0 or more. */
 SGM_API sgm_value sgm_layer_norm(sgm_graph *graph, sgm_value x, double epsilon);
 /* x / sqrt(mean(x^2) + epsilon) over the last axis. */

@@ -78,6 +78,8 @@ void *sgm__calloc(size_t count, size_t size); /* overflow-checked, zeroed */
 void *sgm__realloc(void *memory, size_t size);
 void sgm__free(void *memory);
 void *sgm__alloc_aligned(size_t size); /* 64-byte aligned; free with sgm__free_aligned */
+/* The same, zeroed; large memory takes pages only where it is written. */
+void *sgm__calloc_aligned(size_t size);
 void sgm__free_aligned(void *memory);
 char *sgm__strdup(const char *text); /* NULL in, NULL out (without an error) */
 char *sgm__strndup(const char *text, size_t length);

@@ -80,20 +80,42 @@ void sgm__free(void *memory)
 
 /* Takes more than asked for and returns the first aligned address that leaves room for a pointer before it.
  * There lies the allocator's own pointer, which sgm__free_aligned needs. */
-void *sgm__alloc_aligned(size_t size)
+static void *allocate_aligned(size_t size, void *(*allocate)(size_t bytes))
 {
     size_t bytes;
     if (sgm__add_overflows(size, ALIGNMENT + sizeof(void *), &bytes)) {
         sgm__fail_memory(size);
         return NULL;
     }
-    char *memory = sgm__alloc(bytes);
+    char *memory = allocate(bytes);
     if (!memory)
         return NULL;
     uintptr_t first = (uintptr_t)memory + sizeof(void *);
     char *aligned = memory + sizeof(void *) + (ALIGNMENT - first % ALIGNMENT) % ALIGNMENT;
     memcpy(aligned - sizeof(void *), &memory, sizeof(void *));
     return aligned;
+}
+
+void *sgm__alloc_aligned(size_t size)
+{
+    return allocate_aligned(size, sgm__alloc);
+}
+
+/* The C library knows which of its memory is new from the system, and zero without being written: pages of it
+ * that nobody writes later take no memory. */
+static void *allocate_zeroed(size_t bytes)
+{
+    if (allocator.reallocate != default_reallocate || bytes > PTRDIFF_MAX)
+        return sgm__calloc(1, bytes);
+    void *memory = calloc(1, bytes);
+    if (memory == NULL)
+        sgm__fail_memory(bytes);
+    return memory;
+}
+
+void *sgm__calloc_aligned(size_t size)
+{
+    return allocate_aligned(size, allocate_zeroed);
 }
 
 void sgm__free_aligned(void *memory)

@@ -39,11 +39,10 @@ sgm_status sgm__host_allocate(void *self, size_t bytes, void **buffer)
     size_t padded;
     if (sgm__add_overflows(bytes, PADDING, &padded))
         return sgm__fail_memory(bytes);
-    *buffer = sgm__alloc_aligned(padded);
+    *buffer = sgm__calloc_aligned(padded);
     if (*buffer == NULL)
         return SGM_ERROR_MEMORY;
     ask_for_huge_pages(*buffer, padded);
-    memset(*buffer, 0, padded);
     return SGM_OK;
 }
 

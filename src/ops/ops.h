@@ -81,6 +81,8 @@
     X(log_softmax)                                                                                           \
     X(softmax_cross_entropy)                                                                                 \
     X(softmax_cross_entropy_gradient)                                                                        \
+    X(class_cross_entropy)                                                                                   \
+    X(class_cross_entropy_gradient)                                                                          \
     X(layer_norm)                                                                                            \
     X(layer_norm_gradient)                                                                                   \
     X(rms_norm)                                                                                              \

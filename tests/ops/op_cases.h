@@ -253,6 +253,9 @@ OP_RECORD(softmax, sgm_softmax(g, x[0]))
 OP_RECORD(log_softmax, sgm_log_softmax(g, x[0]))
 OP_RECORD(cross_entropy_gradient, sgm_record(g, sgm_find_op("softmax_cross_entropy_gradient"), x, 3, NULL))
 OP_RECORD(cross_entropy, sgm_softmax_cross_entropy_values(g, x[0], x[1]))
+OP_RECORD(class_cross_entropy, sgm_class_cross_entropy(g, x[0], x[1]))
+OP_RECORD(class_cross_entropy_gradient,
+          sgm_record(g, sgm_find_op("class_cross_entropy_gradient"), x, 3, NULL))
 OP_RECORD(layer_norm, sgm_layer_norm(g, x[0], 1e-3))
 OP_RECORD(rms_norm, sgm_rms_norm(g, x[0], 1e-3))
 #define OP_EPSILON (&(const sgm_attributes){.number_count = 1, .numbers = {1e-3}})
@@ -514,6 +517,18 @@ static const op_case op_cases[] = {
      {OP_X(3, 5), OP_IN(OP_FLOATS, 0, 1, 3, 5), OP_X(3)}, 0},
     {"softmax_cross_entropy_gradient", op_record_cross_entropy_gradient, 3, 0,
      {OP_X(131, 97), OP_IN(OP_FLOATS, 0, 1, 131, 97), OP_X(131)}, 4},
+    {"class_cross_entropy", op_record_class_cross_entropy, 2, OP_SECOND,
+     {OP_X(3, 5), OP_IN(OP_INT64, 0, 5, 3)}, 0},
+    {"class_cross_entropy", op_record_class_cross_entropy, 2, OP_SECOND,
+     {OP_X(2, 3, 20), OP_IN(OP_INT32, 0, 20, 2, 3)}, 0},
+    {"class_cross_entropy", op_record_class_cross_entropy, 2, OP_SECOND,
+     {OP_X(5), OP_IN_SCALAR(OP_INT64, 0, 5)}, 0},
+    {"class_cross_entropy", op_record_class_cross_entropy, 2, OP_SECOND,
+     {OP_X(0, 5), OP_IN(OP_INT64, 0, 5, 0)}, 0},
+    {"class_cross_entropy_gradient", op_record_class_cross_entropy_gradient, 3, OP_SECOND,
+     {OP_X(3, 5), OP_IN(OP_INT64, 0, 5, 3), OP_X(3)}, 0},
+    {"class_cross_entropy_gradient", op_record_class_cross_entropy_gradient, 3, 0,
+     {OP_X(131, 97), OP_IN(OP_INT32, 0, 97, 131), OP_X(131)}, 4},
 
     {"layer_norm", op_record_layer_norm, 1, OP_SECOND, {OP_X(3, 7)}, 0},
     {"layer_norm", op_record_layer_norm, 1, OP_SECOND, {OP_X(2, 0, 5)}, 0},
@@ -567,6 +582,8 @@ static const op_case op_cases[] = {
     {"log_softmax", op_record_log_softmax, 1, 0, {OP_IN(OP_FLOATS, -20, 20, 131, 97)}, 4},
     {"softmax_cross_entropy", op_record_cross_entropy, 2, 0,
      {OP_X(131, 97), OP_IN(OP_FLOATS, 0, 1, 131, 97)}, 40},
+    {"class_cross_entropy", op_record_class_cross_entropy, 2, 0,
+     {OP_X(131, 97), OP_IN(OP_INT64, 0, 97, 131)}, 40},
     {"gather", op_record_gather_0, 2, OP_COPIES, {OP_X(300, 64), OP_IN(OP_INT64, 0, 300, 200)}, 0},
     {"scatter_add", op_record_scatter_0, 2, 0, {OP_X(300, 64), OP_IN(OP_INT64, 0, 5, 300)}, 40},
     {"transpose", op_record_transpose, 1, OP_COPIES, {OP_X(131, 97)}, 0},

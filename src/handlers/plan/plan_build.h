@@ -1,7 +1,7 @@
 /* What the parts of the planner share while they make a plan. Internal.
  *
  * sgm__plan_create (plan.c) runs them in this order: buffers (plan_buffers.c), nodes (plan_nodes.c), an index
- * of readers (plan.c), steps (plan_steps.c, which calls plan_merge.c and plan_order.c), places
+ * of readers (plan.c), steps (plan_steps.c, which calls plan_merge.c, plan_order.c and plan_late.c), places
  * (plan_places.c). Each part reads what those before it wrote into sgm__plan_build. Value means a value of
  * the lowered graph, node a node of the plan; there are more nodes than values, since copies are added. With
  * a budget of memory (plan_memory.c) they run for several graphs, of which the cheapest that fits is kept.
@@ -79,6 +79,8 @@ sgm_status sgm__plan_build_steps(sgm__plan_build *build);
 sgm_status sgm__plan_merge_steps(sgm__plan_build *build, int32_t *count);
 /* plan_order.c: moves updates of large states forward; changes `step` of nodes. */
 sgm_status sgm__plan_order_steps(sgm__plan_build *build, int32_t count);
+/* plan_late.c: moves large products down to their readers; changes `step` of nodes. */
+sgm_status sgm__plan_delay_products(sgm__plan_build *build, int32_t count);
 /* plan_places.c: gives every value its memory. */
 sgm_status sgm__plan_build_places(sgm__plan_build *build);
 

@@ -2,7 +2,8 @@
  *
  * The steps are walked through in the order of execution. A result takes the smallest free block of the arena
  * that is large enough (best fit), and its block is free again after the step with its last reader. An
- * elementwise result may take over the block of an operand that dies in its step. Values that only members of
+ * elementwise result, and one of an operation of SGM_OP_IN_PLACE, may take over the block of an operand that
+ * dies in its step. Values that only members of
  * their own step read get no memory at all. Operands of concatenations share the block of the concatenation
  * (plan_buffers.c). Everything is decided once, when planning: in a run nothing is allocated.
  */
@@ -141,6 +142,29 @@ static int32_t find_donor(const sgm__plan_build *build, const sgm__step *step, i
     return -1;
 }
 
+/* The same for a step that is one operation of SGM_OP_IN_PLACE: the memory of its first operand, if that dies
+ * in this step, has the result's type, lies without gaps from its root's first element on, and the operation
+ * reads nothing else there. */
+static int32_t find_overwritten(const sgm__plan_build *build, int32_t index, const bool *taken)
+{
+    const sgm__plan *plan = build->plan;
+    const sgm__node *node = &plan->nodes[index];
+    if ((node->op->flags & SGM_OP_IN_PLACE) == 0)
+        return -1;
+    int32_t operand = plan->operands[node->first_input], root = build->notes[operand].root;
+    const sgm__plan_node_notes *notes = &build->notes[root];
+    if (plan->nodes[root].place.store != SGM__STORE_ARENA || taken[root] || notes->buffer >= 0 ||
+        notes->is_in_place || notes->step < 0 || notes->last_use != build->notes[index].step ||
+        plan->nodes[operand].type.dtype != node->type.dtype || build->notes[operand].view_offset != 0 ||
+        sgm_shape_elements(&plan->nodes[root].type.shape) != sgm_shape_elements(&node->type.shape) ||
+        sgm__node_span(&plan->nodes[operand]).gaps)
+        return -1;
+    for (int32_t k = 1; k < node->input_count; k++)
+        if (build->notes[plan->operands[node->first_input + k]].root == root)
+            return -1;
+    return root;
+}
+
 /* Roots in the arena, listed by the last step that reads them: first[step], then next[node]; -1 at the
  * end. */
 typedef struct deaths {
@@ -230,7 +254,9 @@ static sgm_status place_step(sgm__plan_build *build, int32_t index, const deaths
         /* Handlers draw the random numbers of a tile before its other members read their operands, so drawn
          * numbers must not overwrite an operand. */
         bool takes_over = step->kind == SGM__STEP_ELEMENTWISE && !sgm__plan_is_drawn(build, current);
-        int32_t donor = takes_over ? find_donor(build, step, current, taken) : -1;
+        int32_t donor = takes_over                       ? find_donor(build, step, current, taken)
+                        : step->kind == SGM__STEP_KERNEL ? find_overwritten(build, current, taken)
+                                                         : -1;
         if (donor >= 0)
             taken[donor] = true;
         node->place.offset = donor >= 0 ? plan->nodes[donor].place.offset : take(memory, bytes_of(node));

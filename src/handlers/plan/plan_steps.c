@@ -3,8 +3,8 @@
  * The grouping is greedy and goes once through the nodes in recorded order: an elementwise node joins the
  * newest step whose results it reads element by element, as long as everything else that it needs is computed
  * before that step; otherwise it begins a step. Nodes of other operations are steps of their own. Then
- * plan_merge.c merges steps and plan_order.c moves some, and plan->steps and plan->order are written.
- * Handlers with SGM__HANDLER_UNFUSED get one node in each step.
+ * plan_merge.c merges steps, plan_order.c and plan_late.c move some, and plan->steps and plan->order are
+ * written. Handlers with SGM__HANDLER_UNFUSED get one node in each step.
  */
 #include "handlers/plan/plan_build.h"
 
@@ -170,6 +170,8 @@ sgm_status sgm__plan_build_steps(sgm__plan_build *build)
         status = sgm__plan_merge_steps(build, &work.count);
     if (status == SGM_OK && fuse)
         status = sgm__plan_order_steps(build, work.count);
+    if (status == SGM_OK && fuse)
+        status = sgm__plan_delay_products(build, work.count);
     if (status == SGM_OK)
         status = write_order(&work);
     sgm__free(work.steps);

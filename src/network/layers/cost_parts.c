@@ -19,27 +19,38 @@ sgm_value sgm__cost_targets(sgm_layer_call *call, sgm_graph *graph, sgm_value pr
     return sgm__cost_counted(call, graph, targets); /* 0 times the gradient of NaN is NaN */
 }
 
-/* Numbers of classes become one-hot in the layer's type. Without lengths their range is checked when they
- * are fed (sgm__layer_index). With lengths the numbers at steps that do not count may be anything, so they
- * are replaced by 0 and one_hot checks the others. */
-sgm_value sgm__cost_shares(sgm_layer_call *call, sgm_graph *graph, sgm_value prediction)
+/* Without lengths the range of the numbers is checked when they are fed (sgm__layer_index). With lengths the
+ * numbers at steps that do not count may be anything, so they are replaced by 0, and who reads the others
+ * checks them. */
+sgm_value sgm__cost_classes(sgm_layer_call *call, sgm_graph *graph, sgm_value prediction)
 {
     sgm_shape shape = sgm_value_type(graph, prediction).shape;
     bool classes = sgm_layer_flag(call, "classes"), shares = sgm_layer_flag(call, "shares");
-    const char *layer = call->entry->layer->type->name;
     if (classes && shares)
         return sgm_graph_fail(graph, SGM_ERROR_ARGUMENT,
-                              "%s: targets are numbers of classes or shares, not both", layer);
+                              "%s: targets are numbers of classes or shares, not both",
+                              call->entry->layer->type->name);
     if (shares || shape.rank < 2 || (shape.rank == 2 && !classes))
-        return sgm__cost_targets(call, graph, prediction);
+        return (sgm_value){-1};
     sgm_shape example = sgm_shape_create(shape.rank - 2, shape.dims + 1);
     sgm_value numbers = sgm_layer_field(call, graph, sgm_layer_text(call, "targets"), &example);
-    int64_t last = shape.dims[shape.rank - 1];
     /* sgm__cost_counted returns its argument itself if all steps count. */
     sgm_value counted = sgm__cost_counted(call, graph, numbers); /* the others may be anything */
-    sgm_value indices = counted.index == numbers.index ? sgm__layer_index(call, graph, numbers, last - 1)
-                                                       : sgm__layer_whole(graph, counted);
-    return sgm_one_hot_classes(graph, indices, last, sgm_layer_dtype(call));
+    return counted.index == numbers.index
+               ? sgm__layer_index(call, graph, numbers, shape.dims[shape.rank - 1] - 1)
+               : sgm__layer_whole(graph, counted);
+}
+
+/* Numbers of classes become one-hot in the layer's type. */
+sgm_value sgm__cost_shares(sgm_layer_call *call, sgm_graph *graph, sgm_value prediction)
+{
+    sgm_shape shape = sgm_value_type(graph, prediction).shape;
+    sgm_value classes = sgm__cost_classes(call, graph, prediction);
+    if (sgm_graph_status(graph) != SGM_OK)
+        return (sgm_value){-1};
+    return sgm_value_exists(classes)
+               ? sgm_one_hot_classes(graph, classes, shape.dims[shape.rank - 1], sgm_layer_dtype(call))
+               : sgm__cost_targets(call, graph, prediction);
 }
 
 /* x where step < length, else 0, for x (batch, steps, ...). */

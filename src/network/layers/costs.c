@@ -67,11 +67,24 @@ static sgm_value focused(sgm_graph *graph, sgm_value logits, sgm_value targets, 
     return sgm_negate(graph, sgm__cost_sum_of_last(graph, likelihood, false));
 }
 
+/* The right class of each row, where all its shares are 0 but that of this class, which is 1; else nothing.
+ */
+static sgm_value right_classes(sgm_layer_call *call, sgm_graph *graph, sgm_value prediction)
+{
+    size_t count;
+    bool plain = sgm_layer_number(call, "label_smoothing") == 0 && sgm_layer_number(call, "gamma") == 0 &&
+                 sgm_layer_numbers(call, "class_weights", &count) == NULL;
+    return plain ? sgm__cost_classes(call, graph, prediction) : (sgm_value){-1};
+}
+
 /* -sum over classes of t log_softmax(x), averaged over the steps of a sequence. */
 static sgm_value softmax_cross_entropy(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs,
                                        int32_t count)
 {
     (void)count;
+    sgm_value classes = right_classes(call, graph, inputs[0]);
+    if (sgm_value_exists(classes))
+        return sgm__cost_mean_of_steps(call, graph, sgm_class_cross_entropy(graph, inputs[0], classes));
     sgm_value targets = wanted_shares(call, graph, inputs[0]);
     double gamma = sgm_layer_number(call, "gamma");
     sgm_value cost = gamma > 0 ? focused(graph, inputs[0], targets, gamma)

@@ -18,6 +18,9 @@ sgm_value sgm__cost_targets(sgm_layer_call *call, sgm_graph *graph, sgm_value pr
  * data has: shares, or one number of a class for each place of the prediction; without a flag, those with
  * further dimensions than (batch, classes) have numbers, as sequences do. */
 sgm_value sgm__cost_shares(sgm_layer_call *call, sgm_graph *graph, sgm_value prediction);
+/* The same targets as they are in the data: a number of a class for each place (batch, places...), whole;
+ * nothing if they are shares, or on failure. */
+sgm_value sgm__cost_classes(sgm_layer_call *call, sgm_graph *graph, sgm_value prediction);
 /* (batch, steps...) to (batch): the mean over the steps. Where only some of them count, an example's is as
  * much larger as makes the mean over the batch one over all steps that count. */
 sgm_value sgm__cost_mean_of_steps(sgm_layer_call *call, sgm_graph *graph, sgm_value x);

@@ -10,6 +10,8 @@
 
 #include <math.h>
 
+#define LONG 64 /* classes from which on two passes by vectors are faster than one by single numbers */
+
 /* `tasks` is planned with the number of threads; counts are whole numbers, so the result does not depend on
  * it. */
 typedef struct rows {
@@ -33,6 +35,18 @@ static inline int64_t largest_of(const float *x, int64_t classes)
     return best;
 }
 
+/* The same of long rows: the largest by vectors, then where it is for the first time. */
+static int64_t largest_of_long(const sgm__vector *vector, const float *x, int64_t classes)
+{
+    float largest = classes < LONG ? NAN : vector->largest_f32(classes, x);
+    int64_t first = 0;
+    if (largest != largest)
+        return largest_of(x, classes);
+    while (x[first] != largest)
+        first++;
+    return first;
+}
+
 static void count_right(void *context, int64_t task, int32_t thread)
 {
     (void)thread;
@@ -42,11 +56,12 @@ static void count_right(void *context, int64_t task, int32_t thread)
     const float *x = (const float *)r->call->inputs[0].data + first * r->classes;
     const float *targets = r->call->inputs[1].data;
     for (int64_t row = first; row < last; row++, x += r->classes) {
-        int64_t predicted = largest_of(x, r->classes);
+        int64_t predicted = largest_of_long(r->call->cpu->vector, x, r->classes);
         if (r->numbers)
             right += trunc((double)targets[row]) == (double)predicted;
         else
-            right += largest_of(targets + row * r->classes, r->classes) == predicted;
+            right +=
+                largest_of_long(r->call->cpu->vector, targets + row * r->classes, r->classes) == predicted;
     }
     r->right[task] = right;
 }

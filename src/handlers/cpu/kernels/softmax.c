@@ -1,5 +1,5 @@
-/* softmax, log_softmax, softmax_cross_entropy and its gradient over the last axis, each in one pass over a
- * row.
+/* softmax, log_softmax, softmax_cross_entropy, class_cross_entropy and their gradients over the last axis,
+ * each in one pass over a row.
  *
  * All start from the same three things of a row x: its largest element, e^(x - largest), and the sum of that
  * in double; shifting by the largest keeps everything from overflowing. Rows of fewer than NARROW columns
@@ -121,6 +121,78 @@ static void cross_entropy_gradient_block(const sgm__rows *r, int64_t first, int6
         vector->blend_f32(r->columns, to, to, (float)(share * factor), targets, (float)-factor, 0);
     }
 }
+
+/* --- class_cross_entropy: targets are numbers of classes, int32 or int64 --- */
+
+static int64_t class_at(const sgm_array *classes, int64_t row)
+{
+    return classes->dtype == SGM_INT64 ? ((const int64_t *)classes->data)[row]
+                                       : ((const int32_t *)classes->data)[row];
+}
+
+/* -log(e^x[class] / sum(e^x)). */
+static void class_block(const sgm__rows *r, int64_t first, int64_t count)
+{
+    weights w;
+    const float *x = sgm__row_of(r, 0, first);
+    float *to = (float *)r->call->output.data + first;
+    weigh(r, first, count, NULL, &w);
+    for (int64_t row = 0; row < count; row++, x += r->columns) {
+        double total = log(w.sums[row]) + (double)w.largest[row];
+        to[row] = (float)(total - (double)x[class_at(&r->call->inputs[1], first + row)]);
+    }
+}
+
+/* softmax(x) factor, less the factor at the class. The result may lie where x does. */
+static void class_gradient_block(const sgm__rows *r, int64_t first, int64_t count)
+{
+    weights w;
+    const float *factors = (const float *)r->call->inputs[2].data + first, one = 1;
+    const sgm__vector *vector = r->call->cpu->vector;
+    float *to = sgm__row_of_result(r, first);
+    weigh(r, first, count, to, &w);
+    for (int64_t row = 0; row < count; row++, to += r->columns) {
+        int64_t class = class_at(&r->call->inputs[1], first + row);
+        double factor = (double)factors[row];
+        float scale = (float)(1 / w.sums[row] * factor), weight = to[class];
+        vector->scale_f32(r->columns, to, to, scale);
+        vector->blend_f32(1, to + class, &weight, scale, &one, (float)-factor, 0);
+    }
+}
+
+/* Posts the loop if all classes are there: a wrong one is an error that names it. */
+static sgm_status post_classes(const sgm__cpu_call *call,
+                               void (*block)(const sgm__rows *r, int64_t first, int64_t count))
+{
+    const sgm_shape *shape = &call->inputs[0].shape;
+    int64_t columns = shape->dims[shape->rank - 1], rows = sgm_shape_elements(&call->inputs[1].shape);
+    sgm__pool_ready(call->cpu->pool);
+    for (int64_t row = 0; row < rows; row++) {
+        int64_t class = class_at(&call->inputs[1], row);
+        if (class < 0 || class >= columns)
+            return sgm__fail_class(class, columns);
+    }
+    return sgm__rows_post(call, columns < NARROW ? BLOCK : 1, block);
+}
+
+static sgm_status run_class_cross_entropy(const sgm__cpu_call *call)
+{
+    return post_classes(call, class_block);
+}
+
+static sgm_status run_class_cross_entropy_gradient(const sgm__cpu_call *call)
+{
+    return post_classes(call, class_gradient_block);
+}
+
+#define OF_CLASSES(name)                                                                                     \
+    const sgm__cpu_kernel sgm__cpu_##name = {                                                                \
+        .op = &sgm__op_##name, .types = SGM__CPU_FLOAT32, .posts = true, .run = run_##name};
+
+OF_CLASSES(class_cross_entropy)
+OF_CLASSES(class_cross_entropy_gradient)
+
+/* --- the others --- */
 
 /* An operation. Narrow rows are done together. */
 #define OVER_ROWS(name, block)                                                                               \

@@ -30,6 +30,8 @@ static const sgm__cpu_kernel *const kernels[] = {
     &sgm__cpu_log_softmax,
     &sgm__cpu_softmax_cross_entropy,
     &sgm__cpu_softmax_cross_entropy_gradient,
+    &sgm__cpu_class_cross_entropy,
+    &sgm__cpu_class_cross_entropy_gradient,
     &sgm__cpu_self_attention,
     &sgm__cpu_self_attention_gradient,
     &sgm__cpu_layer_norm,
