@@ -7,6 +7,7 @@
  * setting an input invalidates the outputs.
  *
  * Called by programs that use the library; sigma's own command only writes models (export.c). */
+#include "handlers/session.h"
 #include "onnx/nodes/onnx.h"
 #include "tensor/tensor_internal.h"
 
@@ -250,9 +251,22 @@ sgm_status sgm_onnx_set(sgm_onnx *model, const char *name, const sgm_tensor *val
 
 /* --- running --- */
 
-/* Inputs whose value was used up while recording (a shape for Reshape, say) may be absent from the
- * program: only those that it has are fed. `newest` is set last, so that a failed run leaves no outputs to
- * read. */
+/* A program on the host reads the tensor that is set where it lies, until the next run. Inputs whose value
+ * was used up while recording (a shape for Reshape, say) may be absent from the program. */
+static sgm_status give_input(const sgm__onnx_program *used, const sgm__onnx_input *input)
+{
+    int32_t index = sgm__program_input(used->program, input->name);
+    if (index < 0)
+        return SGM_OK;
+    const void *data = sgm_tensor_const_data(input->set);
+    bool same = used->program->plan->inputs[index].type.dtype == sgm_tensor_dtype(input->set);
+    if (!same || !sgm__session_is_host(used->session) || !sgm_tensor_is_contiguous(input->set))
+        return sgm__session_feed_at(used->session, used->program, index, input->set);
+    SGM_TRY(sgm__program_check_index(used->program, index, data));
+    return sgm__session_share_memory(used->session, used->program, index, data);
+}
+
+/* `newest` is set last, so that a failed run leaves no outputs to read. */
 sgm_status sgm_onnx_run(sgm_onnx *model)
 {
     if (model == NULL)
@@ -265,9 +279,7 @@ sgm_status sgm_onnx_run(sgm_onnx *model)
     if (used == NULL)
         return sgm__last_failure();
     for (size_t i = 0; i < model->input_count; i++)
-        if (sgm_program_has_input(used->program, model->inputs[i].name))
-            SGM_TRY(
-                sgm_session_feed(used->session, used->program, model->inputs[i].name, model->inputs[i].set));
+        SGM_TRY(give_input(used, &model->inputs[i]));
     SGM_TRY(sgm_session_run(used->session, used->program));
     model->newest = used;
     return SGM_OK;

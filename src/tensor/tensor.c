@@ -14,6 +14,8 @@
 
 #define SHAPE_TEXT 128 /* bytes for a shape in a message */
 #define HEADER_SIZE 64 /* of a buffer, so that the elements behind it are aligned like the block itself */
+/* Bytes behind the elements that may be read, as of a handler's buffers (handlers/host.c). */
+#define PADDING 64
 
 /* Memory shared by tensors. Stands before the elements in the same allocation; for wrapped memory it is an
  * allocation of its own, and `release` gives the memory back to the program. */
@@ -69,11 +71,11 @@ static sgm_tensor *tensor_make(sgm_dtype dtype, const sgm_shape *shape, const in
     return tensor;
 }
 
-/* Room for `bytes` of elements behind the header; 0 for wrapped memory. */
+/* Room for `bytes` of elements behind the header, and for the padding; 0 for wrapped memory. */
 static buffer *buffer_make(size_t bytes)
 {
     size_t size;
-    if (sgm__add_overflows(bytes, HEADER_SIZE, &size)) {
+    if (sgm__add_overflows(bytes, HEADER_SIZE + PADDING, &size)) {
         sgm__fail_memory(bytes);
         return NULL;
     }
