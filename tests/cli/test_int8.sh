@@ -1,0 +1,56 @@
+#!/bin/bash
+# --int8 of eval, predict, serve and export: what it costs is told, and what cannot be rounded is an error.
+# shellcheck source=tests/cli/check.sh
+. "$SIGMA_SOURCE_DIR/tests/cli/check.sh"
+
+run 0 train "$examples/digits.yaml" epochs=6 --quiet --folder run
+
+# --- accuracy: of 297 digits at most 6 are told apart otherwise ---
+run 0 eval run --int8 --json
+has out '"loss_float32": 0\.[0-9]*, "accuracy_float32": 0\.[0-9]*'
+python3 - <<'END'
+import json
+told = json.loads(open("out").read())
+assert told["accuracy_float32"] > 0.9, told
+assert abs(told["accuracy"] - told["accuracy_float32"]) <= 6 / 297, told
+assert 0 < abs(told["loss"] - told["loss_float32"]) < 0.05, told
+END
+verdict "int8 is nearly as accurate as float32" $?
+run 0 eval run --int8
+has out '^  loss_float32 0\.[0-9]*, accuracy_float32 0\.[0-9]*, precision'
+run 0 eval run
+! grep -q float32 out
+verdict "float32 is not named without --int8" $?
+
+# --- predictions: the same digits for nearly all, with other probabilities ---
+run 0 predict run --data digits-test --count 100
+cp out exact
+run 0 predict run --data digits-test --count 100 --int8
+! cmp -s out exact
+verdict "int8 gives other probabilities" $?
+[ "$(paste -d' ' exact out | awk '{ same += $1 == $(NF / 2 + 1) } END { print same }')" -ge 97 ]
+verdict "int8 gives the same digits" $?
+
+# --- a file of a quarter ---
+if "$sigma" export --onnx exact.onnx run 2>err; then
+    run 0 export --onnx rounded.onnx run --int8
+    [ $(($(stat -c %s exact.onnx) * 10)) -gt $(($(stat -c %s rounded.onnx) * 25)) ]
+    verdict "weights of 8 bits make a smaller file" $?
+    LC_ALL=C tr -cd '[:print:]\n' <rounded.onnx >out
+    has out DynamicQuantizeLinear
+    has out MatMulInteger
+fi
+run 2 export --c net.c run --int8
+has err '^sigma export: --int8 is for --onnx'
+
+# --- what cannot be rounded ---
+run 0 train "$examples/iris.yaml" epochs=1 --quiet --folder small
+run 1 predict small --data iris --int8
+has err 'there is nothing to quantize'
+run 0 train "$examples/digits.yaml" epochs=1 precision=float64 --quiet --folder wide
+run 1 predict wide --data digits-test --int8
+has err 'computes in float64: train it with precision float32, or leave int8 out'
+run 1 serve wide --int8
+has err 'computes in float64'
+
+finish
