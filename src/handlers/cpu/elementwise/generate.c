@@ -498,11 +498,12 @@ static void emit_all(sgm__generator *g)
     SGM__EMIT(a, 0xc5, 0xf8, 0x77, 0xc3);                               /* vzeroupper; ret */
 }
 
-/* Whether all types fit into registers and all instructions can be written. Also finds the last readers and
- * whether anything is called. */
+/* Whether all types fit into registers, all instructions can be written, and the code is worth it. Also finds
+ * the last readers and whether anything is called. */
 static bool is_possible(sgm__generator *g)
 {
     recipe how;
+    int32_t simple = 0, calls = 0; /* calls that the interpreter would not make twice, as it does for pairs */
     for (int32_t m = 0; m < g->e->micro_count; m++) {
         const sgm__micro *micro = &g->e->micros[m];
         sgm_dtype to = dtype_of(g, micro->output);
@@ -517,8 +518,11 @@ static bool is_possible(sgm__generator *g)
         if (!find_recipe(g, micro, &how))
             return false;
         g->calls = g->calls || how.form == FORM_CALL;
+        simple += how.form != FORM_CALL;
+        if (how.form == FORM_CALL)
+            calls += find_second(g, m) != NULL ? -1 : 1;
     }
-    return true;
+    return simple >= calls * g->encoder->call_price;
 }
 
 /* All of the code, or none if registers do not suffice. */

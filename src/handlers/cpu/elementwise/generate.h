@@ -43,6 +43,9 @@ struct sgm__encoder {
     uint8_t lanes; /* elements of a vector, also of bfloat16 and bool, which are widened */
     uint8_t vector_bytes, vectors, first_vector;
     uint8_t most_kept; /* operands of one number that stay in registers during the whole loop */
+    /* Simple instructions whose passes in memory take as long as a call takes longer than a pass: a function
+     * of one vector reads its constants anew, and fewer vectors are under way at once. */
+    int32_t call_price;
     bool masks, vex;
     /* Of float32, bfloat16 or bool. In the last, partial vector load may read further, and store stores just
      * the elements that exist. */
