@@ -68,33 +68,15 @@ static sgm_status do_detach(sgm__control_request *c)
     return sgm__trainer_detach(c->call->trainer, sgm__control_field(c, "name"), change_by(c, 0));
 }
 
-/* The present name of the hook that an undo is to detach; sgm__free. A hook that was detached and attached
- * again has another number in its name, but the same text, and no two attached hooks have the same text. */
-static char *name_of(sgm_trainer *trainer, const sgm__hook_undo *undo)
-{
-    sgm_attached_hook *hooks;
-    size_t count;
-    char *name = NULL;
-    if (sgm_trainer_hooks(trainer, &hooks, &count) != SGM_OK)
-        return NULL;
-    for (size_t i = 0; i < count && name == NULL; i++)
-        if (hooks[i].text != NULL && strcmp(hooks[i].text, undo->detach) == 0)
-            name = sgm__strdup(hooks[i].name);
-    sgm_attached_hooks_free(hooks, count);
-    if (name == NULL)
-        sgm_fail(SGM_ERROR_STATE, "%s is not attached any more", undo->name);
-    return name;
-}
-
-/* Takes back the change of a hook: attaches what was detached, detaches what was attached. Without the
- * trainer's lock, since attaching may have to wait for a step. */
+/* Takes back the change of a hook: attaches what was detached, detaches what was attached. */
 static sgm_status undo_hook(sgm__control_request *c, int64_t number, const sgm__hook_undo *undo)
 {
     if (undo->attach != NULL)
         return attach(c, undo->attach, number);
-    char *name = name_of(c->call->trainer, undo);
+    /* A hook that was detached and attached again has another number in its name, but the same text. */
+    char *name = sgm__trainer_hook_of(c->call->trainer, undo->detach);
     sgm_status status = name != NULL ? sgm__trainer_detach(c->call->trainer, name, change_by(c, number))
-                                     : sgm__last_failure();
+                                     : sgm_fail(SGM_ERROR_STATE, "%s is not attached any more", undo->name);
     sgm__free(name);
     return status;
 }
@@ -238,8 +220,7 @@ static sgm_status do_changes(sgm__control_request *c)
     return json_object_set_new(c->answer, "changes", list) == 0 ? SGM_OK : sgm__fail_memory(64);
 }
 
-/* Takes back the change of a number, or all changes of the newest command. Values are set with the lock; a
- * hook is only looked up with it, and attached or detached afterwards. */
+/* Takes back the change of a number, or all changes of the newest command. */
 static sgm_status do_undo(sgm__control_request *c)
 {
     const char *text = sgm__control_field(c, "number");
@@ -250,9 +231,9 @@ static sgm_status do_undo(sgm__control_request *c)
                         text);
     SGM_TRY(sgm__trainer_enter(c->call->trainer));
     sgm_status status = sgm__changes_undo(c->call->trainer, number, c->call->who, &undone, &hook);
-    sgm__trainer_unlock(c->call->trainer);
     if (status == SGM_OK && hook.name != NULL)
         status = undo_hook(c, undone, &hook);
+    sgm__trainer_unlock(c->call->trainer);
     sgm__hook_undo_clear(&hook);
     SGM_TRY(status);
     json_object_set_new(c->answer, "undone", json_integer(undone));
@@ -335,7 +316,9 @@ typedef enum locking {
     EITHER  /* the lock is held if it can be had soon; else the command does what is possible without */
 } locking;
 
-/* A row of the table of commands. The first `needed` of `fields` must be in the request. */
+/* A row of the table of commands. What changes the training is LOCKED, so that it is done between two
+ * iterations, and a resumed run can do it there again. The first `needed` of `fields` must be in the request.
+ */
 typedef struct command_row {
     const char *name;
     sgm_status (*act)(sgm__control_request *c);
@@ -361,8 +344,8 @@ static const command_row rows[] = {
     {"undo", do_undo, {"number"}, 0, OPEN, .told = true, .shared = true},
     {"changes", do_changes, {NULL}, 0, OPEN, .quick = true},
     {"list", sgm__control_list, {"identifier", "values"}, 0, .lock = OPEN},
-    {"attach", do_attach, {"hook"}, 1, OPEN, .told = true, .shared = true},
-    {"detach", do_detach, {"name"}, 1, OPEN, .told = true, .shared = true},
+    {"attach", do_attach, {"hook"}, 1, LOCKED, .told = true, .shared = true},
+    {"detach", do_detach, {"name"}, 1, LOCKED, .told = true, .shared = true},
     {"hooks", do_hooks, {NULL}, 0, OPEN, .quick = true},
 };
 #define ROW_COUNT (sizeof rows / sizeof *rows)

@@ -6,35 +6,13 @@
  * says into JSON (control_answer.c). control_command.c has the table of all commands and calls these. */
 #include "control/control_internal.h"
 #include "journal/change_record.h"
+#include "show/tensor_file.h"
 #include "show/trainer_publish.h"
 #include "trainer/trainer.h"
 #include "trainer/trainer_lock.h"
 #include <sigma/data.h>
 
 #include <jansson.h>
-
-static sgm_status fail_shape(const sgm_shape *got, const sgm_shape *wanted)
-{
-    char has[128], wants[128];
-    return sgm_fail(SGM_ERROR_SHAPE, "expected values of shape %s, got %s",
-                    sgm_shape_text(wanted, wants, sizeof wants), sgm_shape_text(got, has, sizeof has));
-}
-
-/* Makes a tensor of the type of `like` from `values`, which is taken over (NULL: its maker has failed).
- * The shapes must be equal: nothing is broadcast, as that would hide a slip. */
-static sgm_status convert(sgm_tensor *values, const sgm_tensor *like, sgm_tensor **made)
-{
-    *made = NULL;
-    if (values == NULL)
-        return sgm__last_failure();
-    sgm_status status = SGM_OK;
-    if (!sgm_shape_equal(sgm_tensor_shape(values), sgm_tensor_shape(like)))
-        status = fail_shape(sgm_tensor_shape(values), sgm_tensor_shape(like));
-    else if ((*made = sgm_tensor_cast(values, sgm_tensor_dtype(like))) == NULL)
-        status = sgm__last_failure();
-    sgm_tensor_free(values);
-    return status;
-}
 
 /* --- texts --- */
 
@@ -88,39 +66,11 @@ static sgm_status tensor_parse(const char *text, const sgm_tensor *like, sgm_ten
     json_t *list = json_loads(text, JSON_DECODE_ANY, NULL);
     sgm_status status =
         json_is_array(list) || json_is_number(list)
-            ? convert(tensor_of(list), like, made)
+            ? sgm__tensor_convert(tensor_of(list), like, made)
             : sgm_fail(SGM_ERROR_FORMAT, "expected a list such as [0, 1, 2], or a .npy file, got '%.60s'",
                        text);
     json_decref(list);
     return status;
-}
-
-/* --- files --- */
-
-/* Reads at most count + 1 entries along the first dimension of a .npy file; NULL with an error. */
-static sgm_tensor *read_npy(const char *path, int64_t count)
-{
-    sgm_reader *reader = sgm_npy_reader(sgm_file_source(path), NULL);
-    sgm_examples examples = {0};
-    sgm_tensor *tensor = NULL;
-    if (reader != NULL && sgm_reader_prepare(reader) == SGM_OK &&
-        sgm_reader_read(reader, count + 1, &examples) == SGM_OK) {
-        if (examples.values != NULL && examples.count > 0)
-            tensor = sgm_tensor_copy(examples.values);
-        else
-            sgm_fail(SGM_ERROR_FORMAT, "'%s' has no numbers", path);
-    }
-    sgm_reader_free(reader);
-    return tensor;
-}
-
-/* Reads a tensor of the type of `like` from a .npy file. One entry more than wanted is asked for: if the
- * file has it, the shapes differ, and a large file need not be read in full to see that. */
-static sgm_status tensor_load(const char *path, const sgm_tensor *like, sgm_tensor **made)
-{
-    const sgm_shape *shape = sgm_tensor_shape(like);
-    sgm_status status = convert(read_npy(path, shape->rank > 0 ? shape->dims[0] : 1), like, made);
-    return status == SGM_OK ? SGM_OK : sgm__fail_within("%s", path);
 }
 
 /* --- list: identifiers with their rows and, where that is asked for, their values --- */
@@ -484,7 +434,7 @@ static sgm_status read_tensors(const sgm__control_request *c, sgm_matches *match
         sgm_tensor *made = NULL;
         if (content->kind != SGM_KIND_TENSOR)
             return sgm_fail(SGM_ERROR_TYPE, "%s is no tensor", matches->items[i].identifier);
-        sgm_status status = file != NULL ? tensor_load(file, content->as.tensor, &made)
+        sgm_status status = file != NULL ? sgm__tensor_load(file, content->as.tensor, &made)
                                          : tensor_parse(text, content->as.tensor, &made);
         if (status != SGM_OK)
             return sgm__fail_within("%s", matches->items[i].identifier);

@@ -13,6 +13,7 @@
 #include "journal/change_record.h"
 #include "base/clock.h"
 #include "journal/changes.h"
+#include "journal/planned.h"
 #include "journal/run_lines.h"
 #include "registry/registry_internal.h"
 #include "trainer/trainer.h"
@@ -306,7 +307,7 @@ static bool begin_note(sgm_trainer *trainer, const char *identifier)
     if (journal->restoring || is_setting_up(trainer, who))
         return false;
     if (journal->folder != NULL && sgm__is_request(who))
-        sgm__changes_supersede(trainer, identifier, 0);
+        sgm__plan_supersede(trainer, identifier, 0, 0);
     return true;
 }
 
@@ -316,6 +317,23 @@ static sgm_status end_note(sgm_trainer *trainer, sgm__noted_change *change, sgm_
     sgm_status written = status == SGM_OK ? write_down(trainer, change) : status;
     status = append(trainer, change);
     return written != SGM_OK ? written : status;
+}
+
+/* Keeps the tensor that a person has set in the run's folder, for a resume. One that is too large, or that
+ * cannot be written, is lost when a resume begins before it. */
+static void keep_tensor(const sgm_trainer *trainer, sgm__noted_change *change, const sgm_content *after)
+{
+    const char *folder = sgm__journal_of(trainer)->folder;
+    char *file = NULL;
+    if (folder == NULL || !sgm__is_person(change->who) || after->kind != SGM_KIND_TENSOR ||
+        tensor_bytes(after) > SGM__MAXIMUM_CHANGE_BYTES)
+        return;
+    if (sgm__run_folder_tensor(folder, change->iteration, after->as.tensor, &file) == SGM_OK)
+        json_object_set_new(change->after, "file", json_string(file));
+    else
+        sgm__log(SGM_LOG_WARNING, sgm_trainer_name(trainer), "what %s was set to is not kept: %s",
+                 change->identifier, sgm_last_error());
+    sgm__free(file);
 }
 
 /* Notes a change of a value. `average`: the moving average before, as a content; empty: none. */
@@ -333,6 +351,8 @@ static sgm_status note(sgm_trainer *trainer, const char *identifier, const sgm_c
         status = keep_contents(&change, before, after);
     if (status == SGM_OK && change.old.kind == SGM_KIND_TENSOR)
         status = sgm__content_copy(average, false, &change.old_average);
+    if (status == SGM_OK)
+        keep_tensor(trainer, &change, after);
     return end_note(trainer, &change, status);
 }
 
@@ -370,8 +390,8 @@ sgm_status sgm__change_note_hook(sgm_trainer *trainer, const char *identifier, c
     if (!begin_note(trainer, identifier))
         return SGM_OK;
     sgm_status status = fill_in(trainer, sgm__journal_of(trainer)->changed_by, identifier, &change);
-    change.before = json_string(before != NULL ? before : "none");
-    change.after = json_string(after != NULL ? after : "none");
+    change.before = json_string(before != NULL ? before : SGM__NO_HOOK);
+    change.after = json_string(after != NULL ? after : SGM__NO_HOOK);
     change.undoes = undoes;
     if (status == SGM_OK)
         status = keep_hook(&change, before, after);

@@ -10,6 +10,7 @@
 #define SGM__MAXIMUM_CHANGE_BYTES ((size_t)64 << 20) /* of old tensors, which can be put back */
 #define SGM__POSITION_CHANGE "position"              /* the identifier of a reset or a restore */
 #define SGM__HOOK_CHANGE "hook " /* before a hook's name: the identifier of its coming or going */
+#define SGM__NO_HOOK "none"      /* what stands for the hook before it comes, and after it went */
 
 /* One change. Texts and values belong to it. */
 typedef struct sgm__noted_change {
@@ -69,8 +70,8 @@ typedef struct sgm__hook_undo {
 void sgm__hook_undo_clear(sgm__hook_undo *hook);
 /* Takes back the change of this number; 0: all changes of the newest command of a person that is not taken
  * back yet. The undo is itself a change, by `who`. Fails where the value has been changed since. *first: the
- * number of the newest change that was taken back. A hook's change is only looked up, into *hook, as
- * attaching and detaching is done without the lock. With the trainer's lock. */
+ * number of the newest change that was taken back. A hook's change is only looked up, into *hook: who asks
+ * attaches or detaches it. With the trainer's lock. */
 sgm_status sgm__changes_undo(sgm_trainer *trainer, int64_t number, const char *who, int64_t *first,
                              sgm__hook_undo *hook);
 

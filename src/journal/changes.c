@@ -1,11 +1,9 @@
-/* What a run's folder keeps of changes: lines of JSON that tell who changed what (changes.jsonl), and what a
- * resumed run makes of them.
+/* What a run's folder keeps of changes: lines of JSON that tell who changed what (changes.jsonl), and the
+ * tensors that persons set.
  *
- * A program that resumes sets its own values first. Changes that were made before the checkpoint come back
- * with it (settings.c). Changes that a person or the program made after the checkpoint are read from the
- * file and made again at the same iterations, so that a run that was killed goes on as it would have.
- * Lines of the other files (metrics.jsonl, histograms.jsonl, branches.jsonl) are appended here, too. The
- * record in memory is in change_record.c, the folder itself in src/runs/run_folder.c. */
+ * What a resumed run makes of them is in src/runs/remade.c. Lines of the other files (metrics.jsonl,
+ * histograms.jsonl, branches.jsonl) are appended here, too. The record in memory is in change_record.c, the
+ * folder itself in src/runs/run_folder.c. */
 #include "journal/changes.h"
 #include "base/base.h"
 #include "journal/change_record.h"
@@ -184,6 +182,40 @@ sgm_status sgm__run_folder_change(const char *folder, const sgm__noted_change *c
     return status;
 }
 
+/* --- tensors --- */
+
+sgm_status sgm__run_folder_tensor(const char *folder, int64_t iteration, const sgm_tensor *tensor,
+                                  char **file)
+{
+    char *below = sgm__format("%s/" SGM__TENSORS_FOLDER, folder), *path = NULL;
+    sgm_status status = below != NULL ? sgm__make_folders(below) : SGM_ERROR_MEMORY;
+    *file = NULL;
+    for (int number = 1; status == SGM_OK && path == NULL; number++) {
+        sgm__free(*file);
+        *file = sgm__format(SGM__TENSORS_FOLDER "%lld-%d.npy", (long long)iteration, number);
+        path = *file != NULL ? sgm__format("%s/%s", folder, *file) : NULL;
+        if (path == NULL) {
+            status = SGM_ERROR_MEMORY;
+        } else if (sgm__file_exists(path)) {
+            sgm__free(path);
+            path = NULL;
+        }
+    }
+    if (status == SGM_OK)
+        status = sgm_npy_save(path, tensor);
+    sgm__free(path);
+    sgm__free(below);
+    return status;
+}
+
+char *sgm__run_folder_tensor_path(const char *folder, const char *file)
+{
+    size_t length = strlen(SGM__TENSORS_FOLDER);
+    if (file == NULL || strncmp(file, SGM__TENSORS_FOLDER, length) != 0 || strchr(file + length, '/') != NULL)
+        return NULL;
+    return sgm__format("%s/%s", folder, file);
+}
+
 /* --- branches --- */
 
 /* Raises *number to the greatest number in branches.jsonl. Lines that are no JSON count as 0; the bound
@@ -246,177 +278,6 @@ sgm_status sgm__run_folder_branch(const sgm_trainer *trainer, const sgm__branch 
 }
 
 #define LARGEST_CHANGES ((size_t)1 << 30) /* bytes of a file that is read in full */
-
-/* --- changes that are newer than the checkpoint of a resume --- */
-
-/* A change that a resumed run will make again. The trainer's list of them is in the order of the file,
- * that is, of iterations. */
-struct sgm__remade {
-    char *identifier, *text, *who;
-    int64_t iteration;
-};
-
-/* Removes a planned change and keeps the order of the others. */
-static void remove_at(sgm_trainer *trainer, size_t index)
-{
-    sgm__trainer_journal *journal = sgm__journal_of(trainer);
-    struct sgm__remade *old = &journal->remade[index];
-    sgm__free(old->identifier);
-    sgm__free(old->text);
-    sgm__free(old->who);
-    journal->remade_count--;
-    memmove(old, old + 1, (journal->remade_count - index) * sizeof *old);
-}
-
-void sgm__changes_forget(sgm_trainer *trainer)
-{
-    sgm__trainer_journal *journal = sgm__journal_of(trainer);
-    while (journal->remade_count > 0)
-        remove_at(trainer, journal->remade_count - 1);
-    sgm__free(journal->remade);
-    journal->remade = NULL;
-    journal->remade_capacity = 0;
-}
-
-void sgm__changes_supersede(sgm_trainer *trainer, const char *identifier, int64_t iteration)
-{
-    sgm__trainer_journal *journal = sgm__journal_of(trainer);
-    for (size_t i = journal->remade_count; i-- > 0;)
-        if (journal->remade[i].iteration >= iteration &&
-            strcmp(journal->remade[i].identifier, identifier) == 0)
-            remove_at(trainer, i);
-}
-
-/* Plans to make the change of a line again. A text is kept as it is, any other value as its JSON, which
- * reads back as the same value. */
-static sgm_status add(sgm_trainer *trainer, const json_t *line, const json_t *value)
-{
-    sgm__trainer_journal *journal = sgm__journal_of(trainer);
-    const char *what = json_string_value(json_object_get(line, "what"));
-    char *text = json_is_string(value) ? NULL : value_text(value);
-    struct sgm__remade made = {.identifier = sgm__strdup(what),
-                               .text = sgm__strdup(text != NULL ? text : json_string_value(value)),
-                               .who = sgm__strdup(json_string_value(json_object_get(line, "who"))),
-                               .iteration = json_integer_value(json_object_get(line, "iteration"))};
-    free(text);
-    sgm_status status = sgm__reserve(&journal->remade, &journal->remade_capacity, journal->remade_count + 1,
-                                     sizeof *journal->remade);
-    if (status == SGM_OK && made.identifier != NULL && made.text != NULL && made.who != NULL) {
-        journal->remade[journal->remade_count++] = made;
-        return SGM_OK;
-    }
-    sgm__free(made.identifier);
-    sgm__free(made.text);
-    sgm__free(made.who);
-    return status != SGM_OK ? status : SGM_ERROR_MEMORY;
-}
-
-/* Whether the entry is a boolean, a number or a text, which can be set from a text. */
-static bool is_value(const sgm_trainer *trainer, const char *identifier)
-{
-    sgm_content content = {0};
-    bool plain = sgm_registry_resolve_one(sgm__registry_of(trainer), identifier, &content) == SGM_OK &&
-                 content.kind >= SGM_KIND_BOOLEAN && content.kind <= SGM_KIND_TEXT;
-    sgm_content_clear(&content);
-    return plain;
-}
-
-/* Decides what becomes of a line of changes.jsonl. Lines of earlier iterations or of other branches stay.
- * A request (by a person or the program) from this iteration on is planned, and stays, too: making it
- * again writes no line. Lines of hooks that are newer than the checkpoint go, as the hooks will write them
- * again; so do requests that cannot be made from a text, with a warning. *stays: whether the line stays in
- * the file. */
-static sgm_status read_line(sgm_trainer *trainer, const json_t *line, bool *stays)
-{
-    sgm__training_position *position = sgm__position_of(trainer);
-    const char *what = json_string_value(json_object_get(line, "what")),
-               *who = json_string_value(json_object_get(line, "who"));
-    const json_t *value = json_object_get(line, "new"), *iteration = json_object_get(line, "iteration");
-    if (what == NULL || who == NULL || value == NULL || !json_is_integer(iteration) ||
-        json_integer_value(json_object_get(line, "branch")) != sgm__journal_of(trainer)->branch ||
-        json_integer_value(iteration) < position->iteration)
-        return SGM_OK;
-    bool newer = json_integer_value(iteration) > position->iteration;
-    bool requested = sgm__is_request(who);
-    if (requested && !json_is_object(value) && is_value(trainer, what)) {
-        sgm__changes_supersede(trainer, what, json_integer_value(iteration));
-        return add(trainer, line, value);
-    }
-    *stays = !newer;
-    if (requested && newer)
-        sgm__log(SGM_LOG_WARNING, sgm_trainer_name(trainer),
-                 "%s was changed by %s at iteration %lld, after the checkpoint: that is lost, make it again",
-                 what, who, (long long)json_integer_value(iteration));
-    return SGM_OK;
-}
-
-/* Reads all lines, and moves those that stay to the beginning of `text`; *kept becomes their length. */
-static sgm_status read_lines(sgm_trainer *trainer, char *text, size_t length, size_t *kept)
-{
-    sgm_status status = SGM_OK;
-    for (size_t start = 0; start < length && status == SGM_OK;) {
-        const char *end = memchr(text + start, '\n', length - start);
-        size_t size = end != NULL ? (size_t)(end - (text + start)) + 1 : length - start;
-        json_t *line = json_loadb(text + start, size, 0, NULL);
-        bool stays = true;
-        status = read_line(trainer, line, &stays);
-        json_decref(line);
-        if (stays) {
-            memmove(text + *kept, text + start, size);
-            *kept += size;
-        }
-        start += size;
-    }
-    return status;
-}
-
-/* The file is written anew only if a line has gone. */
-sgm_status sgm__changes_read(sgm_trainer *trainer)
-{
-    sgm__trainer_journal *journal = sgm__journal_of(trainer);
-    char *text, *path = sgm__format("%s/" SGM__CHANGES_FILE, journal->folder);
-    size_t length, kept = 0;
-    sgm__changes_forget(trainer);
-    if (path == NULL)
-        return SGM_ERROR_MEMORY;
-    if (!sgm__file_exists(path)) {
-        sgm__free(path);
-        return SGM_OK;
-    }
-    sgm_status status = sgm__file_read(path, LARGEST_CHANGES, &text, &length);
-    if (status == SGM_OK) {
-        status = read_lines(trainer, text, length, &kept);
-        if (status == SGM_OK && kept < length)
-            status = sgm__file_write_atomic(path, text, kept);
-        sgm__free(text);
-    }
-    sgm__free(path);
-    for (size_t i = 0; i < journal->remade_count; i++)
-        if (journal->remade[i].iteration > sgm__position_of(trainer)->iteration)
-            sgm__log(SGM_LOG_INFO, sgm_trainer_name(trainer),
-                     "%s was set to %s by %s after the checkpoint: that is made again at iteration %lld",
-                     journal->remade[i].identifier, journal->remade[i].text, journal->remade[i].who,
-                     (long long)journal->remade[i].iteration);
-    return status;
-}
-
-/* Called by the training's thread before each iteration. `restoring` keeps the record and the file from
- * noting the change: the file has its line already. */
-void sgm__changes_remake(sgm_trainer *trainer)
-{
-    sgm__trainer_journal *journal = sgm__journal_of(trainer);
-    while (journal->remade_count > 0 &&
-           journal->remade[0].iteration <= sgm__position_of(trainer)->iteration) {
-        const struct sgm__remade *next = &journal->remade[0];
-        bool restoring = journal->restoring;
-        journal->restoring = true;
-        if (sgm__settings_set(trainer, next->identifier, next->text) != SGM_OK)
-            sgm__log(SGM_LOG_WARNING, sgm_trainer_name(trainer), "%s cannot be set to %s again: %s",
-                     next->identifier, next->text, sgm_last_error());
-        journal->restoring = restoring;
-        remove_at(trainer, 0);
-    }
-}
 
 /* --- the running time that a folder's metrics tell --- */
 

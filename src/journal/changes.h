@@ -1,5 +1,4 @@
-/* Lines of changes.jsonl, what a resumed run makes of them, and the values that differ from what the program
- * set. Internal.
+/* Lines of changes.jsonl, and the values that differ from what the program set. Internal.
  *
  * With the trainer's lock, but for sgm__content_change_json. */
 #ifndef SGM_JOURNAL_CHANGES_H
@@ -11,16 +10,6 @@
 /* A value as changes.jsonl and answers to requests show it: numbers as they are; a tensor by its shape, its
  * norm and its first eight elements. NULL: out of memory. */
 json_t *sgm__content_change_json(const sgm_content *content);
-/* After a resume: reads from changes.jsonl what a person or the program set after the checkpoint, to be made
- * again at the same iterations. Lines of hooks' changes are dropped, as the hooks make them again; a change
- * that cannot be made again is logged as a warning. */
-sgm_status sgm__changes_read(sgm_trainer *trainer);
-/* Makes the changes again that are due at the present iteration. */
-void sgm__changes_remake(sgm_trainer *trainer);
-/* Drops the plan to set this value again at `iteration` or later, as the value is set anew. */
-void sgm__changes_supersede(sgm_trainer *trainer, const char *identifier, int64_t iteration);
-/* Drops all such plans. */
-void sgm__changes_forget(sgm_trainer *trainer);
 /* Seconds that the training had been running at its present position, as metrics.jsonl tells; 0: it has no
  * line for it. */
 double sgm__run_folder_seconds(const sgm_trainer *trainer, const char *folder);

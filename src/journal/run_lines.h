@@ -13,11 +13,19 @@
 #define SGM__CHANGES_FILE "changes.jsonl"
 #define SGM__BRANCHES_FILE "branches.jsonl"
 #define SGM__LOG_FILE "log.txt"
+#define SGM__TENSORS_FOLDER "changes/" /* of tensors that persons set */
 
 /* Appends a line, given without its end, to a file of the folder, in one write. */
 sgm_status sgm__run_folder_append(const char *folder, const char *file, const char *line);
 /* Appends a change to changes.jsonl. */
 sgm_status sgm__run_folder_change(const char *folder, const sgm__noted_change *change);
+
+/* Writes a tensor that was set to changes/ITERATION-NUMBER.npy of the folder. *file: that name, below the
+ * folder; sgm__free. */
+sgm_status sgm__run_folder_tensor(const char *folder, int64_t iteration, const sgm_tensor *tensor,
+                                  char **file);
+/* The path of such a file; sgm__free. NULL: it is no such name, or memory is short. */
+char *sgm__run_folder_tensor_path(const char *folder, const char *file);
 
 /* --- branches.jsonl --- */
 /* A reset or a restore ends a branch of the run and begins another; branches.jsonl has a line for each. */

@@ -15,6 +15,7 @@
 #include "loop/nan_watch.h"
 #include "optim/updates.h"
 #include "runs/checkpoints.h"
+#include "runs/remade.h"
 #include "runs/run_folder.h"
 #include "runs/trainer_commands.h"
 #include "show/show.h"
@@ -327,7 +328,7 @@ static sgm_status do_commands(sgm__training_run *run)
     if (meets(run))
         return run->trainer->sharing.strategy->meet(run);
     SGM_TRY(sgm__run_do_commands(run));
-    sgm__changes_remake(run->trainer);
+    sgm__remade_make(run->trainer);
     return SGM_OK;
 }
 
@@ -397,7 +398,7 @@ static sgm_status go_on_in_folder(sgm__training_run *run)
         run->ran_before += seconds - trainer->progress.running_time;
         trainer->progress.running_time = seconds;
     }
-    return sgm__changes_read(trainer);
+    return sgm__remade_read(trainer);
 }
 
 /* A run that a hook has ended for good stays ended when it is resumed with the same length. The checkpoint

@@ -50,29 +50,67 @@ sgm_status sgm__trainer_attach(sgm_trainer *trainer, sgm_hook *hook, sgm__hook_c
 }
 
 /* Looks among the trainer's hooks, then among those of replicas. If neither has it, the error is the
- * trainer's, which lists names. What a detached metric has left in the registry goes with it. */
-sgm_status sgm__trainer_detach(sgm_trainer *trainer, const char *name, sgm__hook_change change)
+ * trainer's, which lists names. What a detached metric has left in the registry goes with it. *full and *text
+ * as for sgm__hooks_detach_named. */
+static sgm_status detach(sgm_trainer *trainer, const char *name, char **full, char **text)
 {
     const sgm__strategy *strategy = sgm__sharing_of(trainer)->strategy;
-    char *full, *text;
     sgm__detached detached;
-    sgm_status status = sgm__hooks_detach_named(sgm__hooks_of(trainer), name, &full, &text, &detached);
+    sgm_status status = sgm__hooks_detach_named(sgm__hooks_of(trainer), name, full, text, &detached);
     if (status == SGM_OK)
         sgm__trainer_drop_left(trainer, &detached);
     if (status == SGM_ERROR_NOT_FOUND && strategy != NULL) {
         char *message =
             sgm__strdup(sgm_last_error()); /* lists the trainer's names; the next error does not */
-        sgm__free(full);
-        sgm__free(text);
-        status = strategy->detach(trainer, name, &full, &text);
+        sgm__free(*full);
+        sgm__free(*text);
+        status = strategy->detach(trainer, name, full, text);
         if (status == SGM_ERROR_NOT_FOUND && message != NULL)
             sgm_fail(status, "%s", message);
         sgm__free(message);
     }
+    return status;
+}
+
+sgm_status sgm__trainer_detach(sgm_trainer *trainer, const char *name, sgm__hook_change change)
+{
+    char *full, *text;
+    sgm_status status = detach(trainer, name, &full, &text);
     if (status == SGM_OK)
         record(trainer, full, text != NULL ? text : full, NULL, change);
     sgm__free(full);
     sgm__free(text);
+    return status;
+}
+
+char *sgm__trainer_hook_of(sgm_trainer *trainer, const char *text)
+{
+    sgm_attached_hook *hooks;
+    size_t count;
+    char *name = NULL;
+    if (sgm_trainer_hooks(trainer, &hooks, &count) != SGM_OK)
+        return NULL;
+    for (size_t i = 0; i < count && name == NULL; i++)
+        if (hooks[i].text != NULL && strcmp(hooks[i].text, text) == 0)
+            name = sgm__strdup(hooks[i].name);
+    sgm_attached_hooks_free(hooks, count);
+    return name;
+}
+
+/* A hook that is attached already is none the worse. */
+sgm_status sgm__trainer_attach_again(sgm_trainer *trainer, sgm_hook *hook)
+{
+    bool attached;
+    return sgm__trainer_attach_as(trainer, hook, SGM__ATTACHED_STORED, &attached, NULL);
+}
+
+sgm_status sgm__trainer_detach_again(sgm_trainer *trainer, const char *text)
+{
+    char *full = NULL, *found = NULL, *name = sgm__trainer_hook_of(trainer, text);
+    sgm_status status = name != NULL ? detach(trainer, name, &full, &found) : SGM_OK;
+    sgm__free(name);
+    sgm__free(full);
+    sgm__free(found);
     return status;
 }
 

@@ -7,6 +7,7 @@
  * between two iterations (trainer_commands.c), with the trainer's lock. A branch that trains beside its
  * origin is another trainer (src/environment/env_branch.c). */
 #include "journal/changes.h"
+#include "journal/planned.h"
 #include "registry/pattern.h"
 #include "registry/registry_internal.h"
 #include "runs/run_folder.h"
@@ -120,7 +121,7 @@ static sgm_status begin_anew(sgm_trainer *trainer)
         SGM_TRY(sgm_iterator_set_state(data->training, &first));
     sgm__progress_of(trainer)->last_epoch = (sgm__metric_sums){0};
     go_on_from(trainer, 0);
-    sgm__changes_forget(trainer);
+    sgm__plan_forget(trainer);
     forget_measured(trainer);
     if (strategy != NULL)
         SGM_TRY(strategy->reset(trainer));
@@ -206,7 +207,7 @@ static sgm_status restore_from(sgm_trainer *trainer, const sgm__command *command
     outcome->moved = true;
     sgm__trainer_parameters_changed(trainer);
     sgm__trainer_forget_scores(trainer);
-    sgm__changes_forget(trainer);
+    sgm__plan_forget(trainer);
     if (journal->folder != NULL)
         go_on_from(trainer, sgm__run_folder_seconds(trainer, journal->folder));
     status = tell_restored(trainer, command, &branch, left);

@@ -247,8 +247,8 @@ typedef struct sgm__trainer_journal {
     const char *folder;                 /* the run's folder, for changes.jsonl; NULL: none */
     const char *changed_by;             /* the source of changes at this moment: "ctl", a hook's name, ... */
     struct sgm__change_record *changes; /* NULL in a replica */
-    struct sgm__remade *remade;         /* changes that a resumed run makes again (changes.c) */
-    size_t remade_count, remade_capacity;
+    struct sgm__planned *planned;       /* what a resumed run does again at later iterations (planned.h) */
+    size_t planned_count, planned_capacity;
     struct sgm__changed_setting *changed; /* values that differ from what the program set (settings.c) */
     size_t changed_count, changed_capacity;
     bool restoring; /* a checkpoint is being loaded: what it sets is not noted as a change */
