@@ -88,7 +88,8 @@ static bool is_pad(const summing *s, int32_t value)
 
 static bool is_product(const summing *s, int32_t value)
 {
-    return at(s, value)->op == &sgm__op_matmul && s->uses[value] == 1 && at(s, value)->type.shape.rank == 2;
+    return at(s, value)->op == &sgm__op_matmul && s->uses[value] == 1 && at(s, value)->type.shape.rank == 2 &&
+           !sgm__matmul_rounds(at(s, value)->attributes);
 }
 
 /* Lists the terms of the sum that ends at `root` from left to right, with a stack instead of recursion,

@@ -7,6 +7,7 @@
 #include "graph/passes.h"
 
 #include "graph/rebuild.h"
+#include "ops/ops.h"
 
 #include <sigma/graph.h>
 
@@ -86,7 +87,9 @@ sgm_graph *sgm__pass_expand(const sgm_graph *graph, sgm__keep_function keep, voi
 
 /* --- widening --- */
 
-#define DEEPEST_VIEW 8 /* views on views that a cast moves through */
+#define DEEPEST_VIEW 8          /* views on views that a cast moves through */
+#define LARGE_WEIGHTS (1 << 20) /* bytes of weights that products round themselves */
+#define ROWS_OF_WEIGHTS 64      /* of such a product, at least */
 
 /* The value as float32. Operations that only see memory in another way (views) are recorded again behind the
  * cast, so that the cast is one of the original value, and several views of it share that cast. */
@@ -102,14 +105,65 @@ static sgm_value wide_value(sgm_graph *graph, sgm_value value, int depth)
     return sgm_record(graph, view.op, &inner, 1, view.attributes);
 }
 
+/* What a value was before it was rounded to bfloat16, seen through the same views; nothing if it is no large
+ * rounded state. */
+static sgm_value unrounded(sgm_graph *graph, sgm_value value, int depth)
+{
+    sgm__instruction at = graph->instructions[value.index]; /* a copy: recording moves the array */
+    if (at.op == &sgm__op_cast && at.type.dtype == SGM_BFLOAT16) {
+        sgm_value origin = graph->operands[at.first_input];
+        const sgm__instruction *from = &graph->instructions[origin.index];
+        bool large = from->op == &sgm__op_state && from->type.dtype == SGM_FLOAT32 &&
+                     sgm_shape_elements(&from->type.shape) * (int64_t)sizeof(float) >= LARGE_WEIGHTS;
+        return large ? origin : (sgm_value){-1};
+    }
+    bool looks = at.op == &sgm__op_permute || at.op == &sgm__op_reshape;
+    if (!looks || depth == DEEPEST_VIEW)
+        return (sgm_value){-1};
+    sgm_value inner = unrounded(graph, graph->operands[at.first_input], depth + 1);
+    return sgm_value_exists(inner) ? sgm_record(graph, at.op, &inner, 1, at.attributes) : inner;
+}
+
+/* A product of float32 that rounds large weights as it reads them: no rounded copy of them waits for the
+ * gradients. Small ones stay in a cache, and products of few rows would round as much as they multiply. */
+static sgm_value product_of_weights(sgm__rebuild *work, const sgm__instruction *instruction)
+{
+    const sgm_shape *shape = &instruction->type.shape;
+    if (instruction->op != &sgm__op_matmul || shape->rank != 2 || shape->dims[0] < ROWS_OF_WEIGHTS)
+        return (sgm_value){-1};
+    sgm_value operands[] = {work->inputs[0], unrounded(work->graph, work->inputs[1], 0)};
+    if (!sgm_value_exists(operands[1]))
+        return operands[1];
+    operands[0] = wide_value(work->graph, operands[0], 0);
+    return sgm_record(work->graph, &sgm__op_matmul, operands, 2,
+                      &(const sgm_attributes){.integer_count = 1, .integers = {1}});
+}
+
+/* Rows that are looked up among all that were rounded (an embedding's) are rounded themselves instead. */
+static sgm_value rounded_rows(sgm__rebuild *work, const sgm__instruction *instruction)
+{
+    sgm_graph *graph = work->graph;
+    sgm__instruction all = graph->instructions[work->inputs[0].index];
+    if (all.op != &sgm__op_cast ||
+        sgm_shape_elements(&instruction->type.shape) >= sgm_shape_elements(&all.type.shape) ||
+        !sgm__rebuild_label(work, instruction))
+        return sgm__rebuild_transcribe(work, instruction);
+    sgm_value operands[] = {graph->operands[all.first_input], work->inputs[1]};
+    sgm_value rows = sgm_record(graph, &sgm__op_gather, operands, 2, instruction->attributes);
+    return sgm_cast(graph, rows, SGM_BFLOAT16);
+}
+
 /* Casts the operands, records the operation in float32, and casts the result: one rounding to bfloat16, at
  * the end. Casts that meet the inverse ones of the next operation are removed by narrowed_again only if no
  * rounding is lost. */
-static sgm_value widen(sgm__rebuild *work, const sgm__instruction *instruction)
+static sgm_value widen(sgm__rebuild *work, const sgm__instruction *instruction, bool rounds)
 {
     sgm_graph *graph = work->graph;
     if (!sgm__rebuild_label(work, instruction))
         return (sgm_value){-1};
+    sgm_value product = rounds ? product_of_weights(work, instruction) : (sgm_value){-1};
+    if (sgm_value_exists(product))
+        return sgm_cast(graph, product, SGM_BFLOAT16);
     for (int32_t k = 0; k < instruction->input_count; k++)
         work->inputs[k] = wide_value(graph, work->inputs[k], 0);
     sgm_value wide =
@@ -117,7 +171,7 @@ static sgm_value widen(sgm__rebuild *work, const sgm__instruction *instruction)
     return sgm_cast(graph, wide, SGM_BFLOAT16);
 }
 
-sgm_graph *sgm__pass_widen(const sgm_graph *graph, sgm__keep_function widens, void *user)
+sgm_graph *sgm__pass_widen(const sgm_graph *graph, sgm__keep_function widens, bool rounds, void *user)
 {
     sgm__rebuild work;
     if (!sgm__rebuild_begin(&work, graph))
@@ -126,7 +180,10 @@ sgm_graph *sgm__pass_widen(const sgm_graph *graph, sgm__keep_function widens, vo
         const sgm__instruction *instruction = &graph->instructions[i];
         bool wide = instruction->type.dtype == SGM_BFLOAT16 && widens(user, instruction->op, SGM_BFLOAT16);
         sgm__rebuild_map(&work, instruction);
-        work.map[i] = wide ? widen(&work, instruction) : sgm__rebuild_transcribe(&work, instruction);
+        bool looks_up = instruction->type.dtype == SGM_BFLOAT16 && instruction->op == &sgm__op_gather;
+        work.map[i] = wide       ? widen(&work, instruction, rounds)
+                      : looks_up ? rounded_rows(&work, instruction)
+                                 : sgm__rebuild_transcribe(&work, instruction);
     }
     return sgm__rebuild_finish(&work);
 }

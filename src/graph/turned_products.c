@@ -48,7 +48,8 @@ static int32_t product_below(const sgm_graph *graph, const notes *of, int32_t tr
         below = graph->operands[at->first_input].index;
         at = &graph->instructions[below];
     } while (at->op == &sgm__op_cast && of[below].uses == 1);
-    return at->op == &sgm__op_matmul && of[below].uses == 1 ? below : -1;
+    bool turns = at->op == &sgm__op_matmul && of[below].uses == 1 && !sgm__matmul_rounds(at->attributes);
+    return turns ? below : -1;
 }
 
 /* Notes for all products that will be turned, and the casts above them, that they are left out. */

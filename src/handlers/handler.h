@@ -107,6 +107,9 @@ typedef struct sgm__handler_type {
      * "composed", "reference loop" or "none". For an operation with `compose`, "kernel" and
      * SGM__THROUGH_FLOAT32 keep the planner from expanding it into its parts. */
     const char *(*support)(void *self, const sgm_op *op, sgm_dtype dtype);
+    /* Whether products of float32 can round their right operand to bfloat16 while they read it, so that
+     * weights need no rounded copy where bfloat16 is computed through float32; NULL: they cannot. */
+    bool (*rounds)(const void *self);
     sgm_status (*allocate)(void *self, size_t bytes, void **buffer); /* all bytes 0 */
     void (*release)(void *self, void *buffer);
     sgm_status (*write)(void *self, void *buffer, size_t offset, const void *host, size_t bytes);

@@ -16,11 +16,15 @@
  * | one_hot                        | dtype, classes                            |         |
  * | all_reduce                     | a number that no other one has            |         |
  * | random_uniform                 | stream, dtype, dims                       |         |
+ * | matmul                         | 1 if the right operand is rounded, or none |         |
  * | softmax family, accuracy       |                                           |         |
  * | layer_norm, rms_norm, gradients   |                                           | epsilon |
  * | self_attention, its gradient      | heads, causal                             |         |
  * | ctc and its parts              | blank, skip                               |         |
  * | convolution and pooling        | see ops/window.h                          |         |
+ *
+ * Only the planner records a matmul that rounds its right operand (float32) to what bfloat16 can say, and
+ * only for handlers that say that they do so (`rounds` in handlers/handler.h).
  *
  * Axes are not negative here. Inputs of random_uniform: seed, step (int64, rank 0); element i is the 32-bit
  * word i % 4 of sgm__philox(seed, step, stream << 40 | i / 4), its upper 24 bits divided by 2^24.
@@ -104,6 +108,12 @@ SGM__DECLARE_OP(cast)
 SGM__DECLARE_OP(all_reduce)
 #undef SGM__DECLARE_DOCUMENTED_OP
 #undef SGM__DECLARE_OP
+
+/* Whether a matmul rounds its right operand. */
+static inline bool sgm__matmul_rounds(const sgm_attributes *attributes)
+{
+    return attributes != NULL && attributes->integer_count > 0;
+}
 
 /* Errors that stop a run: an index that is not in its axis, and a number that is no class. */
 sgm_status sgm__fail_entry(int64_t index, int64_t axis, int64_t entries);

@@ -223,6 +223,61 @@ TEST(the_plan_keeps_the_logits_alone)
     CHECK(bytes[1] - bytes[0] >= (int64_t)BATCH * CLASSES * 4);
 }
 
+/* |(A B)'|. `seen`: A B itself is an output, too, and so it is not turned. */
+static sgm_graph *transposed_product(int64_t m, int64_t k, int64_t n, bool seen)
+{
+    sgm_graph *graph = sgm_graph_create();
+    sgm_value a = sgm_input_value(graph, "a", SGM_FLOAT32, DIMS(m, k));
+    sgm_value product = sgm_matmul(graph, a, sgm_input_value(graph, "b", SGM_FLOAT32, DIMS(k, n)));
+    sgm_graph_add_output(graph, "y", sgm_absolute(graph, sgm_transpose(graph, product)));
+    if (seen)
+        sgm_graph_add_output(graph, "product", product);
+    return graph;
+}
+
+static sgm_tensor *waves(int64_t rows, int64_t columns)
+{
+    sgm_tensor *tensor = sgm_tensor_create(SGM_FLOAT32, DIMS(rows, columns));
+    for (int64_t i = 0; i < rows * columns; i++)
+        ((float *)sgm_tensor_data(tensor))[i] = (float)weight_of(i);
+    return tensor;
+}
+
+static sgm_tensor *run_transposed(int64_t m, int64_t k, int64_t n, bool seen)
+{
+    sgm_graph *graph = transposed_product(m, k, n, seen);
+    sgm_handler *handler = sgm_handler_create("cpu", .threads = 2);
+    sgm_session *session = sgm_session_create(handler);
+    sgm_program *program = sgm_session_prepare(session, graph);
+    CHECK_OK(program);
+    sgm_tensor *a = waves(m, k), *b = waves(k, n), *y = sgm_tensor_create(SGM_FLOAT32, DIMS(n, m));
+    CHECK_OK(sgm_session_feed(session, program, "a", a));
+    CHECK_OK(sgm_session_feed(session, program, "b", b));
+    CHECK_OK(sgm_session_run(session, program));
+    CHECK_OK(sgm_session_read(session, program, "y", y));
+    sgm_tensor_free(a);
+    sgm_tensor_free(b);
+    sgm_session_free(session);
+    sgm_handler_free(handler);
+    sgm_graph_free(graph);
+    return y;
+}
+
+/* Products that are small, that fill no tile, whose sums have several parts. */
+TEST(turned_products_have_the_same_bits)
+{
+    const int64_t sizes[][3] = {{5, 7, 3}, {65, 100, 128}, {300, 700, 90}, {64, 256, 1100}, {1100, 256, 64}};
+    for (int i = 0; i < 5; i++) {
+        const int64_t *s = sizes[i];
+        sgm_tensor *turned = run_transposed(s[0], s[1], s[2], false);
+        sgm_tensor *plain = run_transposed(s[0], s[1], s[2], true);
+        CHECK(memcmp(sgm_tensor_const_data(turned), sgm_tensor_const_data(plain),
+                     sizeof(float) * (size_t)(s[0] * s[2])) == 0);
+        sgm_tensor_free(turned);
+        sgm_tensor_free(plain);
+    }
+}
+
 TEST(a_wrong_class_stops_the_run)
 {
     sgm_graph *graph = sgm_graph_create();

@@ -49,7 +49,8 @@ static sgm_graph *lower(const sgm_graph *graph, const sgm_handler *handler)
     void *user = (void *)(uintptr_t)handler;
     sgm_graph *expanded = sgm__pass_expand(graph, keeps_whole, user);
     if (expanded != NULL && has_bfloat16(expanded)) {
-        sgm_graph *wide = sgm__pass_widen(expanded, widens, user);
+        bool rounds = handler->type->rounds != NULL && handler->type->rounds(handler->self);
+        sgm_graph *wide = sgm__pass_widen(expanded, widens, rounds, user);
         sgm_graph_free(expanded);
         expanded = wide;
     }

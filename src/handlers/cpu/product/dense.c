@@ -209,6 +209,11 @@ const char *sgm__dense_text(const sgm__dense *dense)
     return dense->text;
 }
 
+bool sgm__dense_is_own(const sgm__dense *dense)
+{
+    return dense->library == NULL;
+}
+
 /* --- products --- */
 
 /* Libraries take operands one of whose strides is 1, both within an int. */
@@ -219,7 +224,7 @@ static bool suits_library(int64_t row, int64_t column, int64_t rows, int64_t col
 
 bool sgm__dense_for_library(const sgm__dense *dense, const sgm__product *p)
 {
-    if (dense->library == NULL || (p->dtype == SGM_FLOAT64 && dense->blas_f64 == NULL))
+    if (dense->library == NULL || p->rounds_b || (p->dtype == SGM_FLOAT64 && dense->blas_f64 == NULL))
         return false;
     if (p->m <= SMALL_SIDE && p->n <= SMALL_SIDE && p->k <= SMALL_SIDE)
         return false;

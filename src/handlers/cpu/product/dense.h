@@ -20,6 +20,8 @@ sgm_status sgm__dense_check(const char *name);
 void sgm__dense_free(sgm__dense *dense);
 /* For users: "OpenBLAS 0.3.21 (SkylakeX)". */
 const char *sgm__dense_text(const sgm__dense *dense);
+/* Whether our own loops compute all products. */
+bool sgm__dense_is_own(const sgm__dense *dense);
 /* Whether a library computes this product; else our own loops do. */
 bool sgm__dense_for_library(const sgm__dense *dense, const sgm__product *product);
 /* Bytes of scratch memory that the two functions below need with up to `threads` threads. */

@@ -44,7 +44,8 @@ sgm__batches sgm__batches_of(const sgm__cpu_call *call)
                                .b = right->data,
                                .b_row = right->strides[row],
                                .b_column = right->strides[column],
-                               .c = call->output.data};
+                               .c = call->output.data,
+                               .rounds_b = sgm__matmul_rounds(&call->node->attributes)};
     b.product.c_row = b.product.n;
     for (int32_t i = 0; i < row; i++) {
         b.count *= left->shape.dims[i];

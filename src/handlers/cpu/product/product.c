@@ -9,6 +9,8 @@
  *   that packing b costs almost nothing; a transposed b is packed before. A constant b comes packed. Of
  *   a b too large for the second cache the next panel is fetched and copied between the tiles of the one
  *   before (copy_ahead).
+ * - Where b shall be rounded to bfloat16 (rounds_b) all its panels are packed, and rounded in the first
+ * cache.
  * - k is cut into depth blocks; from the second block on, tiles add to c.
  * - bfloat16 is multiplied in pairs of neighbouring numbers along k: a step of a tile is a pair, and packing
  *   puts pairs together (vector/vector_pairs.h). Sums of several depth blocks are kept in float32 until the
@@ -99,11 +101,17 @@ static const unsigned char *panel_of_b(const sgm__cut *w, int64_t block, int64_t
     return (const unsigned char *)p->b + (k * p->b_row + column * p->b_column) * (int64_t)w->size;
 }
 
-/* Whether tiles can read the column panel in b itself: its rows are contiguous and full. */
-static bool is_direct(const sgm__cut *w, int64_t column_panel)
+/* Whether the column panel lies in b as tiles read it: its rows are contiguous and full. */
+static bool lies_ready(const sgm__cut *w, int64_t column_panel)
 {
     int64_t columns, width = sgm__cut_width(w, column_panel, &columns);
     return w->pair == 1 && w->whole == NULL && w->product.b_column == 1 && columns == width;
+}
+
+/* Whether tiles can read it there: its numbers need no rounding. */
+static bool is_direct(const sgm__cut *w, int64_t column_panel)
+{
+    return lies_ready(w, column_panel) && !w->product.rounds_b;
 }
 
 /* The panel of b that a task needs after the one that it is at. */
@@ -119,7 +127,7 @@ static following panel_after(const sgm__cut *w, const share *t, int64_t block, i
     bool same = column_panel + 1 < t->column_end;
     int64_t next = same ? column_panel + 1 : t->column, columns;
     block += same ? 0 : 1;
-    if (!w->ahead || block == w->depth_blocks || !is_direct(w, next))
+    if (!w->ahead || block == w->depth_blocks || !lies_ready(w, next))
         return (following){NULL, 0, 0, false};
     bool wide = sgm__cut_width(w, next, &columns) == w->tiles->columns;
     return (following){panel_of_b(w, block, next), sgm__cut_depth(w, block), 0,
@@ -140,9 +148,10 @@ static void copy_ahead(const sgm__cut *w, const share *t, following *f, int64_t 
 {
     int64_t parts = t->last - t->first - 1, width = w->tiles->columns, size = (int64_t)w->size;
     int64_t end = sgm__cut_part(f->depth, parts, index);
-    w->tiles->copy_rows(t->next + f->copied * width * size, width,
-                        f->from + f->copied * w->product.b_row * size, w->product.b_row, width,
+    unsigned char *to = t->next + f->copied * width * size;
+    w->tiles->copy_rows(to, width, f->from + f->copied * w->product.b_row * size, w->product.b_row, width,
                         end - f->copied);
+    sgm__round_right(w, to, (end - f->copied) * width);
     f->copied = end;
     fetch_rows(w, f, end, sgm__cut_part(f->depth, parts, index + 1));
 }
@@ -169,7 +178,7 @@ static void set_right(const sgm__cut *w, const sgm__slab *s, int64_t column_pane
     if (direct)
         return;
     if (w->whole == NULL && !t->copied)
-        sgm__pack(w, t->now, tile->b, p->b_column, p->b_row, columns, sgm__cut_numbers(w, s->block), width);
+        sgm__pack_right(w, t->now, tile->b, columns, sgm__cut_numbers(w, s->block), width);
     tile->b = w->whole == NULL
                   ? t->now
                   : w->whole + sgm__cut_offset(w, column_panel, sgm__cut_step(w, s->block), width);

@@ -27,6 +27,8 @@ typedef struct sgm__product {
     void *c;
     int64_t c_row;
     const void *packed; /* b as sgm__product_pack gives it; NULL: it was not packed */
+    /* Of float32: each number of b is rounded to what bfloat16 can say, as b is packed. */
+    bool rounds_b;
 } sgm__product;
 
 /* Whether one of a matrix's strides is 1, and rows (or columns) do not overlap: so libraries want operands.

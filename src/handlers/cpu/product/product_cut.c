@@ -1,6 +1,7 @@
 /* Decides how a product is cut: panels, depth blocks, what is packed, and how much scratch memory that takes.
  */
 #include "handlers/cpu/product/product_cut.h"
+#include "ops/ops.h"
 
 /* Up to this k one depth block is better than two, which would write c twice. */
 #define WHOLE_DEPTH 256
@@ -70,6 +71,10 @@ sgm__cut sgm__cut_make(const sgm__vector *vector, const sgm__product *product)
                   .tiles = sgm__cut_tiles(vector, product),
                   .size = sgm_dtype_size(product->dtype),
                   .pair = product->dtype == SGM_BFLOAT16 ? 2 : 1};
+    if (product->rounds_b) {
+        w.narrow = sgm__vector_find(vector, &sgm__op_cast, SGM_FLOAT32, SGM_BFLOAT16);
+        w.widen = sgm__vector_find(vector, &sgm__op_cast, SGM_BFLOAT16, SGM_FLOAT32);
+    }
     w.step_size = w.size * (size_t)w.pair;
     w.steps = sgm__divide_up(product->k, w.pair);
     w.row_panels = sgm__divide_up(product->m, w.tiles->rows);

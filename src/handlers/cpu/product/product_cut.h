@@ -45,6 +45,8 @@ typedef struct sgm__cut {
     /* Of bfloat16 with several depth blocks: float32 sums of whole column panels; if by rows, a slab of
      * `sums_bytes` for each thread. */
     unsigned char *sums;
+    /* Loops that cast to bfloat16 and back, where b is rounded; else NULL. */
+    sgm__vector_function narrow, widen;
     size_t packed_bytes, panel_bytes, transposed_bytes, sums_bytes;
 } sgm__cut;
 
@@ -141,6 +143,11 @@ static inline sgm__slab sgm__slab_whole(const sgm__cut *w, int64_t block)
  * `depth` counts numbers. */
 void sgm__pack(const sgm__cut *w, unsigned char *target, const unsigned char *source, int64_t stride,
                int64_t step, int64_t width, int64_t depth, int64_t padded);
+/* The same of columns of b, rounded if the product says so. */
+void sgm__pack_right(const sgm__cut *w, unsigned char *target, const unsigned char *source, int64_t width,
+                     int64_t depth, int64_t padded);
+/* Rounds `count` packed numbers of b, if the product says so. */
+void sgm__round_right(const sgm__cut *w, unsigned char *numbers, int64_t count);
 /* Packs row panels first .. last - 1 of one depth block into the slab. */
 void sgm__pack_panels(const sgm__cut *w, const sgm__slab *s, int64_t first, int64_t last);
 /* Tasks: some row panels, of all depth blocks; one column panel of b, over all of k. */

@@ -6,6 +6,8 @@
 #define NUMBERS_TOGETHER 8
 /* Those that are fetched ahead of packing: they lie too far apart for the processor to guess. */
 #define NUMBERS_AHEAD 16
+/* Numbers of b that are rounded at a time. */
+#define ROUNDED_TOGETHER 512
 
 void sgm__pack(const sgm__cut *w, unsigned char *target, const unsigned char *source, int64_t stride,
                int64_t step, int64_t width, int64_t depth, int64_t padded)
@@ -23,6 +25,25 @@ void sgm__pack(const sgm__cut *w, unsigned char *target, const unsigned char *so
         for (int64_t i = 0; i < width; i++)
             memcpy(target + (size_t)((k / w->pair * padded + i) * w->pair + k % w->pair) * w->size,
                    source + (i * stride + k * step) * (int64_t)w->size, w->size);
+}
+
+/* By way of a few numbers in the first cache. */
+void sgm__round_right(const sgm__cut *w, unsigned char *numbers, int64_t count)
+{
+    uint16_t narrow[ROUNDED_TOGETHER];
+    for (int64_t at = 0; w->narrow != NULL && at < count; at += ROUNDED_TOGETHER) {
+        int64_t some = sgm__minimum(count - at, ROUNDED_TOGETHER);
+        unsigned char *from = numbers + at * (int64_t)w->size;
+        w->narrow(some, narrow, (const void *const[]){from}, 0);
+        w->widen(some, from, (const void *const[]){narrow}, 0);
+    }
+}
+
+void sgm__pack_right(const sgm__cut *w, unsigned char *target, const unsigned char *source, int64_t width,
+                     int64_t depth, int64_t padded)
+{
+    sgm__pack(w, target, source, w->product.b_column, w->product.b_row, width, depth, padded);
+    sgm__round_right(w, target, depth * padded);
 }
 
 /* Prefetches `numbers` numbers of rows `row` to `end` - 1 of a transposed a, from `first` on. */
@@ -96,8 +117,8 @@ void sgm__pack_columns(void *context, int64_t column_panel, int32_t thread)
     int64_t columns, width = sgm__cut_width(w, column_panel, &columns);
     const unsigned char *from = p->b;
     from += column_panel * w->tiles->columns * p->b_column * (int64_t)w->size;
-    sgm__pack(w, w->transposed + sgm__cut_offset(w, column_panel, 0, width), from, p->b_column, p->b_row,
-              columns, p->k, width);
+    sgm__pack_right(w, w->transposed + sgm__cut_offset(w, column_panel, 0, width), from, columns, p->k,
+                    width);
 }
 
 void sgm__product_pack(const sgm__vector *vector, const sgm__product *product, unsigned char *to)

@@ -10,7 +10,7 @@
 bool sgm__product_is_small(const sgm__vector *vector, const sgm__product *p)
 {
     bool known = p->b_column == 1 || p->b_row == 1;
-    return known && p->dtype != SGM_BFLOAT16 && p->m > 0 && p->n > 0 && p->k > 0 &&
+    return known && p->dtype != SGM_BFLOAT16 && !p->rounds_b && p->m > 0 && p->n > 0 && p->k > 0 &&
            p->n <= sgm__cut_tiles(vector, p)->columns && p->k <= SGM__MAXIMUM_DEPTH && p->m <= SMALL_WORK &&
            p->m * p->n * p->k <= SMALL_WORK;
 }

@@ -201,6 +201,13 @@ static const char *support(void *self, const sgm_op *op, sgm_dtype dtype)
     return known ? "reference loop" : "none";
 }
 
+/* Libraries read operands as they are. */
+static bool rounds(const void *self)
+{
+    const sgm__cpu *cpu = self;
+    return cpu->products == SGM__BFLOAT16_WIDENED && sgm__dense_is_own(cpu->dense);
+}
+
 /* --- compiling --- */
 
 /* Also frees executables that were half compiled. */
@@ -659,6 +666,7 @@ const sgm__handler_type sgm__cpu_handler = {
     .describe = describe,
     .bfloat16 = sgm__cpu_bfloat16,
     .support = support,
+    .rounds = rounds,
     SGM__HOST_BUFFERS,
     .compile = compile,
     .discard = discard,

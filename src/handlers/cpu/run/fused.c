@@ -162,7 +162,8 @@ sgm__product sgm__fused_product(const sgm__plan *plan, const sgm__node *node)
                           .a_column = left->place.strides[1],
                           .b_row = right->place.strides[0],
                           .b_column = right->place.strides[1],
-                          .c_row = right->type.shape.dims[1]};
+                          .c_row = right->type.shape.dims[1],
+                          .rounds_b = sgm__matmul_rounds(&node->attributes)};
 }
 
 /* The number that all elements of a node are, if it is constant. */
