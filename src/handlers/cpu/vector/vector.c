@@ -120,6 +120,8 @@ UNARY(cast_bool_f32, uint8_t, float, x != 0)
 UNARY(cast_bool_f64, uint8_t, double, x != 0)
 UNARY(cast_bool_i64, uint8_t, int64_t, x != 0)
 UNARY(cast_bool_u8, uint8_t, uint8_t, x != 0)
+/* Towards 0, within the limits of the type; NaN becomes 0. */
+UNARY(cast_f32_u8, float, uint8_t, (uint8_t)(x >= 255 ? 255 : x > 0 ? (int32_t)x : 0))
 
 /* Rows of the table below. */
 #define LIBM_ENTRIES(name, in_double, in_float)                                                              \
@@ -170,6 +172,7 @@ static const sgm__vector_entry entries[] = {
     {&sgm__op_cast, SGM_FLOAT32, SGM_FLOAT64, cast_f32_f64},
     {&sgm__op_cast, SGM_FLOAT64, SGM_FLOAT32, cast_f64_f32},
     {&sgm__op_cast, SGM_BOOL, SGM_UINT8, cast_bool_u8},
+    {&sgm__op_cast, SGM_FLOAT32, SGM_UINT8, cast_f32_u8},
 };
 
 /* --- choice --- */
