@@ -37,7 +37,7 @@ static sgm_status check(const sgm__control_request *c, sgm_hook *hook)
 /* How the record of changes is to name the asker, and which change this one takes back (0: none). */
 static sgm__hook_change change_by(const sgm__control_request *c, int64_t undoes)
 {
-    return (sgm__hook_change){.who = c->call->who, .undoes = undoes};
+    return (sgm__hook_change){.who = c->call->who, .undoes = undoes, .locked = c->locked};
 }
 
 /* Attaches the hook that a text describes and answers with its name. `undoes`: number of the change that
@@ -229,11 +229,9 @@ static sgm_status do_undo(sgm__control_request *c)
     if (text != NULL && (!sgm__parse_int64(text, &number) || number < 1))
         return sgm_fail(SGM_ERROR_ARGUMENT, "undo: expected the number of a change, from 1, got '%.100s'",
                         text);
-    SGM_TRY(sgm__trainer_enter(c->call->trainer));
     sgm_status status = sgm__changes_undo(c->call->trainer, number, c->call->who, &undone, &hook);
     if (status == SGM_OK && hook.name != NULL)
         status = undo_hook(c, undone, &hook);
-    sgm__trainer_unlock(c->call->trainer);
     sgm__hook_undo_clear(&hook);
     SGM_TRY(status);
     json_object_set_new(c->answer, "undone", json_integer(undone));
@@ -341,7 +339,7 @@ static const command_row rows[] = {
     {"restore", do_restore, {"name"}, 1, OPEN, .told = true},
     {"get", sgm__control_get, {"identifier", "file"}, 1, .lock = EITHER},
     {"set", sgm__control_set, {"identifier", "value", "file"}, 1, LOCKED, .told = true, .shared = true},
-    {"undo", do_undo, {"number"}, 0, OPEN, .told = true, .shared = true},
+    {"undo", do_undo, {"number"}, 0, LOCKED, .told = true, .shared = true},
     {"changes", do_changes, {NULL}, 0, OPEN, .quick = true},
     {"list", sgm__control_list, {"identifier", "values"}, 0, .lock = OPEN},
     {"attach", do_attach, {"hook"}, 1, LOCKED, .told = true, .shared = true},

@@ -9,15 +9,29 @@
 #include "show/show.h"
 #include "train/train.h"
 
-/* Has the training's thread record the change between two iterations, as that needs the trainer's lock.
- * Attaching is done already, so a failure to record is only a warning. */
+/* Records the change at once, by a caller who has the trainer's lock, or has the training's thread do it
+ * between two iterations. */
+static sgm_status note(sgm_trainer *trainer, const sgm__command_fields *fields, bool locked)
+{
+    sgm__trainer_journal *journal = sgm__journal_of(trainer);
+    if (!locked)
+        return sgm__trainer_command(trainer, SGM__COMMAND_NOTE, *fields);
+    const char *who = journal->changed_by;
+    journal->changed_by = fields->who;
+    sgm_status status =
+        sgm__change_note_hook(trainer, fields->text, fields->before, fields->after, fields->undoes);
+    journal->changed_by = who;
+    return status;
+}
+
+/* Attaching is done already, so a failure to record is only a warning. */
 static void record(sgm_trainer *trainer, const char *name, const char *before, const char *after,
                    sgm__hook_change change)
 {
     char *what = sgm__format(SGM__HOOK_CHANGE "%s", name);
     const sgm__command_fields fields = {
         .who = change.who, .text = what, .before = before, .after = after, .undoes = change.undoes};
-    if (what == NULL || sgm__trainer_command(trainer, SGM__COMMAND_NOTE, fields) != SGM_OK)
+    if (what == NULL || note(trainer, &fields, change.locked) != SGM_OK)
         sgm__log(SGM_LOG_WARNING, sgm_trainer_name(trainer),
                  "the change of hook %s could not be recorded: %s", name, sgm_last_error());
     sgm__free(what);

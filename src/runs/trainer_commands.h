@@ -45,6 +45,7 @@ sgm_status sgm__trainer_go_to(sgm_trainer *trainer, const sgm__command *command,
 typedef struct sgm__hook_change {
     const char *who;
     int64_t undoes;
+    bool locked; /* the caller has the trainer's lock: the change is recorded before the function returns */
 } sgm__hook_change;
 sgm_status sgm__trainer_attach(sgm_trainer *trainer, sgm_hook *hook, sgm__hook_change change, char **name);
 sgm_status sgm__trainer_detach(sgm_trainer *trainer, const char *name, sgm__hook_change change);
