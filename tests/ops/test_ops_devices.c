@@ -103,6 +103,8 @@ static double tolerance(const trial *t, sgm_dtype result)
     double loose = t->c->loose > 0 ? t->c->loose : 1;
     if ((t->c->flags & OP_COPIES) != 0 || !sgm_dtype_is_float(result))
         return 0;
+    if ((t->c->flags & OP_CODES) != 0 && result == SGM_FLOAT32)
+        return 0.02; /* a step of a code is 2 / 127, its weight up to 127 * 0.02 */
     return loose * (result == SGM_FLOAT64 ? 1e-12 : result == SGM_FLOAT32 ? 2e-6 : 0.02);
 }
 
