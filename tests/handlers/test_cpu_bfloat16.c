@@ -98,6 +98,16 @@ static double at(const sgm_tensor *tensor, int64_t index)
     return sgm_array_load(&array, index);
 }
 
+/* What is multiplied in step l of element (i, j) of a product. */
+static void factors(const shape_case *c, const sgm_tensor *const operands[2], int64_t batch, int64_t i,
+                    int64_t j, int64_t l, double *x, double *y)
+{
+    int32_t last = c->a.rank - 1;
+    int64_t m = c->a.dims[last - 1], k = c->a.dims[last], n = c->b.dims[last];
+    *x = at(operands[0], batch * m * k + (c->order & 1 ? l * m + i : i * k + l));
+    *y = at(operands[1], c->order & 4 ? j : batch * k * n + (c->order & 2 ? j * k + l : l * n + j));
+}
+
 /* Half a unit of bfloat16 for the result (2^-8 of it at most), and float32's roundings of the sum. */
 static void check_against_double(const shape_case *c, const sgm_tensor *a, const sgm_tensor *b,
                                  const sgm_tensor *got)
@@ -110,8 +120,8 @@ static void check_against_double(const shape_case *c, const sgm_tensor *a, const
         int64_t batch = e / (m * n), i = e / n % m, j = e % n;
         double sum = 0, size = 0;
         for (int64_t l = 0; l < k; l++) {
-            double x = at(a, batch * m * k + (c->order & 1 ? l * m + i : i * k + l));
-            double y = at(b, c->order & 4 ? j : batch * k * n + (c->order & 2 ? j * k + l : l * n + j));
+            double x, y;
+            factors(c, (const sgm_tensor *[]){a, b}, batch, i, j, l, &x, &y);
             sum += x * y;
             size += fabs(x * y);
         }
@@ -171,6 +181,62 @@ TEST(own_tiles)
 TEST(own_tiles_of_other_vectors)
 {
     try_all("own", "portable");
+}
+
+TEST(blocks)
+{
+    try_all("amx", NULL);
+}
+
+TEST(blocks_of_other_vectors)
+{
+    try_all("amx", "portable");
+}
+
+/* An element as tdpbf16ps sums it: of each 32 products the even ones and the odd ones, then both, then what
+ * was there before. */
+static float sum_of_blocks(const shape_case *c, const sgm_tensor *const operands[2], int64_t e)
+{
+    int32_t last = c->a.rank - 1;
+    int64_t m = c->a.dims[last - 1], k = c->a.dims[last], n = c->b.dims[last];
+    float sum = 0;
+    for (int64_t first = 0; first < k; first += 32) {
+        float parts[2] = {0, 0};
+        for (int64_t l = first; l < k && l < first + 32; l++) {
+            double x, y;
+            factors(c, operands, e / (m * n), e / n % m, e % n, l, &x, &y);
+            parts[l % 2] = fmaf((float)x, (float)y, parts[l % 2]);
+        }
+        sum += parts[0] + parts[1];
+    }
+    return sum;
+}
+
+/* The processor's, or ours where there is no AMX. */
+TEST(blocks_sum_in_the_order_of_amx)
+{
+    sgm_handler *handler = sgm_handler_create("cpu", .threads = 2, .bfloat16 = "amx");
+    CHECK_OK(handler);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const shape_case *c = &cases[i];
+        sgm_shape a_shape = stored(&c->a, c->order & 1, false),
+                  b_shape = stored(&c->b, c->order & 2, c->order & 4);
+        sgm_tensor *a = random_tensor(&a_shape, 7 * i), *b = random_tensor(&b_shape, 7 * i + 1);
+        sgm_tensor *got = product_of(handler, c, a, b, false);
+        int64_t count = sgm_shape_elements(sgm_tensor_shape(got)), step = count > 20000 ? 101 : 1;
+        for (int64_t e = 0; e < count; e += step) {
+            uint16_t sum;
+            sgm_array array = {.dtype = SGM_BFLOAT16, .data = &sum};
+            sgm_array_store(&array, 0, sum_of_blocks(c, (const sgm_tensor *[]){a, b}, e));
+            if (at(got, e) != sgm_array_load(&array, 0))
+                TEST_FAIL("case %zu: element %lld is %.9g, not %.9g", i, (long long)e, at(got, e),
+                          sgm_array_load(&array, 0));
+        }
+        sgm_tensor_free(a);
+        sgm_tensor_free(b);
+        sgm_tensor_free(got);
+    }
+    sgm_handler_free(handler);
 }
 
 TEST(onednn)
@@ -240,7 +306,9 @@ static void check_way(const char *dense, const char *way_name, const char *expec
 TEST(the_way_is_told)
 {
     check_way(NULL, NULL, "AMX", "AVX512_BF16");
+    check_way("own", NULL, "AMX", "AVX512_BF16");
     check_way(NULL, "own", "own loops, as asked for", "own loops, as asked for");
+    check_way(NULL, "amx", "own blocks, as asked for", "own blocks, as asked for");
     check_way("own", "float32", "through float32, as asked for", "through float32, as asked for");
     check_way("onednn", NULL, "oneDNN ", "oneDNN ");
 }

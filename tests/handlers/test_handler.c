@@ -77,8 +77,8 @@ TEST(options_behind_the_name)
     CHECK_ERROR(sgm_handler_create("cpu(approximate=yes)"), "approximate: expected true or false, got 'yes'");
     CHECK_ERROR(sgm_handler_create("cpu(keep_subnormals=1)"),
                 "keep_subnormals: expected true or false, got '1'");
-    CHECK_ERROR(sgm_handler_create("cpu(bfloat16=amx)"),
-                "bfloat16 is 'amx'; give \"own\", \"onednn\" or \"float32\"");
+    CHECK_ERROR(sgm_handler_create("cpu(bfloat16=mma)"),
+                "bfloat16 is 'mma'; give \"own\", \"amx\", \"onednn\" or \"float32\"");
     CHECK_ERROR(sgm_handler_create("cpu(instructions=mmx)"), "instructions is 'mmx'; give \"portable\"");
     CHECK_ERROR(sgm_handler_create("null(dense=own)"), "only cpu, opencl and cuda have options");
     CHECK_ERROR(sgm_handler_create("cpu(device=1)"),

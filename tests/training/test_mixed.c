@@ -112,13 +112,15 @@ TEST(digits_are_learnt_with_onednn)
                     250, 0.01, 0.0101);
 }
 
-/* Products by our own tiles of bfloat16, with the instructions that are here. */
+/* Products by our own tiles and blocks of bfloat16, with the instructions that are here. */
 TEST(digits_are_learnt_with_own_tiles)
 {
-    check_noise(
-        &(problem){"input(8, 8) + dense(64, relu) + dense(32, tanh) + dense(10) + softmax_cross_entropy",
-                   "digits", "digits-test", 1, 0.005, 32, 6, "cpu(bfloat16=own)", 0},
-        250, 0.01, 0.0101);
+    static const char *const handlers[] = {"cpu(bfloat16=own)", "cpu(bfloat16=amx)"};
+    for (int i = 0; i < 2; i++)
+        check_noise(
+            &(problem){"input(8, 8) + dense(64, relu) + dense(32, tanh) + dense(10) + softmax_cross_entropy",
+                       "digits", "digits-test", 1, 0.005, 32, 6, handlers[i], 0},
+            250, 0.01, 0.0101);
 }
 
 TEST(images_are_learnt_as_in_float32)

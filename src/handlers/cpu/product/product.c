@@ -16,13 +16,16 @@
  *   puts pairs together (vector/vector_pairs.h). Sums of several depth blocks are kept in float32 until the
  *   last one rounds them into c.
  *
+ * - With AMX tiles of bfloat16 are blocks of 32 by 32 (blocks_amx.c). They read rows of a, packed or
+ * not, as rows, whose numbers of all steps lie together.
+ *
  * Two ways to share: with few row panels a is packed by one loop, and tasks of a second loop do some columns
  * each (post_columns); with many, each task packs some rows for itself and does all their columns
  * (post_rows). How a product is cut is decided in product_cut.c. */
 #include "handlers/cpu/product/product_cut.h"
 
-/* Bytes of the largest tile of any instruction set. */
-#define LARGEST_TILE (14 * 2 * 64)
+/* Bytes of the largest tile of any instruction set: a block of bfloat16. */
+#define LARGEST_TILE (SGM__BLOCK_ROWS * SGM__BLOCK_COLUMNS * 2)
 /* Rows of b that a tile fetches ahead while it stores them, as they come from far away. */
 #define ROWS_AHEAD 32
 /* The same if rows of b lie whole pages apart: no more lines fit into one set of the first cache. */
@@ -57,13 +60,15 @@ static void set_left(const sgm__cut *w, const sgm__slab *s, int64_t panel, int64
 {
     const sgm__product *p = &w->product;
     int64_t k = sgm__cut_number(w, s->block);
+    tile->rows = (int32_t)(sgm__cut_row(w, panel + 1) - row);
     if (w->in_place) {
         tile->a = (const unsigned char *)p->a + (row * p->a_row + k * p->a_column) * (int64_t)w->size;
         tile->a_row = p->a_row / w->pair;
         tile->a_step = p->a_column;
     } else {
         tile->a = sgm__slab_panel(w, s, panel);
-        tile->a_step = sgm__cut_row(w, panel + 1) - row;
+        tile->a_row = sgm__cut_depth(w, s->block); /* of blocks */
+        tile->a_step = tile->rows;
     }
 }
 
@@ -83,14 +88,22 @@ static void set_result(const sgm__cut *w, const sgm__slab *s, int64_t row, int64
 typedef struct share {
     int64_t first, last, column, column_end;
     unsigned char *now, *next;
-    bool copied; /* `now` was filled while the panel before was used */
+    bool copied;        /* `now` was filled while the panel before was used */
+    int32_t configured; /* sgm__tile has it */
 } share;
 
 static share share_of(const sgm__cut *w, int32_t thread, int64_t first, int64_t last, int64_t column,
                       int64_t column_end)
 {
     unsigned char *panels = w->panels + (size_t)thread * 2 * w->panel_bytes;
-    return (share){first, last, column, column_end, panels, panels + w->panel_bytes, false};
+    return (share){first, last, column, column_end, panels, panels + w->panel_bytes, false, 0};
+}
+
+/* Once a task has computed its last tile. */
+static void end_share(const sgm__cut *w)
+{
+    if (w->tiles->block_end != NULL)
+        w->tiles->block_end();
 }
 
 /* Where column panel `column_panel` of depth block `block` lies in b. */
@@ -185,6 +198,15 @@ static void set_right(const sgm__cut *w, const sgm__slab *s, int64_t column_pane
     tile->b_stride = width;
 }
 
+/* What computes a tile of `rows` rows. */
+static sgm__tile_function function_of(const sgm__cut *w, const sgm__tile_functions *kind, bool narrow,
+                                      int64_t rows)
+{
+    if (w->tiles->block != NULL)
+        return w->tiles->block;
+    return narrow ? kind->narrow[rows - 1] : kind->wide[rows - 1];
+}
+
 /* One column panel of one depth block. Where b can be read itself, it is if just one row panel reads it, or
  * else by the first tile, if that has all rows, while it stores it in `now` for the following ones (`keep`).
  */
@@ -203,7 +225,9 @@ static void run_panel(const sgm__cut *w, const sgm__slab *s, int64_t column_pane
                       .keep_ahead = row_bytes % SGM__PAGE != 0 ? ROWS_AHEAD : PAGES_AHEAD,
                       .c_stride = p->c_row,
                       .add = s->block > 0,
-                      .rounds = s->block == w->depth_blocks - 1};
+                      .rounds = s->block == w->depth_blocks - 1,
+                      .columns = (int32_t)width,
+                      .configured = &t->configured};
     bool direct = is_direct(w, column_panel) && !t->copied;
     bool keep = direct && !narrow && several &&
                 sgm__cut_row(w, t->first + 1) - sgm__cut_row(w, t->first) == tiles->rows;
@@ -219,7 +243,7 @@ static void run_panel(const sgm__cut *w, const sgm__slab *s, int64_t column_pane
             fetch_rows(w, &after, 0, tile.keep_ahead);
         if (tile.add && tile.sums == NULL)
             fetch_sums(w, &tile, rows, columns);
-        sgm__tile_function function = narrow ? kind->narrow[rows - 1] : kind->wide[rows - 1];
+        sgm__tile_function function = function_of(w, kind, narrow, rows);
         if (keep && r == t->first) {
             kind->keep(&tile);
             tile.b = t->now;
@@ -278,6 +302,7 @@ static void run_rows(void *context, int64_t index, int32_t thread)
         for (int64_t c = t.column; c < t.column_end; c++)
             run_panel(w, &s, c, &t);
     }
+    end_share(w);
 }
 
 /* A task of post_columns: some column panels of some row panels. Task numbers go through the row tasks first.
@@ -297,6 +322,7 @@ static void run_task(void *context, int64_t index, int32_t thread)
         for (int64_t c = t.column; c < t.column_end; c++)
             run_panel(w, &s, c, &t);
     }
+    end_share(w);
 }
 
 /* A product with k = 0 is zero. */

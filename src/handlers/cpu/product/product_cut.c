@@ -3,8 +3,6 @@
 #include "handlers/cpu/product/product_cut.h"
 #include "ops/ops.h"
 
-/* Up to this k one depth block is better than two, which would write c twice. */
-#define WHOLE_DEPTH 256
 /* Columns of c up to which a is read in place if its rows are contiguous: with so few, packing is a tenth to
  * a fifth of the work. Measured in docs/performance.md, Matrix products. */
 #define MAXIMUM_COLUMNS_APART 256
@@ -27,6 +25,8 @@ static bool reads_in_place(const sgm__cut *w)
     const sgm__product *p = &w->product;
     if (w->pair > 1 && (p->a_column != 1 || p->k % w->pair != 0 || p->a_row % w->pair != 0))
         return false;
+    if (w->tiles->block != NULL) /* which reads each cache line of a row once */
+        return true;
     if (p->a_column == 1)
         return p->n <= MAXIMUM_COLUMNS_APART && p->a_row * (int64_t)w->size % SGM__PAGE != 0;
     return p->a_row == 1 && p->n <= MAXIMUM_COLUMNS_TRANSPOSED &&
@@ -49,11 +49,25 @@ int64_t sgm__cut_together(const sgm__cut *w)
     return w->large ? sgm__divide_up(ROWS_TOGETHER, w->tiles->rows) : PANELS_TOGETHER;
 }
 
+/* How many depth blocks there are. */
+static int64_t count_blocks(const sgm__cut *w)
+{
+    bool deep = w->tiles->block != NULL || w->steps <= SGM__WHOLE_DEPTH;
+    return sgm__divide_up(w->steps, deep ? SGM__WHOLE_DEPTH : SGM__MAXIMUM_DEPTH);
+}
+
+/* Steps of the largest depth block. */
+static int64_t largest_depth(const sgm__cut *w)
+{
+    int64_t unit = w->tiles->block != NULL ? SGM__BLOCK_STEPS : 1;
+    return sgm__divide_up(sgm__divide_up(w->steps, unit), w->depth_blocks > 0 ? w->depth_blocks : 1) * unit;
+}
+
 /* Bytes of scratch memory for the parts that were decided on. */
 static void measure(sgm__cut *w)
 {
     const sgm__product *p = &w->product;
-    size_t depth = (size_t)sgm__divide_up(w->steps, w->depth_blocks > 0 ? w->depth_blocks : 1);
+    size_t depth = (size_t)largest_depth(w);
     size_t columns = (size_t)(w->column_panels * w->tiles->columns);
     size_t rows = w->by_rows ? (size_t)(sgm__cut_together(w) * w->tiles->rows) : (size_t)p->m;
     w->panel_bytes = sgm__align(depth * (size_t)w->tiles->columns * w->step_size);
@@ -79,7 +93,7 @@ sgm__cut sgm__cut_make(const sgm__vector *vector, const sgm__product *product)
     w.steps = sgm__divide_up(product->k, w.pair);
     w.row_panels = sgm__divide_up(product->m, w.tiles->rows);
     w.column_panels = sgm__divide_up(product->n, w.tiles->columns);
-    w.depth_blocks = sgm__divide_up(w.steps, w.steps <= WHOLE_DEPTH ? WHOLE_DEPTH : SGM__MAXIMUM_DEPTH);
+    w.depth_blocks = count_blocks(&w);
     w.large = (double)product->k * (double)product->n * (double)w.size > BYTES_BEHIND;
     w.ahead = w.large && w.pair == 1 && product->packed == NULL && product->b_column == 1;
     w.by_rows = w.row_panels > sgm__cut_together(&w);

@@ -15,6 +15,9 @@
 /* Steps of a panel of b: 26 KiB of the first cache for two vectors of 64 bytes. Depths of 264, 400 and 800
  * were not faster. */
 #define SGM__MAXIMUM_DEPTH 208
+/* The same for blocks of bfloat16, and up to how many steps one depth block is better than two, which would
+ * write c twice. */
+#define SGM__WHOLE_DEPTH 256
 
 /* How a product is cut, and where its scratch memory is. Decided by sgm__cut_make and sgm__product_post and
  * constant afterwards; tasks get a copy. */
@@ -68,18 +71,27 @@ static inline int64_t sgm__cut_part(int64_t total, int64_t parts, int64_t index)
 
 /* The row at which row panel `panel` begins; `m` past the last. Panel 0 has a full tile's rows, since only
  * full tiles can store b while they read it (run_panel); the others share the rest evenly, as there is a tile
- * function for each number of rows. */
+ * function for each number of rows. Blocks all have the same number but the last, as another number takes
+ * setting up registers. */
 static inline int64_t sgm__cut_row(const sgm__cut *w, int64_t panel)
 {
     int64_t m = w->product.m, full = w->tiles->rows;
+    if (w->tiles->block != NULL)
+        return sgm__minimum(panel * full, m);
     if (panel == 0 || m <= full)
         return panel == 0 ? 0 : m;
     return full + sgm__cut_part(m - full, w->row_panels - 1, panel - 1);
 }
 
-/* The step at which a depth block begins. */
+/* The step at which a depth block begins; for blocks of bfloat16 a multiple of the steps that they take at a
+ * time. */
 static inline int64_t sgm__cut_step(const sgm__cut *w, int64_t block)
 {
+    if (w->tiles->block != NULL)
+        return sgm__minimum(
+            sgm__cut_part(sgm__divide_up(w->steps, SGM__BLOCK_STEPS), w->depth_blocks, block) *
+                SGM__BLOCK_STEPS,
+            w->steps);
     return sgm__cut_part(w->steps, w->depth_blocks, block);
 }
 

@@ -78,12 +78,30 @@ static void pack_transposed(const sgm__cut *w, const sgm__slab *s, int64_t first
     }
 }
 
+/* Packs rows of a for blocks: row after row, each with its pairs together. */
+static void pack_apart(const sgm__cut *w, unsigned char *target, const unsigned char *source, int64_t rows,
+                       int64_t depth)
+{
+    const sgm__product *p = &w->product;
+    int64_t steps = sgm__divide_up(depth, w->pair);
+    if (p->a_column != 1) {
+        uint32_t pairs[SGM__WHOLE_DEPTH * SGM__BLOCK_ROWS];
+        sgm__pack(w, (unsigned char *)pairs, source, p->a_row, p->a_column, rows, depth, rows);
+        w->tiles->transpose(target, steps, pairs, rows * w->pair, steps, rows * w->pair);
+        return;
+    }
+    for (int64_t i = 0; i < rows; i++, target += (size_t)steps * w->step_size) {
+        memset(target + (size_t)(steps - 1) * w->step_size, 0, w->step_size);
+        memcpy(target, source + i * p->a_row * (int64_t)w->size, (size_t)depth * w->size);
+    }
+}
+
 /* Packs row panels first .. last - 1 of one depth block into the slab. */
 void sgm__pack_panels(const sgm__cut *w, const sgm__slab *s, int64_t first, int64_t last)
 {
     const sgm__product *p = &w->product;
     int64_t k = sgm__cut_number(w, s->block), depth = sgm__cut_numbers(w, s->block);
-    if (p->a_row == 1) {
+    if (p->a_row == 1 && w->tiles->block == NULL) {
         pack_transposed(w, s, first, last);
         return;
     }
@@ -91,7 +109,10 @@ void sgm__pack_panels(const sgm__cut *w, const sgm__slab *s, int64_t first, int6
         int64_t row = sgm__cut_row(w, panel), rows = sgm__cut_row(w, panel + 1) - row;
         const unsigned char *from = p->a;
         from += (row * p->a_row + k * p->a_column) * (int64_t)w->size;
-        sgm__pack(w, sgm__slab_panel(w, s, panel), from, p->a_row, p->a_column, rows, depth, rows);
+        if (w->tiles->block != NULL)
+            pack_apart(w, sgm__slab_panel(w, s, panel), from, rows, depth);
+        else
+            sgm__pack(w, sgm__slab_panel(w, s, panel), from, p->a_row, p->a_column, rows, depth, rows);
     }
 }
 

@@ -72,8 +72,17 @@ typedef struct sgm__tile {
     float *sums;
     int64_t sums_stride;
     bool rounds;
+    /* For a block alone, which has no function of its own for each size: */
+    int32_t rows, columns; /* up to SGM__BLOCK_ROWS; SGM__BLOCK_COLUMNS or half of them */
+    int32_t *configured;   /* rows that this thread's registers are set up for; 0: none yet */
 } sgm__tile;
 typedef void (*sgm__tile_function)(const sgm__tile *tile);
+/* A block: a tile of bfloat16 as AMX multiplies it, whose rows of a lie apart. For SGM__BLOCK_STEPS steps at
+ * a time each result gets the sum of its even products plus that of its odd ones; the last steps are filled
+ * up with zeros. */
+#define SGM__BLOCK_ROWS 32
+#define SGM__BLOCK_COLUMNS 32
+#define SGM__BLOCK_STEPS 16
 #define SGM__ROW_PANELS 4
 #define SGM__MAXIMUM_TILE_ROWS 14
 /* A function for each number of rows, so that no row is computed that is thrown away. Wide tiles have two
@@ -146,6 +155,10 @@ typedef struct sgm__tiles {
     /* One row by SGM__ROW_PANELS neighbouring wide panels of b, which lie `apart` numbers from each other: as
      * many tiles of one row, whose sums wait for each other less. */
     void (*row)(const sgm__tile *tile, int64_t apart);
+    /* Of bfloat16: a block of any size, in place of all functions above; NULL: there is none. Once a thread
+     * has done its last block of a task, it calls block_end, unless that is NULL. */
+    sgm__tile_function block;
+    void (*block_end)(void);
     /* A whole small product. */
     void (*small)(const sgm__small_product *product);
     /* Packing: target[k * padded + i] = element i of step k for i < width, zeros for i from width to padded.
