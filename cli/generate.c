@@ -22,10 +22,9 @@ static const char usage_text[] =
     "  --seed N           of what is drawn; 0 if not given\n"
     "  --tokenizer FILE   of 'sigma tokenize'; that of the run's training data, or bytes, if not given\n"
     "  --numbers          tokens are numbers, with spaces between them, in TEXT and in what is printed\n"
-    "  --int8             weights of products are rounded to 8 bits, what they are multiplied with as it "
-    "comes:\n"
-    "                     a quarter of the bytes are read for a token; 'sigma eval --int8' tells the "
-    "error\n\n"
+    "  --int8             dynamic quantization: weights of dense and recurrent layers and of attention are\n"
+    "                     rounded to 8 bits in advance, their inputs while they are computed, so that a\n"
+    "                     quarter of the bytes are read for a token; 'sigma eval --int8' tells the error\n\n"
     "Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.\n";
 
 /* What was asked for, and what was opened for it. Numbers that are 0 stand for the library's default. */

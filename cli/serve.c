@@ -34,10 +34,9 @@ static const char usage_text[] =
     "  --unknown=ignore   of a table by names: categories that were in no training row count as null; if "
     "not\n"
     "                     given, --unknown=refuse, they are an error\n"
-    "  --int8             weights of dense and recurrent layers and of attention are rounded to 8 bits, "
-    "what\n"
-    "                     they are multiplied with as it comes: faster; 'sigma eval --int8' tells the "
-    "error\n\n"
+    "  --int8             dynamic quantization: weights of dense and recurrent layers and of attention are\n"
+    "                     rounded to 8 bits in advance, their inputs while they are computed: faster;\n"
+    "                     'sigma eval --int8' tells the error\n\n"
     "Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.\n";
 
 /* A token file is one line. */

@@ -44,12 +44,12 @@ static const char usage_text[] =
     "  --unknown=ignore  of FILE.csv: categories that were in no training row count as missing; if not "
     "given,\n"
     "                  --unknown=refuse, they are an error\n"
-    "  --int8          as predict, serve and generate do with --int8: weights of dense and recurrent layers "
+    "  --int8          dynamic quantization, as predict, serve and generate have it: weights of dense and\n"
+    "                  recurrent layers and of attention are rounded to 8 bits in advance (not "
+    "convolutions,\n"
+    "                  embeddings, layers below 4,096 weights), their inputs while they are computed. Loss "
     "and\n"
-    "                  of attention (not convolutions, embeddings, layers below 4,096 weights) are rounded "
-    "to 8\n"
-    "                  bits, what they are multiplied with as it comes; loss and accuracy without it are "
-    "told, too\n\n"
+    "                  accuracy without it are told, too\n\n"
     "Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.\n";
 
 /* --- as JSON --- */

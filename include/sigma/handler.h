@@ -39,11 +39,11 @@ typedef struct sgm_handler_options {
     bool keep_subnormals; /* cpu: results too small for full precision (below 1.2e-38 in float32, 2.2e-308 in
                            * float64) stay what they are instead of becoming 0: processors may compute with
                            * such numbers a hundred times slower */
-    const char *bfloat16; /* cpu: how products of bfloat16 are computed, with float32 sums: "own" loops
-                           * (as for AVX512_BF16), own blocks as for "amx", "onednn", or as products of
-                           * "float32" between casts; default: oneDNN with AMX, if it is
-                           * installed, own loops where the processor multiplies bfloat16 faster
-                           * than float32, which is measured once in a process, else float32 */
+    const char *bfloat16; /* cpu: how products of bfloat16 are computed, with float32 sums: "own" for own
+                           * loops over pairs (AVX512_BF16), "amx" for own blocks (AMX), "onednn" for that
+                           * library, "float32" for products of float32 between casts. Default: oneDNN if
+                           * it is installed and the processor has AMX; else own loops if they are faster
+                           * than float32, which is measured once in a process; else float32 */
     bool exact; /* cpu: convolutions of 3 x 3 in float32 are summed up as they are defined; default: where it
                  * is faster, by Winograd's minimal filtering (Lavin and Gray, 2016), whose rounding errors
                  * are up to four times as large */

@@ -403,9 +403,9 @@ SGM_API sgm_tensor *sgm_trainer_predict_block(sgm_trainer *trainer, const sgm_bl
 typedef struct sgm_inference_options {
     size_t struct_size;
     /* "int8": dynamic quantization. Weights of dense layers, of recurrent ones and of projections of
-     * attention are rounded to 8 bits, with a scale for each output; what they are multiplied with is rounded
-     * as it comes, with a scale for each row. Convolutions, embeddings and small layers (below 4,096 weights)
-     * stay as they are. Default NULL: as it was trained. */
+     * attention are rounded to 8 bits in advance, with a scale for each output; their inputs are rounded in
+     * each prediction, with a scale for each row. Convolutions, embeddings and small layers (below 4,096
+     * weights) stay as they are. Default NULL: as it was trained. */
     const char *quantize;
 } SGM_BY_NAME sgm_inference_options;
 /* sgm_trainer_set_inference(trainer, .quantize = "int8"): from now on predictions, and generators that are

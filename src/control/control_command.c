@@ -28,16 +28,14 @@ static sgm_status check(const sgm__control_request *c, sgm_hook *hook)
     sgm_trainer *trainer = c->call->trainer;
     if (sgm_trainer_get_state(trainer) == SGM_TRAINER_IDLE || sgm__hook_is_local(hook))
         return SGM_OK;
-    SGM_TRY(sgm__trainer_enter(trainer));
-    sgm_status status = sgm__hooks_check_new(sgm__hooks_of(trainer), trainer, hook);
-    sgm__trainer_unlock(trainer);
-    return status;
+    return sgm__hooks_check_new(sgm__hooks_of(trainer), trainer, hook);
 }
 
-/* How the record of changes is to name the asker, and which change this one takes back (0: none). */
+/* How the record of changes is to name the asker, and which change this one takes back (0: none). Commands
+ * about hooks have the trainer's lock. */
 static sgm__hook_change change_by(const sgm__control_request *c, int64_t undoes)
 {
-    return (sgm__hook_change){.who = c->call->who, .undoes = undoes, .locked = c->locked};
+    return (sgm__hook_change){.who = c->call->who, .undoes = undoes, .locked = true};
 }
 
 /* Attaches the hook that a text describes and answers with its name. `undoes`: number of the change that

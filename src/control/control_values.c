@@ -10,7 +10,6 @@
 #include "show/trainer_publish.h"
 #include "trainer/trainer.h"
 #include "trainer/trainer_lock.h"
-#include <sigma/data.h>
 
 #include <jansson.h>
 

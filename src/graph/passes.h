@@ -2,7 +2,7 @@
  * makes a new one. Internal.
  *
  * The planner (src/handlers/plan/plan.c) calls them in this order: expand, widen if the graph has bfloat16,
- * then powers, simplify, sums, simplify, runs, simplify, turned products; within a budget of memory
+ * then powers, simplify, sums, simplify, runs, simplify, transposed products; within a budget of memory
  * (plan_memory.c) recompute, of the result. Each returns NULL on failure, and leaves the old graph as it is,
  * owned by the caller. The new graph has the same inputs, states, outputs and assignments by name, as far as
  * they are needed. */
@@ -33,8 +33,8 @@ sgm_graph *sgm__pass_sums(const sgm_graph *graph);
 /* nested_concatenations.c: a concatenation whose operands are neighbours in a longer one becomes a slice of
  * it. */
 sgm_graph *sgm__pass_runs(const sgm_graph *graph);
-/* turned_products.c: a product that is only read transposed is made transposed. */
-sgm_graph *sgm__pass_turned_products(const sgm_graph *graph);
+/* transposed_products.c: a product that is only read transposed is made transposed. */
+sgm_graph *sgm__pass_transposed_products(const sgm_graph *graph);
 
 /* scaled_convolutions.c: constant factors and terms of channels go into weights and biases. Called by
  * sessions before planning (src/handlers/session_fold.c), as what it records is computed once. */

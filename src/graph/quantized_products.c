@@ -6,11 +6,10 @@
 #include "graph/passes.h"
 #include "graph/rebuild.h"
 #include "ops/ops.h"
+#include "ops/quantized.h"
 
 /* Weights from which on a product is worth it. */
 #define MINIMUM_WEIGHTS 4096
-/* The most products that are summed up (src/ops/quantized_matmul.c). */
-#define MAXIMUM_DEPTH (1 << 17)
 
 /* The matrix that an operand is, seen through broadcasts: its leading dimensions are 1, if it has some.
  * False: there are several matrices. */
@@ -39,7 +38,8 @@ static bool is_suitable(const sgm_graph *graph, const sgm__constancy *constancy,
     const sgm_shape *shape = &graph->instructions[weights->index].type.shape;
     const sgm_shape *result = &instruction->type.shape;
     int64_t k = shape->dims[shape->rank - 2], n = shape->dims[shape->rank - 1];
-    return n == result->dims[result->rank - 1] && k <= MAXIMUM_DEPTH && k * n >= MINIMUM_WEIGHTS;
+    return n == result->dims[result->rank - 1] && k <= SGM__QUANTIZED_MAXIMUM_DEPTH &&
+           k * n >= MINIMUM_WEIGHTS;
 }
 
 static sgm_value record(sgm__rebuild *work, const sgm__instruction *instruction, sgm_value weights)

@@ -101,6 +101,8 @@ typedef enum sgm__inference {
     SGM__INFERENCE_CONSTANTS = 1, /* states that the graph does not assign to are constants */
     SGM__INFERENCE_INT8 = 2       /* and products with them are of integers of 8 bits */
 } sgm__inference;
+/* Reads the option `quantize` of whoever predicts: NULL, or "int8". */
+sgm_status sgm__quantize_read(const char *quantize, bool *int8);
 /* A program of the values that states have now. Whoever keeps it asks sgm__session_is_outdated before a run:
  * if so, the next call frees all such programs that were made before. Without int8, states too large to be
  * copied stay states, and the program is an ordinary one. */

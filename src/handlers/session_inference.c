@@ -12,6 +12,15 @@
  * whatever their layout is, so that packing them gains little. */
 #define MAXIMUM_COPY ((int64_t)256 << 20)
 
+sgm_status sgm__quantize_read(const char *quantize, bool *int8)
+{
+    *int8 = quantize != NULL;
+    return quantize == NULL || strcmp(quantize, "int8") == 0
+               ? SGM_OK
+               : sgm_fail(SGM_ERROR_ARGUMENT, "quantize is '%s'; \"int8\" is the only way there is",
+                          quantize);
+}
+
 static double state_bytes(const sgm_graph *graph)
 {
     double bytes = 0;

@@ -300,10 +300,9 @@ static bool is_setting_up(sgm_trainer *trainer, const char *who)
 
 /* Whether setting a value at this moment is a change that is noted. If a person or the program sets the
  * value, a resume's plan to set it again at a later iteration is dropped. */
-static bool begin_note(sgm_trainer *trainer, const char *identifier)
+static bool begin_note(sgm_trainer *trainer, const char *who, const char *identifier)
 {
-    sgm__trainer_journal *journal = sgm__journal_of(trainer);
-    const char *who = journal->changed_by;
+    const sgm__trainer_journal *journal = sgm__journal_of(trainer);
     if (journal->restoring || is_setting_up(trainer, who))
         return false;
     if (journal->folder != NULL && sgm__is_request(who))
@@ -342,9 +341,10 @@ static sgm_status note(sgm_trainer *trainer, const char *identifier, const sgm_c
 {
     sgm__noted_change change = {0};
     trainer = sgm__sharing_of(trainer)->owner;
-    if (!begin_note(trainer, identifier))
+    const char *who = sgm__journal_of(trainer)->changed_by;
+    if (!begin_note(trainer, who, identifier))
         return SGM_OK;
-    sgm_status status = fill_in(trainer, sgm__journal_of(trainer)->changed_by, identifier, &change);
+    sgm_status status = fill_in(trainer, who, identifier, &change);
     change.before = sgm__content_change_json(before);
     change.after = sgm__content_change_json(after);
     if (status == SGM_OK)
@@ -382,14 +382,14 @@ static sgm_status keep_hook(sgm__noted_change *change, const char *before, const
     return change->attached != NULL || change->detached != NULL ? SGM_OK : SGM_ERROR_MEMORY;
 }
 
-sgm_status sgm__change_note_hook(sgm_trainer *trainer, const char *identifier, const char *before,
-                                 const char *after, int64_t undoes)
+sgm_status sgm__change_note_hook(sgm_trainer *trainer, const char *who, const char *identifier,
+                                 const char *before, const char *after, int64_t undoes)
 {
     sgm__noted_change change = {0};
     trainer = sgm__sharing_of(trainer)->owner;
-    if (!begin_note(trainer, identifier))
+    if (!begin_note(trainer, who, identifier))
         return SGM_OK;
-    sgm_status status = fill_in(trainer, sgm__journal_of(trainer)->changed_by, identifier, &change);
+    sgm_status status = fill_in(trainer, who, identifier, &change);
     change.before = json_string(before != NULL ? before : SGM__NO_HOOK);
     change.after = json_string(after != NULL ? after : SGM__NO_HOOK);
     change.undoes = undoes;

@@ -48,10 +48,11 @@ sgm_status sgm__change_note(sgm_trainer *trainer, const char *identifier, const 
 /* Notes that a state was set. `average`: the parameter's moving average before; NULL: it has none. */
 sgm_status sgm__change_note_state(sgm_trainer *trainer, const char *identifier, sgm_tensor *before,
                                   sgm_tensor *after, sgm_tensor *average);
-/* Notes that a hook was attached (`after` is its text, or its name if it has none) or detached (`before` is).
- * The other of the two is NULL. `undoes`: the number of the change that this one takes back; 0: none. */
-sgm_status sgm__change_note_hook(sgm_trainer *trainer, const char *identifier, const char *before,
-                                 const char *after, int64_t undoes);
+/* Notes, in the name of `who`, that a hook was attached (`after` is its text, or its name if it has none) or
+ * detached (`before` is). The other of the two is NULL. `undoes`: the number of the change that this one
+ * takes back; 0: none. */
+sgm_status sgm__change_note_hook(sgm_trainer *trainer, const char *who, const char *identifier,
+                                 const char *before, const char *after, int64_t undoes);
 /* Notes a reset or a restore, in memory alone: branches.jsonl has them in the folder. */
 void sgm__change_note_position(sgm_trainer *trainer, const char *who, const char *before, const char *after);
 /* Writes to a new run folder what persons set before there was one, as far as it still holds. With the

@@ -97,10 +97,7 @@ static sgm_status open_handler(sgm_onnx *model, const sgm_onnx_options *given)
 {
     sgm_onnx_options options;
     SGM_TRY(sgm__options_read(&options, sizeof options, given, "sgm_onnx_load"));
-    model->int8 = options.quantize != NULL;
-    if (model->int8 && strcmp(options.quantize, "int8") != 0)
-        return sgm_fail(SGM_ERROR_ARGUMENT, "quantize is '%s'; \"int8\" is the only way there is",
-                        options.quantize);
+    SGM_TRY(sgm__quantize_read(options.quantize, &model->int8));
     model->handler =
         sgm_handler_create(options.handler != NULL ? options.handler : "cpu", .threads = options.threads);
     model->graph = sgm_graph_create();

@@ -1,4 +1,4 @@
-/* quantized_matmul: a product with weights of 8 bits, whose other side is rounded to 8 bits as it comes.
+/* quantized_matmul: a product with weights of 8 bits, which rounds its other operand to 8 bits itself.
  *
  * (..., k) x (k, n) gives (..., n). Weights are codes: 128 stands for 0, 1 to 255 for -127 to 127, times one
  * scale for each column (Jacob et al., 2018, without zero points). Each row of x is rounded by itself, to
@@ -7,19 +7,12 @@
  *     q[i] = floor(x[i] * (127 / m) + 1 / 2),   y[j] = (sum of q[i] * (weights[i, j] - 128)) * (m / 127 *
  * scales[j])
  *
- * So a result depends on no other row. m counts as at least TINY: a row of zeros gives zeros. A row with NaN
- * or infinity gives NaN. Handlers with a kernel of their own sum integers, exactly; here the same is composed
- * of products of floats, which hold sums of up to 2^24 exactly. Weights are constants, so they have no
- * gradient, and neither has rounding. */
+ * So a result depends on no other row. m counts as at least SGM__QUANTIZED_TINY: a row of zeros gives zeros.
+ * A row with NaN or infinity gives NaN. Handlers with a kernel of their own sum integers, exactly; here the
+ * same is composed of products of floats, which hold sums of up to 2^24 exactly. Weights are constants, so
+ * they have no gradient, and neither has rounding. */
+#include "ops/quantized.h"
 #include "ops/rules.h"
-
-/* 2^-100: 127 / m stays finite, and so do scales. */
-#define TINY 0x1p-100
-/* Numbers of k whose products' sum surely fits into 31 bits: 127 * 127 * 2^17 < 2^31. */
-#define MAXIMUM_DEPTH ((int64_t)1 << 17)
-/* The code of 0, and the largest distance of others from it. */
-#define ZERO 128
-#define LARGEST 127
 
 static sgm_status infer(const sgm_type *inputs, int32_t count, const sgm_attributes *attributes,
                         sgm_type *result)
@@ -42,26 +35,26 @@ static sgm_status infer(const sgm_type *inputs, int32_t count, const sgm_attribu
         return sgm_fail(
             SGM_ERROR_SHAPE, "wants (..., k) x (k, n) with k above 0 and (n,) scales, got %s, %s and %s",
             sgm__type_text(x, text[0]), sgm__type_text(weights, text[1]), sgm__type_text(scales, text[2]));
-    if (weights->shape.dims[0] > MAXIMUM_DEPTH)
+    if (weights->shape.dims[0] > SGM__QUANTIZED_MAXIMUM_DEPTH)
         return sgm_fail(SGM_ERROR_UNSUPPORTED, "sums at most %lld products, got %s x %s",
-                        (long long)MAXIMUM_DEPTH, sgm__type_text(x, text[0]),
+                        (long long)SGM__QUANTIZED_MAXIMUM_DEPTH, sgm__type_text(x, text[0]),
                         sgm__type_text(weights, text[1]));
     *result = *x;
     result->shape.dims[rank - 1] = weights->shape.dims[1];
     return SGM_OK;
 }
 
-/* The largest magnitude along an axis, at least TINY, so that it broadcasts against x. */
+/* The largest magnitude along an axis, at least SGM__QUANTIZED_TINY, so that it broadcasts against x. */
 static sgm_value largest_of(sgm_graph *graph, sgm_value x, int32_t axis)
 {
     sgm_value largest = sgm_reduce_max(graph, sgm_absolute(graph, x), &axis, 1, axis != 0);
-    return sgm_maximum(graph, largest, sgm_number(graph, TINY));
+    return sgm_maximum(graph, largest, sgm_number(graph, SGM__QUANTIZED_TINY));
 }
 
 /* x in units of largest / 127, rounded to whole numbers. */
 static sgm_value round_to(sgm_graph *graph, sgm_value x, sgm_value largest)
 {
-    sgm_value factor = sgm_divide(graph, sgm_number(graph, LARGEST), largest);
+    sgm_value factor = sgm_divide(graph, sgm_number(graph, SGM__QUANTIZED_LARGEST), largest);
     return sgm_floor(graph, sgm_add(graph, sgm_multiply(graph, x, factor), sgm_number(graph, 0.5)));
 }
 
@@ -71,9 +64,10 @@ static sgm_value compose(sgm_graph *graph, const sgm_value *inputs, int32_t coun
     (void)count, (void)attributes;
     sgm_dtype dtype = sgm_value_type(graph, inputs[0]).dtype;
     sgm_value largest = largest_of(graph, inputs[0], -1);
-    sgm_value weights = sgm_subtract(graph, sgm_cast(graph, inputs[1], dtype), sgm_number(graph, ZERO));
+    sgm_value weights =
+        sgm_subtract(graph, sgm_cast(graph, inputs[1], dtype), sgm_number(graph, SGM__QUANTIZED_ZERO));
     sgm_value sums = sgm_matmul(graph, round_to(graph, inputs[0], largest), weights);
-    sgm_value scale = sgm_divide(graph, largest, sgm_number(graph, LARGEST));
+    sgm_value scale = sgm_divide(graph, largest, sgm_number(graph, SGM__QUANTIZED_LARGEST));
     return sgm_multiply(graph, sums, sgm_multiply(graph, scale, inputs[2]));
 }
 
@@ -91,6 +85,6 @@ void sgm_quantize(sgm_graph *graph, sgm_value weights, sgm_value *codes, sgm_val
 {
     sgm_value largest = largest_of(graph, weights, 0);
     sgm_value rounded = round_to(graph, weights, largest);
-    *codes = sgm_cast(graph, sgm_add(graph, rounded, sgm_number(graph, ZERO)), SGM_UINT8);
-    *scales = sgm_divide(graph, largest, sgm_number(graph, LARGEST));
+    *codes = sgm_cast(graph, sgm_add(graph, rounded, sgm_number(graph, SGM__QUANTIZED_ZERO)), SGM_UINT8);
+    *scales = sgm_divide(graph, largest, sgm_number(graph, SGM__QUANTIZED_LARGEST));
 }

@@ -13,15 +13,9 @@
  * between two iterations. */
 static sgm_status note(sgm_trainer *trainer, const sgm__command_fields *fields, bool locked)
 {
-    sgm__trainer_journal *journal = sgm__journal_of(trainer);
-    if (!locked)
-        return sgm__trainer_command(trainer, SGM__COMMAND_NOTE, *fields);
-    const char *who = journal->changed_by;
-    journal->changed_by = fields->who;
-    sgm_status status =
-        sgm__change_note_hook(trainer, fields->text, fields->before, fields->after, fields->undoes);
-    journal->changed_by = who;
-    return status;
+    return locked ? sgm__change_note_hook(trainer, fields->who, fields->text, fields->before, fields->after,
+                                          fields->undoes)
+                  : sgm__trainer_command(trainer, SGM__COMMAND_NOTE, *fields);
 }
 
 /* Attaching is done already, so a failure to record is only a warning. */

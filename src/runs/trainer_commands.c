@@ -84,14 +84,9 @@ static sgm_status act(sgm_trainer *trainer, const sgm__command *command, sgm__co
 /* Enters the change of a hook that has happened already into the record. */
 static sgm_status note(sgm_trainer *trainer, const sgm__command *command, sgm__command_outcome *outcome)
 {
-    sgm__trainer_journal *journal = sgm__journal_of(trainer);
     (void)outcome;
-    const char *who = journal->changed_by;
-    journal->changed_by = command->who;
-    sgm_status status =
-        sgm__change_note_hook(trainer, command->text, command->before, command->after, command->undoes);
-    journal->changed_by = who;
-    return status;
+    return sgm__change_note_hook(trainer, command->who, command->text, command->before, command->after,
+                                 command->undoes);
 }
 
 /* What a kind of command does, and what several processes must agree on when a hook asks for it. */

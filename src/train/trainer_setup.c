@@ -264,10 +264,8 @@ sgm_status sgm_trainer_set_optimiser(sgm_trainer *trainer, sgm_optimiser *optimi
  * it. */
 static sgm_status set_inference(sgm_trainer *trainer, const sgm_inference_options *options)
 {
-    bool int8 = options->quantize != NULL;
-    if (int8 && strcmp(options->quantize, "int8") != 0)
-        return sgm_fail(SGM_ERROR_ARGUMENT, "quantize is '%s'; \"int8\" is the only way there is",
-                        options->quantize);
+    bool int8;
+    SGM_TRY(sgm__quantize_read(options->quantize, &int8));
     if (int8 && trainer->settings.precision == SGM_FLOAT64)
         return sgm_fail(SGM_ERROR_UNSUPPORTED,
                         "int8 takes the place of float32, but the network computes in float64: train it with "

@@ -223,7 +223,7 @@ TEST(the_plan_keeps_the_logits_alone)
     CHECK(bytes[1] - bytes[0] >= (int64_t)BATCH * CLASSES * 4);
 }
 
-/* |(A B)'|. `seen`: A B itself is an output, too, and so it is not turned. */
+/* |(A B)'|. `seen`: A B itself is an output, too, and so it is not transposed. */
 static sgm_graph *transposed_product(int64_t m, int64_t k, int64_t n, bool seen)
 {
     sgm_graph *graph = sgm_graph_create();
@@ -264,16 +264,16 @@ static sgm_tensor *run_transposed(int64_t m, int64_t k, int64_t n, bool seen)
 }
 
 /* Products that are small, that fill no tile, whose sums have several parts. */
-TEST(turned_products_have_the_same_bits)
+TEST(transposed_products_have_the_same_bits)
 {
     const int64_t sizes[][3] = {{5, 7, 3}, {65, 100, 128}, {300, 700, 90}, {64, 256, 1100}, {1100, 256, 64}};
     for (int i = 0; i < 5; i++) {
         const int64_t *s = sizes[i];
-        sgm_tensor *turned = run_transposed(s[0], s[1], s[2], false);
+        sgm_tensor *transposed = run_transposed(s[0], s[1], s[2], false);
         sgm_tensor *plain = run_transposed(s[0], s[1], s[2], true);
-        CHECK(memcmp(sgm_tensor_const_data(turned), sgm_tensor_const_data(plain),
+        CHECK(memcmp(sgm_tensor_const_data(transposed), sgm_tensor_const_data(plain),
                      sizeof(float) * (size_t)(s[0] * s[2])) == 0);
-        sgm_tensor_free(turned);
+        sgm_tensor_free(transposed);
         sgm_tensor_free(plain);
     }
 }

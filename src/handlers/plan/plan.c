@@ -39,9 +39,9 @@ static bool has_bfloat16(const sgm_graph *graph)
 typedef sgm_graph *(*pass)(const sgm_graph *graph);
 /* The passes after expansion, in order. Each but the last may leave dead or duplicate instructions, and so is
  * followed by sgm__pass_simplify. */
-static const pass passes[] = {sgm__pass_powers,         sgm__pass_simplify, sgm__pass_sums,
-                              sgm__pass_simplify,       sgm__pass_runs,     sgm__pass_simplify,
-                              sgm__pass_turned_products};
+static const pass passes[] = {
+    sgm__pass_powers,   sgm__pass_simplify,           sgm__pass_sums, sgm__pass_simplify, sgm__pass_runs,
+    sgm__pass_simplify, sgm__pass_transposed_products};
 
 /* Returns a new graph; NULL: a pass failed, and the thread's error says why. */
 static sgm_graph *lower(const sgm_graph *graph, const sgm_handler *handler)

@@ -1,4 +1,4 @@
-/* Planning: moves large products down to right before the first step that reads them.
+/* Planning: moves large products down to right before the first step that reads them, as compilers sink code.
  *
  * A gradient that waits for another part (of an embedding that also makes the logits, at the other end of the
  * network) takes memory all that time. If what the product is made of takes less, it is that which waits.

@@ -3,9 +3,9 @@
  * The steps are walked through in the order of execution. A result takes the smallest free block of the arena
  * that is large enough (best fit), and its block is free again after the step with its last reader. An
  * elementwise result, and one of an operation of SGM_OP_IN_PLACE, may take over the block of an operand that
- * dies in its step. Values that only members of
- * their own step read get no memory at all. Operands of concatenations share the block of the concatenation
- * (plan_buffers.c). Everything is decided once, when planning: in a run nothing is allocated.
+ * dies in its step. Values that only members of their own step read get no memory at all. Operands of
+ * concatenations share the block of the concatenation (plan_buffers.c). Everything is decided once, when
+ * planning: in a run nothing is allocated.
  */
 #include "handlers/plan/plan_build.h"
 

@@ -61,6 +61,8 @@ static sgm_graph *record(sgm_trainer *trainer, int64_t batch, bool int8)
 static sgm_status export(sgm_trainer *trainer, const char *path, const sgm_export_onnx_options *options)
 {
     sgm__learner *learner = sgm__learner_of(trainer);
+    bool int8;
+    SGM_TRY(sgm__quantize_read(options->quantize, &int8));
     if (learner->network == NULL)
         return sgm_fail(SGM_ERROR_STATE, "has no network yet: call sgm_trainer_set_network");
     SGM_TRY(sgm__trainer_collect(trainer));
@@ -68,7 +70,6 @@ static sgm_status export(sgm_trainer *trainer, const char *path, const sgm_expor
     char *json = NULL;
     if (pipeline != NULL && (json = sgm_pipeline_json(pipeline)) == NULL)
         return sgm__last_failure();
-    bool int8 = options->quantize != NULL;
     sgm_graph *graph = record(trainer, options->batch > 0 ? options->batch : EXAMPLES, int8), *other = NULL;
     sgm_status status = graph != NULL ? SGM_OK : sgm__last_failure();
     if (status == SGM_OK && options->batch == 0) {
@@ -93,9 +94,6 @@ sgm_status sgm_trainer_export_onnx_with(sgm_trainer *trainer, const char *path,
     if (path == NULL || *path == '\0' || options.batch < 0)
         return sgm_fail(SGM_ERROR_ARGUMENT,
                         "expected the path of a file, and a number of examples from 0 on");
-    if (options.quantize != NULL && strcmp(options.quantize, "int8") != 0)
-        return sgm_fail(SGM_ERROR_ARGUMENT, "quantize is '%s'; \"int8\" is the only way there is",
-                        options.quantize);
     SGM_TRY(sgm__trainer_open(trainer));
     sgm_status status = export(trainer, path, &options);
     sgm__trainer_unlock(trainer);

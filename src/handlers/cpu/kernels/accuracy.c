@@ -35,12 +35,14 @@ static inline int64_t largest_of(const float *x, int64_t classes)
     return best;
 }
 
-/* The same of long rows: the largest by vectors, then where it is for the first time. */
-static int64_t largest_of_long(const sgm__vector *vector, const float *x, int64_t classes)
+/* The same; of long rows the largest by vectors, then where it is for the first time. */
+static int64_t first_largest(const sgm__vector *vector, const float *x, int64_t classes)
 {
-    float largest = classes < LONG ? NAN : vector->largest_f32(classes, x);
+    if (classes < LONG)
+        return largest_of(x, classes);
+    float largest = vector->largest_f32(classes, x);
     int64_t first = 0;
-    if (largest != largest)
+    if (isnan(largest))
         return largest_of(x, classes);
     while (x[first] != largest)
         first++;
@@ -56,12 +58,11 @@ static void count_right(void *context, int64_t task, int32_t thread)
     const float *x = (const float *)r->call->inputs[0].data + first * r->classes;
     const float *targets = r->call->inputs[1].data;
     for (int64_t row = first; row < last; row++, x += r->classes) {
-        int64_t predicted = largest_of_long(r->call->cpu->vector, x, r->classes);
+        int64_t predicted = first_largest(r->call->cpu->vector, x, r->classes);
         if (r->numbers)
             right += trunc((double)targets[row]) == (double)predicted;
         else
-            right +=
-                largest_of_long(r->call->cpu->vector, targets + row * r->classes, r->classes) == predicted;
+            right += first_largest(r->call->cpu->vector, targets + row * r->classes, r->classes) == predicted;
     }
     r->right[task] = right;
 }

@@ -1,7 +1,7 @@
 /* Both gradients of convolutions of groups with few channels (convolution_slide.c is forward).
  *
  * By the input: each phase of the image, its rows and columns whose numbers leave one remainder when divided
- * by the stride, is a convolution of the gradient with those weights that meet it, turned round. With a
+ * by the stride, is a convolution of the gradient with those weights that meet it, flipped. With a
  * stride of one there is one phase, which is the image; else the phases of some rows are computed side by
  * side and put together. By the weights: the sum over all positions of the gradient times the image under a
  * weight, vector by vector, some examples a task. Vectors at the end of a row multiply what lies behind it by
@@ -25,12 +25,12 @@ typedef struct phase {
 typedef struct input_run {
     const sgm__cpu_call *call;
     sgm__convolution c;
-    sgm__convolution turned; /* the convolution of the gradient that gives all phases of the image */
-    sgm__slide_layout l;     /* of its bands */
-    sgm__phases columns;     /* of the image */
-    int64_t phases;          /* of the image's rows */
-    bool whole;              /* the stride is one */
-    int64_t entries;         /* weights that make one channel: filters * places */
+    sgm__convolution transposed; /* the convolution of the gradient that gives all phases of the image */
+    sgm__slide_layout l;         /* of its bands */
+    sgm__phases columns;         /* of the image */
+    int64_t phases;              /* of the image's rows */
+    bool whole;                  /* the stride is one */
+    int64_t entries;             /* weights that make one channel: filters * places */
     /* Bytes in scratch memory: the phases; steps; the numbers of weights in the order of phases; threads'. */
     size_t steps_at, numbers_at, own_at;
     /* A thread's memory: a band, a group's weights, phases of some rows. */
@@ -44,7 +44,7 @@ static int64_t reach(const sgm__window *w, int axis)
 }
 
 /* The results are the image, or with a stride the pixels of a phase, from the padded image's first on. */
-static sgm__convolution turn(const sgm__convolution *c, bool whole)
+static sgm__convolution transpose(const sgm__convolution *c, bool whole)
 {
     sgm__convolution t = *c;
     t.channels = c->filters, t.filters = c->channels;
@@ -65,18 +65,18 @@ static input_run input_plan(const sgm__cpu_call *call, const sgm__convolution *c
     const sgm__window *w = &c->window;
     input_run r = {.call = call, .c = *c, .entries = c->filters * c->places};
     r.whole = w->stride[0] == 1 && w->stride[1] == 1;
-    r.turned = turn(c, r.whole);
-    r.l = sgm__slide_layout_make(&r.turned);
+    r.transposed = transpose(c, r.whole);
+    r.l = sgm__slide_layout_make(&r.transposed);
     r.columns = sgm__phases_make(w);
     r.phases = sgm__minimum(w->stride[0], sgm__phases_reach(w, 0) + 1);
     if (!r.whole)
         r.l.rows = sgm__minimum(r.l.rows, PHASE_ROWS);
     int64_t size = (int64_t)c->size, integer = (int64_t)sizeof(int64_t);
-    int64_t phases = r.phases * r.columns.count, plane = r.l.rows * r.turned.window.out[1];
+    int64_t phases = r.phases * r.columns.count, plane = r.l.rows * r.transposed.window.out[1];
     r.steps_at = sgm__convolution_align(phases * (int64_t)sizeof(phase));
     r.numbers_at = r.steps_at + sgm__convolution_align(r.phases * w->size[1] * integer);
     r.own_at = r.numbers_at + sgm__convolution_align(r.entries * integer);
-    r.weights_at = sgm__convolution_align(sgm__slide_room(&r.turned, &r.l) * size);
+    r.weights_at = sgm__convolution_align(sgm__slide_room(&r.transposed, &r.l) * size);
     r.rows_at = r.weights_at + sgm__convolution_align(c->channels * r.entries * size);
     r.own_bytes = r.rows_at + sgm__convolution_align(r.whole ? 0 : phases * plane * size);
     r.total = r.own_at + r.own_bytes * (size_t)call->cpu->threads;
@@ -107,7 +107,7 @@ static meeting meet(const sgm__window *w, int axis, int64_t number)
 }
 
 /* One phase, by its numbers among the rows' and the columns'; its entries of the tables come behind the
- * `steps` and `weights` that are there already. Rows of the window are turned round; columns need not be, as
+ * `steps` and `weights` that are there already. Rows of the window are flipped; columns need not be, as
  * their steps say where they lie. */
 static phase make_phase(const input_run *r, int64_t row, int64_t column, int64_t steps, int64_t weights)
 {
@@ -155,7 +155,7 @@ static void slide_phase(const input_run *r, const phase *p, const unsigned char 
 {
     int64_t size = (int64_t)r->c.size;
     sgm__slide slide = {.rows = rows,
-                        .columns = r->turned.window.out[1],
+                        .columns = r->transposed.window.out[1],
                         .channels = r->c.filters,
                         .height = p->height,
                         .width = p->width,
@@ -179,8 +179,8 @@ static void join_rows(const input_run *r, unsigned char *image, const unsigned c
     const sgm__convolution *c = &r->c;
     const sgm__window *w = &c->window;
     bool every = r->columns.all && 2 * r->columns.paired == w->in[1]; /* column is in a phase */
-    int64_t columns = r->turned.window.out[1], apart = r->l.rows * columns, size = (int64_t)c->size;
-    int64_t stop = end < r->turned.window.out[0] ? end * w->stride[0] - w->before[0] : w->in[0];
+    int64_t columns = r->transposed.window.out[1], apart = r->l.rows * columns, size = (int64_t)c->size;
+    int64_t stop = end < r->transposed.window.out[0] ? end * w->stride[0] - w->before[0] : w->in[0];
     int64_t i = first * w->stride[0] - w->before[0];
     for (i = i > 0 ? i : 0; i < sgm__minimum(stop, w->in[0]); i++) {
         int64_t number = (i + w->before[0]) % w->stride[0], row = (i + w->before[0]) / w->stride[0];
@@ -200,7 +200,7 @@ static void input_rows(const input_run *r, unsigned char *own, int64_t channel, 
                        unsigned char *image)
 {
     const phase *p = (const phase *)(const void *)r->call->scratch;
-    int64_t size = (int64_t)r->c.size, columns = r->turned.window.out[1];
+    int64_t size = (int64_t)r->c.size, columns = r->transposed.window.out[1];
     const unsigned char *packed = own + r->weights_at + channel * r->entries * size;
     if (r->whole) {
         slide_phase(r, p, own, packed, end - first, image + first * columns * size);
@@ -227,9 +227,9 @@ static void input_task(void *context, int64_t index, int32_t thread)
     const sgm__convolution *c = &r->c;
     const sgm__window *w = &c->window;
     int64_t size = (int64_t)c->size, bundle = sgm__slide_bundle(c), count = sgm__slide_bundles(c);
-    int64_t example = index / count, begin = index % count * bundle, rows = r->turned.window.out[0];
+    int64_t example = index / count, begin = index % count * bundle, rows = r->transposed.window.out[0];
     unsigned char *own = r->call->scratch + r->own_at + (size_t)thread * r->own_bytes;
-    sgm__slide_clear(&r->turned, &r->l, own);
+    sgm__slide_clear(&r->transposed, &r->l, own);
     for (int64_t group = begin; group < sgm__minimum(begin + bundle, w->groups); group++) {
         const unsigned char *gradient = r->call->inputs[0].data, *weights = r->call->inputs[1].data;
         unsigned char *to = r->call->output.data;
@@ -238,7 +238,7 @@ static void input_task(void *context, int64_t index, int32_t thread)
         pack_weights(r, own + r->weights_at, weights + group * c->channels * r->entries * size);
         for (int64_t first = 0; first < rows; first += r->l.rows) {
             int64_t end = sgm__minimum(first + r->l.rows, rows);
-            sgm__slide_copy(&r->turned, &r->l, own, gradient, first, end - first);
+            sgm__slide_copy(&r->transposed, &r->l, own, gradient, first, end - first);
             for (int64_t i = 0; i < c->channels; i++)
                 input_rows(r, own, i, first, end, to + i * c->plane * size);
         }

@@ -167,7 +167,7 @@ size_t sgm__winograd_scratch(const sgm__cpu_call *call, const sgm__convolution *
 /* --- weights --- */
 
 /* The transformed weights of one filter: its row of each of the 16 matrices. Of a gradient by the input
- * filters and channels change places, and kernels are turned round: their last place comes first. `places`
+ * filters and channels change places, and kernels are flipped: their last place comes first. `places`
  * has room for 9 rows of weights. */
 static void transform_filter(const winograd_run *r, int64_t filter, float *places)
 {

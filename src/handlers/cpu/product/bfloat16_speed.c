@@ -9,7 +9,6 @@
 #define NUMBERS 256 /* along k: so deep is a tile in the first cache */
 #define TILES 16    /* at a time, some 30 microseconds */
 #define RUNS 12
-#define COLUMNS 32 /* of the largest tile, or fewer; so many rows it has, or fewer */
 
 /* The largest tile of one type: seconds of the fastest of some runs, kept in *fastest. */
 static void time_tile(const sgm__tiles *tiles, int64_t numbers, unsigned char *memory, size_t bytes,
@@ -33,7 +32,7 @@ static void time_tile(const sgm__tiles *tiles, int64_t numbers, unsigned char *m
 
 static double measure_tiles(const sgm__vector *vector)
 {
-    size_t bytes = NUMBERS * COLUMNS * sizeof(float);
+    size_t bytes = (size_t)NUMBERS * (size_t)vector->f32.columns * sizeof(float);
     unsigned char *memory = sgm__calloc(3, bytes);
     double halves = 1, singles = 1;
     for (int i = 0; memory != NULL && i < RUNS; i++) {

@@ -7,16 +7,13 @@
  * Which tiles there are depends on the processor (vector/vector_int8.h), but no bit of a result does. */
 #include "handlers/cpu/product/quantized.h"
 #include "ops/ops.h"
+#include "ops/quantized.h"
 
+#include <math.h>
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
 
-/* 2^-100: the smallest magnitude that the largest of a row counts as. */
-#define TINY 0x1p-100f
-#define LARGEST 127.0f
-/* The code of 0 among the operation's weights. */
-#define ZERO 128
 /* The bits of infinity: those of NaN are above. */
 #define INFINITE 0x7f800000u
 /* Rows of a task: their codes stay in the second cache while all panels go by. */
@@ -124,7 +121,7 @@ static void pack_panel(const product *p, int64_t panel, unsigned char *to)
 {
     const unsigned char *weights = p->call->inputs[1].data;
     int64_t first = panel * SGM__INT8_COLUMNS, columns = sgm__minimum(p->n - first, SGM__INT8_COLUMNS);
-    unsigned char shift = (unsigned char)(ZERO - p->tiles->zero);
+    unsigned char shift = (unsigned char)(SGM__QUANTIZED_ZERO - p->tiles->zero);
     memset(to, p->tiles->zero, panel_bytes(p));
     for (int64_t k = 0; k < p->k; k++) {
         const unsigned char *from = weights + k * p->n + first;
@@ -166,11 +163,11 @@ static void round_row(const product *p, int64_t row)
         return;
     }
     memcpy(&largest, &bits, sizeof largest);
-    largest = largest > TINY ? largest : TINY;
+    largest = fmaxf(largest, (float)SGM__QUANTIZED_TINY);
     memset(codes + p->k, 0, (size_t)(padded - p->k));
-    int32_t sum = p->tiles->round(p->k, codes, x, LARGEST / largest);
+    int32_t sum = p->tiles->round(p->k, codes, x, SGM__QUANTIZED_LARGEST / largest);
     p->corrections[row] = -p->tiles->zero * sum;
-    p->row_scales[row] = largest / LARGEST;
+    p->row_scales[row] = largest / SGM__QUANTIZED_LARGEST;
 }
 
 static void round_task(void *context, int64_t index, int32_t thread)

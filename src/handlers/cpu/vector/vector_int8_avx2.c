@@ -8,8 +8,8 @@
 
 static inline __attribute__((always_inline)) __m256i multiply_signed(__m256i weights, int x)
 {
-    __m256i codes = _mm256_set1_epi32(x), turned = _mm256_sign_epi8(weights, codes);
-    __m256i pairs = _mm256_maddubs_epi16(_mm256_abs_epi8(codes), turned);
+    __m256i codes = _mm256_set1_epi32(x), signed_weights = _mm256_sign_epi8(weights, codes);
+    __m256i pairs = _mm256_maddubs_epi16(_mm256_abs_epi8(codes), signed_weights);
     return _mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
 }
 

@@ -1,8 +1,9 @@
-/* Turns products of matrices that are only read transposed: (A B)' becomes B' A'. A pass of the planner.
+/* Transposes products of matrices that are only read transposed: (A B)' becomes B' A'. A pass of the
+ * planner.
  *
  * The gradient of weights that were used transposed (an embedding that also makes the logits, say) is
  * recorded as a product, transposed behind it. Elementwise steps would read it across its rows, and could
- * not run together with the product (src/handlers/cpu/run/fused.c). Turned, its elements come in the order
+ * not run together with the product (src/handlers/cpu/run/fused.c). As B' A' its elements come in the order
  * of their readers. Operands are transposed by views, and each element is the same sum in the same order.
  * Where another product reads the transposition nothing is gained, as products read operands either way. */
 #include "graph/passes.h"
@@ -48,11 +49,11 @@ static int32_t product_below(const sgm_graph *graph, const notes *of, int32_t tr
         below = graph->operands[at->first_input].index;
         at = &graph->instructions[below];
     } while (at->op == &sgm__op_cast && of[below].uses == 1);
-    bool turns = at->op == &sgm__op_matmul && of[below].uses == 1 && !sgm__matmul_rounds(at->attributes);
-    return turns ? below : -1;
+    bool fits = at->op == &sgm__op_matmul && of[below].uses == 1 && !sgm__matmul_rounds(at->attributes);
+    return fits ? below : -1;
 }
 
-/* Notes for all products that will be turned, and the casts above them, that they are left out. */
+/* Notes for all products that will be transposed, and the casts above them, that they are left out. */
 static void choose(const sgm_graph *graph, notes *of)
 {
     for (size_t i = 0; i < graph->count; i++) {
@@ -71,19 +72,19 @@ static sgm_value transposed(sgm_graph *graph, sgm_value matrix)
 }
 
 /* What the transposition of `value` is, for a value that was left out. */
-static sgm_value turn(sgm__rebuild *work, sgm_value value)
+static sgm_value record_transposed(sgm__rebuild *work, sgm_value value)
 {
     const sgm__instruction *instruction = &work->old->instructions[value.index];
     const sgm_value *operands = work->old->operands + instruction->first_input;
     if (instruction->op == &sgm__op_cast)
-        return sgm_cast(work->graph, turn(work, operands[0]), instruction->type.dtype);
+        return sgm_cast(work->graph, record_transposed(work, operands[0]), instruction->type.dtype);
     if (!sgm__rebuild_label(work, instruction))
         return (sgm_value){-1};
     sgm_value left = transposed(work->graph, work->map[operands[1].index]);
     return sgm_matmul(work->graph, left, transposed(work->graph, work->map[operands[0].index]));
 }
 
-sgm_graph *sgm__pass_turned_products(const sgm_graph *graph)
+sgm_graph *sgm__pass_transposed_products(const sgm_graph *graph)
 {
     sgm__rebuild work;
     if (!sgm__rebuild_begin(&work, graph))
@@ -103,7 +104,7 @@ sgm_graph *sgm__pass_turned_products(const sgm_graph *graph)
         if (of[i].left_out)
             continue;
         if (is_transposition(instruction) && of[below.index].left_out) {
-            work.map[i] = turn(&work, below);
+            work.map[i] = record_transposed(&work, below);
             continue;
         }
         sgm__rebuild_map(&work, instruction);
