@@ -110,12 +110,13 @@ export function bytes(value) {
     return `${unit === 0 ? integer(value) : fixed(value, value < 10 ? 2 : value < 100 ? 1 : 0)} ${units[unit]}`;
 }
 
-/* 16.9 k, 1.59 M: for rates and counts that need not be exact. */
+/* 9,999, 16.9 k, 1.59 M: for rates and counts that need not be exact. */
 export function count(value) {
     if (value === null || value === undefined || !Number.isFinite(value)) return none;
     const units = ['', ' k', ' M', ' G', ' T'];
     let unit = 0;
-    for (; Math.abs(value) >= 9999.5 && unit < units.length - 1; unit++) value /= 1000;
+    const fits = () => Math.abs(value) < (unit === 0 ? 9999.5 : 999.5);
+    for (; !fits() && unit < units.length - 1; unit++) value /= 1000;
     if (unit > 0 && Math.abs(value) < 100) return fixed(value, value < 10 ? 2 : 1) + units[unit];
     return (Number.isInteger(value) || Math.abs(value) >= 100 ? integer(value) : number(value, 3)) + units[unit];
 }

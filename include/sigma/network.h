@@ -165,6 +165,9 @@ SGM_API sgm_layer *sgm_layer_create(const char *type, const sgm_layer_options *o
 #define sgm_squared_difference(...) sgm_layer_create("squared_difference", SGM_LAYER_OPTIONS(__VA_ARGS__))
 /* A cost of numbers: mean((y - t)^2). */
 #define sgm_mean_squared(...) sgm_layer_create("mean_squared", SGM_LAYER_OPTIONS(__VA_ARGS__))
+/* A cost of numbers, in their unit: sqrt(mean((y - t)^2)), of the minibatch as a whole, also where workers
+ * share it. Its gradient is 0 where all targets are met. */
+#define sgm_root_mean_squared(...) sgm_layer_create("root_mean_squared", SGM_LAYER_OPTIONS(__VA_ARGS__))
 /* A cost of yes or no for each output, of logits: sum(log(1 + e^y) - t y). */
 #define sgm_binary_cross_entropy(...) sgm_layer_create("binary_cross_entropy", SGM_LAYER_OPTIONS(__VA_ARGS__))
 /* A cost of one class of several, of probabilities: -sum(t log y). `classes`, `shares`. */

@@ -161,6 +161,7 @@ bool sgm__activation_is_none(const char *name);
     X(softmax_cross_entropy)                                                                                 \
     X(squared_difference)                                                                                    \
     X(mean_squared)                                                                                          \
+    X(root_mean_squared)                                                                                     \
     X(binary_cross_entropy)                                                                                  \
     X(negative_log_likelihood)                                                                               \
     X(gaussian_nll)                                                                                          \

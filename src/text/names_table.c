@@ -90,6 +90,7 @@ static const sgm__name_row rows[] = {
     ADVICE(LAYER, "sequential model", "layers are joined by '+': input(4) + dense(3)"),
     /* costs */
     SAME(LAYER, "mse mse_loss mean_squared_error", "mean_squared"),
+    SAME(LAYER, "rmse rmse_loss root_mean_squared_error", "root_mean_squared"),
     SAME(LAYER, "mae l1 l1_loss mean_absolute_error", "mean_absolute"),
     NEAR(LAYER, "sse sum_of_squares", "squared_difference", NULL),
     SAME(LAYER, "cross_entropy cross_entropy_loss", "softmax_cross_entropy"),

@@ -21,6 +21,7 @@ def softmax(x):
 
 
 values = numbers(3, 2, 4, which=2, scale=2)
+cost("input(2, 4) + root_mean_squared", 3, lambda x, t: F.mse_loss(x, t).sqrt(), values, 2, 4)
 cost("input(2, 4) + mean_absolute", 3, F.l1_loss, values, 2, 4)
 cost("input(2, 4) + huber", 3, F.huber_loss, values, 2, 4)
 cost("input(2, 4) + huber(delta=0.4)", 3, lambda x, t: F.huber_loss(x, t, delta=0.4), values, 2, 4)

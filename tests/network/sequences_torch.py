@@ -110,6 +110,7 @@ cost("input(5, 4, lengths=lengths) + softmax_cross_entropy",
 cost("input(5, 4, lengths=lengths) + softmax_cross_entropy(label_smoothing=0.1)",
      lambda x, t: F.cross_entropy(x.transpose(1, 2), ignored, label_smoothing=0.1), classes, output=softmax)
 cost("input(5, 4, lengths=lengths) + mean_squared", lambda x, t: F.mse_loss(x[COUNTS], t[COUNTS]), values)
+cost("input(5, 4, lengths=lengths) + root_mean_squared", lambda x, t: F.mse_loss(x[COUNTS], t[COUNTS]).sqrt(), values)
 cost("input(5, 4, lengths=lengths) + mean_absolute", lambda x, t: F.l1_loss(x[COUNTS], t[COUNTS]), values)
 cost("input(5, 4, lengths=lengths) + huber", lambda x, t: F.huber_loss(x[COUNTS], t[COUNTS]), values)
 cost("input(5, 4, lengths=lengths) + squared_difference", lambda x, t: ((x - t)[COUNTS] ** 2).sum(), values)

@@ -38,6 +38,7 @@ TEST(examples_have_weights)
         const char *cost;
         double total;
     } cases[] = {{"mean_squared(weights=w)", 0.520833333333},
+                 {"root_mean_squared(weights=w)", 0.721687836487},
                  {"squared_difference(weights=w)", 3.125},
                  {"mean_absolute(weights=w)", 0.5},
                  {"softmax_cross_entropy(weights=w)", 0.405114281760},

@@ -139,16 +139,21 @@ TEST(hinge)
 
 TEST(numbers)
 {
-    CHECK_CASES({"input(3) + huber", 1, GIVEN(X(LARGE, -INFINITY, INFINITY), T(1, 2, 0)),
-                 EXPECTED(COST(INFINITY), GRADIENTS(1.0 / 3, -1.0 / 3, 1.0 / 3))},
-                {"input(3) + mean_absolute", 1, GIVEN(X(0, -LARGE, 1), T(0, 2, 0)),
-                 EXPECTED(COST(1e38), GRADIENTS(0, -1.0 / 3, 1.0 / 3))},
-                {"input(3) + cosine_distance", 1, GIVEN(X(LARGE, 1, 0), T(1, 2, 0)),
-                 EXPECTED(COST(0.5527864045), GRADIENTS(0, 0, 0))},
-                {"input(3) + cosine_distance", 1, GIVEN(X(1e18, 0, 0), T(1, 2, LARGE)),
-                 EXPECTED(COST(1), GRADIENTS(0, 0, -1e-18))},
-                {"input(2) + negative_log_likelihood(classes)", 1, GIVEN(X(INFINITY, 0), T(0)),
-                 EXPECTED(COST(0), GRADIENTS(0, 0))});
+    CHECK_CASES(
+        {"input(3) + huber", 1, GIVEN(X(LARGE, -INFINITY, INFINITY), T(1, 2, 0)),
+         EXPECTED(COST(INFINITY), GRADIENTS(1.0 / 3, -1.0 / 3, 1.0 / 3))},
+        {"input(2) + root_mean_squared", 1, GIVEN(X(1, -2), T(1, -2)), EXPECTED(COST(0), GRADIENTS(0, 0))},
+        {"input(2) + root_mean_squared", 1, GIVEN(X(1e-15, 0), T(0, 0)),
+         EXPECTED(COST(7.071067812e-16), GRADIENTS(0.7071067812, 0))},
+        {"input(1) + root_mean_squared", 1, GIVEN(X(NAN), T(0)), EXPECTED(COST(NAN), GRADIENTS(NAN))},
+        {"input(3) + mean_absolute", 1, GIVEN(X(0, -LARGE, 1), T(0, 2, 0)),
+         EXPECTED(COST(1e38), GRADIENTS(0, -1.0 / 3, 1.0 / 3))},
+        {"input(3) + cosine_distance", 1, GIVEN(X(LARGE, 1, 0), T(1, 2, 0)),
+         EXPECTED(COST(0.5527864045), GRADIENTS(0, 0, 0))},
+        {"input(3) + cosine_distance", 1, GIVEN(X(1e18, 0, 0), T(1, 2, LARGE)),
+         EXPECTED(COST(1), GRADIENTS(0, 0, -1e-18))},
+        {"input(2) + negative_log_likelihood(classes)", 1, GIVEN(X(INFINITY, 0), T(0)),
+         EXPECTED(COST(0), GRADIENTS(0, 0))});
 }
 
 TEST(ctc)
@@ -188,6 +193,7 @@ TEST(the_largest_step)
 TEST(steps_that_do_not_count)
 {
     CHECK_CASES(PADDED("mean_squared", 0.65, -0.9, 0.7), PADDED("squared_difference", 1.3, -1.8, 1.4),
+                PADDED("root_mean_squared", 0.8062257748, -0.5581563057, 0.4341215711),
                 PADDED("mean_absolute", 0.8, -0.5, 0.5), PADDED("huber", 0.325, -0.45, 0.35),
                 PADDED("cosine_distance", 0.8585786438, -1.385929291, 0.1979898987),
                 PADDED("binary_cross_entropy", 1.747582709, -0.4750208125, 0.6681877722),

@@ -135,8 +135,8 @@ static void add_sequence(maker *m)
 static void make_text(maker *m)
 {
     static void (*const adders[])(maker * m) = {add_plain, add_image, add_sequence, add_sequence};
-    static const char *const costs[] = {"softmax_cross_entropy(shares)", "mean_squared", "huber",
-                                        "softmax_cross_entropy(shares, label_smoothing=0.1)"};
+    static const char *const costs[] = {"softmax_cross_entropy(shares)", "mean_squared", "root_mean_squared",
+                                        "huber", "softmax_cross_entropy(shares, label_smoothing=0.1)"};
     int64_t kind = below(m, 4), layers = 1 + below(m, 4);
     if (kind == 0) {
         add(m, "input(%d)", some_size(m));

@@ -38,6 +38,8 @@ static sgm_optimiser *everything(void)
 static const problem problems[] = {
     {.network = FLAT "squared_difference(targets=numbers)"},
     {.network = FLAT "mean_squared(targets=numbers)"},
+    {.network = FLAT "root_mean_squared(targets=numbers)"},
+    {.network = FLAT "root_mean_squared(targets=numbers, weights=weight)"},
     {.network = FLAT "mean_absolute(targets=numbers)"},
     {.network = FLAT "huber(targets=numbers, delta=0.5)"},
     {.network = FLAT "cosine_distance(targets=numbers)"},
@@ -58,6 +60,8 @@ static const problem problems[] = {
     {.network = "input(4) + dense(6, tanh) + reshape(3, 2) + triplet(margin=0.5)"},
     {.network = SERIES "squared_difference(targets=number_steps)"},
     {.network = SERIES "mean_squared(targets=number_steps)"},
+    {.network = SERIES "root_mean_squared(targets=number_steps)"},
+    {.network = SERIES "root_mean_squared(targets=number_steps, weights=weight)"},
     {.network = SERIES "mean_absolute(targets=number_steps)"},
     {.network = SERIES "huber(targets=number_steps, delta=0.5)"},
     {.network = SERIES "cosine_distance(targets=number_steps)"},

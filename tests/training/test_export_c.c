@@ -208,6 +208,7 @@ TEST(layers_of_all_kinds)
                             " + layer_norm + swiglu + dropout(0.3) + dense(6, softplus)"
                             " + dense(3) + huber",
                  .batch = 4, .optimiser = "adagrad");
+    EXPORT_CHECK(.network = "input(4) + dense(5, tanh) + dense(2) + root_mean_squared", .batch = 3);
     EXPORT_CHECK(.network =
                      "input(3, 4) + attention(heads=2, key_heads=1, rotary) + transformer(heads=2, rotary)"
                      " + dense(2) + mean_squared",

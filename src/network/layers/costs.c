@@ -1,12 +1,14 @@
-/* The usual costs: softmax_cross_entropy, squared_difference, mean_squared, binary_cross_entropy,
- * negative_log_likelihood.
+/* The usual costs: softmax_cross_entropy, squared_difference, mean_squared, root_mean_squared,
+ * binary_cross_entropy, negative_log_likelihood.
  *
  * Each says how far a prediction is from the targets, a field of the data of the prediction's shape (or of
  * numbers of classes, see costs.h). A cost gives one number for each example, which the recorder averages
- * over the batch; only squared_difference is a sum over the whole batch (SGM_LAYER_SUM). Costs of logits are
- * computed from logarithms, so no probability is ever rounded to 0 or 1. More costs of classes are
- * cost_classes.c, of numbers cost_numbers.c; sequences of labels cost_ctc.c, distances cost_triplet.c. */
+ * over the batch; only squared_difference is a sum over the whole batch (SGM_LAYER_SUM), and
+ * root_mean_squared a root of the mean over it. Costs of logits are computed from logarithms, so no
+ * probability is ever rounded to 0 or 1. More costs of classes are cost_classes.c, of numbers cost_numbers.c;
+ * sequences of labels cost_ctc.c, distances cost_triplet.c. */
 #include "network/layers/costs.h"
+#include "network/rerecord.h"
 
 /* The least probability whose logarithm is taken; below it a probability has no gradient. */
 #define MINIMUM_PROBABILITY 1e-7
@@ -116,6 +118,33 @@ static sgm_value mean_squared(sgm_layer_call *call, sgm_graph *graph, const sgm_
     return sgm__cost_mean(call, graph, sgm_square(graph, difference));
 }
 
+/* The mean over the whole minibatch, of which this worker's examples may be a part: the sum over the workers
+ * of share * own mean, where the share is that of the examples, or of the steps that count. */
+static sgm_value mean_of_all_parts(sgm_layer_call *call, sgm_graph *graph, sgm_value mean)
+{
+    if (!sgm_layer_is_part(call))
+        return mean;
+    sgm_dtype dtype = sgm_value_type(graph, mean).dtype;
+    sgm_value share = sgm_value_exists(call->count)
+                          ? sgm__part_share_of(graph, call->count, dtype)
+                          : sgm__mixed_cast(graph, sgm_layer_share(call, graph), dtype);
+    return sgm_layer_all_reduce(call, graph, sgm_multiply(graph, mean, share));
+}
+
+/* sqrt(mean (x - t)^2), one number for the whole minibatch. A mean of 0 has a gradient of 0, where that of
+ * the root alone would be 0 / 0; a NaN stays one. */
+static sgm_value root_mean_squared(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs,
+                                   int32_t count)
+{
+    sgm_value mean = mean_squared(call, graph, inputs, count);
+    if (sgm_value_type(graph, mean).shape.rank > 0)
+        mean = sgm_mean(graph, mean);
+    mean = mean_of_all_parts(call, graph, mean);
+    sgm_value met = sgm_equal(graph, mean, sgm_number(graph, 0));
+    sgm_value root = sgm_square_root(graph, sgm_select(graph, met, sgm_filled_like(graph, mean, 1), mean));
+    return sgm_select(graph, met, sgm_filled_like(graph, root, 0), root);
+}
+
 /* -t log(sigmoid(x)) = t softplus(-x). The mask keeps 0 * infinity from becoming NaN where the share t is 0.
  */
 static sgm_value binary_part(sgm_graph *graph, sgm_value share, sgm_value x)
@@ -187,6 +216,8 @@ SGM__COST(squared_difference, "the sum of all squared differences in the batch",
           NULL, .formula = "sum of (x - t)^2", .example = "squared_difference");
 SGM__COST(mean_squared, "the mean of all squared differences", arguments, 0, NULL,
           .formula = "mean of (x - t)^2", .example = "mean_squared");
+SGM__COST(root_mean_squared, "the root of the mean of all squared differences in the batch", arguments, 0,
+          NULL, .formula = "sqrt(mean of (x - t)^2)", .example = "root_mean_squared");
 SGM__COST(binary_cross_entropy, "for each output on its own, on logits; the output is their sigmoid",
           arguments, SGM_LAYER_CLASSIFIES, predict_sigmoid,
           .formula = "-sum over outputs of t log sigmoid(x) + (1 - t) log(1 - sigmoid(x))",
