@@ -140,6 +140,31 @@ SGM_API sgm_program_memory sgm_program_get_memory(const sgm_program *program);
 /* The program as text: steps, places, sizes; free with sgm_string_free. */
 SGM_API char *sgm_program_text(const sgm_program *program);
 
+/* --- gradients against differences --- */
+/* An input or a state of a graph, and the place where gradients are checked. */
+typedef struct sgm_operand {
+    sgm_value value;      /* what sgm_input_value or sgm_state recorded */
+    const sgm_tensor *at; /* its value there, of its shape; it stays the caller's */
+    bool fixed;           /* no gradient by it is checked, as of targets; integers and booleans always are */
+} sgm_operand;
+/* How closely. */
+typedef struct sgm_gradient_check_options {
+    size_t struct_size;
+    double step;      /* of the differences, (f(x + step) - f(x - step)) / (2 step); default 1e-5 */
+    double tolerance; /* allowed distance from the differences' d, times 1 + |d|; default 2e-6 */
+} SGM_BY_NAME sgm_gradient_check_options;
+/* Whether the gradients of `y`, a value of float64 of any shape, are what central differences give: by each
+ * element of each operand that is not fixed, with two runs on the handler "reference" for each. All inputs
+ * and states that `y` depends on must be among the `count` operands; those checked are of float64. The error
+ * names the operand and the element, and has both numbers. Where y has an edge (relu at 0) differences across
+ * it fail. What is compared is recorded into the graph, which then is of no other use: clear or free it.
+ *
+ *     sgm_gradient_check(graph, y, operands, 2, .tolerance = 1e-5) */
+#define sgm_gradient_check(...)                                                                              \
+    SGM_WITH_OPTIONS_4(sgm_gradient_check_with, sgm_gradient_check_options, __VA_ARGS__)
+SGM_API sgm_status sgm_gradient_check_with(sgm_graph *graph, sgm_value y, const sgm_operand *operands,
+                                           size_t count, const sgm_gradient_check_options *options);
+
 #ifdef __cplusplus
 }
 #endif

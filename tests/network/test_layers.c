@@ -248,57 +248,41 @@ TEST(dropout_keeps_the_expected_value)
     stop(&b);
 }
 
+static sgm_tensor *waves(const sgm_shape *shape, int which)
+{
+    sgm_tensor *tensor = sgm_tensor_create(SGM_FLOAT64, shape);
+    CHECK_OK(tensor);
+    double *numbers = sgm_tensor_data(tensor);
+    for (int64_t i = 0; i < sgm_shape_elements(shape); i++)
+        numbers[i] = sin(10.0 * which + (double)i) * 0.7;
+    return tensor;
+}
+
 TEST(gradients_agree_with_differences)
 {
     sgm_network *network =
         sgm_network_parse("input(3) + 2 * (add(identity, dense(3, tanh))) + elementwise(3, sigmoid) + "
                           "dense(2) + softmax_cross_entropy(importance=0.5)");
     sgm_graph *graph = sgm_graph_create();
-    bench b = {.network = network, .graph = graph, .handler = sgm_handler_create("reference", .threads = 1)};
-    CHECK_OK(sgm_network_record(network, graph, options(2, true), &b.recording));
-    sgm_value with[16], gradients[16];
-    size_t count = b.recording.parameter_count;
-    CHECK_INT(count, 8);
-    for (size_t i = 0; i < count; i++)
-        with[i] = b.recording.parameters[i].value;
-    CHECK_OK(sgm_gradients(graph, b.recording.total, with, (int32_t)count, gradients));
-    for (size_t i = 0; i < count; i++)
-        sgm_graph_add_output(graph, b.recording.parameters[i].name, gradients[i]);
-    sgm_graph_add_output(graph, "total", b.recording.total);
-    b.session = sgm_session_create(b.handler);
-    double values[8][9];
+    sgm_recording recording;
+    sgm_operand operands[16];
+    sgm_tensor *tensors[16];
+    size_t count = 0;
+    CHECK_OK(sgm_network_record(network, graph, options(2, true), &recording));
+    CHECK_INT(recording.parameter_count, 8);
+    for (size_t i = 0; i < recording.parameter_count; i++)
+        operands[count++] = (sgm_operand){.value = recording.parameters[i].value};
+    operands[count++] = (sgm_operand){.value = recording.inputs[0].value};
+    operands[count++] = (sgm_operand){.value = recording.targets[0].value, .fixed = true};
     for (size_t i = 0; i < count; i++) {
-        add_state(&b, b.recording.parameters[i].name, SGM_FLOAT64, &b.recording.parameters[i].type.shape);
-        for (int j = 0; j < 9; j++)
-            values[i][j] = sin((double)(10 * i) + j) * 0.7;
-        set(&b, b.recording.parameters[i].name, values[i]);
+        sgm_type type = sgm_value_type(graph, operands[i].value);
+        operands[i].at = tensors[i] = waves(&type.shape, (int)i);
     }
-    b.program = sgm_session_prepare(b.session, graph);
-    CHECK_OK(b.program);
-    FEED(&b, "inputs", 0.1, -0.4, 0.9, 1.2, 0.3, -0.8);
-    FEED(&b, "targets", 1, 0, 0.3, 0.7);
-    for (size_t i = 0; i < count; i++) {
-        const sgm_parameter *parameter = &b.recording.parameters[i];
-        size_t elements = (size_t)sgm_shape_elements(&parameter->type.shape);
-        double gradient[9], above, below;
-        CHECK_OK(sgm_session_run(b.session, b.program));
-        read_output(&b, parameter->name, gradient, elements);
-        for (size_t j = 0; j < elements; j++) {
-            double old = values[i][j];
-            values[i][j] = old + 1e-5;
-            set(&b, parameter->name, values[i]);
-            CHECK_OK(sgm_session_run(b.session, b.program));
-            CHECK_OK(sgm_session_read_number(b.session, b.program, "total", &above));
-            values[i][j] = old - 1e-5;
-            set(&b, parameter->name, values[i]);
-            CHECK_OK(sgm_session_run(b.session, b.program));
-            CHECK_OK(sgm_session_read_number(b.session, b.program, "total", &below));
-            values[i][j] = old;
-            set(&b, parameter->name, values[i]);
-            CHECK_NEAR(gradient[j], (above - below) / 2e-5, 1e-8);
-        }
-    }
-    stop(&b);
+    CHECK_OK(sgm_gradient_check(graph, recording.total, operands, count, .tolerance = 1e-8));
+    for (size_t i = 0; i < count; i++)
+        sgm_tensor_free(tensors[i]);
+    sgm_graph_free(graph);
+    sgm_network_free(network);
 }
 
 TEST(a_recording_lists_parameters)
