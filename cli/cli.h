@@ -25,6 +25,7 @@ const subcommand *subcommand_at(size_t index);
 const char *ctl_command_at(size_t index);
 int completion_run(int argc, char **argv);
 int train_run(int argc, char **argv);
+int replay_run(int argc, char **argv);
 int search_run(int argc, char **argv);
 int find_rate_run(int argc, char **argv);
 int ctl_run(int argc, char **argv);
@@ -39,7 +40,7 @@ int inspect_threads(const char *path);
 int monitor_run(int argc, char **argv);
 int info_run(int argc, char **argv);
 
-/* --- train.c --- */
+/* --- train_run.c --- */
 /* Makes a new folder "runs/NAME-TIME" and puts its path into c->folder. */
 sgm_status train_new_folder(config *c);
 /* Whether c->folder has a checkpoint. */

@@ -10,6 +10,7 @@ static const subcommand commands[] = {
     {"search", "train with different values, and tell which are best", search_run},
     {"find-rate", "propose a learning rate to begin with", find_rate_run},
     {"ctl", "watch and steer a training that runs", ctl_run},
+    {"replay", "train again as a run was trained, with all that was done to it", replay_run},
     {"monitor", "show the runs of a folder in the browser, and compare them", monitor_run},
     {"eval", "measure a trained network on data", eval_run},
     {"predict", "predict with a trained network", predict_run},

@@ -34,6 +34,7 @@ FLOORS = [
     ["src/journal"],
     ["src/show"],
     ["src/train"],
+    ["src/runs/parts"],
     ["src/runs", "src/infer"],
     ["src/infer/export", "src/hooks_ready"],
     ["src/control"],
@@ -56,7 +57,7 @@ HEADERS = {"base": "src/base", "tensor": "src/base", "text": "src/text", "regist
            "handler": "src/handlers", "data": "src/data", "files": "src/data", "picture": "src/data", "sound": "src/data", "text_files": "src/data", "table": "src/data",
            "split": "src/data", "network": "src/network", "onnx": "src/onnx",
            "training": "src/optim", "hooks": "src/optim", "operator": "src/optim", "rules": "src/optim",
-           "environment": "src/monitors", "sigma": "cli/config"}
+           "replay": "src/runs", "environment": "src/monitors", "sigma": "cli/config"}
 LARGEST_CIRCLE = 6
 # Who stands outside sees a trainer by its view, not by its struct; and whoever has one worker knows of no operator.
 INSIDE, OUTSIDE = "src/trainer/trainer.h", ("src/monitors", "src/hooks_ready")

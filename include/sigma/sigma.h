@@ -48,6 +48,7 @@
 #include <sigma/picture.h>
 #include <sigma/plugin.h>
 #include <sigma/registry.h>
+#include <sigma/replay.h>
 #include <sigma/rules.h>
 #include <sigma/sound.h>
 #include <sigma/split.h>

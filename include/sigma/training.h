@@ -316,7 +316,7 @@ SGM_API sgm_status sgm_trainer_on_progress(sgm_trainer *trainer, sgm_training_fu
 SGM_API sgm_status sgm_trainer_add_hook(sgm_trainer *trainer, sgm_hook *hook);
 /* Everything of the trainer that has a name, such as optimiser.learning_rate and
  * network.layers.2-dense.weights. Reading and setting wait for the step that is running; what is set counts
- * from the next iteration on, and is written to the run directory's changes.jsonl. Belongs to the trainer. */
+ * from the next iteration on, and is written to the run directory's journal.jsonl. Belongs to the trainer. */
 SGM_API sgm_registry *sgm_trainer_registry(sgm_trainer *trainer);
 
 typedef struct sgm_run_options {
@@ -333,7 +333,8 @@ typedef struct sgm_run_options {
      * and SIGUSR2 where the program neither handles nor ignores them; a second SIGINT acts as it did before
      */
     bool catch_interrupt;
-    bool paused; /* begins paused: nothing is trained until sgm_trainer_resume or _step */
+    bool paused;                     /* begins paused: nothing is trained until sgm_trainer_resume or _step */
+    const struct sgm_replay *replay; /* of another run: sgm_replay_of (replay.h); NULL: none */
 } SGM_BY_NAME sgm_run_options;
 /* The members of sgm_run_options as rows, *count of them. */
 SGM_API const sgm_setting *sgm_run_settings(size_t *count);

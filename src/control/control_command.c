@@ -182,6 +182,8 @@ static sgm_status save_as(const sgm__control_request *c, const char *name)
             ? sgm_fail(SGM_ERROR_STATE,
                        "there is a checkpoint '%s' already; choose another name, or say 'replace'", name)
             : sgm_trainer_save(c->call->trainer, path);
+    if (status == SGM_OK)
+        status = sgm__checkpoint_tell(c->call->trainer, SGM__ENTRY_SAVE, c->call->who, name, path);
     sgm__free(path);
     return status;
 }

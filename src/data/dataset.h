@@ -39,6 +39,11 @@ sgm_status sgm__dataset_number(sgm_dataset *dataset, int64_t index, int64_t row,
  * "not known". */
 bool sgm__dataset_ends_at(sgm_dataset *dataset, int64_t count);
 
+/* --- dataset_checksum.c --- */
+/* The CRC-32 of the names and values of the first 16 MiB of examples. Other values there, or another number
+ * of examples if there are fewer, give another one. Reads the first blocks. */
+sgm_status sgm__dataset_checksum(sgm_dataset *dataset, uint32_t *checksum);
+
 /* --- what is kept for other runs (dataset_kept.c) --- */
 /* The folder that was given, or the usual one; sgm__free. NULL and an error: there is none. */
 char *sgm__kept_folder(const char *given);

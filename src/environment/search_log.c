@@ -5,7 +5,7 @@
  * therefore leave at most an incomplete last line, which is cut off when the file is opened again.
  * search_run.c opens the log, search_trial.c appends to it with the search's lock. */
 #include "environment/search.h"
-#include "runs/files_version.h"
+#include "runs/parts/files_version.h"
 
 #include <errno.h>
 #include <fcntl.h>

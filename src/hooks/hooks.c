@@ -310,17 +310,23 @@ static int free_ordinal(const sgm__hooks *hooks, const char *name)
     }
 }
 
+/* Whether checkpoints bring the hook back. */
+static bool is_stored(sgm__attachment how)
+{
+    return how == SGM__ATTACHED_STORED || how == SGM__ATTACHED_AGAIN;
+}
+
 /* Adds the planned entries, required ones first, to the list of what is attached; reserve() has made room.
  * Attaching a hook ends `taken_off`, so its results are taken again. */
-static void commit(sgm__hooks *hooks, sgm__hook_entry *first, bool copied, sgm__hook_entry **garbage)
+static void commit(sgm__hooks *hooks, sgm__hook_entry *first, sgm__attachment how, sgm__hook_entry **garbage)
 {
     while (first) {
         sgm__hook_entry *next = first->next;
         first->next = NULL;
         first->number = hooks->attachments++;
-        first->early = !hooks->had_event;
+        first->early = !hooks->had_event && !is_stored(how);
         first->attached = true;
-        first->copied = copied;
+        first->copied = how == SGM__ATTACHED_COPY;
         atomic_store(&first->hook->was_attached, true);
         first->ordinal = free_ordinal(hooks, first->hook->type->name);
         forget_gone(hooks, first->identity, garbage);
@@ -354,8 +360,11 @@ sgm_status sgm__hooks_attach_as(sgm__hooks *hooks, sgm_hook *hook, sgm__attachme
     if (status == SGM_OK) {
         entry->chosen = true;
         if (made.count > 0) {
-            entry->stored = how == SGM__ATTACHED_STORED;
-            commit(hooks, made.first, how == SGM__ATTACHED_COPY, &garbage);
+            entry->stored = is_stored(how);
+            commit(hooks, made.first, how, &garbage);
+        } else if (how == SGM__ATTACHED_AGAIN) {
+            entry->stored = true;
+            entry->early = false;
         }
         if (name)
             *name = sgm__format("%s#%d", hook->type->name, entry->ordinal);

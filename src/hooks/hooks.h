@@ -33,6 +33,8 @@ typedef enum sgm__attachment {
     SGM__ATTACHED_AS_SETUP, /* by the program, before it runs the trainer; the program attaches it again
                                before a resume */
     SGM__ATTACHED_STORED,   /* to a running trainer: a checkpoint brings it back, if it has a text */
+    SGM__ATTACHED_AGAIN,    /* the same, as a checkpoint brings it: an equal hook that the program has set up
+                               counts as stored from now on */
     SGM__ATTACHED_COPY /* a copy of another trainer's hook: the first state that is set takes it off if the
                           state has no record of it */
 } sgm__attachment;
@@ -109,6 +111,12 @@ sgm_status sgm__hooks_get_state(sgm__hooks *hooks, double *numbers, size_t *coun
 sgm_status sgm__hooks_set_state(sgm__hooks *hooks, const double *numbers, size_t count);
 /* Writes the state into new memory, while other threads may attach and detach hooks; free with sgm__free. */
 sgm_status sgm__hooks_copy_state(sgm__hooks *hooks, double **numbers, size_t *count);
+
+/* --- hook_clock.c --- */
+/* Appends a sentence, on a line of its own, for each hook whose doing depends on the clock: it runs in the
+ * background, has a time limit, or reads the running time. */
+void sgm__hook_describe_clock(const sgm_hook *hook, sgm__text *reasons);
+void sgm__hooks_describe_clocks(sgm__hooks *hooks, sgm__text *reasons);
 
 /* --- hook.c, hook_local.c --- */
 /* Adds a condition that is checked before those that the hook has; `condition` is taken over, also on

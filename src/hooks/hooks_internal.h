@@ -72,7 +72,7 @@ struct sgm__hook_entry {
     atomic_llong runs, nanoseconds;
     int references; /* one for the list, one for an event that runs it, one for a batch, one for sgm__gone */
     bool chosen;    /* somebody attached it; false: it is here only because another hook requires it */
-    bool early;     /* attached before the first event */
+    bool early;     /* attached before the first event, by the program, which sets it up so each time */
     bool background;
     bool attached;
     bool cancelled; /* taken off by someone or by a failure: a batch leaves it out */

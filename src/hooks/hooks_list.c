@@ -167,18 +167,30 @@ sgm_status sgm__hooks_list(sgm__hooks *hooks, sgm_attached_hook **list, size_t *
     return status;
 }
 
+/* The stored hook with a text whose number is the next one behind `after`; NULL: there is none. */
+static const sgm__hook_entry *next_stored(const sgm__hooks *hooks, int64_t after)
+{
+    const sgm__hook_entry *next = NULL;
+    for (size_t i = 0; i < hooks->count; i++) {
+        const sgm__hook_entry *entry = hooks->entries[i];
+        if (entry->stored && entry->hook->text && entry->number > after &&
+            (!next || entry->number < next->number))
+            next = entry;
+    }
+    return next;
+}
+
+/* In the order of attachment in the whole run: in a process that has resumed, the program's hooks come first
+ * among the entries. */
 sgm_status sgm__hooks_stored(sgm__hooks *hooks, char ***texts, size_t *count)
 {
-    sgm_status status = SGM_OK;
+    const sgm__hook_entry *entry;
     *count = 0;
     pthread_mutex_lock(&hooks->lock);
     *texts = sgm__calloc(hooks->count + 1, sizeof **texts);
-    if (!*texts)
-        status = SGM_ERROR_MEMORY;
-    for (size_t i = 0; i < hooks->count && status == SGM_OK; i++) {
-        if (!hooks->entries[i]->stored || !hooks->entries[i]->hook->text)
-            continue;
-        char *copy = sgm__strdup(hooks->entries[i]->hook->text);
+    sgm_status status = *texts ? SGM_OK : SGM_ERROR_MEMORY;
+    for (int64_t after = -1; status == SGM_OK && (entry = next_stored(hooks, after)); after = entry->number) {
+        char *copy = sgm__strdup(entry->hook->text);
         if (copy)
             (*texts)[(*count)++] = copy;
         else

@@ -8,8 +8,8 @@
  * (src/train/trainer_hooks.c), attaches them before their states are set, and records find their hooks by
  * identity.
  *
- * src/runs/state_hooks.c writes and reads this, between two iterations. Other threads may attach and detach
- * hooks while it is written. */
+ * src/runs/parts/state_hooks.c writes and reads this, between two iterations. Other threads may attach and
+ * detach hooks while it is written. */
 #include "base/turn_lock.h"
 #include "hooks/hooks_internal.h"
 

@@ -1,5 +1,5 @@
 /* The record of changes of one trainer, in memory: noting a change, limiting what is kept, telling listeners,
- * writing lines of changes.jsonl, and taking changes back.
+ * writing lines of journal.jsonl, and taking changes back.
  *
  * Every value that is set while a trainer runs passes through here, whether a person, a hook, a rule or the
  * program sets it: src/show/trainer_states.c notes values and states, src/runs/ notes hooks and moves to
@@ -161,11 +161,13 @@ static sgm_status fill_in(const sgm_trainer *trainer, const char *who, const cha
     const sgm__trainer_progress *progress = sgm__progress_of(trainer);
     const sgm__training_position *position = sgm__position_of(trainer);
     double running = progress->running_since > 0 ? sgm__now() - progress->running_since : 0;
+    const sgm__trainer_journal *journal = sgm__journal_of(trainer);
     *change = (sgm__noted_change){.when = sgm__wall_time(),
                                   .seconds = progress->running_time + running,
                                   .epoch = position->epoch,
                                   .iteration = position->iteration,
-                                  .branch = sgm__journal_of(trainer)->branch,
+                                  .branch = journal->branch,
+                                  .again = journal->making != NULL && journal->replay == NULL,
                                   .identifier = sgm__strdup(identifier),
                                   .who = sgm__strdup(who)};
     return change->identifier != NULL && change->who != NULL ? SGM_OK : SGM_ERROR_MEMORY;
@@ -280,7 +282,7 @@ static sgm_status append(sgm_trainer *trainer, sgm__noted_change *change)
     return status;
 }
 
-/* Appends the line to changes.jsonl, if the run has a folder. */
+/* Appends the line to journal.jsonl, if the run has a folder. */
 static sgm_status write_down(const sgm_trainer *trainer, sgm__noted_change *change)
 {
     const sgm__trainer_journal *journal = sgm__journal_of(trainer);
@@ -299,14 +301,14 @@ static bool is_setting_up(sgm_trainer *trainer, const char *who)
 }
 
 /* Whether setting a value at this moment is a change that is noted. If a person or the program sets the
- * value, a resume's plan to set it again at a later iteration is dropped. */
+ * value, a resume's plan to set it again at a later iteration is dropped, unless this is the plan's doing. */
 static bool begin_note(sgm_trainer *trainer, const char *who, const char *identifier)
 {
     const sgm__trainer_journal *journal = sgm__journal_of(trainer);
     if (journal->restoring || is_setting_up(trainer, who))
         return false;
-    if (journal->folder != NULL && sgm__is_request(who))
-        sgm__plan_supersede(trainer, identifier, 0, 0);
+    if (journal->folder != NULL && journal->making == NULL && sgm__is_request(who))
+        sgm__plan_supersede(trainer, identifier);
     return true;
 }
 
@@ -318,21 +320,37 @@ static sgm_status end_note(sgm_trainer *trainer, sgm__noted_change *change, sgm_
     return written != SGM_OK ? written : status;
 }
 
-/* Keeps the tensor that a person has set in the run's folder, for a resume. One that is too large, or that
- * cannot be written, is lost when a resume begins before it. */
-static void keep_tensor(const sgm_trainer *trainer, sgm__noted_change *change, const sgm_content *after)
+/* Writes a tensor that a person has set to a file of the run's folder, whose name goes into the line. */
+static void keep_file(const sgm_trainer *trainer, sgm__noted_change *change, const char *key,
+                      const sgm_tensor *tensor)
 {
-    const char *folder = sgm__journal_of(trainer)->folder;
     char *file = NULL;
-    if (folder == NULL || !sgm__is_person(change->who) || after->kind != SGM_KIND_TENSOR ||
-        tensor_bytes(after) > SGM__MAXIMUM_CHANGE_BYTES)
-        return;
-    if (sgm__run_folder_tensor(folder, change->iteration, after->as.tensor, &file) == SGM_OK)
-        json_object_set_new(change->after, "file", json_string(file));
+    if (sgm__run_folder_tensor(sgm__journal_of(trainer)->folder, change->iteration, tensor, &file) == SGM_OK)
+        json_object_set_new(change->after, key, json_string(file));
     else
         sgm__log(SGM_LOG_WARNING, sgm_trainer_name(trainer), "what %s was set to is not kept: %s",
                  change->identifier, sgm_last_error());
     sgm__free(file);
+}
+
+/* Keeps the tensor that a person has set, and the moving average that goes with it, for a resume and for a
+ * replay. What a resume sets again has its files already. A tensor that is too large, or that cannot be
+ * written, is lost when a resume begins before it. */
+static void keep_tensor(const sgm_trainer *trainer, sgm__noted_change *change, const sgm_content *after)
+{
+    const sgm__trainer_journal *journal = sgm__journal_of(trainer);
+    if (journal->folder == NULL || !sgm__is_person(change->who) || after->kind != SGM_KIND_TENSOR ||
+        tensor_bytes(after) > SGM__MAXIMUM_CHANGE_BYTES)
+        return;
+    if (change->again) {
+        json_object_set_new(change->after, "file", json_string(journal->making->text));
+        if (journal->making->average[0] != '\0')
+            json_object_set_new(change->after, "average", json_string(journal->making->average));
+        return;
+    }
+    keep_file(trainer, change, "file", after->as.tensor);
+    if (journal->setting_average != NULL)
+        keep_file(trainer, change, "average", journal->setting_average);
 }
 
 /* Notes a change of a value. `average`: the moving average before, as a content; empty: none. */
@@ -398,7 +416,7 @@ sgm_status sgm__change_note_hook(sgm_trainer *trainer, const char *who, const ch
     return end_note(trainer, &change, status);
 }
 
-/* A move needs no line in changes.jsonl, so it counts as written. */
+/* A move has a line of its own (sgm__run_folder_move), so it counts as written. */
 void sgm__change_note_position(sgm_trainer *trainer, const char *who, const char *before, const char *after)
 {
     sgm__noted_change change = {0};
@@ -578,9 +596,11 @@ static sgm_status take_back(sgm_trainer *trainer, const sgm__noted_change *chang
         change->old_average.kind == SGM_KIND_TENSOR ? sgm_tensor_retain(change->old_average.as.tensor) : NULL;
     const char *before = journal->changed_by;
     journal->changed_by = who;
+    journal->setting_average = average;
     record->undoing = number;
     sgm_status status = sgm_registry_resolve_set(sgm__registry_of(trainer), identifier, old, NULL, NULL);
     record->undoing = 0;
+    journal->setting_average = NULL;
     journal->changed_by = before;
     if (status == SGM_OK && average != NULL) /* setting a parameter begins its average anew */
         status = sgm__trainer_put_average(trainer, identifier, average);

@@ -21,13 +21,14 @@ typedef struct sgm__noted_change {
     double seconds; /* running time of the trainer at the change, without pauses */
     int64_t epoch, iteration, branch;
     char *identifier, *who;  /* "monitor", "ctl", "program", or the name of a hook */
-    json_t *before, *after;  /* both values as changes.jsonl shows them */
+    json_t *before, *after;  /* both values as journal.jsonl shows them */
     sgm_content old, new;    /* both values themselves. `old` empty: the change cannot be taken back. `new` is
                                 empty for tensors, as training goes on changing them */
     sgm_content old_average; /* the parameter's moving average before the change; empty: it has none */
     char *attached,
         *detached; /* text of the hook that was attached, or detached; NULL: none, or the hook has no text */
-    bool undone, written; /* taken back; appended to changes.jsonl */
+    bool undone, written; /* taken back; appended to journal.jsonl */
+    bool again;           /* a resumed run has made it again */
 } sgm__noted_change;
 
 typedef struct sgm__change_record sgm__change_record;
@@ -53,7 +54,7 @@ sgm_status sgm__change_note_state(sgm_trainer *trainer, const char *identifier, 
  * takes back; 0: none. */
 sgm_status sgm__change_note_hook(sgm_trainer *trainer, const char *who, const char *identifier,
                                  const char *before, const char *after, int64_t undoes);
-/* Notes a reset or a restore, in memory alone: branches.jsonl has them in the folder. */
+/* Notes a reset or a restore, in memory alone: journal.jsonl has a line of another kind for it. */
 void sgm__change_note_position(sgm_trainer *trainer, const char *who, const char *before, const char *after);
 /* Writes to a new run folder what persons set before there was one, as far as it still holds. With the
  * trainer's lock. */

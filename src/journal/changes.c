@@ -1,13 +1,14 @@
-/* What a run's folder keeps of changes: lines of JSON that tell who changed what (changes.jsonl), and the
- * tensors that persons set.
+/* What a run's folder keeps of what happened: the lines of the journal, which tell who changed what and what
+ * else was done, and the tensors that persons set.
  *
- * What a resumed run makes of them is in src/runs/remade.c. Lines of the other files (metrics.jsonl,
- * histograms.jsonl, branches.jsonl) are appended here, too. The record in memory is in change_record.c, the
+ * journal_file.c puts lines into the file; what a resumed run makes of them is in src/runs/remade.c. Lines of
+ * metrics.jsonl and histograms.jsonl are appended here, too. The record in memory is in change_record.c, the
  * folder itself in src/runs/run_folder.c. */
 #include "journal/changes.h"
 #include "base/base.h"
 #include "journal/change_record.h"
 #include "journal/run_lines.h"
+#include "persistence/bundle.h"
 #include "trainer/trainer.h"
 
 #include <errno.h>
@@ -99,15 +100,14 @@ static char *value_text(const json_t *value)
     }
 }
 
-/* The members of `head`, then the two values and the branch, as one line; free with sgm__free. The values
- * are put in as texts, since jansson has one precision for a whole object. */
-static char *change_line(const json_t *head, const json_t *before, const json_t *after, int64_t branch)
+/* The members of `head`, then the two values, as one line; free with sgm__free. The values are put in as
+ * texts, since jansson has one precision for a whole object. */
+static char *change_line(const json_t *head, const json_t *before, const json_t *after)
 {
     char *start = json_dumps(head, JSON_COMPACT | JSON_PRESERVE_ORDER);
     char *old = value_text(before), *new = value_text(after), *line = NULL;
     if (start != NULL && old != NULL && new != NULL)
-        line = sgm__format("%.*s,\"old\":%s,\"new\":%s,\"branch\":%lld}", (int)strlen(start) - 1, start, old,
-                           new, (long long)branch);
+        line = sgm__format("%.*s,\"old\":%s,\"new\":%s}", (int)strlen(start) - 1, start, old, new);
     else
         sgm__fail_memory(256);
     free(start);
@@ -121,8 +121,6 @@ static char *change_line(const json_t *head, const json_t *before, const json_t 
  * A line is written by one write call to a file that is opened for appending: a process that is killed
  * leaves the whole line or nothing, and several writers do not mix. If the system went down in the middle
  * of a line, the next line begins behind a line end, so that only the torn one is lost. */
-
-#define LARGEST_BRANCHES ((size_t)1 << 30) /* bytes of a file that is read in full */
 
 /* True if the file's last line has no end: the system went down while it was written. */
 static bool is_torn(int file)
@@ -165,20 +163,54 @@ static void set_when(json_t *line, time_t when)
         json_object_set_new(line, "when", json_string(text));
 }
 
-/* Keys: when (UTC), epoch, iteration, who, what, old, new, branch. */
+/* The beginning of each line of the journal. */
+static json_t *line_head(sgm__entry_kind kind, time_t when, int64_t branch, int64_t epoch, int64_t iteration)
+{
+    json_t *line = json_object();
+    json_object_set_new(line, "event", json_string(sgm__entry_event(kind)));
+    set_when(line, when);
+    json_object_set_new(line, "branch", json_integer(branch));
+    json_object_set_new(line, "epoch", json_integer(epoch));
+    json_object_set_new(line, "iteration", json_integer(iteration));
+    return line;
+}
+
+/* Keys: event, when (UTC), branch, epoch, iteration, who, what, old, new. */
 sgm_status sgm__run_folder_change(const char *folder, const sgm__noted_change *change)
 {
-    json_t *head = json_object();
-    set_when(head, (time_t)change->when);
-    json_object_set_new(head, "epoch", json_integer(change->epoch));
-    json_object_set_new(head, "iteration", json_integer(change->iteration));
+    json_t *head =
+        line_head(SGM__ENTRY_VALUE, (time_t)change->when, change->branch, change->epoch, change->iteration);
+    if (change->again)
+        json_object_set_new(head, "again", json_true());
     json_object_set_new(head, "who", json_string(change->who));
     json_object_set_new(head, "what", json_string(change->identifier));
-    char *line = change_line(head, change->before, change->after, change->branch);
-    sgm_status status =
-        line != NULL ? sgm__run_folder_append(folder, SGM__CHANGES_FILE, line) : SGM_ERROR_MEMORY;
+    char *line = change_line(head, change->before, change->after);
+    sgm_status status = line != NULL ? sgm__journal_append(folder, line) : SGM_ERROR_MEMORY;
     sgm__free(line);
     json_decref(head);
+    return status;
+}
+
+static sgm_status append_event(const char *folder, json_t *line)
+{
+    char *text = json_dumps(line, JSON_COMPACT | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(17));
+    sgm_status status = text != NULL ? sgm__journal_append(folder, text) : sgm__fail_memory(256);
+    free(text);
+    json_decref(line);
+    return status;
+}
+
+sgm_status sgm__run_folder_event(const sgm_trainer *trainer, sgm__entry_kind kind, json_t *more)
+{
+    const sgm__trainer_journal *journal = sgm__journal_of(trainer);
+    const sgm__training_position *position = sgm__position_of(trainer);
+    sgm_status status = SGM_OK;
+    if (journal->folder != NULL) {
+        json_t *line = line_head(kind, time(NULL), journal->branch, position->epoch, position->iteration);
+        json_object_update(line, more);
+        status = append_event(journal->folder, line);
+    }
+    json_decref(more);
     return status;
 }
 
@@ -218,66 +250,47 @@ char *sgm__run_folder_tensor_path(const char *folder, const char *file)
 
 /* --- branches --- */
 
-/* Raises *number to the greatest number in branches.jsonl. Lines that are no JSON count as 0; the bound
- * keeps a damaged number from making the next one overflow. */
-static sgm_status newest_branch(const char *path, int64_t *number)
+/* Raises the number to that of a branch that the line begins. */
+static sgm_status raise_branch(void *user, int64_t number, const json_t *line)
 {
-    char *text;
-    size_t length;
-    if (!sgm__file_exists(path))
-        return SGM_OK;
-    SGM_TRY(sgm__file_read(path, LARGEST_BRANCHES, &text, &length));
-    for (size_t start = 0; start < length;) {
-        const char *end = memchr(text + start, '\n', length - start);
-        size_t line = end != NULL ? (size_t)(end - (text + start)) + 1 : length - start;
-        json_t *values = json_loadb(text + start, line, 0, NULL);
-        int64_t branch = json_integer_value(json_object_get(values, "branch"));
-        *number = branch > *number && branch < INT32_MAX ? branch : *number;
-        json_decref(values);
-        start += line;
-    }
-    sgm__free(text);
+    int64_t *newest = user, branch = json_integer_value(json_object_get(line, "begun"));
+    (void)number;
+    *newest = branch > *newest && branch < INT32_MAX ? branch : *newest;
     return SGM_OK;
 }
 
-/* One more than the greatest number in the file and the present branch. */
+/* One more than the greatest number in the journal and the present branch. Also lines that no longer hold
+ * count: their checkpoints lie in the folder. */
 sgm_status sgm__run_folder_next_branch(const sgm_trainer *trainer, int64_t *number)
 {
     const sgm__trainer_journal *journal = sgm__journal_of(trainer);
-    char *path = sgm__format("%s/" SGM__BRANCHES_FILE, journal->folder);
     *number = journal->branch;
-    sgm_status status = path != NULL ? newest_branch(path, number) : SGM_ERROR_MEMORY;
+    SGM_TRY(sgm__journal_read(journal->folder, sgm_trainer_name(trainer), raise_branch, number));
     ++*number;
-    sgm__free(path);
-    return status;
+    return SGM_OK;
 }
 
-/* Keys: when, branch, who, from (the checkpoint, or null for a reset), the position that the branch begins
- * at, and the branch, position and checkpoint that were left. */
-sgm_status sgm__run_folder_branch(const sgm_trainer *trainer, const sgm__branch *branch, const char *from)
+/* Keys: those of all lines, of the branch that was left; who, name (the checkpoint, or null for a reset), of
+ * (its checksum), begun, begun_epoch, begun_iteration, left_checkpoint. */
+sgm_status sgm__run_folder_move(const sgm_trainer *trainer, const sgm__branch *branch, const char *from,
+                                const char *path)
 {
     const sgm__training_position *position = sgm__position_of(trainer);
-    json_t *line = json_object();
-    set_when(line, time(NULL));
-    json_object_set_new(line, "branch", json_integer(branch->number));
+    json_t *line = line_head(from != NULL ? SGM__ENTRY_RESTORE : SGM__ENTRY_RESET, time(NULL), branch->of,
+                             branch->left_epoch, branch->left_iteration);
+    char checksum[SGM__CHECKSUM_DIGITS + 1];
     json_object_set_new(line, "who", json_string(branch->who));
-    json_object_set_new(line, "from", from != NULL ? json_string(from) : json_null());
-    json_object_set_new(line, "epoch", json_integer(position->epoch));
-    json_object_set_new(line, "iteration", json_integer(position->iteration));
-    json_object_set_new(line, "left", json_integer(branch->of));
-    json_object_set_new(line, "left_epoch", json_integer(branch->left_epoch));
-    json_object_set_new(line, "left_iteration", json_integer(branch->left_iteration));
+    json_object_set_new(line, "name", from != NULL ? json_string(from) : json_null());
+    if (path != NULL && sgm__checksum_of_file(path, checksum))
+        json_object_set_new(line, "of", json_string(checksum));
+    json_object_set_new(line, "begun", json_integer(branch->number));
+    json_object_set_new(line, "begun_epoch", json_integer(position->epoch));
+    json_object_set_new(line, "begun_iteration", json_integer(position->iteration));
     json_object_set_new(line, "left_checkpoint", json_string(branch->left));
-    char *text = json_dumps(line, JSON_COMPACT | JSON_PRESERVE_ORDER);
-    sgm_status status =
-        text != NULL ? sgm__run_folder_append(sgm__journal_of(trainer)->folder, SGM__BRANCHES_FILE, text)
-                     : sgm__fail_memory(256);
-    free(text);
-    json_decref(line);
-    return status;
+    return append_event(sgm__journal_of(trainer)->folder, line);
 }
 
-#define LARGEST_CHANGES ((size_t)1 << 30) /* bytes of a file that is read in full */
+#define LARGEST_METRICS ((size_t)1 << 30) /* bytes of a file that is read in full */
 
 /* --- the running time that a folder's metrics tell --- */
 
@@ -290,7 +303,7 @@ double sgm__run_folder_seconds(const sgm_trainer *trainer, const char *folder)
     size_t length = 0;
     double own = -1, other = 0;
     if (path == NULL || !sgm__file_exists(path) ||
-        sgm__file_read(path, LARGEST_CHANGES, &text, &length) != SGM_OK)
+        sgm__file_read(path, LARGEST_METRICS, &text, &length) != SGM_OK)
         length = 0;
     for (size_t start = 0; start < length && position->epoch > 0;) {
         const char *end = memchr(text + start, '\n', length - start);

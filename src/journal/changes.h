@@ -1,4 +1,4 @@
-/* Lines of changes.jsonl, and the values that differ from what the program set. Internal.
+/* Lines of journal.jsonl, and the values that differ from what the program set. Internal.
  *
  * With the trainer's lock, but for sgm__content_change_json. */
 #ifndef SGM_JOURNAL_CHANGES_H
@@ -7,7 +7,7 @@
 #include "journal/change_record.h"
 
 /* --- changes.c --- */
-/* A value as changes.jsonl and answers to requests show it: numbers as they are; a tensor by its shape, its
+/* A value as journal.jsonl and answers to requests show it: numbers as they are; a tensor by its shape, its
  * norm and its first eight elements. NULL: out of memory. */
 json_t *sgm__content_change_json(const sgm_content *content);
 /* Seconds that the training had been running at its present position, as metrics.jsonl tells; 0: it has no

@@ -16,6 +16,7 @@
 #include "optim/updates.h"
 #include "runs/checkpoints.h"
 #include "runs/remade.h"
+#include "runs/replay.h"
 #include "runs/run_folder.h"
 #include "runs/trainer_commands.h"
 #include "show/show.h"
@@ -42,18 +43,18 @@ void sgm__trainer_note_whereabouts(sgm_trainer *trainer, const char *doing)
 static double seconds_left(const sgm__training_run *run, double seconds)
 {
     const sgm__training_position *position = &run->trainer->position;
-    if (run->options->epochs == 0 || run->trainer->progress.batches == 0 || run->examples == 0)
+    if (run->trainer->progress.epochs == 0 || run->trainer->progress.batches == 0 || run->examples == 0)
         return -1;
     double per_example = seconds / (double)run->examples;
     double batches =
-        (double)((run->options->epochs - position->epoch) * run->trainer->progress.batches - position->batch);
+        (double)((run->trainer->progress.epochs - position->epoch) * run->trainer->progress.batches -
+                 position->batch);
     int64_t in_epoch = position->sums.examples, given = position->batch;
     double examples = given > 0 ? (double)in_epoch / (double)given : 0;
     return given > 0 ? batches * examples * per_example : -1;
 }
 
-/* Seconds that this run has trained, without the time of pauses and without those of runs before it. */
-static double run_seconds(const sgm__training_run *run)
+double sgm__run_seconds(const sgm__training_run *run)
 {
     const sgm_trainer *trainer = run->trainer;
     double now = trainer->progress.running_since > 0 ? sgm__now() - trainer->progress.running_since : 0;
@@ -92,19 +93,19 @@ static void call_observers(sgm__training_run *run, const sgm_training_progress *
     trainer->observers.next_told = minimum;
 }
 
-/* Tells observers of an event. Iterations are the only frequent kind: one before observers.next_told, which
+/* Iterations are the only frequent kind: one before observers.next_told, which
  * no observer wants, costs a comparison. */
-static void report(sgm__training_run *run, sgm_progress_kind kind)
+void sgm__run_report(sgm__training_run *run, sgm_progress_kind kind)
 {
     sgm_trainer *trainer = run->trainer;
     if (trainer->observers.count == 0 ||
         (kind == SGM_PROGRESS_ITERATION && trainer->position.iteration < trainer->observers.next_told))
         return;
-    double seconds = run_seconds(run);
+    double seconds = sgm__run_seconds(run);
     sgm_training_progress progress = {.kind = kind,
                                       .trainer = trainer->name,
                                       .epoch = trainer->position.epoch,
-                                      .epochs = run->options->epochs,
+                                      .epochs = trainer->progress.epochs,
                                       .batch = trainer->position.batch,
                                       .batches = run->trainer->progress.batches,
                                       .iteration = trainer->position.iteration,
@@ -151,19 +152,7 @@ static sgm_status train_on(sgm__training_run *run, const sgm_block *block)
     return status == SGM_ERROR_NUMERIC ? sgm__nan_watch_look(trainer, status) : status;
 }
 
-/* --- hooks --- */
-
-/* Runs the hooks of an event, first those of replicas, then the trainer's, and carries out what they
- * requested. */
-static sgm_status run_hooks(sgm__training_run *run, sgm_time_scale scale)
-{
-    sgm_trainer *trainer = run->trainer;
-    sgm__trainer_note_whereabouts(trainer, "running hooks");
-    if (trainer->sharing.strategy != NULL)
-        SGM_TRY(trainer->sharing.strategy->event(trainer, scale));
-    SGM_TRY(sgm__hooks_event(trainer->hooks, scale, trainer->position.epoch, trainer->position.iteration));
-    return sgm__trainer_do_hooks_commands(trainer);
-}
+/* --- epochs --- */
 
 /* How many epochs lie between two checkpoints; 0: the run makes none. */
 static int64_t epochs_between_checkpoints(const sgm_run_options *options)
@@ -195,25 +184,18 @@ static sgm_status end_epoch(sgm__training_run *run)
     SGM_TRY(sgm__trainer_forget_memories(trainer));
     if (trainer->sharing.strategy != NULL)
         SGM_TRY(trainer->sharing.strategy->prepare_save(trainer, true));
-    sgm_status status = sgm__trainer_keep(trainer, run_hooks(run, SGM_EPOCH));
-    report(run, SGM_PROGRESS_EPOCH);
+    sgm_status status = sgm__trainer_keep(trainer, sgm__run_hooks(run, SGM_EPOCH));
+    sgm__run_report(run, SGM_PROGRESS_EPOCH);
     SGM_TRY(status);
     if (options->folder != NULL)
-        SGM_TRY(sgm__run_folder_epoch(trainer, options->folder, run_seconds(run) + run->ran_before));
+        SGM_TRY(sgm__run_folder_epoch(trainer, options->folder, sgm__run_seconds(run) + run->ran_before));
     sgm__trainer_forget_scores(trainer);
     trainer->progress.last_epoch = trainer->position.sums;
     trainer->position.sums = (sgm__metric_sums){0};
+    SGM_TRY(sgm__run_replay_changes(run));
     int64_t every = epochs_between_checkpoints(options);
     run->saved = every > 0 && trainer->position.epoch % every == 0;
     return run->saved ? sgm__run_folder_save(trainer, options->folder) : SGM_OK;
-}
-
-/* Whether several processes train together: they agree in a meeting on what is done between two iterations,
- * so that none goes on alone. */
-static bool meets(const sgm__training_run *run)
-{
-    const sgm__strategy *strategy = run->trainer->sharing.strategy;
-    return strategy != NULL && strategy->meet != NULL;
 }
 
 /* Whether the run ends before the next iteration. In a meeting all processes have agreed on stopping;
@@ -221,115 +203,18 @@ static bool meets(const sgm__training_run *run)
 static bool is_done(const sgm__training_run *run)
 {
     const sgm__training_position *position = &run->trainer->position;
-    const sgm_run_options *options = run->options;
-    bool stopped = meets(run) ? run->agreed || run->trainer->progress.ended_by != NULL
-                              : run->stopped || sgm__control_stops(&run->trainer->control, NULL, 0);
-    return stopped || (options->epochs > 0 && position->epoch >= options->epochs) ||
-           (options->iterations > 0 && position->iteration >= options->iterations);
-}
-
-/* Carries out the commands that are queued when the function is called; a command that is queued meanwhile
- * waits until after the next iteration, so that hooks which answer each command with another one cannot keep
- * the run from training. A reset or a restore moves the training to another position: the strategy is told,
- * and the run's own time is corrected, as the training's time comes from the checkpoint, too. */
-sgm_status sgm__run_do_commands(sgm__training_run *run)
-{
-    sgm_trainer *trainer = run->trainer;
-    sgm_status status = SGM_OK;
-    for (size_t left = sgm__trainer_commands_count(trainer); left > 0 && status == SGM_OK; left--) {
-        sgm__command_outcome outcome = {0};
-        sgm__command *command = sgm__trainer_take_command(trainer);
-        if (command == NULL)
-            break;
-        double ran = run_seconds(run);
-        bool resets = command->kind == SGM__COMMAND_RESET;
-        sgm_status done = sgm__trainer_do(trainer, command, &outcome);
-        status = outcome.broken ? done : SGM_OK;
-        run->saved = run->saved && !outcome.moved;
-        if (outcome.moved && trainer->sharing.strategy != NULL)
-            trainer->sharing.strategy->moved(trainer);
-        run->ran_before += run_seconds(run) - ran; /* the training's time may be another now */
-        if (outcome.moved)
-            status = sgm__nan_watch_begin(trainer); /* its snapshot was of the branch that is left */
-        sgm__trainer_command_done(trainer, command, done);
-        if (outcome.moved && resets && status == SGM_OK)
-            status = run_hooks(run, SGM_RESET);
-        if (outcome.moved && status == SGM_OK)
-            report(run, SGM_PROGRESS_MOVE);
-    }
-    return status;
-}
-
-/* Stops the training's clock: adds the time since the run began, or since its last pause ended, to the
- * training's running time. Time that is spent paused does not count. */
-static void stop_clock(sgm_trainer *trainer)
-{
-    if (trainer->progress.running_since > 0)
-        trainer->progress.running_time += sgm__now() - trainer->progress.running_since;
-    trainer->progress.running_since = 0;
-}
-
-sgm_status sgm__run_begin_pause(sgm__training_run *run)
-{
-    sgm_trainer *trainer = run->trainer;
-    stop_clock(trainer);
-    char *by = sgm__trainer_paused_by(trainer);
-    sgm__log(SGM_LOG_INFO, trainer->name, "paused%s%s after epoch %lld, iteration %lld",
-             by != NULL ? " by " : "", by != NULL ? by : "", (long long)trainer->position.epoch,
-             (long long)trainer->position.iteration);
-    sgm__free(by);
-    SGM_TRY(run_hooks(run, SGM_PAUSE));
-    report(run, SGM_PROGRESS_PAUSE);
-    sgm__trainer_note_whereabouts(trainer, "paused");
-    return SGM_OK;
-}
-
-sgm_status sgm__run_end_pause(sgm__training_run *run)
-{
-    run->trainer->progress.running_since = sgm__now();
-    SGM_TRY(run_hooks(run, SGM_RESUME));
-    report(run, SGM_PROGRESS_RESUME);
-    return SGM_OK;
-}
-
-/* Waits without the lock until the pause ends (*goes_on true), a command comes, or `seconds` are over;
- * commands that came are carried out. */
-sgm_status sgm__run_wait_paused(sgm__training_run *run, double seconds, bool *goes_on)
-{
-    sgm_trainer *trainer = run->trainer;
-    sgm__trainer_unlock(trainer);
-    *goes_on = sgm__control_wait(&trainer->control, run->options->catch_interrupt ? sgm__signals_came : NULL,
-                                 seconds);
-    sgm__trainer_lock(trainer);
-    return *goes_on ? SGM_OK : sgm__run_do_commands(run);
-}
-
-/* If a pause is wanted: pauses, carries out commands that come meanwhile, and returns when the pause ends. */
-static sgm_status pause_if_wanted(sgm__training_run *run)
-{
-    if (!sgm__control_wants_pause(&run->trainer->control))
-        return SGM_OK;
-    SGM_TRY(sgm__run_begin_pause(run));
-    for (bool goes_on = false; !goes_on;)
-        SGM_TRY(sgm__run_wait_paused(run, 1e9, &goes_on));
-    return sgm__run_end_pause(run);
+    const sgm__trainer_progress *progress = &run->trainer->progress;
+    bool stopped = sgm__run_meets(run) ? run->agreed || run->trainer->progress.ended_by != NULL
+                                       : run->stopped || sgm__control_stops(&run->trainer->control, NULL, 0);
+    return stopped || sgm__replay_is_over(run->trainer) ||
+           (progress->epochs > 0 && position->epoch >= progress->epochs) ||
+           (progress->iterations > 0 && position->iteration >= progress->iterations);
 }
 
 void sgm__run_look_for_signals(sgm__training_run *run)
 {
     if (run->options->catch_interrupt && sgm__signals_came())
         run->stopped = true;
-}
-
-/* Carries out what was commanded since the iteration before (with ranks: in a meeting), and repeats the
- * changes that a resumed run must make at this iteration. */
-static sgm_status do_commands(sgm__training_run *run)
-{
-    if (meets(run))
-        return run->trainer->sharing.strategy->meet(run);
-    SGM_TRY(sgm__run_do_commands(run));
-    sgm__remade_make(run->trainer);
-    return SGM_OK;
 }
 
 /* The next minibatch, from the strategy or from the trainer's own iterator; *block NULL: the epoch is over.
@@ -344,9 +229,10 @@ static sgm_status next_block(sgm_trainer *trainer, const sgm_block **block)
 static void tell_task(sgm__training_run *run)
 {
     const sgm__training_position *position = &run->trainer->position;
-    int64_t total = run->options->iterations, of_epoch = run->trainer->progress.batches;
-    if (total == 0 && of_epoch > 0 && run->options->epochs <= INT64_MAX / of_epoch)
-        total = run->options->epochs * of_epoch;
+    const sgm__trainer_progress *progress = &run->trainer->progress;
+    int64_t total = progress->iterations, of_epoch = progress->batches;
+    if (total == 0 && of_epoch > 0 && progress->epochs <= INT64_MAX / of_epoch)
+        total = progress->epochs * of_epoch;
     if (!sgm_task_set_progress(run->task, (uint64_t)position->iteration, (uint64_t)total))
         run->stopped = true;
 }
@@ -358,7 +244,7 @@ static sgm_status iterate(sgm__training_run *run)
     for (;;) {
         const sgm_block *block = NULL;
         sgm__run_look_for_signals(run);
-        SGM_TRY(do_commands(run));
+        SGM_TRY(sgm__run_do_between(run));
         if (is_done(run))
             break;
         sgm__trainer_let_go_of_kept(run->trainer);
@@ -375,14 +261,14 @@ static sgm_status iterate(sgm__training_run *run)
             SGM_TRY(train_on(run, block));
             run->saved = false;
             if (run->trainer->position.iteration > before) { /* else nan_watch has undone the step */
-                SGM_TRY(run_hooks(run, SGM_ITERATION));
-                report(run, SGM_PROGRESS_ITERATION);
+                SGM_TRY(sgm__run_hooks(run, SGM_ITERATION));
+                sgm__run_report(run, SGM_PROGRESS_ITERATION);
                 tell_task(run);
             }
-            if (!meets(run))
-                SGM_TRY(pause_if_wanted(run));
+            if (!sgm__run_meets(run))
+                SGM_TRY(sgm__run_pause_if_wanted(run));
         }
-        if (!meets(run))
+        if (!sgm__run_meets(run))
             sgm__trainer_let_others(run->trainer);
     }
     return SGM_OK;
@@ -399,6 +285,16 @@ static sgm_status go_on_in_folder(sgm__training_run *run)
         trainer->progress.running_time = seconds;
     }
     return sgm__remade_read(trainer);
+}
+
+/* What a resume has to do again is read before the line for this beginning is there. */
+static sgm_status begin_journal(sgm__training_run *run)
+{
+    if (run->options->resume)
+        SGM_TRY(go_on_in_folder(run));
+    SGM_TRY(sgm__run_folder_begin(run->trainer, run->options->resume));
+    sgm__changes_write(run->trainer);
+    return SGM_OK;
 }
 
 /* A run that a hook has ended for good stays ended when it is resumed with the same length. The checkpoint
@@ -433,6 +329,14 @@ static void warn_of_minibatches(const sgm_trainer *trainer)
         (long long)(trainer->progress.batches / together));
 }
 
+/* A replay that is refused leaves no folder behind, so it is planned before there is one. */
+static sgm_status plan_replay(const sgm__training_run *run)
+{
+    SGM_TRY(sgm__trainer_place_data(run->trainer));
+    SGM_TRY(sgm__trainer_check_hooks(run->trainer));
+    return sgm__replay_begin(run->trainer, run->options->replay);
+}
+
 /* Everything before the first iteration: checks, the run folder with its lock and its checkpoint, the
  * control socket, the data's position, workers and ranks. Observers are told of the start only after all of
  * that succeeded, and from then on are told of the end, too. */
@@ -445,6 +349,8 @@ static sgm_status start(sgm__training_run *run)
         return sgm_fail(SGM_ERROR_STATE, "has no optimiser yet: call sgm_trainer_set_optimiser");
     trainer->progress.epochs = run->options->epochs;
     trainer->progress.iterations = run->options->iterations;
+    if (run->options->replay != NULL)
+        SGM_TRY(plan_replay(run));
     if (run->options->folder != NULL) {
         SGM_TRY(sgm__run_folder_open(trainer, run->options->folder, run->options->resume, &run->lock));
         SGM_TRY(sgm__checkpoints_begin(trainer, run->options->folder));
@@ -458,10 +364,8 @@ static sgm_status start(sgm__training_run *run)
                         "sgm_trainer_swap_averages");
     SGM_TRY(sgm__trainer_place_data(trainer));
     SGM_TRY(sgm__trainer_check_hooks(trainer));
-    if (run->options->folder != NULL && run->options->resume)
-        SGM_TRY(go_on_in_folder(run));
     if (run->options->folder != NULL)
-        sgm__changes_write(trainer);
+        SGM_TRY(begin_journal(run));
     char who[96] = "";
     if (trainer->sharing.strategy != NULL) {
         SGM_TRY(trainer->sharing.strategy->start(trainer, epochs_between_checkpoints(run->options)));
@@ -478,9 +382,9 @@ static sgm_status start(sgm__training_run *run)
                  sgm_handler_bfloat16(trainer->settings.handler));
     warn_of_minibatches(trainer);
     run->begun = true;
-    report(run, SGM_PROGRESS_START);
+    sgm__run_report(run, SGM_PROGRESS_START);
     SGM_TRY(sgm__nan_watch_begin(trainer));
-    return run_hooks(run, SGM_START);
+    return sgm__run_hooks(run, SGM_START);
 }
 
 /* All iterations, and then everything behind the last one: hooks of the stop, background hooks, states that
@@ -488,10 +392,11 @@ static sgm_status start(sgm__training_run *run)
 static sgm_status run_all(sgm__training_run *run)
 {
     const sgm__strategy *strategy = run->trainer->sharing.strategy;
-    if (!meets(run) && run->options->paused && sgm__control_is_held(&run->trainer->control))
-        SGM_TRY(pause_if_wanted(run));
+    if (!sgm__run_meets(run) && run->options->paused && sgm__control_is_held(&run->trainer->control))
+        SGM_TRY(sgm__run_pause_if_wanted(run));
     SGM_TRY(iterate(run));
-    SGM_TRY(run_hooks(run, SGM_STOP));
+    SGM_TRY(sgm__run_folder_event(run->trainer, SGM__ENTRY_END, json_pack("{s:s}", "who", "")));
+    SGM_TRY(sgm__run_hooks(run, SGM_STOP));
     sgm__hooks_wait_giving_way(run->trainer->hooks);
     if (strategy != NULL)
         SGM_TRY(strategy->finish(run->trainer));
@@ -505,7 +410,7 @@ static void log_end(const sgm__training_run *run, sgm_status status)
 {
     sgm_trainer *trainer = run->trainer;
     char time[64], reason[256] = "";
-    sgm_duration_text(run_seconds(run), time, sizeof time);
+    sgm_duration_text(sgm__run_seconds(run), time, sizeof time);
     if (status != SGM_OK) {
         sgm__log(SGM_LOG_INFO, trainer->name, "training failed after %s: %s", time, trainer->message);
         return;
@@ -528,7 +433,7 @@ static sgm_status run_to_the_end(sgm__training_run *run)
         status = sgm__trainer_keep(trainer, run_all(run));
     bool stopped = run->stopped;
     log_end(run, status);
-    report(run, SGM_PROGRESS_STOP);
+    sgm__run_report(run, SGM_PROGRESS_STOP);
     if (status != SGM_OK)
         return sgm_trainer_status(
             trainer); /* the failure's message again, which observers may have replaced */
@@ -574,7 +479,8 @@ static sgm_status run_with(sgm_trainer *trainer, const sgm_run_options *options)
     }
     if (!ended)
         sgm__control_end(&trainer->control);
-    stop_clock(trainer);
+    sgm__run_stop_clock(trainer);
+    sgm__replay_end(trainer);
     trainer->journal.folder = NULL;
     sgm__trainer_unlock(trainer);
     sgm__signals_release(options->catch_interrupt);

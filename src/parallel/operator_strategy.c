@@ -9,7 +9,7 @@
 #include "parallel/collective/ranks.h"
 #include "parallel/operator.h"
 #include "registry/registry_internal.h"
-#include "runs/parts.h"
+#include "runs/parts/parts.h"
 #include "trainer/trainer.h"
 
 #include <math.h>

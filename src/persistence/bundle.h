@@ -31,6 +31,10 @@ struct sgm_bundle {
  * program cannot set them. */
 #define SGM__CHECKSUM_PREFIX "sigma.checksum."
 bool sgm__is_checksum_key(const char *key);
+#define SGM__CHECKSUM_DIGITS 8
+/* The header's checksum of a safetensors file, which covers those of all tensors: equal files have equal
+ * ones. False: the file cannot be read, or has none. */
+bool sgm__checksum_of_file(const char *path, char digits[SGM__CHECKSUM_DIGITS + 1]);
 bool sgm__bundle_has_text(const sgm_bundle *bundle, const char *key);
 
 /* Adds a tensor whose name has been checked and is new to the bundle. Takes over the caller's reference, also

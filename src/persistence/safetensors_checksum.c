@@ -17,7 +17,7 @@
 #include <zlib.h>
 
 #define METHOD "crc32"
-#define DIGITS 8 /* hexadecimal digits of a CRC-32 */
+#define DIGITS SGM__CHECKSUM_DIGITS /* hexadecimal digits of a CRC-32 */
 #define KEY_OF_HEADER SGM__CHECKSUM_PREFIX "header"
 #define KEY_OF_TENSORS SGM__CHECKSUM_PREFIX "tensors"
 /* The first bytes of a header with checksums, up to the digits of its own, and the text between these and the
@@ -141,4 +141,22 @@ sgm_status sgm__checksums_check_tensor(const json_t *header, size_t index, const
                         "its bytes are damaged: their CRC-32 is %08x, expected %08x; " REMEDY, found,
                         expected);
     return SGM_OK;
+}
+
+/* --- of a file --- */
+
+bool sgm__checksum_of_file(const char *path, char digits[SGM__CHECKSUM_DIGITS + 1])
+{
+    char start[sizeof(uint64_t) + sizeof START - 1 + DIGITS];
+    const char *header = start + sizeof(uint64_t);
+    FILE *file = sgm__file_open_stream(path);
+    if (file == NULL)
+        return false;
+    bool whole = fread(start, 1, sizeof start, file) == sizeof start;
+    fclose(file);
+    if (!whole || memcmp(header, START, sizeof START - 1) != 0)
+        return false;
+    memcpy(digits, header + sizeof START - 1, DIGITS);
+    digits[DIGITS] = '\0';
+    return true;
 }

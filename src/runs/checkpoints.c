@@ -7,8 +7,9 @@
  * against the trainer, and only then linked to its name: a link, unlike a rename, fails where there is
  * something already. */
 #include "runs/checkpoints.h"
+#include "journal/run_lines.h"
 #include "persistence/bundle.h"
-#include "runs/parts.h"
+#include "runs/parts/parts.h"
 #include "trainer/trainer_lock.h"
 
 #include <dirent.h>
@@ -364,7 +365,25 @@ static sgm_status add_at(sgm_trainer *trainer, const char *name, const char *pat
     return status;
 }
 
-sgm_status sgm__checkpoint_add(sgm_trainer *trainer, const char *name, int file)
+sgm_status sgm__checkpoint_tell(sgm_trainer *trainer, sgm__entry_kind kind, const char *who, const char *name,
+                                const char *path)
+{
+    char checksum[SGM__CHECKSUM_DIGITS + 1] = "";
+    sgm__checksum_of_file(path, checksum);
+    return sgm__run_folder_event(trainer, kind,
+                                 json_pack("{s:s, s:s, s:s}", "who", who, "name", name, "of", checksum));
+}
+
+/* Has the journal tell of a file that was added, between two steps. */
+static sgm_status tell_added(sgm_trainer *trainer, const char *name, const char *who, const char *path)
+{
+    SGM_TRY(sgm__trainer_enter(trainer));
+    sgm_status status = sgm__checkpoint_tell(trainer, SGM__ENTRY_UPLOAD, who, name, path);
+    sgm__trainer_unlock(trainer);
+    return status;
+}
+
+sgm_status sgm__checkpoint_add(sgm_trainer *trainer, const char *name, const char *who, int file)
 {
     struct stat about;
     char *path;
@@ -375,6 +394,8 @@ sgm_status sgm__checkpoint_add(sgm_trainer *trainer, const char *name, int file)
         status = sgm_fail(SGM_ERROR_STATE, "there is a checkpoint '%s' already; choose another name", name);
     if (status == SGM_OK)
         status = add_at(trainer, name, path, hidden, file);
+    if (status == SGM_OK)
+        status = tell_added(trainer, name, who, path);
     sgm__free(hidden);
     sgm__free(path);
     return status;

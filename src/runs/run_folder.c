@@ -1,14 +1,17 @@
-/* The folder of a run: opening and locking it, its version, its log, the line of each epoch, its checkpoints.
+/* The folder of a run: opening and locking it, its version, its log, the line of each epoch, its checkpoints,
+ * and the lines of its journal about beginnings and checkpoints.
  *
  * Opening with `resume` loads the checkpoint and then drops lines about later epochs and iterations, since
  * the run will write them again. If the folder has lines but no checkpoint, training begins anew and the
  * old lines are kept in other files. Every file is appended to in one write, or replaced by a rename, so
  * that a process that is killed leaves no half line that matters. src/loop/trainer_run.c calls this;
- * src/journal/changes.c appends lines of changes and branches, and checkpoints.c finds checkpoints by
- * name. */
+ * src/journal/changes.c appends lines to the journal, and checkpoints.c finds checkpoints by name. */
 #include "runs/run_folder.h"
+#include "persistence/bundle.h"
 #include "runs/checkpoints.h"
-#include "runs/files_version.h"
+#include "runs/parts/files_version.h"
+#include "runs/replay.h"
+#include "runs/run_identity.h"
 #include "trainer/trainer.h"
 
 #include <dirent.h>
@@ -221,8 +224,7 @@ static sgm_status read_version(const char *path)
 /* Whether the folder has files of lines, which carry no version of their own. Checkpoints do. */
 static bool holds_lines(const char *folder)
 {
-    static const char *const files[] = {SGM__METRICS_FILE, SGM__HISTOGRAMS_FILE, SGM__CHANGES_FILE,
-                                        SGM__BRANCHES_FILE};
+    static const char *const files[] = {SGM__METRICS_FILE, SGM__HISTOGRAMS_FILE, SGM__JOURNAL_FILE};
     bool holds = false;
     for (size_t i = 0; i < sizeof files / sizeof *files && !holds; i++) {
         char *path = path_of(folder, files[i]);
@@ -346,7 +348,33 @@ sgm_status sgm__run_folder_save_as(sgm_trainer *trainer, const char *folder, con
     return status;
 }
 
+/* A line for the newest checkpoint, which a replay compares with the one that it repeats. */
+static sgm_status tell_saved(sgm_trainer *trainer, const char *path)
+{
+    char checksum[SGM__CHECKSUM_DIGITS + 1] = "";
+    if (!sgm__checksum_of_file(path, checksum))
+        return sgm_fail(SGM_ERROR_FILE, "cannot read '%s' again", path);
+    SGM_TRY(sgm__run_folder_event(trainer, SGM__ENTRY_CHECKPOINT, json_pack("{s:s}", "of", checksum)));
+    return sgm__journal_of(trainer)->replay != NULL ? sgm__replay_compare(trainer, checksum) : SGM_OK;
+}
+
 sgm_status sgm__run_folder_save(sgm_trainer *trainer, const char *folder)
 {
-    return sgm__run_folder_save_as(trainer, folder, "checkpoint");
+    SGM_TRY(sgm__run_folder_save_as(trainer, folder, "checkpoint"));
+    char *path = path_of(folder, SGM__CHECKPOINT_FILE);
+    sgm_status status = path != NULL ? tell_saved(trainer, path) : SGM_ERROR_MEMORY;
+    sgm__free(path);
+    return status;
+}
+
+sgm_status sgm__run_folder_begin(sgm_trainer *trainer, bool resumed)
+{
+    const sgm__trainer_progress *progress = sgm__progress_of(trainer);
+    json_t *line = sgm__run_identity(trainer);
+    if (line == NULL)
+        return sgm__last_failure();
+    json_object_set_new(line, "resumed", json_boolean(resumed));
+    json_object_set_new(line, "epochs", json_integer(progress->epochs));
+    json_object_set_new(line, "iterations", json_integer(progress->iterations));
+    return sgm__run_folder_event(trainer, SGM__ENTRY_BEGIN, line);
 }

@@ -1,5 +1,5 @@
-/* The folder of a run: run.json, checkpoint.safetensors, metrics.jsonl, histograms.jsonl, changes.jsonl,
- * branches.jsonl and log.txt. Internal.
+/* The folder of a run: run.json, checkpoint.safetensors, metrics.jsonl, histograms.jsonl, journal.jsonl and
+ * log.txt. Internal.
  *
  * The training's thread calls these functions; journal/run_lines.h has the names of the files, and appends
  * lines. */
@@ -20,8 +20,12 @@ void sgm__run_folder_close(int lock); /* -1: nothing to do */
 sgm_log_sink *sgm__run_folder_log(const sgm_trainer *trainer, const char *folder);
 /* Appends the line of an epoch that has just ended. */
 sgm_status sgm__run_folder_epoch(const sgm_trainer *trainer, const char *folder, double seconds);
-/* Saves NAME.safetensors; "checkpoint" is the one from which a resume goes on. */
+/* Saves NAME.safetensors. */
 sgm_status sgm__run_folder_save_as(sgm_trainer *trainer, const char *folder, const char *name);
+/* Saves checkpoint.safetensors, from which a resume goes on. The journal has a line for it; a replay compares
+ * it with that of the run that it repeats. */
 sgm_status sgm__run_folder_save(sgm_trainer *trainer, const char *folder);
+/* The journal's line for the beginning of a process: what the run is made of, and how long it is to be. */
+sgm_status sgm__run_folder_begin(sgm_trainer *trainer, bool resumed);
 
 #endif

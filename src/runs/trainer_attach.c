@@ -105,20 +105,26 @@ char *sgm__trainer_hook_of(sgm_trainer *trainer, const char *text)
     return name;
 }
 
-/* A hook that is attached already is none the worse. */
-sgm_status sgm__trainer_attach_again(sgm_trainer *trainer, sgm_hook *hook)
+sgm_status sgm__trainer_attach_again(sgm_trainer *trainer, sgm_hook *hook, const char *who)
 {
-    bool attached;
-    return sgm__trainer_attach_as(trainer, hook, SGM__ATTACHED_STORED, &attached, NULL);
+    bool attached = false;
+    char *name = NULL;
+    const char *text = sgm__hook_source(hook);
+    sgm_status status = sgm__trainer_attach_as(trainer, hook, SGM__ATTACHED_AGAIN, &attached, &name);
+    if (status == SGM_OK && attached)
+        record(trainer, name, NULL, text != NULL ? text : name,
+               (sgm__hook_change){.who = who, .locked = true});
+    sgm__free(name);
+    return status;
 }
 
-sgm_status sgm__trainer_detach_again(sgm_trainer *trainer, const char *text)
+sgm_status sgm__trainer_detach_again(sgm_trainer *trainer, const char *text, const char *who)
 {
-    char *full = NULL, *found = NULL, *name = sgm__trainer_hook_of(trainer, text);
-    sgm_status status = name != NULL ? detach(trainer, name, &full, &found) : SGM_OK;
+    char *name = sgm__trainer_hook_of(trainer, text);
+    sgm_status status =
+        name != NULL ? sgm__trainer_detach(trainer, name, (sgm__hook_change){.who = who, .locked = true})
+                     : SGM_OK;
     sgm__free(name);
-    sgm__free(full);
-    sgm__free(found);
     return status;
 }
 

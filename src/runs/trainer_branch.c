@@ -2,7 +2,7 @@
  * begin another one.
  *
  * With a folder, the state that is left is saved first, as before-branch-N; then everything changes; then
- * a line of branches.jsonl tells of it, and checkpoint.safetensors becomes one of the new branch. A
+ * a line of the journal tells of it, and checkpoint.safetensors becomes one of the new branch. A
  * failure before the change leaves all as it was. Both are commands: the training's thread calls them
  * between two iterations (trainer_commands.c), with the trainer's lock. A branch that trains beside its
  * origin is another trainer (src/environment/env_branch.c). */
@@ -10,8 +10,8 @@
 #include "journal/planned.h"
 #include "registry/pattern.h"
 #include "registry/registry_internal.h"
+#include "runs/parts/state.h"
 #include "runs/run_folder.h"
-#include "runs/state.h"
 #include "runs/trainer_commands.h"
 #include "train/train.h"
 #include "trainer/trainer_lock.h"
@@ -68,15 +68,15 @@ static void forget(const sgm_trainer *trainer, const sgm__branch *branch)
     sgm__free(path);
 }
 
-/* Appends a line for the new branch to branches.jsonl and saves the newest checkpoint as one of it. The
+/* Appends a line for the move to the journal and saves the newest checkpoint as one of the new branch. The
  * trainer is at its new position already, so a failure here is reported but undoes nothing. */
-static sgm_status begin(sgm_trainer *trainer, const sgm__branch *branch, const char *from)
+static sgm_status begin(sgm_trainer *trainer, const sgm__branch *branch, const char *from, const char *path)
 {
     sgm__trainer_journal *journal = sgm__journal_of(trainer);
     if (journal->folder == NULL)
         return SGM_OK;
     journal->branch = branch->number;
-    sgm_status status = sgm__run_folder_branch(trainer, branch, from);
+    sgm_status status = sgm__run_folder_move(trainer, branch, from, path);
     if (status == SGM_OK)
         status = sgm__run_folder_save(trainer, journal->folder);
     return status == SGM_OK ? SGM_OK : sgm__fail_within("it is done, but the folder does not tell of it");
@@ -93,6 +93,13 @@ static void forget_measured(sgm_trainer *trainer)
     sgm__progress_of(trainer)->newest_loss = NAN;
     sgm__state_forget_validations(trainer);
     sgm__registry_clear_child(sgm__registry_of(trainer), "shared");
+}
+
+/* What a resumed run was to do again belongs to the branch that is left; a replay knows of branches. */
+static void forget_plan(sgm_trainer *trainer)
+{
+    if (sgm__journal_of(trainer)->replay == NULL)
+        sgm__plan_forget(trainer);
 }
 
 /* The running time goes on from `seconds`, also in the middle of a run. */
@@ -121,7 +128,7 @@ static sgm_status begin_anew(sgm_trainer *trainer)
         SGM_TRY(sgm_iterator_set_state(data->training, &first));
     sgm__progress_of(trainer)->last_epoch = (sgm__metric_sums){0};
     go_on_from(trainer, 0);
-    sgm__plan_forget(trainer);
+    forget_plan(trainer);
     forget_measured(trainer);
     if (strategy != NULL)
         SGM_TRY(strategy->reset(trainer));
@@ -145,7 +152,8 @@ sgm_status sgm__trainer_go_back(sgm_trainer *trainer, const sgm__command *comman
     if (outcome->moved)
         note_position(trainer, command, left, "reset");
     sgm__free(left);
-    return outcome->broken ? sgm__fail_within("the reset stopped half-way") : begin(trainer, &branch, NULL);
+    return outcome->broken ? sgm__fail_within("the reset stopped half-way")
+                           : begin(trainer, &branch, NULL, NULL);
 }
 
 /* --- restore --- */
@@ -173,17 +181,17 @@ static char *told_name(const sgm_trainer *trainer, const char *path)
     return inside && dot != NULL ? sgm__strndup(name, (size_t)(dot - name)) : sgm__strdup(name);
 }
 
-/* Enters the restore into the record of changes and into branches.jsonl. The record has the file's name
+/* Enters the restore into the record of changes and into the journal. The record has the file's name
  * without its folder. */
 static sgm_status tell_restored(sgm_trainer *trainer, const sgm__command *command, const sgm__branch *branch,
-                                const char *left)
+                                const char *path, const char *left)
 {
     char *from = told_name(trainer, command->text);
     if (from == NULL)
         return SGM_ERROR_MEMORY;
     const char *slash = strrchr(from, '/');
     note_position(trainer, command, left, slash != NULL ? slash + 1 : from);
-    sgm_status status = begin(trainer, branch, from);
+    sgm_status status = begin(trainer, branch, from, path);
     sgm__free(from);
     return status;
 }
@@ -207,10 +215,10 @@ static sgm_status restore_from(sgm_trainer *trainer, const sgm__command *command
     outcome->moved = true;
     sgm__trainer_parameters_changed(trainer);
     sgm__trainer_forget_scores(trainer);
-    sgm__plan_forget(trainer);
+    forget_plan(trainer);
     if (journal->folder != NULL)
         go_on_from(trainer, sgm__run_folder_seconds(trainer, journal->folder));
-    status = tell_restored(trainer, command, &branch, left);
+    status = tell_restored(trainer, command, &branch, path, left);
     sgm__free(left);
     return status;
 }

@@ -52,10 +52,10 @@ sgm_status sgm__trainer_detach(sgm_trainer *trainer, const char *name, sgm__hook
 /* The present name of the attached hook with this text, of which there is one at most; sgm__free. NULL: none
  * is attached, or memory is short. */
 char *sgm__trainer_hook_of(sgm_trainer *trainer, const char *text);
-/* As a resumed run does it again: without a line in the record. A hook that is there, or gone, stays so.
- * `hook` stays the caller's. */
-sgm_status sgm__trainer_attach_again(sgm_trainer *trainer, sgm_hook *hook);
-sgm_status sgm__trainer_detach_again(sgm_trainer *trainer, const char *text);
+/* As a resumed run or a replay does it again, in the name of `who`, with the trainer's lock. A hook that is
+ * there, or gone, stays so. `hook` stays the caller's. */
+sgm_status sgm__trainer_attach_again(sgm_trainer *trainer, sgm_hook *hook, const char *who);
+sgm_status sgm__trainer_detach_again(sgm_trainer *trainer, const char *text, const char *who);
 /* Before a run: prepares the trainer and fails if a hook cannot do its work (`check` of sgm_hook_type). */
 sgm_status sgm__trainer_check_hooks(sgm_trainer *trainer);
 

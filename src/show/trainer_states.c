@@ -3,7 +3,7 @@
  *
  * An entry is bound to where its value is: reading calls `get`, setting calls `set`, both with the
  * trainer's lock, so they wait for the step that is running. A set that changes something is noted in the
- * journal (who, when, from what, to what), for undo, for changes.jsonl and for checkpoints. Tensors live
+ * journal (who, when, from what, to what), for undo, for journal.jsonl and for checkpoints. Tensors live
  * in the session and are copied when they are read; workers' results are collected first. The other values
  * are in trainer_values.c, trainer_settings.c, trainer_layers.c and trainer_iterators.c. */
 #include "journal/change_record.h"

@@ -2,8 +2,8 @@
  * were attached by text while the trainer ran.
  *
  * A checkpoint has the texts ("every 2 epochs save(...)"), not the hooks: loading parses and attaches them
- * again, before their states are set (src/runs/state_hooks.c), and takes them off again if loading fails
- * after that. */
+ * again, before their states are set (src/runs/parts/state_hooks.c), and takes them off again if loading
+ * fails after that. */
 #include "train/trainer_hooks.h"
 #include "train/train.h"
 #include "trainer/trainer_struct.h"
@@ -46,7 +46,7 @@ void sgm__trainer_load_hooks(sgm_trainer *trainer, const json_t *state, sgm__loa
         sgm_hook *hook = sgm_hook_parse(text != NULL ? text : "");
         bool attached = false;
         if ((hook == NULL ||
-             sgm__hooks_attach_as(trainer->hooks, hook, SGM__ATTACHED_STORED, &attached, NULL) != SGM_OK) &&
+             sgm__hooks_attach_as(trainer->hooks, hook, SGM__ATTACHED_AGAIN, &attached, NULL) != SGM_OK) &&
             sgm__trainer_can_train(trainer))
             sgm__log(SGM_LOG_WARNING, trainer->name, "the checkpoint's hook '%.200s' is left out: %s",
                      text != NULL ? text : "", sgm_last_error());

@@ -244,11 +244,14 @@ typedef struct sgm__trainer_progress {
 
 /* Changes of values: who makes them, and where they are noted (src/journal). */
 typedef struct sgm__trainer_journal {
-    const char *folder;                 /* the run's folder, for changes.jsonl; NULL: none */
+    const char *folder;                 /* the run's folder, which has journal.jsonl; NULL: none */
     const char *changed_by;             /* the source of changes at this moment: "ctl", a hook's name, ... */
     struct sgm__change_record *changes; /* NULL in a replica */
-    struct sgm__planned *planned;       /* what a resumed run does again at later iterations (planned.h) */
-    size_t planned_count, planned_capacity;
+    struct sgm__journal_entries
+        *planned; /* what it does again at later iterations (planned.h); NULL: nothing */
+    const struct sgm__journal_entry *making; /* what is being made again; NULL: nothing is */
+    struct sgm__replay *replay;  /* of the present run (src/runs/replay.h); NULL: it replays no other */
+    sgm_tensor *setting_average; /* the moving average that goes with the tensor being set; NULL: none */
     struct sgm__changed_setting *changed; /* values that differ from what the program set (settings.c) */
     size_t changed_count, changed_capacity;
     bool restoring; /* a checkpoint is being loaded: what it sets is not noted as a change */

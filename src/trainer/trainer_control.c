@@ -83,8 +83,13 @@ sgm_status sgm_trainer_pause(sgm_trainer *trainer)
     return pause_by(trainer, NULL);
 }
 
+/* In a replay nobody waits at a hook's pause: what was done meanwhile is in the journal. */
 sgm_status sgm__trainer_pause_by(sgm_trainer *trainer, const char *who)
 {
+    if (trainer->journal.replay != NULL) {
+        sgm__log(SGM_LOG_INFO, trainer->name, "%s pauses the training: the replay goes on", who);
+        return SGM_OK;
+    }
     char *copy = sgm__strdup(who);
     return copy != NULL ? pause_by(trainer, copy) : SGM_ERROR_MEMORY;
 }

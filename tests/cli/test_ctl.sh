@@ -46,7 +46,7 @@ ctl 0 run status --json
 has out '^\{"ok":true,"trainer":"[^"]+","state":"paused","epoch":[0-9]+,"iteration":'"$before"','
 ctl 0 run set optimiser.learning_rate 0.0125
 has out '^optimiser.learning_rate = 0.0125$'
-has run/changes.jsonl '"iteration":'"$before"',"who":"ctl","what":"optimiser.learning_rate","old":0.[0-9]+,"new":0.0125,'
+has run/journal.jsonl '"iteration":'"$before"',"who":"ctl","what":"optimiser.learning_rate","old":0.[0-9]+,"new":0.0125,"checksum":'
 ctl 0 run get 'optimiser.*learning_rate'
 has out '^optimiser.learning_rate = 0.0125$'
 has out '^optimiser.current_learning_rate = '
@@ -141,7 +141,7 @@ ctl 0 run get network.layers.3-dense.biases biases.npy
 verdict "a tensor in a file" $?
 ctl 0 run set network.layers.3-dense.biases '[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]'
 has out '^network.layers.3-dense.biases = '
-has run/changes.jsonl '"who":"ctl","what":"network.layers.3-dense.biases","old":\{"shape":\[[0-9]+\],"norm":.*"new":.*9'
+has run/journal.jsonl '"who":"ctl","what":"network.layers.3-dense.biases","old":\{"shape":\[[0-9]+\],"norm":.*"new":.*9'
 ctl 0 run get network.layers.3-dense.biases changed.npy
 [ "$(cmp -s biases.npy changed.npy; echo $?)" = 1 ]
 verdict "the tensor has changed" $?
@@ -184,14 +184,14 @@ ctl 0 run detach early_stopper#2
 ctl 0 run detach early_stopper
 ctl 1 run detach early_stopper
 has err "no hook is named 'early_stopper'"
-has run/changes.jsonl '"what":"hook early_stopper#1","old":"early_stopper\(training.loss, 100000\)","new":"none"'
+has run/journal.jsonl '"what":"hook early_stopper#1","old":"early_stopper\(training.loss, 100000\)","new":"none"'
 
 # --- back ---
 ctl 0 run restore here
 ctl 0 run status
 has out "^iteration +$((before + 3))\$"
 has out '^state +paused$'
-has run/branches.jsonl '"branch":1,"who":"ctl","from":"here",.*"left":0,.*"left_iteration":'$((before + 7))',"left_checkpoint":"before-branch-1"'
+has run/journal.jsonl '"branch":0,.*"iteration":'$((before + 7))',"who":"ctl","name":"here",.*"begun":1,.*"left_checkpoint":"before-branch-1"'
 "$sigma" inspect run/before-branch-1.safetensors >out 2>err
 verdict "the checkpoint of what was left" $?
 ctl 1 run restore missing
@@ -207,7 +207,7 @@ has out '^state +paused$'
 ctl 0 run restore before-branch-2
 ctl 0 run status
 has out "^iteration +$((before + 3))\$"
-[ "$(wc -l <run/branches.jsonl)" = 3 ]
+[ "$(grep -c '"begun":' run/journal.jsonl)" = 3 ]
 verdict "lines of branches" $?
 ctl 0 run hooks
 has out '^accumulator#1 '

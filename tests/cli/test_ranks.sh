@@ -144,7 +144,7 @@ verdict "the ranks end well" $?
 verdict "nothing is wrong: $(head -c 300 train.err)" $?
 [ "$(grep -c '^checkpoint: run/' train.out)" = 1 ]
 verdict "one rank tells of the end" $?
-has run/changes.jsonl '"what":"optimiser.learning_rate".*"new":0.002'
+has run/journal.jsonl '"what":"optimiser.learning_rate".*"new":0.002'
 
 # --- the optimiser state that another rank has ---
 ranks 2 epochs=1000000 operator.sharded=true operator.timeout=20 --folder parts --quiet >train.out 2>train.err </dev/null &

@@ -60,7 +60,7 @@ run 0 ctl run stop
 wait "$process"
 code 0 $? 'the run ends'
 process=
-has run/branches.jsonl '"'
+has run/journal.jsonl '"event":"reset"'
 answers run
 answers run/kept.safetensors
 

@@ -126,7 +126,7 @@ freeing_nothing()
     echo 'int main(void) {'
     grep -E '_free$' "$folder/names" | while read -r name; do
         case $name in
-        sgm_attached_hooks_free | sgm_names_free) echo "$name(NULL, 0);" ;;
+        sgm_attached_hooks_free | sgm_names_free | sgm_interventions_free) echo "$name(NULL, 0);" ;;
         *) echo "$name(NULL);" ;;
         esac
     done

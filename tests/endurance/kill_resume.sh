@@ -78,7 +78,7 @@ summary()
         *.safetensors) sha256sum <"$file" >"../$2.$file" ;;
         esac
         echo "$file"
-    done | grep -vxE 'changes.jsonl|(metrics|histograms)-before-[0-9]+.jsonl') >"$2.names"
+    done | grep -vxE 'journal.jsonl|(metrics|histograms)-before-[0-9]+.jsonl') >"$2.names"
     # a change after the last checkpoint is made, and told, again; what came before the first is kept aside
 }
 
@@ -130,8 +130,8 @@ compare()
             return 1
         fi
     done
-    if grep -vqE '^\{.*\}$' "$name/changes.jsonl"; then
-        fail "$name: changes.jsonl has a damaged line"
+    if grep -vqE '^\{.*\}$' "$name/journal.jsonl"; then
+        fail "$name: journal.jsonl has a damaged line"
         return 1
     fi
 }

@@ -464,15 +464,15 @@ TEST(a_branch_has_a_folder_beside)
     CHECK_OK(sgm_trainer_resume(t.first));
     CHECK_OK(sgm_env_wait(t.env));
     CHECK(sgm__file_exists(in_folder("run-fast/checkpoint.safetensors")));
-    char *changes = text_of("run-fast/changes.jsonl"), *metrics = text_of("run-fast/metrics.jsonl");
+    char *changes = text_of("run-fast/journal.jsonl"), *metrics = text_of("run-fast/metrics.jsonl");
     CHECK(strstr(changes,
                  "\"who\":\"monitor\",\"what\":\"optimiser.learning_rate\",\"old\":0.01,\"new\":0.05") !=
           NULL);
     CHECK(strncmp(metrics, "{\"epoch\":2,", 11) == 0); /* the first epoch was the first trainer's */
     sgm__free(changes);
     sgm__free(metrics);
-    changes = text_of("run/changes.jsonl");
-    CHECK(strstr(changes, "monitor") == NULL);
+    changes = text_of("run/journal.jsonl");
+    CHECK(strstr(changes, "\"who\":\"monitor\",\"what\"") == NULL);
     sgm__free(changes);
     close_folder();
     fell(&t);

@@ -165,11 +165,11 @@ TEST(a_person_changes_the_learning_rate)
     for (double end = sgm__now() + BROWSER_PATIENCE; learning_rate_of(t->trainer) != 0.002; usleep(10000))
         if (sgm__now() > end)
             browser_give_up(b, "a learning rate of 0.002");
-    for (double end = sgm__now() + BROWSER_PATIENCE; !file_has("changes.jsonl", "optimiser.learning_rate");
+    for (double end = sgm__now() + BROWSER_PATIENCE; !file_has("journal.jsonl", "optimiser.learning_rate");
          usleep(10000))
         if (sgm__now() > end)
-            browser_give_up(b, "a line in changes.jsonl");
-    CHECK(file_has("changes.jsonl", "0.002"));
+            browser_give_up(b, "a line in journal.jsonl");
+    CHECK(file_has("journal.jsonl", "0.002"));
     browser_await(b,
                   "document.querySelector('.panel-changes').textContent.includes('optimiser.learning_rate')");
     /* What is no learning rate is refused, beside the value, and changes nothing. */

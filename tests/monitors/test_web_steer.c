@@ -168,7 +168,7 @@ TEST(a_value_is_changed_and_taken_back)
     end(&s);
     char *text;
     size_t length;
-    CHECK_OK(sgm__file_read(in_folder("changes.jsonl"), 65536, &text, &length));
+    CHECK_OK(sgm__file_read(in_folder("journal.jsonl"), 65536, &text, &length));
     CHECK(
         strstr(text, "\"who\":\"monitor\",\"what\":\"optimiser.learning_rate\",\"old\":0.1,\"new\":0.025") !=
         NULL);

@@ -221,9 +221,11 @@ TEST(restoring_keeps_what_it_leaves)
     CHECK_NEAR(number_of(made.trainer, "iteration"), at, 0);
     CHECK_OK(sgm_trainer_load(other.trainer, in_folder("old.safetensors")));
     CHECK(same_states(other.trainer, made.trainer));
-    CHECK_INT(lines_with("branches.jsonl", "\"branch\":1,\"who\":\"program\",\"from\":\"old\"", "\"left\":0"),
+    CHECK_INT(lines_with("journal.jsonl", "\"event\":\"restore\"",
+                         "\"who\":\"program\",\"name\":\"old\",\"of\":\""),
               1);
-    CHECK_INT(lines_with("branches.jsonl", "\"left_checkpoint\":\"before-branch-1\"", "\"left_iteration\":"),
+    CHECK_INT(lines_with("journal.jsonl", "\"branch\":0,", "\"begun\":1,"), 1);
+    CHECK_INT(lines_with("journal.jsonl", "\"left_checkpoint\":\"before-branch-1\"", "\"begun_iteration\":"),
               1);
     CHECK_OK(sgm_trainer_load(other.trainer, in_folder("before-branch-1.safetensors")));
     CHECK_NEAR(number_of(other.trainer, "iteration"), at + 40, 0);
@@ -329,7 +331,7 @@ TEST(a_checkpoint_that_cannot_be_taken_changes_nothing)
     CHECK(same_states(made.trainer, same.trainer));
     CHECK_INT(made.trainer->journal.branch, 0);
     CHECK(!sgm__file_exists(in_folder("before-branch-1.safetensors")));
-    CHECK(!sgm__file_exists(in_folder("branches.jsonl")));
+    CHECK_INT(lines_with("journal.jsonl", "\"begun\"", ""), 0);
     end(&run);
     CHECK_OK(sgm_trainer_run(made.trainer, .iterations = made.trainer->position.iteration + 3));
     sgm__free(text);
@@ -348,7 +350,7 @@ TEST(idle_and_running_trainers_are_restored_too)
     CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 20));
     CHECK_OK(sgm_trainer_restore(made.trainer, in_folder("nine.safetensors")));
     CHECK_NEAR(number_of(made.trainer, "iteration"), 9, 0);
-    CHECK(!sgm__file_exists(in_folder("branches.jsonl"))); /* an idle trainer has no folder */
+    CHECK(!sgm__file_exists(in_folder("journal.jsonl"))); /* an idle trainer has no folder */
     background run;
     begin(&run, made.trainer, folder);
     while (number_of(made.trainer, "iteration") < 600)
@@ -359,8 +361,12 @@ TEST(idle_and_running_trainers_are_restored_too)
     CHECK(number_of(made.trainer, "iteration") >= 9);
     end(&run);
     CHECK_INT(made.trainer->journal.branch, 2);
-    CHECK_INT(lines_with("branches.jsonl", "\"from\":null,\"epoch\":0,\"iteration\":0", "\"left\":0"), 1);
-    CHECK_INT(lines_with("branches.jsonl", "\"from\":\"nine\",\"epoch\":2,\"iteration\":9", "\"left\":1"), 1);
+    CHECK_INT(lines_with("journal.jsonl", "\"event\":\"reset\"",
+                         "\"begun\":1,\"begun_epoch\":0,\"begun_iteration\":0"),
+              1);
+    CHECK_INT(lines_with("journal.jsonl", "\"name\":\"nine\"",
+                         "\"begun\":2,\"begun_epoch\":2,\"begun_iteration\":9"),
+              1);
     free_wave_trainer(made);
     close_folder();
 }

@@ -75,13 +75,13 @@ TEST(what_was_attached_to_a_run_comes_back_with_a_resume)
     double sum = number_of(made.trainer, "shared.text"), iteration = number_of(made.trainer, "iteration");
     end(&run);
     CHECK_NEAR(number_of(made.trainer, "iteration"), iteration, 0);
-    CHECK_INT(lines_with("changes.jsonl",
+    CHECK_INT(lines_with("journal.jsonl",
                          "\"who\":\"program\",\"what\":\"hook accumulator#2\",\"old\":\"none\","
                          "\"new\":\"accumulator(training.loss, text)\"",
                          ""),
               1);
     CHECK_INT(
-        lines_with("changes.jsonl", "\"what\":\"hook save#1\",\"old\":\"save(gone)\",\"new\":\"none\"", ""),
+        lines_with("journal.jsonl", "\"what\":\"hook save#1\",\"old\":\"save(gone)\",\"new\":\"none\"", ""),
         1);
 
     wave_trainer second = make();

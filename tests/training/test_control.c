@@ -421,10 +421,10 @@ TEST(what_was_set_before_the_run_is_in_its_folder)
     ask(made.trainer, SET_RATE("0.03"));
     begin(&run, made.trainer, open_folder());
     end(&run);
-    CHECK_INT(lines_with("changes.jsonl", "\"who\":\"monitor\",\"what\":\"optimiser.learning_rate\"",
+    CHECK_INT(lines_with("journal.jsonl", "\"who\":\"monitor\",\"what\":\"optimiser.learning_rate\"",
                          "\"new\":0.03"),
               1);
-    CHECK_INT(lines_with("changes.jsonl", "optimiser.learning_rate", "\"new\":0.02,"), 0);
+    CHECK_INT(lines_with("journal.jsonl", "optimiser.learning_rate", "\"new\":0.02}"), 0);
     close_folder();
     free_wave_trainer(made);
 }
@@ -580,7 +580,7 @@ static sgm_status add_bytes(sgm_trainer *trainer, const char *name, const void *
     FILE *file = tmpfile();
     CHECK(file != NULL && fwrite(bytes, 1, length, file) == length && fflush(file) == 0);
     rewind(file);
-    sgm_status status = sgm__checkpoint_add(trainer, name, fileno(file));
+    sgm_status status = sgm__checkpoint_add(trainer, name, "monitor", fileno(file));
     fclose(file);
     return status;
 }

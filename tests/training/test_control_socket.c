@@ -199,7 +199,7 @@ TEST(reads_and_sets_values)
     CHECK_OK(sgm__file_read(path, 65536, &text, &length));
     CHECK(strstr(text, "ctl: set optimiser.learning_rate 0.25, after epoch ") != NULL);
     sgm__free(text);
-    snprintf(path, sizeof path, "%s/changes.jsonl", r.folder);
+    snprintf(path, sizeof path, "%s/journal.jsonl", r.folder);
     CHECK_OK(sgm__file_read(path, 65536, &text, &length));
     CHECK(strstr(text, "\"who\":\"ctl\",\"what\":\"optimiser.learning_rate\",\"old\":0.1") != NULL);
     CHECK(strstr(text, "\"new\":0.25") != NULL);

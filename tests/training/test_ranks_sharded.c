@@ -4,7 +4,7 @@
 #include "waves.h"
 
 #include "parallel/collective/ranks.h"
-#include "runs/parts.h"
+#include "runs/parts/parts.h"
 #include "trainer/trainer_lock.h"
 
 #ifdef SIGMA_ADDRESS_SANITIZER

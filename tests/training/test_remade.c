@@ -3,6 +3,7 @@
 #include "commands_test.h"
 
 #include "control/control.h"
+#include "journal/journal_file.h"
 
 #define ITERATIONS 20 /* four of an epoch; checkpoints are made at the end of each */
 #define RULE "every 3 iterations set optimiser.learning_rate = 0.02"
@@ -87,7 +88,7 @@ TEST(tensors_and_hooks_come_back_after_a_kill)
                          "that is made again at iteration 9",
                          ""),
               1);
-    CHECK_INT(lines_with("killed/log.txt", "hook rule#1 was attached by ctl", "iteration 9"), 1);
+    CHECK_INT(lines_with("killed/log.txt", "hook rule#1 was attached: " RULE " by ctl", "iteration 9"), 1);
     CHECK_INT(lines_with("killed/log.txt", "hook rule#1 was detached by ctl", "iteration 11"), 1);
     CHECK_INT(lines_with("killed/log.txt", "lost", ""), 0);
     close_folder();
@@ -114,17 +115,14 @@ TEST(a_line_with_another_path_is_no_way_out)
     char path[160];
     open_folder();
     free_wave_trainer(run("run", false));
-    snprintf(path, sizeof path, "%s/killed/changes.jsonl", folder);
-    FILE *file = fopen(path, "ab");
-    CHECK(file != NULL);
-    fputs("{\"epoch\":2,\"iteration\":13,\"who\":\"ctl\",\"what\":\"network.layers.3-dense.biases\",\"old\":"
-          "null,"
-          "\"new\":{\"shape\":[3],\"file\":\"changes/../../run/changes/9-1.npy\"},\"branch\":0}\n",
-          file);
-    fclose(file);
+    snprintf(path, sizeof path, "%s/killed", folder);
+    CHECK_OK(sgm__journal_append(
+        path, "{\"event\":\"change\",\"branch\":0,\"epoch\":2,\"iteration\":13,\"who\":\"ctl\",\"what\":"
+              "\"network.layers.3-dense.biases\",\"old\":null,\"new\":{\"shape\":[3],\"file\":"
+              "\"changes/../../run/changes/9-1.npy\"}}"));
     free_wave_trainer(run("killed", true));
-    CHECK_INT(lines_with("killed/log.txt", "3-dense.biases was changed by ctl at iteration 13",
-                         "that is lost, make it again"),
+    CHECK_INT(lines_with("killed/log.txt", "3-dense.biases was set by ctl, which cannot be made again",
+                         "'changes/../../run/changes/9-1.npy' is no file of changes/"),
               1);
     close_folder();
 }

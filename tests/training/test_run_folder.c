@@ -1,5 +1,6 @@
 /* What is left in the folder of a run that was killed, and how the next one goes on from it. */
 #include "base/folder.h"
+#include "journal/journal_file.h"
 #include "waves.h"
 
 #include <dirent.h>
@@ -140,12 +141,23 @@ TEST(metrics_are_those_of_the_checkpoint)
 
 static void add_change(int64_t iteration, const char *who, const char *what, const char *new)
 {
-    FILE *file = fopen(in_folder("changes.jsonl"), "ab");
-    fprintf(file,
-            "{\"epoch\":1,\"iteration\":%lld,\"who\":\"%s\",\"what\":\"%s\",\"old\":0.1,\"new\":%s,"
-            "\"branch\":0}\n",
-            (long long)iteration, who, what, new);
-    fclose(file);
+    char line[256];
+    snprintf(
+        line, sizeof line,
+        "{\"event\":\"change\",\"branch\":0,\"epoch\":1,\"iteration\":%lld,\"who\":\"%s\",\"what\":\"%s\","
+        "\"old\":0.1,\"new\":%s}",
+        (long long)iteration, who, what, new);
+    CHECK_OK(sgm__journal_append(folder, line));
+}
+
+/* A line that a process writes when it goes on from the checkpoint of the first epoch. */
+static void add_beginning(int64_t iteration)
+{
+    char line[256];
+    snprintf(line, sizeof line,
+             "{\"event\":\"begin\",\"branch\":0,\"epoch\":1,\"iteration\":%lld,\"resumed\":true}",
+             (long long)iteration);
+    CHECK_OK(sgm__journal_append(folder, line));
 }
 
 static bool watch_rate(void *user, const sgm_training_progress *progress)
@@ -156,7 +168,8 @@ static bool watch_rate(void *user, const sgm_training_progress *progress)
     return true;
 }
 
-/* As after kill -9: the file has changes that the checkpoint has not. */
+/* As after two times kill -9: the file has changes that the checkpoint has not. The second process was killed
+ * before it came to where the first one had set the rate. */
 TEST(what_was_set_after_the_checkpoint_is_made_again)
 {
     double rates[64] = {0};
@@ -166,18 +179,19 @@ TEST(what_was_set_after_the_checkpoint_is_made_again)
     int64_t saved = first.trainer->position.iteration;
     free_wave_trainer(first);
     add_change(saved + 4, "ctl", "optimiser.learning_rate", "0.9"); /* of before the next, which is newer */
-    add_change(saved + 2, "ctl", "optimiser.learning_rate", "0.003");
+    add_beginning(saved);
     add_change(saved + 1, "a rule", "optimiser.learning_rate", "0.5");
     add_change(saved + 1, "ctl", "hook save#1", "\"none\"");
+    add_change(saved + 2, "ctl", "optimiser.learning_rate", "0.003");
     wave_trainer second = make_wave_trainer((wave_options){.seed = 4});
     CHECK_OK(sgm_trainer_on_progress(second.trainer, watch_rate, rates));
     CHECK_OK(sgm_trainer_run(second.trainer, .iterations = saved + 6, .folder = folder, .resume = true));
     CHECK_NEAR(rates[saved + 1], 0.1, 1e-12);
     CHECK_NEAR(rates[saved + 3], 0.003, 1e-12);
     CHECK_NEAR(rates[saved + 6], 0.003, 1e-12);
-    const char *text = read_file("changes.jsonl");
-    CHECK_INT(lines_of(text), 2);
-    CHECK(strstr(text, "\"new\":0.003,") != NULL && strstr(text, "a rule") == NULL);
+    CHECK(strstr(read_file("journal.jsonl"),
+                 "\"again\":true,\"who\":\"ctl\",\"what\":\"optimiser.learning_rate\","
+                 "\"old\":0.1,\"new\":0.003,") != NULL);
     CHECK(strstr(read_file("log.txt"), "hook save#1 was changed by ctl") != NULL);
     free_wave_trainer(second);
     close_folder();
@@ -264,17 +278,29 @@ TEST(before_its_first_step_it_shows_what_the_checkpoint_had)
     close_folder();
 }
 
-TEST(a_torn_change_does_not_tear_the_next_one)
+/* Which lines there are: one letter for each. */
+static sgm_status add_event(void *user, int64_t number, const json_t *line)
 {
+    char *events = user;
+    (void)number;
+    const char *event = json_string_value(json_object_get(line, "event"));
+    events[strlen(events)] = event[0] == 'c' && event[2] == 'e' ? 'C' : event[0]; /* "checkpoint" */
+    return SGM_OK;
+}
+
+TEST(a_torn_line_is_removed_from_the_journal)
+{
+    char events[64] = "";
     open_folder();
     train(1, "after 2 iterations set optimiser.learning_rate = 0.05");
-    FILE *file = fopen(in_folder("changes.jsonl"), "ab");
-    fputs("{\"when\":\"2", file);
+    FILE *file = fopen(in_folder("journal.jsonl"), "ab");
+    fputs("{\"event\":\"ch", file);
     fclose(file);
+    CHECK_ERROR(sgm__journal_read(folder, NULL, add_event, events), "line 5: it is cut off");
     train(3, "after 6 iterations set optimiser.learning_rate = 0.02");
-    const char *text = read_file("changes.jsonl");
-    CHECK_INT(lines_of(text), 3);
-    CHECK(strstr(text, "{\"when\":\"2\n{\"when\":\"20") != NULL);
+    memset(events, 0, sizeof events);
+    CHECK_OK(sgm__journal_read(folder, NULL, add_event, events));
+    CHECK_STR(events, "bcCebCcCe");
     close_folder();
 }
 

@@ -67,7 +67,7 @@ TEST(a_change_counts_from_the_next_iteration_on_and_is_recorded)
     CHECK_OK(sgm_trainer_on_progress(made.trainer, set_rate_to_zero, made.trainer));
     CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 5, .folder = folder));
     CHECK(weight_of(made.trainer, "1-dense.weights") == weight_of(two.trainer, "1-dense.weights"));
-    snprintf(path, sizeof path, "%s/changes.jsonl", folder);
+    snprintf(path, sizeof path, "%s/journal.jsonl", folder);
     CHECK_OK(sgm__file_read(path, 65536, &text, &length));
     CHECK(strstr(text, "\"iteration\":2,\"who\":\"program\",\"what\":\"optimiser.learning_rate\"") != NULL);
     CHECK(strstr(text, "\"new\":0.0") != NULL);
@@ -267,9 +267,9 @@ TEST(values_of_changes_are_written_alike_whatever_the_locale)
         sgm_trainer_run(made.trainer, .epochs = 2, .folder = folder) == SGM_OK;
     speak_c();
     CHECK(done);
-    snprintf(path, sizeof path, "%s/changes.jsonl", folder);
+    snprintf(path, sizeof path, "%s/journal.jsonl", folder);
     CHECK_OK(sgm__file_read(path, 1 << 16, &text, &length));
-    if (strstr(text, "\"old\":0.1,\"new\":0.05,") == NULL)
+    if (strstr(text, "\"old\":0.1,\"new\":0.05") == NULL)
         TEST_FAIL("%s", text);
     sgm__free(text);
     free_wave_trainer(made);
@@ -289,7 +289,7 @@ TEST(a_rule_changes_a_value_and_saves)
     CHECK_NEAR(number_of(made.trainer, "optimiser.learning_rate"), 0.05, 1e-15);
     snprintf(path, sizeof path, "%s/half.safetensors", folder);
     CHECK(sgm__file_exists(path));
-    snprintf(path, sizeof path, "%s/changes.jsonl", folder);
+    snprintf(path, sizeof path, "%s/journal.jsonl", folder);
     CHECK_OK(sgm__file_read(path, 65536, &text, &length));
     CHECK(strstr(text, "\"epoch\":2,") != NULL);
     sgm__free(text);

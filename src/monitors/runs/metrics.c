@@ -190,16 +190,18 @@ sgm_status sgm__run_columns(int folder, json_t **columns)
     return *columns != NULL ? SGM_OK : sgm__fail_memory(64);
 }
 
-/* Only the end of the file is read, so the first line may be incomplete; it is then no JSON and left out. */
+/* Only the end of the file is read, so the first line may be incomplete; it is then no JSON and left out. A
+ * beginning, an end or a checkpoint is no change. */
 sgm_status sgm__run_changes(int folder, json_t **changes)
 {
     char *text;
     size_t length, line, start = 0;
-    SGM_TRY(sgm__runs_read(folder, SGM__CHANGES_FILE, MAXIMUM_CHANGES, &text, &length));
+    SGM_TRY(sgm__runs_read(folder, SGM__JOURNAL_FILE, MAXIMUM_CHANGES, &text, &length));
     *changes = json_array();
     for (const char *at; (at = next_line(text, length, &start, &line)) != NULL;) {
         json_t *change = json_loadb(at, line, 0, NULL);
-        if (json_is_object(change))
+        const char *event = json_string_value(json_object_get(change, "event"));
+        if (event != NULL && strcmp(event, sgm__entry_event(SGM__ENTRY_VALUE)) == 0)
             json_array_append(*changes, change);
         json_decref(change);
     }

@@ -103,7 +103,7 @@ bool sgm__run_read_metrics(sgm__run *run, int folder);
 /* All metrics as {"epoch": [..], "loss": [..]}: an entry for each line, null where the line has no such
  * number. Long files are thinned to about 20,000 lines. */
 sgm_status sgm__run_columns(int folder, json_t **columns);
-/* The newest lines of changes.jsonl, as a list of objects. */
+/* The newest changes in journal.jsonl, as a list of objects. */
 sgm_status sgm__run_changes(int folder, json_t **changes);
 /* The newest lines of log.txt, oldest first, as texts; *cut: there are older ones. */
 sgm_status sgm__run_log(int folder, json_t **lines, bool *cut);

@@ -9,7 +9,7 @@
  * it again. */
 #include "journal/run_lines.h"
 #include "monitors/runs/runs_internal.h"
-#include "runs/files_version.h"
+#include "runs/parts/files_version.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -83,7 +83,7 @@ sgm_status sgm__web_get_checkpoint(void *watched, const sgm__http_request *reque
 sgm_status sgm__web_add_checkpoint(void *user, const sgm__http_request *request, sgm__http_answer *answer)
 {
     const sgm__web_trainer *watched = user;
-    SGM_TRY(sgm__checkpoint_add(watched->trainer, request->path, request->file));
+    SGM_TRY(sgm__checkpoint_add(watched->trainer, request->path, SGM__WEB_WHO, request->file));
     sgm__log(SGM_LOG_INFO, watched->name, SGM__WEB_WHO ": checkpoint %s, of %zu bytes, was added",
              request->path, request->length);
     return sgm__http_answer_json(answer, json_pack("{s:s}", "name", request->path));

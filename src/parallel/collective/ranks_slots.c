@@ -8,7 +8,7 @@
  * the end of an epoch). */
 #include "graph/graph_internal.h"
 #include "parallel/collective/ranks.h"
-#include "runs/parts.h"
+#include "runs/parts/parts.h"
 #include <sigma/graph.h>
 
 /* Rank 0, in a meeting: asks the others for one state, or for all of theirs (NULL). Afterwards all ranks,

@@ -8,7 +8,7 @@
 #include <jansson.h>
 #include <sigma/training.h>
 
-/* --- trainer_checkpoint.c: the parts that are wanted --- */
+/* --- part_names.c: the parts that are wanted --- */
 /* What a caller of save, load or copy asked for. */
 typedef struct sgm__parts {
     unsigned parts; /* SGM_PART_..., a sum; 0: all that the file has */
@@ -17,6 +17,8 @@ typedef struct sgm__parts {
     char **patterns;
     size_t pattern_count; /* of patterns that states must match, one of them; 0: all states are wanted */
 } sgm__parts;
+/* "network, parameters"; sgm__free. NULL: out of memory. */
+char *sgm__parts_text(unsigned parts);
 /* The part that a state of this name belongs to. */
 unsigned sgm__part_of_state(const char *name);
 #define SGM__WORKER_PREFIX "workers."

@@ -4,7 +4,7 @@
  * The pipeline is that of the training data. A trainer without data keeps the one that it was loaded with, so
  * that saving it again loses nothing. */
 #include "persistence/bundle.h"
-#include "runs/state.h"
+#include "runs/parts/state.h"
 #include <sigma/graph.h>
 
 #include <stdlib.h>

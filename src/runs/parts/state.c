@@ -5,9 +5,9 @@
  * and hooks judge their own states), and then the rest is set, which cannot fail but for memory. So a file
  * that does not fit leaves the trainer as it was. Callers are trainer_checkpoint.c, and the parallel
  * strategies for what replicas have of their own. */
-#include "runs/state.h"
+#include "runs/parts/state.h"
 #include "journal/changes.h"
-#include "runs/files_version.h"
+#include "runs/parts/files_version.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
  * position (state_position.c). */
 #include "registry/pattern.h"
 #include "registry/registry_internal.h"
-#include "runs/state.h"
+#include "runs/parts/state.h"
 #include "show/show.h"
 #include "train/train.h"
 

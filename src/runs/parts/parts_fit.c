@@ -7,7 +7,7 @@
  * left. trainer_checkpoint.c calls these functions in the order of parts.h, with the trainer's lock; what
  * it then takes over it asks sgm__fit_takes. Names and layouts of PyTorch are converted before
  * (torch_names.c). */
-#include "runs/parts.h"
+#include "runs/parts/parts.h"
 
 #include "network/rerecord.h"
 #include "tensor/tensor_internal.h"

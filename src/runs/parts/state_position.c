@@ -5,7 +5,7 @@
  * optimiser are in the bundle (trainer_checkpoint.c). Equal trainings must write equal files, on one
  * worker or on several, before or after a resume: so nothing here depends on the clock, and sums that only
  * some of them still have are written as zeros. */
-#include "runs/state.h"
+#include "runs/parts/state.h"
 #include "train/train.h"
 
 #include <math.h>

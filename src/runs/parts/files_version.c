@@ -3,7 +3,7 @@
  * Called before anything is read from a file or written beside it: by run_folder.c for run.json, by
  * state.c for checkpoints, by searches for their logs, by monitors for folders that they list. There is no
  * reader of older versions, as a key whose meaning has changed would be read wrongly without a word. */
-#include "runs/files_version.h"
+#include "runs/parts/files_version.h"
 
 /* An object without a version, and NULL, count as version 1, whose files had none. */
 sgm_status sgm__files_version_check(const json_t *object)

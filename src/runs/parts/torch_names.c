@@ -8,7 +8,7 @@
  * ("torch(fc=0)"), else by equal names, else by the order in the file. trainer_checkpoint.c calls this
  * between a file and the comparison (parts_fit.c), which then checks shapes: nothing here depends on
  * whether a tensor fits. */
-#include "runs/torch_names.h"
+#include "runs/parts/torch_names.h"
 #include "optim/optimiser.h"
 
 #include <stdio.h>

@@ -8,7 +8,7 @@
 #ifndef SGM_RUNS_STATE_H
 #define SGM_RUNS_STATE_H
 
-#include "runs/parts.h"
+#include "runs/parts/parts.h"
 
 /* Numbers that a preprocessor or the hooks remember; `items` is freed with sgm__free. */
 typedef struct sgm__number_list {

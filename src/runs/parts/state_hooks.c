@@ -7,7 +7,7 @@
  * again. */
 #include "registry/pattern.h"
 #include "registry/registry_internal.h"
-#include "runs/state.h"
+#include "runs/parts/state.h"
 #include "train/trainer_hooks.h"
 
 #include <stdio.h>

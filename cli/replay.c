@@ -1,0 +1,191 @@
+/* `sigma replay`: a run once more, with everything that was done to it while it trained.
+ *
+ * The run's config.yaml describes the training, its journal what was done. Both are read, and the library
+ * does it again in a new folder (sgm_replay_of). --list shows what there is. */
+#include "monitors/task_lines.h"
+#include "persistence/bundle.h"
+#include "train.h"
+
+#include <jansson.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static const char usage_text[] =
+    "Usage: sigma replay RUN [--into DIR] [--until ITERATION] [--without NUMBER[,NUMBER ...]] [--inexact]\n"
+    "             [--quiet] [--no-keys] [--monitor[=PORT]] [--monitor-wait]\n"
+    "       sigma replay RUN --list [--json]\n\n"
+    "Trains again what is in the folder RUN, in a new folder, and does at the same iterations what was done\n"
+    "to it: values and tensors that were set, hooks that came or went, resets, restores. The end is RUN's\n"
+    "newest checkpoint, with the same bits. Before training begins, all reasons are told why they could not "
+    "be\n"
+    "the same, such as other data or another processor; each checkpoint is compared with RUN's own.\n\n"
+    "  --into DIR     the new run's folder (default runs/NAME-TIME)\n"
+    "  --until ITERATION\n"
+    "                 end after so many iterations\n"
+    "  --without NUMBER[,NUMBER ...]\n"
+    "                 leave out what has these numbers in the list: what would have been?\n"
+    "  --inexact      train also if the result cannot be the same; why is a warning then\n"
+    "  --list         only list what was done, with numbers\n"
+    "  --json         the list as JSON\n"
+    "  --quiet        results only, no progress\n"
+    "  --no-keys      turn off the keys that steer a training on a terminal\n"
+    "  --monitor[=PORT]\n"
+    "                 watch it in a browser: prints the address (default: a free port from 8080)\n"
+    "  --monitor-wait the same, and the monitor stays when the training has ended\n\n"
+    "Exit codes: 0 done, and the same if it can be; 1 failed, or another result; 2 wrong usage; 130\n"
+    "interrupted.\n";
+
+/* --- the list --- */
+
+static void print_list(const sgm_intervention *list, size_t count)
+{
+    if (count == 0)
+        printf("nothing was done to the run but training\n");
+    else
+        printf("number  branch  epoch  iteration  who       what\n");
+    for (size_t i = 0; i < count; i++)
+        printf("%6lld  %6lld  %5lld  %9lld  %-8s  %s\n", (long long)list[i].number, (long long)list[i].branch,
+               (long long)list[i].epoch, (long long)list[i].iteration, list[i].who, list[i].text);
+}
+
+static void print_json(const sgm_intervention *list, size_t count)
+{
+    json_t *all = json_array();
+    for (size_t i = 0; i < count; i++)
+        json_array_append_new(
+            all, json_pack("{s:I, s:I, s:I, s:I, s:s, s:s, s:s, s:b}", "number", (json_int_t)list[i].number,
+                           "branch", (json_int_t)list[i].branch, "epoch", (json_int_t)list[i].epoch,
+                           "iteration", (json_int_t)list[i].iteration, "event", list[i].event, "who",
+                           list[i].who, "text", list[i].text, "removable", list[i].removable));
+    char *text = json_dumps(all, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
+    if (text != NULL)
+        puts(text);
+    free(text);
+    json_decref(all);
+}
+
+static int print_interventions(const char *run, bool json)
+{
+    sgm_intervention *list;
+    size_t count;
+    if (sgm_run_interventions(run, &list, &count) != SGM_OK)
+        return report_error("replay", CLI_FAILED);
+    if (json)
+        print_json(list, count);
+    else
+        print_list(list, count);
+    sgm_interventions_free(list, count);
+    return CLI_OK;
+}
+
+/* --- the replay --- */
+
+/* The numbers of --without, which the caller frees with sgm__free; false: one is none. */
+static bool read_numbers(const char *text, int64_t **numbers, size_t *count)
+{
+    char *copy = sgm__strdup(text), *rest = copy, *word;
+    *numbers = sgm__calloc(strlen(text) + 1, sizeof **numbers);
+    *count = 0;
+    bool good = copy != NULL && *numbers != NULL;
+    while (good && (word = strtok_r(rest, ", ", &rest)) != NULL)
+        good = sgm__parse_int64(word, &(*numbers)[(*count)++]) && (*numbers)[*count - 1] > 0;
+    sgm__free(copy);
+    return good;
+}
+
+/* Says whether the new checkpoint is that of the run. One that should be the same, and is not, has failed. */
+static int tell_result(const char *run, const config *c, const sgm_replay *replay)
+{
+    char has[SGM__CHECKSUM_DIGITS + 1] = "", wanted[SGM__CHECKSUM_DIGITS + 1] = "";
+    char *old = sgm__format("%s/checkpoint.safetensors", run);
+    char *new = sgm__format("%s/checkpoint.safetensors", c->folder);
+    bool known =
+        old != NULL && new != NULL &&sgm__checksum_of_file(old, wanted) && sgm__checksum_of_file(new, has);
+    bool same = known && strcmp(has, wanted) == 0;
+    bool asked = replay->until == 0 && replay->without_count == 0;
+    if (same)
+        printf("the checkpoint is that of %s, bit for bit\n", run);
+    else if (asked)
+        printf("the checkpoint is not that of %s\n", run);
+    sgm__free(old);
+    sgm__free(new);
+    return same || !asked || replay->inexact ? CLI_OK : CLI_FAILED;
+}
+
+static int replay_described(const char *run, const char *into, const train_arguments *given)
+{
+    config c;
+    sgm_metrics validation;
+    const char *folder_override = into;
+    char *file = file_of(run, "config.yaml"), *folder = sgm__format("folder=%s", into != NULL ? into : "");
+    const char *overrides[] = {folder};
+    if (file == NULL || folder == NULL ||
+        config_load(&c, file, overrides, folder_override != NULL ? 1 : 0) != SGM_OK) {
+        sgm__free(folder);
+        sgm__free(file);
+        return report_error("replay", CLI_USAGE);
+    }
+    int code = train_configuration(&c, given, &validation);
+    if (code == CLI_OK)
+        code = tell_result(run, &c, given->replay);
+    config_free(&c);
+    sgm__free(folder);
+    sgm__free(file);
+    return code;
+}
+
+static int replay_words(const arguments *a, const char *into, const char *without, sgm_replay *replay,
+                        train_arguments *given)
+{
+    int64_t *numbers = NULL, port;
+    if (given->monitor != NULL && given->monitor[0] != '\0' && !parse_port(given->monitor, &port))
+        return usage_error("replay", "--monitor: expected a port from 1 to 65535, got '%s'", given->monitor);
+    if (without != NULL && !read_numbers(without, &numbers, &replay->without_count)) {
+        sgm__free(numbers);
+        return usage_error("replay", "--without: expected numbers of the list, such as 12,15, got '%s'",
+                           without);
+    }
+    replay->run = a->words[0];
+    replay->without = numbers;
+    given->replay = replay;
+    int code = replay_described(a->words[0], into, given);
+    sgm__free(numbers);
+    return code;
+}
+
+int replay_run(int argc, char **argv)
+{
+    train_arguments given = {.command = "replay"};
+    sgm_replay replay = {.struct_size = sizeof replay};
+    const char *into = NULL, *without = NULL;
+    bool list = false, json = false;
+    const argument_rule rules[] = {
+        {"--into", ARGUMENT_TEXT, &into},
+        {"--until", ARGUMENT_COUNT, &replay.until},
+        {"--without", ARGUMENT_TEXT, &without},
+        {"--inexact", ARGUMENT_FLAG, &replay.inexact},
+        {"--list", ARGUMENT_FLAG, &list},
+        {"--json", ARGUMENT_FLAG, &json},
+        {"--quiet", ARGUMENT_FLAG, &given.quiet},
+        {"--no-keys", ARGUMENT_FLAG, &given.no_keys},
+        {"--monitor", ARGUMENT_MAYBE, &given.monitor},
+        {"--monitor-wait", ARGUMENT_FLAG, &given.monitor_wait},
+    };
+    arguments a = {.rules = rules, .rule_count = sizeof rules / sizeof *rules, .help = usage_text};
+    int code;
+    bool understood = arguments_read(&a, argc, argv, &code);
+    if (given.quiet)
+        sgm__task_lines_end();
+    if (understood && a.word_count != 1)
+        code = usage_error("replay", "expected the folder of a run");
+    else if (understood && !has_file(a.words[0], "config.yaml"))
+        code = usage_error("replay", "'%s' is no folder of a run: it has no config.yaml", a.words[0]);
+    else if (understood && json && !list)
+        code = usage_error("replay", "--json goes with --list");
+    else if (understood)
+        code =
+            list ? print_interventions(a.words[0], json) : replay_words(&a, into, without, &replay, &given);
+    arguments_free(&a);
+    return code;
+}

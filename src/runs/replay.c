@@ -1,0 +1,446 @@
+/* Repeats a run: see replay.h. */
+#include "runs/replay.h"
+#include "hooks/hooks.h"
+#include "journal/planned.h"
+#include "journal/run_lines.h"
+#include "persistence/bundle.h"
+#include "runs/remade.h"
+#include "runs/run_identity.h"
+#include "trainer/strategy.h"
+#include "trainer/trainer.h"
+
+#include <stdio.h>
+
+/* --- what a replay leaves out --- */
+
+static bool is_change(const sgm__journal_entry *entry)
+{
+    return entry->kind <= SGM__ENTRY_UNKNOWN;
+}
+
+/* Moves cannot be left out, as what follows belongs to the branch that they began; saves and uploads only
+ * where nothing would want them. */
+static bool is_removable(const sgm__journal_entry *entry)
+{
+    return entry->asked && is_change(entry);
+}
+
+static sgm_status fail_number(const sgm__history *history, int64_t number)
+{
+    sgm__text numbers = {0};
+    for (size_t i = 0; i < history->held.count; i++)
+        if (is_removable(&history->held.items[i]))
+            sgm__text_append(&numbers, "%s%lld", numbers.length > 0 ? ", " : "",
+                             (long long)history->held.items[i].line);
+    sgm_status status =
+        sgm_fail(SGM_ERROR_NOT_FOUND, "%lld is no intervention that can be left out; there %s%.400s",
+                 (long long)number, numbers.length > 0 ? "are: " : "is none",
+                 numbers.data != NULL ? numbers.data : "");
+    sgm__text_free(&numbers);
+    return status;
+}
+
+static sgm_status leave_out(sgm__history *history, const sgm_replay *options)
+{
+    for (size_t k = 0; k < options->without_count; k++) {
+        size_t i = 0;
+        while (i < history->held.count && history->held.items[i].line != options->without[k])
+            i++;
+        if (i == history->held.count || !is_removable(&history->held.items[i]))
+            return fail_number(history, options->without[k]);
+        sgm__entries_remove(&history->held, i);
+    }
+    return SGM_OK;
+}
+
+/* --- why it could not be the same --- */
+
+/* Hooks that read the time, or run beside the training, act at other moments in another run. */
+static sgm_status find_clocks(sgm_trainer *trainer, const sgm__history *history, sgm__text *reasons)
+{
+    sgm__hooks_describe_clocks(sgm__hooks_of(trainer), reasons);
+    for (size_t i = 0; i < history->held.count; i++) {
+        const sgm__journal_entry *entry = &history->held.items[i];
+        if (entry->kind != SGM__ENTRY_ATTACH)
+            continue;
+        sgm_hook *hook = sgm_hook_parse(entry->text);
+        if (hook == NULL)
+            sgm__text_append(reasons, "\n  line %lld: '%s' cannot be attached: %s", (long long)entry->line,
+                             entry->text, sgm_last_error());
+        else
+            sgm__hook_describe_clock(hook, reasons);
+        sgm_hook_free(hook);
+    }
+    return SGM_OK;
+}
+
+static char *checkpoint_path(const char *folder, const char *name)
+{
+    return sgm__format("%s/%s.safetensors", folder, name);
+}
+
+/* A file of the run's folder that an entry needs, by the name below the folder. */
+static void find_file(const char *folder, const sgm__journal_entry *entry, const char *name,
+                      const char *checksum, sgm__text *reasons)
+{
+    char has[SGM__CHECKSUM_DIGITS + 1], *path = sgm__format("%s/%s", folder, name);
+    if (path == NULL || !sgm__file_exists(path))
+        sgm__text_append(reasons, "\n  line %lld: the folder has no '%s' any more", (long long)entry->line,
+                         name);
+    else if (checksum[0] != '\0' && sgm__checksum_of_file(path, has) && strcmp(has, checksum) != 0)
+        sgm__text_append(reasons, "\n  line %lld: '%s' is another file by now", (long long)entry->line, name);
+    sgm__free(path);
+}
+
+static void find_missing(const char *folder, const sgm__history *history, sgm__text *reasons)
+{
+    for (size_t i = 0; i < history->held.count; i++) {
+        const sgm__journal_entry *entry = &history->held.items[i];
+        if (entry->kind == SGM__ENTRY_UNKNOWN) {
+            char *what = sgm__remade_told(entry);
+            sgm__text_append(reasons, "\n  line %lld: %s by %s, and the journal does not have to what",
+                             (long long)entry->line, what != NULL ? what : "", entry->who);
+            sgm__free(what);
+        } else if (entry->kind == SGM__ENTRY_TENSOR) {
+            find_file(folder, entry, entry->text, "", reasons);
+            if (entry->average[0] != '\0')
+                find_file(folder, entry, entry->average, "", reasons);
+        } else if (entry->kind == SGM__ENTRY_UPLOAD) {
+            char *name = sgm__format("%s.safetensors", entry->text);
+            if (name != NULL)
+                find_file(folder, entry, name, entry->checksum, reasons);
+            sgm__free(name);
+        } else if (entry->kind == SGM__ENTRY_RESTORE && strchr(entry->text, '/') != NULL) {
+            char has[SGM__CHECKSUM_DIGITS + 1] = "";
+            if (!sgm__checksum_of_file(entry->text, has) || strcmp(has, entry->checksum) != 0)
+                sgm__text_append(reasons, "\n  line %lld: '%s' is gone, or another file by now",
+                                 (long long)entry->line, entry->text);
+        }
+    }
+}
+
+/* What each process of the run was made of, compared with this trainer. */
+static sgm_status compare_beginnings(sgm_trainer *trainer, const sgm__history *history, sgm__text *reasons)
+{
+    json_t *now = sgm__run_identity(trainer), *line;
+    size_t index;
+    if (now == NULL)
+        return sgm__last_failure();
+    json_array_foreach(history->beginnings, index, line)
+    {
+        char moment[64] = "when it began";
+        if (index > 0)
+            snprintf(moment, sizeof moment, "when it was resumed at iteration %lld",
+                     (long long)json_integer_value(json_object_get(line, "iteration")));
+        sgm__run_identity_compare(line, now, moment, index > 0, reasons);
+    }
+    json_decref(now);
+    return SGM_OK;
+}
+
+static sgm_status report(const sgm_trainer *trainer, const sgm_replay *options, const sgm__text *reasons)
+{
+    if (reasons->length == 0)
+        return SGM_OK;
+    if (!options->inexact)
+        return sgm_fail(SGM_ERROR_STATE, "the replay of '%s' cannot give the same bits:%s", options->run,
+                        reasons->data);
+    sgm__log(SGM_LOG_WARNING, sgm_trainer_name(trainer), "the replay of '%s' will not give the same bits:%s",
+             options->run, reasons->data);
+    return SGM_OK;
+}
+
+static sgm_status look_for_reasons(sgm_trainer *trainer, const sgm_replay *options,
+                                   const sgm__history *history, bool *exact)
+{
+    sgm__text reasons = {0};
+    sgm_status status = compare_beginnings(trainer, history, &reasons);
+    if (status == SGM_OK)
+        status = find_clocks(trainer, history, &reasons);
+    if (status == SGM_OK) {
+        find_missing(options->run, history, &reasons);
+        status = report(trainer, options, &reasons);
+    }
+    *exact = reasons.length == 0;
+    sgm__text_free(&reasons);
+    return status;
+}
+
+/* --- beginning --- */
+
+/* The newest checkpoint that the journal has, behind which nothing is repeated. */
+static sgm_status find_end(const char *folder, sgm__history *history, sgm__replay *replay)
+{
+    char has[SGM__CHECKSUM_DIGITS + 1] = "", *path = sgm__format("%s/" SGM__CHECKPOINT_FILE, folder);
+    size_t count = history->held.count;
+    while (count > 0 && history->held.items[count - 1].kind != SGM__ENTRY_CHECKPOINT)
+        count--;
+    bool there = path != NULL && sgm__checksum_of_file(path, has);
+    sgm__free(path);
+    if (count == 0)
+        return sgm_fail(SGM_ERROR_STATE, "'%s' has no checkpoint, to which it could be repeated", folder);
+    while (history->held.count > count)
+        sgm__entries_remove(&history->held, history->held.count - 1);
+    const sgm__journal_entry *last = &history->held.items[count - 1];
+    if (there && strcmp(has, last->checksum) != 0)
+        return sgm_fail(SGM_ERROR_FORMAT,
+                        "'%s/" SGM__JOURNAL_FILE "', line %lld: the newest checkpoint that it has is not the "
+                        "folder's '" SGM__CHECKPOINT_FILE
+                        "': lines behind it are gone, or the file was replaced",
+                        folder, (long long)last->line);
+    replay->branch = last->branch;
+    replay->epoch = last->epoch;
+    replay->iteration = last->iteration;
+    return SGM_OK;
+}
+
+/* Plans what is done again: all but the first beginning, and moves of hooks, which they make again. */
+static sgm_status plan(sgm_trainer *trainer, const sgm__history *history)
+{
+    for (size_t i = 1; i < history->held.count; i++) {
+        const sgm__journal_entry *entry = &history->held.items[i];
+        if (entry->kind != SGM__ENTRY_UNKNOWN && (entry->asked || !sgm__entry_is_move(entry->kind)))
+            SGM_TRY(sgm__plan_add(trainer, entry));
+    }
+    return SGM_OK;
+}
+
+static sgm_status check_until(const sgm_replay *options, const sgm__replay *replay)
+{
+    if (options->until < 0 || options->until > replay->iteration)
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "until: the run '%s' has %lld iterations up to its newest checkpoint, got %lld",
+                        options->run, (long long)replay->iteration, (long long)options->until);
+    return SGM_OK;
+}
+
+static sgm_status begin(sgm_trainer *trainer, const sgm_replay *options, sgm__history *history)
+{
+    sgm__replay *replay = sgm__journal_of(trainer)->replay;
+    SGM_TRY(sgm__history_read(options->run, NULL, history));
+    if (history->held.count == 0)
+        return sgm_fail(SGM_ERROR_NOT_FOUND, "'%s' has no " SGM__JOURNAL_FILE ", so no run to repeat",
+                        options->run);
+    const sgm__journal_entry *first = &history->held.items[0];
+    if (first->kind != SGM__ENTRY_BEGIN || first->iteration != 0)
+        return sgm_fail(SGM_ERROR_STATE,
+                        "'%s' did not begin at the beginning of a training, but after %lld iterations of "
+                        "another one: replay that one",
+                        options->run, (long long)first->iteration);
+    sgm__progress_of(trainer)->epochs = first->epochs;
+    sgm__progress_of(trainer)->iterations = first->iterations;
+    SGM_TRY(find_end(options->run, history, replay));
+    SGM_TRY(check_until(options, replay));
+    SGM_TRY(leave_out(history, options));
+    SGM_TRY(look_for_reasons(trainer, options, history, &replay->exact));
+    replay->exact = replay->exact && options->without_count == 0;
+    replay->until = options->until;
+    return plan(trainer, history);
+}
+
+static sgm_status check_options(const sgm_trainer *trainer, const sgm_replay *options)
+{
+    const sgm__strategy *strategy = sgm__sharing_of(trainer)->strategy;
+    if (options->run == NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "replay: .run must be the folder of a run");
+    if (sgm__journal_of(trainer)->folder == NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "replay: .folder must be a new folder");
+    if (sgm__position_of(trainer)->iteration > 0)
+        return sgm_fail(SGM_ERROR_STATE, "replay: the trainer has trained already; take a new one");
+    if (strategy != NULL && strategy->meet != NULL)
+        return sgm_fail(SGM_ERROR_UNSUPPORTED,
+                        "replay: several processes cannot replay a run; take one, with "
+                        "as many workers");
+    return SGM_OK;
+}
+
+sgm_status sgm__replay_begin(sgm_trainer *trainer, const sgm_replay *given)
+{
+    sgm_replay options;
+    sgm__history history = {0};
+    sgm__trainer_journal *journal = sgm__journal_of(trainer);
+    SGM_TRY(sgm__options_read(&options, sizeof options, given, "sgm_replay_of"));
+    SGM_TRY(check_options(trainer, &options));
+    journal->replay = sgm__calloc(1, sizeof *journal->replay);
+    if (journal->replay == NULL || (journal->replay->folder = sgm__strdup(options.run)) == NULL)
+        return SGM_ERROR_MEMORY;
+    sgm_status status = begin(trainer, &options, &history);
+    sgm__history_free(&history);
+    return status;
+}
+
+void sgm__replay_end(sgm_trainer *trainer)
+{
+    sgm__trainer_journal *journal = sgm__journal_of(trainer);
+    if (journal->replay == NULL)
+        return;
+    sgm__free(journal->replay->folder);
+    sgm__free(journal->replay);
+    journal->replay = NULL;
+    sgm__plan_forget(trainer);
+}
+
+const char *sgm__replay_folder(const sgm_trainer *trainer)
+{
+    const sgm__trainer_journal *journal = sgm__journal_of(trainer);
+    return journal->replay != NULL ? journal->replay->folder : journal->folder;
+}
+
+/* --- entry after entry --- */
+
+/* Checkpoints that this run has not made where the other one did are passed over: something was left out. The
+ * end of a process counts only if it has saved behind it, as what its hooks did is lost otherwise. The end of
+ * the last one is this run's own. */
+bool sgm__replay_take(sgm_trainer *trainer, sgm__journal_entry *entry)
+{
+    sgm__replay *replay = sgm__journal_of(trainer)->replay;
+    while (!replay->over && sgm__plan_take(trainer, entry)) {
+        const sgm__journal_entry *next = sgm__plan_at(trainer, 0);
+        bool ends = entry->kind == SGM__ENTRY_END;
+        bool saves = next != NULL && next->kind == SGM__ENTRY_CHECKPOINT;
+        replay->over = next == NULL || (ends && saves && sgm__plan_at(trainer, 1) == NULL);
+        if (!replay->over && entry->kind != SGM__ENTRY_CHECKPOINT && (!ends || saves))
+            return true;
+        sgm__entry_clear(entry);
+    }
+    return false;
+}
+
+bool sgm__replay_take_change(sgm_trainer *trainer, sgm__journal_entry *entry)
+{
+    const sgm__journal_entry *due = sgm__plan_due(trainer);
+    return due != NULL && is_change(due) && sgm__plan_take(trainer, entry);
+}
+
+sgm_status sgm__replay_compare(sgm_trainer *trainer, const char *checksum)
+{
+    sgm__replay *replay = sgm__journal_of(trainer)->replay;
+    const sgm__training_position *position = sgm__position_of(trainer);
+    const sgm__journal_entry *due = sgm__plan_due(trainer);
+    if (due == NULL || due->kind != SGM__ENTRY_CHECKPOINT || due->iteration != position->iteration ||
+        due->epoch != position->epoch)
+        return SGM_OK;
+    bool same = strcmp(due->checksum, checksum) == 0;
+    long long line = (long long)due->line;
+    sgm__plan_remove_first(trainer);
+    replay->over = sgm__plan_at(trainer, 0) == NULL;
+    if (same || !replay->exact)
+        return SGM_OK;
+    return sgm_fail(
+        SGM_ERROR_STATE,
+        "the checkpoint after epoch %lld, iteration %lld is not that of '%s' (line %lld of its "
+        "journal): something that the journal does not have was different since the one before it",
+        (long long)position->epoch, (long long)position->iteration, replay->folder, line);
+}
+
+bool sgm__replay_is_over(sgm_trainer *trainer)
+{
+    const sgm__replay *replay = sgm__journal_of(trainer)->replay;
+    const sgm__training_position *position = sgm__position_of(trainer);
+    if (replay == NULL)
+        return false;
+    bool last = sgm__journal_of(trainer)->branch == replay->branch;
+    bool there = position->iteration > replay->iteration ||
+                 (position->iteration == replay->iteration && position->epoch >= replay->epoch);
+    return replay->over || (last && there) ||
+           (last && replay->until > 0 && position->iteration >= replay->until);
+}
+
+/* Copies a checkpoint of that name from the folder of the run that is replayed. */
+static sgm_status take_checkpoint(const sgm_trainer *trainer, const char *name)
+{
+    char *from = checkpoint_path(sgm__journal_of(trainer)->replay->folder, name);
+    char *to = checkpoint_path(sgm__journal_of(trainer)->folder, name);
+    sgm_bundle *bundle = from != NULL && to != NULL ? sgm_bundle_load(from) : NULL;
+    sgm_status status = bundle != NULL ? sgm_bundle_save(bundle, to) : sgm__last_failure();
+    sgm_bundle_free(bundle);
+    sgm__free(to);
+    sgm__free(from);
+    return status;
+}
+
+sgm_status sgm__replay_upload(sgm_trainer *trainer, const sgm__journal_entry *entry)
+{
+    return take_checkpoint(trainer, entry->text);
+}
+
+/* Whether a folder has a checkpoint of the name with the checksum; *there: whether it has one of the name. */
+static bool has_checkpoint(const char *folder, const sgm__journal_entry *entry, bool *there)
+{
+    char has[SGM__CHECKSUM_DIGITS + 1] = "", *path = checkpoint_path(folder, entry->text);
+    *there = path != NULL && sgm__checksum_of_file(path, has);
+    sgm__free(path);
+    return *there && strcmp(has, entry->checksum) == 0;
+}
+
+sgm_status sgm__replay_provide(sgm_trainer *trainer, const sgm__journal_entry *entry)
+{
+    const sgm__trainer_journal *journal = sgm__journal_of(trainer);
+    bool there, known;
+    if (entry->kind != SGM__ENTRY_RESTORE || strchr(entry->text, '/') != NULL ||
+        has_checkpoint(journal->folder, entry, &there) || (there && !journal->replay->exact))
+        return SGM_OK;
+    return has_checkpoint(journal->replay->folder, entry, &known) ? take_checkpoint(trainer, entry->text)
+                                                                  : SGM_OK;
+}
+
+/* --- the list for programs --- */
+
+/* What was asked for, and changed the training or its folder. */
+static bool is_shown(const sgm__journal_entry *entry)
+{
+    return entry->asked && entry->kind < SGM__ENTRY_PAUSE;
+}
+
+static sgm_status show(const sgm__journal_entry *entry, sgm_intervention *shown)
+{
+    *shown = (sgm_intervention){.number = entry->line,
+                                .branch = entry->branch,
+                                .epoch = entry->epoch,
+                                .iteration = entry->iteration,
+                                .event = sgm__entry_event(entry->kind),
+                                .who = sgm__strdup(entry->who),
+                                .text = sgm__remade_told(entry),
+                                .removable = is_removable(entry)};
+    return shown->who != NULL && shown->text != NULL ? SGM_OK : SGM_ERROR_MEMORY;
+}
+
+static sgm_status show_all(const sgm__history *history, sgm_intervention **list, size_t *count)
+{
+    *list = sgm__calloc(history->held.count + 1, sizeof **list);
+    sgm_status status = *list != NULL ? SGM_OK : SGM_ERROR_MEMORY;
+    for (size_t i = 0; i < history->held.count && status == SGM_OK; i++)
+        if (is_shown(&history->held.items[i]))
+            status = show(&history->held.items[i], &(*list)[(*count)++]);
+    return status;
+}
+
+sgm_status sgm_run_interventions(const char *folder, sgm_intervention **list, size_t *count)
+{
+    sgm__history history;
+    *list = NULL;
+    *count = 0;
+    if (folder == NULL)
+        return sgm__fail_null("the folder is NULL");
+    sgm_status status = sgm__history_read(folder, NULL, &history);
+    if (status == SGM_OK && history.held.count == 0)
+        status = sgm_fail(SGM_ERROR_NOT_FOUND, "'%s' has no " SGM__JOURNAL_FILE, folder);
+    if (status == SGM_OK)
+        status = show_all(&history, list, count);
+    sgm__history_free(&history);
+    if (status != SGM_OK) {
+        sgm_interventions_free(*list, *count);
+        *list = NULL;
+        *count = 0;
+    }
+    return status;
+}
+
+void sgm_interventions_free(sgm_intervention *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        sgm__free((void *)(uintptr_t)list[i].who);
+        sgm__free((void *)(uintptr_t)list[i].text);
+    }
+    sgm__free(list);
+}
