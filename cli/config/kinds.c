@@ -164,6 +164,8 @@ static bool describe_action(size_t index, sgm__described *described)
          "if validation.loss reaches minimum then save \"best\"", NULL, 0},
         {"set", "changes a value: =, +=, -=, *=, /=", NULL,
          "every 10 epochs set optimiser.learning_rate *= 0.5", NULL, 0},
+        {"for", "behind a set: the value goes back after so many epochs or iterations", NULL,
+         "if training.loss > 10 then set optimiser.learning_rate *= 0.1 for 3 epochs", NULL, 0},
     };
     return DESCRIBE(rows);
 }

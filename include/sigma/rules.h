@@ -186,6 +186,11 @@ SGM_API char *sgm_criteria_text(const sgm_criteria *criteria, const sgm_time_ste
  *
  *     stop | stop "REASON" | pause | reset | save "NAME" | set IDENTIFIER = NUMBER   (also +=, -=, *=, /=)
  *     set IDENTIFIER = "TEXT" | set IDENTIFIER = true | set IDENTIFIER = false
+ *     set ... for 3 epochs | set ... for 100 iterations
+ *
+ * A value that is set for a time goes back at the end of the last epoch or iteration, before the hooks of
+ * that event run, unless somebody else has set it meanwhile. If a rule sets it again before, it starts from
+ * the value that it would go back to, and its time begins anew. A reset sets it back at once.
  *
  * A rule only says what is to be done; who holds it does it.
  */
@@ -217,8 +222,10 @@ typedef struct sgm_action {
     double number;             /* SET of a number: what stands behind the sign */
     sgm_kind
         value_kind; /* SET: of a number; of a text or a boolean only with `=`, and then not in `number` */
-    const char *value_text; /* SET of a text; else NULL */
-    bool value_boolean;     /* SET of a boolean */
+    const char *value_text;        /* SET of a text; else NULL */
+    bool value_boolean;            /* SET of a boolean */
+    int64_t duration;              /* SET: for so many epochs or iterations; 0: for good */
+    sgm_time_scale duration_scale; /* SGM_EPOCH or SGM_ITERATION; of a duration of 0 SGM_ITERATION */
 } sgm_action;
 
 /* Errors name the column and the nearest word; NULL then. */

@@ -15,7 +15,7 @@
 typedef enum sgm__command_kind {
     SGM__COMMAND_STOP,    /* text: the reason */
     SGM__COMMAND_SAVE,    /* text: the checkpoint's name */
-    SGM__COMMAND_SET,     /* text: the identifier; content: its value */
+    SGM__COMMAND_SET,     /* text: the identifier; content: its value; period: for how long */
     SGM__COMMAND_PAUSE,   /* text: the text of the hook that asks; shown as the reason */
     SGM__COMMAND_RESET,   /* back to the beginning */
     SGM__COMMAND_ACT,     /* act(user, trainer) */
@@ -23,6 +23,12 @@ typedef enum sgm__command_kind {
     SGM__COMMAND_NOTE     /* records that a hook was attached or detached, which has been done: text, before,
                              after, undoes */
 } sgm__command_kind;
+
+/* How long a value stays set: so many epochs or iterations; a count of 0: for good. */
+typedef struct sgm__command_period {
+    sgm_time_scale scale; /* SGM_EPOCH or SGM_ITERATION */
+    int64_t count;
+} sgm__command_period;
 
 typedef sgm_status (*sgm__action_function)(void *user, sgm_trainer *trainer);
 
@@ -33,8 +39,9 @@ typedef struct sgm__command {
     char *before, *after; /* of a note: texts of the hook; NULL: none */
     int64_t undoes;       /* of a note: number of the change that it takes back; 0: none */
     sgm_content content;  /* of a set */
-    sgm_trainer *asker;   /* of a hook's command: the hook's trainer, which may be a replica; else NULL */
-    bool background;      /* the asker is a background hook */
+    sgm__command_period period;
+    sgm_trainer *asker; /* of a hook's command: the hook's trainer, which may be a replica; else NULL */
+    bool background;    /* the asker is a background hook */
     sgm__action_function act;
     void *user;
     void (*release)(void *user); /* called once with `user` when the command is freed; NULL: not needed */

@@ -16,6 +16,10 @@ typedef struct sgm__hooks sgm__hooks;
 sgm_status sgm__hook_request_act(sgm_hook_call *call, sgm__action_function act, void *user,
                                  void (*release)(void *user));
 
+/* As sgm_hook_request_set, for some time (journal/temporary.h). Only of a hook that is not local. */
+sgm_status sgm__hook_request_set_for(sgm_hook_call *call, const char *identifier, sgm_content content,
+                                     sgm__command_period period);
+
 /* Makes the holder of trainer `trainer` (its name). Identifiers are resolved in `registry` (retained),
  * which gets a child "shared" if it has none. */
 sgm__hooks *sgm__hooks_create(const char *trainer, sgm_registry *registry,

@@ -188,8 +188,16 @@ sgm_status sgm_hook_request_save(sgm_hook_call *call, const char *name)
 
 sgm_status sgm_hook_request_set(sgm_hook_call *call, const char *identifier, sgm_content content)
 {
+    return sgm__hook_request_set_for(call, identifier, content, (sgm__command_period){0});
+}
+
+sgm_status sgm__hook_request_set_for(sgm_hook_call *call, const char *identifier, sgm_content content,
+                                     sgm__command_period period)
+{
     SGM_TRY(check_call(call, identifier, "the identifier to set"));
     sgm__command *command = create(call, SGM__COMMAND_SET, identifier);
+    if (command)
+        command->period = period;
     if (command && copy_content(&content, &command->content) == SGM_OK)
         return ask(call, command);
     sgm__command_free(command);

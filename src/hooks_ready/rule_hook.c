@@ -6,6 +6,7 @@
  * (src/runs/trainer_commands.c), so a rule may run anywhere, and no action sees half of another's effect. */
 #include "base/base.h"
 #include "hooks/hooks.h"
+#include "journal/temporary.h"
 #include "registry/option_check.h"
 #include "trainer/view.h"
 #include <math.h>
@@ -58,6 +59,18 @@ static sgm_status new_content(const sgm_action *action, const sgm_match *match, 
     return SGM_OK;
 }
 
+/* Asks to set one match. One that is in force for a time is computed from the value that it goes back to: a
+ * rule that fires twice in that time does not halve it twice. */
+static sgm_status set_match(const sgm_action *action, sgm_hook_call *call, sgm_match *match)
+{
+    sgm_content content;
+    if (action->duration > 0)
+        SGM_TRY(sgm__temporary_base(sgm_hook_trainer(call), match->identifier, &match->content));
+    SGM_TRY(new_content(action, match, &content));
+    return sgm__hook_request_set_for(call, match->identifier, content,
+                                     (sgm__command_period){action->duration_scale, action->duration});
+}
+
 /* Asks to set all that matches. Each match starts from its own value. Without any match the lookup by the
  * plain identifier fails with a message that names the nearest one. */
 static sgm_status set_all(const sgm_action *action, sgm_hook_call *call)
@@ -70,12 +83,8 @@ static sgm_status set_all(const sgm_action *action, sgm_hook_call *call)
         status = sgm_registry_resolve_one(call->registry, action->text, &content);
         sgm_content_clear(&content);
     }
-    for (size_t i = 0; i < matches.count && status == SGM_OK; i++) {
-        sgm_content content;
-        status = new_content(action, &matches.items[i], &content);
-        if (status == SGM_OK)
-            status = sgm_hook_request_set(call, matches.items[i].identifier, content);
-    }
+    for (size_t i = 0; i < matches.count && status == SGM_OK; i++)
+        status = set_match(action, call, &matches.items[i]);
     sgm_matches_free(&matches);
     return status;
 }
@@ -205,7 +214,27 @@ static const sgm_hook_type rule_type = {.api = SGM_HOOK_API,
                                         .invoke = act_by_rule,
                                         .equal = equal_rules,
                                         .free = free_rule,
-                                        .check = check_rule};
+                                        .check = check_rule},
+                           global_rule_type = {.api = SGM_HOOK_API,
+                                               .name = "rule",
+                                               .doc = "does what a rule says",
+                                               .invoke = act_by_rule,
+                                               .equal = equal_rules,
+                                               .free = free_rule,
+                                               .check = check_rule,
+                                               .only_global = "what it does for a time is done to the "
+                                                              "trainer, with all workers"};
+
+/* The type of the rule's hook. */
+static const sgm_hook_type *type_of(const sgm_rule *rule)
+{
+    size_t count;
+    const sgm_action *actions = sgm_rule_actions(rule, &count);
+    for (size_t i = 0; i < count; i++)
+        if (actions[i].kind == SGM_ACTION_SET && actions[i].duration > 0)
+            return &global_rule_type;
+    return &rule_type;
+}
 
 /* The identifiers that the rule sets, NULL at the end: what the hook reads. In the background these are
  * copied, as new values are computed from the old ones. The texts are the rule's; free the list with
@@ -235,7 +264,7 @@ sgm_hook *sgm_rule_hook(const char *text)
         sgm_rule_free(rule);
         return NULL;
     }
-    sgm_hook *hook = sgm_hook_create(&rule_type, rule, .when = *sgm_rule_step(rule), .only_if = own,
+    sgm_hook *hook = sgm_hook_create(type_of(rule), rule, .when = *sgm_rule_step(rule), .only_if = own,
                                      .reads = reads, .priority = RULE_PRIORITY);
     sgm__free(reads);
     if (hook && sgm__hook_set_text(hook, text) != SGM_OK) {

@@ -20,6 +20,8 @@ sgm_status sgm__settings_note(sgm_trainer *trainer, const char *identifier, cons
                               const char *after);
 /* Sets an entry of the registry from a text, as the type that the entry has. */
 sgm_status sgm__settings_set(sgm_trainer *trainer, const char *identifier, const char *text);
+/* Whether an entry has the value that the text means: "0.10" and "0.1" are the same number. */
+bool sgm__settings_is_now(const sgm_trainer *trainer, const char *identifier, const char *text);
 /* Empties the list. */
 void sgm__settings_forget(sgm_trainer *trainer);
 /* The list as a JSON object for a checkpoint: {IDENTIFIER: [FIRST, NEWEST], ...}. */

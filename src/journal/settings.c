@@ -118,7 +118,7 @@ sgm_status sgm__settings_copy(const sgm_trainer *from, sgm_trainer *to)
 /* --- setting by text --- */
 
 /* Reads a text as the kind that the entry has; `current` gets the present value. The caller clears both. */
-static sgm_status read_as_entry(sgm_trainer *trainer, const char *identifier, const char *text,
+static sgm_status read_as_entry(const sgm_trainer *trainer, const char *identifier, const char *text,
                                 sgm_content *current, sgm_content *read)
 {
     SGM_TRY(sgm_registry_resolve_one(sgm__registry_of(trainer), identifier, current));
@@ -136,8 +136,7 @@ sgm_status sgm__settings_set(sgm_trainer *trainer, const char *identifier, const
     return status;
 }
 
-/* Whether the entry has the value that the text means: "0.10" and "0.1" are the same number. */
-static bool is_now(sgm_trainer *trainer, const char *identifier, const char *text)
+bool sgm__settings_is_now(const sgm_trainer *trainer, const char *identifier, const char *text)
 {
     sgm_content current = {0}, wanted = {0};
     bool equal = read_as_entry(trainer, identifier, text, &current, &wanted) == SGM_OK &&
@@ -193,9 +192,9 @@ static void restore_setting(sgm_trainer *trainer, const char *identifier, const 
 {
     size_t own = find_setting(trainer, identifier);
     bool was_changed = own < sgm__journal_of(trainer)->changed_count;
-    if (is_now(trainer, identifier, now))
+    if (sgm__settings_is_now(trainer, identifier, now))
         return;
-    if (!was_changed && !is_now(trainer, identifier, first)) {
+    if (!was_changed && !sgm__settings_is_now(trainer, identifier, first)) {
         if (sgm__trainer_can_train(trainer))
             sgm__log(
                 SGM_LOG_WARNING, sgm_trainer_name(trainer),

@@ -5,6 +5,7 @@
  * is done (sgm__run_meets), and calls the functions that are not static here. */
 #include "journal/planned.h"
 #include "journal/run_lines.h"
+#include "journal/temporary.h"
 #include "loop/nan_watch.h"
 #include "loop/trainer_run.h"
 #include "runs/checkpoints.h"
@@ -22,11 +23,13 @@ bool sgm__run_meets(const sgm__training_run *run)
     return strategy != NULL && strategy->meet != NULL;
 }
 
-/* First those of replicas, then the trainer's. */
+/* Sets back the values whose time is over, then runs the replicas' hooks, then the trainer's. */
 sgm_status sgm__run_hooks(sgm__training_run *run, sgm_time_scale scale)
 {
     sgm_trainer *trainer = run->trainer;
     sgm__trainer_note_whereabouts(trainer, "running hooks");
+    if (trainer->journal.temporary_count > 0)
+        sgm__temporary_end(trainer, scale);
     if (trainer->sharing.strategy != NULL)
         SGM_TRY(trainer->sharing.strategy->event(trainer, scale));
     SGM_TRY(sgm__hooks_event(trainer->hooks, scale, trainer->position.epoch, trainer->position.iteration));

@@ -8,6 +8,7 @@
  * origin is another trainer (src/environment/env_branch.c). */
 #include "journal/changes.h"
 #include "journal/planned.h"
+#include "journal/temporary.h"
 #include "registry/pattern.h"
 #include "registry/registry_internal.h"
 #include "runs/parts/state.h"
@@ -114,13 +115,15 @@ static void go_on_from(sgm_trainer *trainer, double seconds)
 /* --- reset --- */
 
 /* Everything of a training becomes what it was before its first iteration: position, states, place in the
- * data, results, workers, hooks. Settings that were changed meanwhile stay. A failure may leave half of it
+ * data, results, workers, hooks. Settings that were changed meanwhile stay, but for those that
+ * rules have set for some time. A failure may leave half of it
  * done. */
 static sgm_status begin_anew(sgm_trainer *trainer)
 {
     sgm__trainer_data *data = sgm__data_of(trainer);
     const sgm__strategy *strategy = sgm__sharing_of(trainer)->strategy;
     sgm_iterator_state first = {0};
+    sgm__temporary_end_all(trainer);
     *sgm__position_of(trainer) = (sgm__training_position){.best_loss = INFINITY};
     sgm__kept_of(trainer)->from = 0;
     SGM_TRY(sgm__trainer_refill(trainer));

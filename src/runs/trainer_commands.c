@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "journal/change_record.h"
+#include "journal/temporary.h"
 #include "runs/run_folder.h"
 #include "trainer/strategy.h"
 #include "trainer/trainer.h"
@@ -30,7 +31,9 @@ static sgm_status set(sgm_trainer *trainer, const sgm__command *command, sgm__co
     sgm_trainer *asker = command->asker != NULL ? command->asker : trainer;
     journal->changed_by = command->who;
     sgm_status status =
-        sgm_registry_resolve_set(sgm__registry_of(asker), command->text, command->content, NULL, NULL);
+        command->period.count > 0
+            ? sgm__temporary_set(trainer, command->text, command->content, command->period)
+            : sgm_registry_resolve_set(sgm__registry_of(asker), command->text, command->content, NULL, NULL);
     journal->changed_by = "program";
     return status;
 }

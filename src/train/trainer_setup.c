@@ -15,6 +15,7 @@
 #include "journal/change_record.h"
 #include "journal/changes.h"
 #include "journal/planned.h"
+#include "journal/temporary.h"
 #include "registry/pattern.h"
 #include "show/show.h"
 #include "train/train.h"
@@ -120,6 +121,7 @@ void sgm__trainer_free(sgm_trainer *trainer)
     if (trainer->control.place.release != NULL)
         trainer->control.place.release(&trainer->control.place);
     sgm__settings_forget(trainer);
+    sgm__temporary_forget(trainer);
     sgm__plan_forget(trainer);
     sgm__change_record_free(trainer->journal.changes);
     sgm__trainer_unpublish_network(trainer);

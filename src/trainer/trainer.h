@@ -254,6 +254,8 @@ typedef struct sgm__trainer_journal {
     sgm_tensor *setting_average; /* the moving average that goes with the tensor being set; NULL: none */
     struct sgm__changed_setting *changed; /* values that differ from what the program set (settings.c) */
     size_t changed_count, changed_capacity;
+    struct sgm__temporary *temporary; /* values that go back after some time (temporary.h) */
+    size_t temporary_count, temporary_capacity;
     bool restoring; /* a checkpoint is being loaded: what it sets is not noted as a change */
     int64_t branch; /* number of the run's branch: each reset or restore begins a new one */
 } sgm__trainer_journal;

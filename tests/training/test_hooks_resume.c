@@ -31,6 +31,10 @@ static const struct resume_case {
     {{"every 3 iterations stop() if optimiser.loss > 0 repeated 3 times in a row"}, "stopped: stop"},
     {{"every 3 iterations set optimiser.learning_rate *= 0.9"}, "rate=0.09"},
     {{"after 5 iterations set optimiser.learning_rate = 0.01"}, "rate=0.01"},
+    /* a value that goes back: also where a run is cut while it is in force */
+    {{"after 5 iterations set optimiser.learning_rate *= 0.5 for 3 iterations"}, "rate=0.05"},
+    {{"every 3 iterations set optimiser.learning_rate *= 0.5 for 4 iterations"}, "rate=0.05"},
+    {{"at epoch 1 set optimiser.learning_rate = 0.02 for 2 epochs"}, "rate=0.02"},
     {{"every 1 iteration if optimiser.loss decreases 2 times then set optimiser.learning_rate *= 0.9"},
      "rate=0.09"},
     {{"every 1 iteration if optimiser.loss becomes < 1.1 then set optimiser.learning_rate *= 0.9"},

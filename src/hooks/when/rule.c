@@ -1,7 +1,8 @@
 /* Rules as text: a time step, criteria, actions.
  *
  *   rule   := step [ "if" criteria "then" ] actions | "if" criteria "then" actions
- *   action := "stop" [STRING] | "pause" | "reset" | "save" STRING | "set" IDENTIFIER sign value
+ *   action := "stop" [STRING] | "pause" | "reset" | "save" STRING
+ *           | "set" IDENTIFIER sign value [ "for" COUNT ( "epochs" | "iterations" ) ]
  *
  * Here a rule is only read, written and compared. What makes it happen is a hook, hooks_ready/rule_hook.c,
  * whose step and criteria are the rule's and whose invoke() asks for the actions. Steps are read by
@@ -65,7 +66,21 @@ static sgm_status read_value(sgm__phrase *phrase, sgm_action *action, char **tex
                : sgm__phrase_number(phrase, &action->number);
 }
 
-/* IDENTIFIER, sign, value. A division by 0 would make every value infinite, so it is refused here. */
+/* For how long a value is set; without "for" it is for good. */
+static sgm_status read_duration(sgm__phrase *phrase, sgm_action *action)
+{
+    if (!sgm__phrase_take(phrase, "for"))
+        return SGM_OK;
+    SGM_TRY(sgm__phrase_count(phrase, "epochs or iterations", &action->duration));
+    sgm__phrase before = *phrase;
+    if (sgm__phrase_scale(phrase, &action->duration_scale) && action->duration_scale <= SGM_EPOCH)
+        return SGM_OK;
+    return sgm__phrase_expected(&before, "epochs or iterations",
+                                (const char *const[]){"epochs", "iterations"}, 2);
+}
+
+/* IDENTIFIER, sign, value, duration. A division by 0 would make every value infinite, so it is refused here.
+ */
 static sgm_status read_set(sgm__phrase *phrase, sgm_action *action, char **identifier, char **value)
 {
     size_t sign = 0;
@@ -79,7 +94,7 @@ static sgm_status read_set(sgm__phrase *phrase, sgm_action *action, char **ident
     SGM_TRY(read_value(phrase, action, value));
     if (action->assignment == SGM_SET_OVER && action->number == 0)
         return sgm__phrase_fail(&before, before.at, "nothing is divided by 0");
-    return SGM_OK;
+    return read_duration(phrase, action);
 }
 
 /* One action into the next place of the rule, which counts it at once: whatever fails behind,
@@ -205,7 +220,8 @@ static bool same_action(const sgm_action *a, const sgm_action *b)
 {
     return a->kind == b->kind && same_text(a->text, b->text) && a->assignment == b->assignment &&
            a->number == b->number && a->value_kind == b->value_kind &&
-           same_text(a->value_text, b->value_text) && a->value_boolean == b->value_boolean;
+           same_text(a->value_text, b->value_text) && a->value_boolean == b->value_boolean &&
+           a->duration == b->duration && a->duration_scale == b->duration_scale;
 }
 
 /* The hooks of two equal rules do the same, so the engine attaches only one. */
@@ -258,6 +274,9 @@ static void append_action(sgm__text *text, const sgm_action *action)
         sgm__text_append(text, "%s", action->value_boolean ? "true" : "false");
     else
         sgm__append_number(text, action->number);
+    if (action->duration > 0)
+        sgm__text_append(text, " for %lld %s%s", (long long)action->duration,
+                         sgm_time_scale_name(action->duration_scale), action->duration > 1 ? "s" : "");
 }
 
 /* The normal form: the step is always written, also where the text had none. */

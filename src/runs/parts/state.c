@@ -7,6 +7,7 @@
  * strategies for what replicas have of their own. */
 #include "runs/parts/state.h"
 #include "journal/changes.h"
+#include "journal/temporary.h"
 #include "runs/parts/files_version.h"
 
 #include <math.h>
@@ -15,11 +16,14 @@
 
 #define LARGEST_COUNT ((int64_t)1 << 53) /* larger numbers of iterations or epochs are damage */
 
-/* --- settings: the section only calls src/journal/settings.c --- */
+/* --- settings: the section only calls src/journal/settings.c and temporary.c --- */
 
 static sgm_status describe_settings(const sgm_trainer *trainer, json_t *state)
 {
     json_object_set_new(state, "settings", sgm__settings_describe(trainer));
+    json_t *temporary = sgm__temporary_describe(trainer);
+    if (temporary != NULL)
+        json_object_set_new(state, "temporary", temporary);
     return SGM_OK;
 }
 
@@ -27,7 +31,7 @@ static sgm_status set_settings(sgm_trainer *trainer, const sgm__saved_state *sta
 {
     (void)parts;
     sgm__settings_restore(trainer, json_object_get(state->json, "settings"));
-    return SGM_OK;
+    return sgm__temporary_restore(trainer, json_object_get(state->json, "temporary"));
 }
 
 static const sgm__section settings_section = {
