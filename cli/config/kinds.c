@@ -164,6 +164,10 @@ static bool describe_action(size_t index, sgm__described *described)
          "if validation.loss reaches minimum then save \"best\"", NULL, 0},
         {"set", "changes a value: =, +=, -=, *=, /=", NULL,
          "every 10 epochs set optimiser.learning_rate *= 0.5", NULL, 0},
+        {"restore", "takes weights and the optimiser's state from a checkpoint of the run's folder", NULL,
+         "if training.loss > 100 then restore \"best\" and set optimiser.learning_rate *= 0.5", NULL, 0},
+        {"notify", "writes a warning into the log, with values in braces", NULL,
+         "if training.loss > 10 then notify \"loss {training.loss} after epoch {epoch}\"", NULL, 0},
         {"for", "behind a set: the value goes back after so many epochs or iterations", NULL,
          "if training.loss > 10 then set optimiser.learning_rate *= 0.1 for 3 epochs", NULL, 0},
     };

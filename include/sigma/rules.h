@@ -186,11 +186,16 @@ SGM_API char *sgm_criteria_text(const sgm_criteria *criteria, const sgm_time_ste
  *
  *     stop | stop "REASON" | pause | reset | save "NAME" | set IDENTIFIER = NUMBER   (also +=, -=, *=, /=)
  *     set IDENTIFIER = "TEXT" | set IDENTIFIER = true | set IDENTIFIER = false
- *     set ... for 3 epochs | set ... for 100 iterations
+ *     set ... for 3 epochs | set ... for 100 iterations | restore "NAME" | notify "TEXT"
  *
  * A value that is set for a time goes back at the end of the last epoch or iteration, before the hooks of
  * that event run, unless somebody else has set it meanwhile. If a rule sets it again before, it starts from
  * the value that it would go back to, and its time begins anew. A reset sets it back at once.
+ *
+ * `restore` takes parameters, their averages and what the optimiser remembers from a checkpoint of the run's
+ * folder. Position, settings, and what hooks and rules remember stay: the training goes on, with other
+ * minibatches, and does not repeat what it did. `notify` writes a warning into the log; values may stand in
+ * it, as in "loss is {training.loss}" (sgm_registry_resolve_text).
  *
  * A rule only says what is to be done; who holds it does it.
  */
@@ -200,11 +205,13 @@ typedef struct sgm_rule sgm_rule;
 
 /* What a rule does. */
 typedef enum sgm_action_kind {
-    SGM_ACTION_STOP,  /* text: the reason, NULL: none was given */
-    SGM_ACTION_PAUSE, /* pauses the training */
-    SGM_ACTION_RESET, /* goes back to before the first iteration */
-    SGM_ACTION_SAVE,  /* text: the name; not empty, without '/', not beginning with '.' */
-    SGM_ACTION_SET    /* text: the identifier */
+    SGM_ACTION_STOP,    /* text: the reason, NULL: none was given */
+    SGM_ACTION_PAUSE,   /* pauses the training */
+    SGM_ACTION_RESET,   /* goes back to before the first iteration */
+    SGM_ACTION_SAVE,    /* text: the name; not empty, without '/', not beginning with '.' */
+    SGM_ACTION_SET,     /* text: the identifier */
+    SGM_ACTION_RESTORE, /* text: the name, as of SAVE */
+    SGM_ACTION_NOTIFY   /* text: what is told, with values in braces; not empty */
 } sgm_action_kind;
 /* How a rule sets a number. */
 typedef enum sgm_assignment {
@@ -217,7 +224,7 @@ typedef enum sgm_assignment {
 /* An action of a rule; the rule's, with its texts. */
 typedef struct sgm_action {
     sgm_action_kind kind;      /* what is done */
-    const char *text;          /* STOP, SAVE, SET: see sgm_action_kind */
+    const char *text;          /* see sgm_action_kind; NULL: there is none */
     sgm_assignment assignment; /* SET only */
     double number;             /* SET of a number: what stands behind the sign */
     sgm_kind

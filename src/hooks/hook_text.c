@@ -72,13 +72,9 @@ static const sgm__hook_row *read_row(sgm__phrase *phrase)
 /* What begins with `if`, or does a rule's action: "after 3 epochs stop"; but "stop()" is the hook. */
 static bool is_rule(sgm__phrase phrase)
 {
-    static const char *const actions[] = {"stop", "pause", "reset", "save", "set"};
     if (sgm__phrase_is(&phrase, "if"))
         return true;
-    for (size_t i = 0; i < sizeof actions / sizeof *actions; i++)
-        if (sgm__phrase_take(&phrase, actions[i]))
-            return !sgm__phrase_is(&phrase, "(");
-    return false;
+    return sgm__phrase_take_action(&phrase) && !sgm__phrase_is(&phrase, "(");
 }
 
 static sgm_status read_condition(sgm__phrase *phrase, hook_text *text, sgm_criteria **condition)

@@ -73,6 +73,10 @@ sgm_status sgm__hook_row_add(const sgm__hook_row *row, const void *source, bool 
 /* The `source` of the row of this name; NULL: it is the library's. */
 const void *sgm__hook_row_source(const char *name);
 
+/* check() of a text with values in braces: fails for an identifier that would have to exist before the first
+ * iteration, and does not (hooks_ready/stop_save.c). */
+sgm_status sgm__hook_check_braces(const char *text, sgm_hook_call *call);
+
 /* The table of all ready-made hooks: hooks_ready/rows.c, which stands above its reader. */
 extern const sgm__hook_row *const sgm__hook_rows[];
 extern const size_t sgm__hook_row_count;

@@ -5,9 +5,10 @@
  * is a command, which the training's thread carries out after all hooks of the event
  * (src/runs/trainer_commands.c), so a rule may run anywhere, and no action sees half of another's effect. */
 #include "base/base.h"
-#include "hooks/hooks.h"
+#include "hooks/hook_text.h"
 #include "journal/temporary.h"
 #include "registry/option_check.h"
+#include "runs/checkpoints.h"
 #include "trainer/view.h"
 #include <math.h>
 #include <sigma/hooks.h>
@@ -102,6 +103,43 @@ static sgm_status stop(const sgm_action *action, sgm_hook_call *call, const sgm_
     return status;
 }
 
+/* Takes parameters and what the optimiser remembers from a checkpoint, and nothing else: with its position,
+ * random numbers and rules as well the training would do the same again, and come here again, for ever. */
+static sgm_status load_weights(void *name, sgm_trainer *trainer)
+{
+    char *path;
+    SGM_TRY(sgm__checkpoint_path(trainer, name, false, &path));
+    sgm_status status =
+        sgm_trainer_load_parts(trainer, path, .parts = SGM_PART_PARAMETERS | SGM_PART_OPTIMISER);
+    if (status == SGM_OK)
+        sgm__log(SGM_LOG_INFO, sgm_trainer_name(trainer), "a rule has restored the weights of '%s'", path);
+    sgm__free(path);
+    return status;
+}
+
+/* The request has a copy of the name, as the rule may be taken off before it is carried out. */
+static sgm_status restore(const sgm_action *action, sgm_hook_call *call)
+{
+    char *name = sgm__strdup(action->text);
+    return name ? sgm__hook_request_act(call, load_weights, name, sgm__free) : SGM_ERROR_MEMORY;
+}
+
+/* Where several processes train together, the hooks of all of them come here at once; one tells. */
+static sgm_status notify(const sgm_action *action, sgm_hook_call *call)
+{
+    char worker[32];
+    const sgm_trainer *trainer = sgm_hook_trainer(call);
+    if (trainer && sgm__trainer_follows(trainer))
+        return SGM_OK;
+    char *text = sgm_registry_resolve_text(call->registry, action->text);
+    if (!text)
+        return sgm__fail_within("the text '%s'", action->text);
+    sgm__log(SGM_LOG_WARNING, call->trainer, "%s%s", sgm__hook_worker_text(call, worker, sizeof worker),
+             text);
+    sgm_string_free(text);
+    return SGM_OK;
+}
+
 /* One action as a request. Names of checkpoints are taken as they are written, without values in braces. */
 static sgm_status act(const sgm_action *action, sgm_hook_call *call, const sgm_rule *rule)
 {
@@ -116,6 +154,10 @@ static sgm_status act(const sgm_action *action, sgm_hook_call *call, const sgm_r
         return sgm_hook_request_save(call, action->text);
     case SGM_ACTION_SET:
         return set_all(action, call);
+    case SGM_ACTION_RESTORE:
+        return restore(action, call);
+    case SGM_ACTION_NOTIFY:
+        return notify(action, call);
     }
     return sgm_fail(SGM_ERROR_UNSUPPORTED, "unknown action %d", (int)action->kind);
 }
@@ -183,6 +225,30 @@ static sgm_status check_set(const sgm_action *action, sgm_hook_call *call)
     return status;
 }
 
+/* What one process loads the others would not have. */
+static sgm_status check_restore(sgm_hook_call *call)
+{
+    const sgm_trainer *trainer = sgm_hook_trainer(call);
+    return trainer && sgm__trainer_has_ranks(trainer)
+               ? sgm_fail(SGM_ERROR_UNSUPPORTED,
+                          "a rule restores no checkpoint where several processes train together")
+               : SGM_OK;
+}
+
+static sgm_status check_action(const sgm_action *action, sgm_hook_call *call)
+{
+    switch (action->kind) {
+    case SGM_ACTION_SET:
+        return check_set(action, call);
+    case SGM_ACTION_RESTORE:
+        return check_restore(call);
+    case SGM_ACTION_NOTIFY:
+        return sgm__hook_check_braces(action->text, call);
+    default:
+        return SGM_OK;
+    }
+}
+
 /* check() before the run: a rule that sets an entry which does not exist, is read-only, or refuses the
  * value must not be found out hours later, when it fires. */
 static sgm_status check_rule(void *rule, sgm_hook_call *call)
@@ -190,8 +256,7 @@ static sgm_status check_rule(void *rule, sgm_hook_call *call)
     size_t count;
     const sgm_action *actions = sgm_rule_actions(rule, &count);
     for (size_t i = 0; i < count; i++)
-        if (actions[i].kind == SGM_ACTION_SET)
-            SGM_TRY(check_set(&actions[i], call));
+        SGM_TRY(check_action(&actions[i], call));
     return SGM_OK;
 }
 
@@ -222,8 +287,8 @@ static const sgm_hook_type rule_type = {.api = SGM_HOOK_API,
                                                .equal = equal_rules,
                                                .free = free_rule,
                                                .check = check_rule,
-                                               .only_global = "what it does for a time is done to the "
-                                                              "trainer, with all workers"};
+                                               .only_global = "what it restores, or sets for a time, is the "
+                                                              "trainer's, with all workers"};
 
 /* The type of the rule's hook. */
 static const sgm_hook_type *type_of(const sgm_rule *rule)
@@ -231,7 +296,8 @@ static const sgm_hook_type *type_of(const sgm_rule *rule)
     size_t count;
     const sgm_action *actions = sgm_rule_actions(rule, &count);
     for (size_t i = 0; i < count; i++)
-        if (actions[i].kind == SGM_ACTION_SET && actions[i].duration > 0)
+        if (actions[i].kind == SGM_ACTION_RESTORE ||
+            (actions[i].kind == SGM_ACTION_SET && actions[i].duration > 0))
             return &global_rule_type;
     return &rule_type;
 }

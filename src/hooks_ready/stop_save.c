@@ -34,13 +34,12 @@ static sgm_status save(void *name, sgm_hook_call *call)
     return status;
 }
 
-/* check() before the run: an identifier in the braces of a name that would have to exist already, and does
- * not. "{{" is a brace itself. A brace without its other one is left to sgm_registry_resolve_text, at the
- * first save. */
-static sgm_status check_name(void *name, sgm_hook_call *call)
+/* "{{" is a brace itself. A brace without its other one is left to sgm_registry_resolve_text, when the text
+ * is needed. */
+sgm_status sgm__hook_check_braces(const char *text, sgm_hook_call *call)
 {
     sgm_status status = SGM_OK;
-    for (const char *at = name; status == SGM_OK && (at = strchr(at, '{')); at++) {
+    for (const char *at = text; status == SGM_OK && (at = strchr(at, '{')); at++) {
         size_t length = strcspn(at + 1, ":}{");
         if (at[1] == '{') { /* a brace itself */
             at++;
@@ -57,6 +56,11 @@ static sgm_status check_name(void *name, sgm_hook_call *call)
         at += length;
     }
     return status;
+}
+
+static sgm_status check_name(void *name, sgm_hook_call *call)
+{
+    return sgm__hook_check_braces(name, call);
 }
 
 /* A save measures nothing but is global: it writes the trainer with what all workers have. */

@@ -1,4 +1,5 @@
 /* What rules do to a training that runs, beyond stopping, saving and setting for good. */
+#include "base/folder.h"
 #include "by_name.h"
 
 #define RATE "optimiser.learning_rate"
@@ -77,4 +78,109 @@ TEST(a_reset_sets_back_what_was_set_for_a_time)
 TEST(a_rule_for_a_time_is_of_the_trainer)
 {
     CHECK_ERROR(sgm_hook_parse("local every epoch set " RATE " = 1 for 3 epochs"), "cannot be local");
+    CHECK_ERROR(sgm_hook_parse("local every epoch restore \"best\""), "cannot be local");
+    sgm_hook *hook = sgm_hook_parse("local every epoch notify \"here\"");
+    CHECK_OK(hook);
+    sgm_hook_free(hook);
+}
+
+/* The sum of the differences between a state's elements and those in a file. */
+static double distance(sgm_trainer *trainer, const char *state, const char *path)
+{
+    sgm_bundle *bundle = sgm_bundle_load(path);
+    CHECK_OK(bundle);
+    sgm_tensor *now;
+    CHECK_OK(now = sgm_trainer_get(trainer, state));
+    sgm_tensor *saved = sgm_bundle_get(bundle, state); /* borrowed */
+    CHECK_OK(saved);
+    double a[64], b[64], sum = 0;
+    size_t count = (size_t)sgm_shape_elements(sgm_tensor_shape(now));
+    CHECK(count <= 64);
+    CHECK_OK(sgm_tensor_read(now, a, count));
+    CHECK_OK(sgm_tensor_read(saved, b, count));
+    for (size_t i = 0; i < count; i++)
+        sum += fabs(a[i] - b[i]);
+    sgm_tensor_free(now);
+    sgm_bundle_free(bundle);
+    return sum;
+}
+
+static char seen_log[2000];
+
+static void keep_log(void *user, sgm_log_level level, const char *source, const char *message)
+{
+    size_t length = strlen(seen_log);
+    (void)user;
+    (void)level;
+    snprintf(seen_log + length, sizeof seen_log - length, "%s: %s\n", source, message);
+}
+
+static wave_trainer make_with(const char *const *rules)
+{
+    wave_trainer made = make_wave_trainer((wave_options){.seed = 5, .shuffle = true});
+    for (size_t i = 0; rules[i] != NULL; i++)
+        CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_rule_hook(rules[i])));
+    seen_log[0] = '\0';
+    sgm_set_logger(keep_log, NULL, SGM_LOG_WARNING);
+    return made;
+}
+
+static void end_with(wave_trainer made)
+{
+    sgm_set_logger(NULL, NULL, SGM_LOG_WARNING);
+    free_wave_trainer(made);
+}
+
+/* Weights and momentum are those of the checkpoint; the place, and a rate that was set meanwhile, are not. */
+TEST(restore_brings_back_weights_and_goes_on)
+{
+    static const char *const rules[] = {
+        "at epoch 1 save \"one\"", "at epoch 2 set " RATE " = 0.05",
+        "at epoch 3 restore \"one\" and set " RATE " *= 0.5 and save \"three\"", NULL};
+    open_folder();
+    wave_trainer made = make_with(rules);
+    CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 3, .folder = folder));
+    CHECK_STR(seen_log, "");
+    CHECK_NEAR(number_of(made.trainer, "iteration"), 12, 0);
+    CHECK_NEAR(number_of(made.trainer, RATE), 0.025, 0);
+    CHECK_NEAR(distance(made.trainer, "1-dense.weights", in_folder("one.safetensors")), 0, 0);
+    CHECK_NEAR(distance(made.trainer, "1-dense.weights", in_folder("three.safetensors")), 0, 0);
+    CHECK_NEAR(distance(made.trainer, "optimiser.momentum.1-dense.weights", in_folder("one.safetensors")), 0,
+               0);
+    CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 5, .folder = folder, .resume = true));
+    CHECK(distance(made.trainer, "1-dense.weights", in_folder("one.safetensors")) > 0);
+
+    /* another one resumes behind the restore, and ends at the same bits */
+    wave_trainer other = make_with(rules);
+    CHECK_OK(sgm_trainer_load(other.trainer, in_folder("three.safetensors")));
+    CHECK_OK(sgm_trainer_run(other.trainer, .epochs = 5));
+    CHECK_NEAR(distance(other.trainer, "1-dense.weights", in_folder("checkpoint.safetensors")), 0, 0);
+    free_wave_trainer(other);
+    end_with(made);
+    close_folder();
+}
+
+TEST(a_checkpoint_that_is_not_there_ends_no_run)
+{
+    static const char *const rules[] = {"at epoch 1 save \"best\"", "at epoch 2 restore \"bst\"", NULL};
+    open_folder();
+    wave_trainer made = make_with(rules);
+    CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 3, .folder = folder));
+    CHECK(strstr(seen_log, "bst") != NULL && strstr(seen_log, "best") != NULL);
+    CHECK_NEAR(number_of(made.trainer, "epoch"), 3, 0);
+    end_with(made);
+    close_folder();
+}
+
+TEST(notify_tells_values)
+{
+    static const char *const rules[] = {"at epoch 2 notify \"epoch {epoch}: rate {" RATE "}\"", NULL};
+    wave_trainer made = make_with(rules);
+    CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 3));
+    CHECK_STR(seen_log, "waves: epoch 2: rate 0.1\n");
+    end_with(made);
+    static const char *const misspelt[] = {"at epoch 2 notify \"{optimiser.learning_rat}\"", NULL};
+    made = make_with(misspelt);
+    CHECK_ERROR(sgm_trainer_run(made.trainer, .epochs = 3), "learning_rate");
+    end_with(made);
 }

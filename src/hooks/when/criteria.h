@@ -68,6 +68,9 @@ bool sgm__phrase_is_step(const sgm__phrase *phrase);                /* "every", 
 sgm_status sgm__phrase_step(sgm__phrase *phrase, sgm_time_step *step);
 void sgm__append_step(sgm__text *text, const sgm_time_step *step);
 
+/* --- rule.c --- */
+bool sgm__phrase_take_action(sgm__phrase *phrase); /* takes "stop", "save" and so on */
+
 /* --- criteria_text.c --- */
 /* Reads criteria up to a token that does not belong to them. `*step_known` false: units of time fill in
  * `step`. */

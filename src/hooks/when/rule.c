@@ -1,7 +1,7 @@
 /* Rules as text: a time step, criteria, actions.
  *
  *   rule   := step [ "if" criteria "then" ] actions | "if" criteria "then" actions
- *   action := "stop" [STRING] | "pause" | "reset" | "save" STRING
+ *   action := "stop" [STRING] | "pause" | "reset" | "save" STRING | "restore" STRING | "notify" STRING
  *           | "set" IDENTIFIER sign value [ "for" COUNT ( "epochs" | "iterations" ) ]
  *
  * Here a rule is only read, written and compared. What makes it happen is a hook, hooks_ready/rule_hook.c,
@@ -23,7 +23,9 @@ struct sgm_rule {
 };
 
 /* Words of the grammar, in the order of their enumerations. */
-static const char *const action_words[] = {"stop", "pause", "reset", "save", "set"}; /* by sgm_action_kind */
+static const char *const action_words[] = {"stop", "pause",   "reset", "save",
+                                           "set",  "restore", "notify"}; /* by sgm_action_kind */
+#define ACTIONS "stop, pause, reset, save, set, restore or notify"
 #define ACTION_WORD_COUNT (sizeof action_words / sizeof *action_words)
 static const char *const assignment_signs[] = {"=", "+=", "-=", "*=", "/="}; /* by sgm_assignment */
 #define ASSIGNMENT_COUNT (sizeof assignment_signs / sizeof *assignment_signs)
@@ -31,14 +33,22 @@ static const char *const assignment_signs[] = {"=", "+=", "-=", "*=", "/="}; /* 
 /* --- reading --- */
 
 /* The name becomes part of a file's, in the folder of the run and nowhere else. */
-static sgm_status read_save(sgm__phrase *phrase, char **name)
+static sgm_status read_name(sgm__phrase *phrase, char **name)
 {
     sgm__phrase before = *phrase;
     SGM_TRY(sgm__phrase_string(phrase, "a name in quotes", name));
     if (**name == '\0' || **name == '.' || strchr(*name, '/') != NULL)
-        return sgm__phrase_fail(&before, before.at,
-                                "a name to save by is not empty, has no '/', and does not begin with '.'");
+        return sgm__phrase_fail(
+            &before, before.at,
+            "the name of a checkpoint is not empty, has no '/', and does not begin with '.'");
     return SGM_OK;
+}
+
+static sgm_status read_notice(sgm__phrase *phrase, char **notice)
+{
+    sgm__phrase before = *phrase;
+    SGM_TRY(sgm__phrase_string(phrase, "what to tell, in quotes", notice));
+    return **notice != '\0' ? SGM_OK : sgm__phrase_fail(&before, before.at, "nothing is told");
 }
 
 /* The value of `set`: a number, or, only behind `=`, a text in quotes, true or false. *text keeps the
@@ -109,19 +119,28 @@ static sgm_status read_action(sgm__phrase *phrase, sgm_rule *rule)
     while (kind < ACTION_WORD_COUNT && !sgm__phrase_take(phrase, action_words[kind]))
         kind++;
     if (kind == ACTION_WORD_COUNT)
-        return sgm__phrase_expected(phrase, "an action (stop, pause, reset, save or set)", action_words,
-                                    ACTION_WORD_COUNT);
+        return sgm__phrase_expected(phrase, "an action (" ACTIONS ")", action_words, ACTION_WORD_COUNT);
     rule->count++; /* so that the text is freed whatever comes */
     action->kind = (sgm_action_kind)kind;
     sgm_status status = SGM_OK;
     if (action->kind == SGM_ACTION_STOP && phrase->kind == SGM__PHRASE_STRING)
         status = sgm__phrase_string(phrase, "a reason in quotes", text);
-    else if (action->kind == SGM_ACTION_SAVE)
-        status = read_save(phrase, text);
+    else if (action->kind == SGM_ACTION_SAVE || action->kind == SGM_ACTION_RESTORE)
+        status = read_name(phrase, text);
+    else if (action->kind == SGM_ACTION_NOTIFY)
+        status = read_notice(phrase, text);
     else if (action->kind == SGM_ACTION_SET)
         status = read_set(phrase, action, text, &rule->values[rule->count - 1]);
     action->text = *text;
     return status;
+}
+
+bool sgm__phrase_take_action(sgm__phrase *phrase)
+{
+    for (size_t i = 0; i < ACTION_WORD_COUNT; i++)
+        if (sgm__phrase_take(phrase, action_words[i]))
+            return true;
+    return false;
 }
 
 /* The rest of the text: actions with `and` between them. */
@@ -142,7 +161,8 @@ static sgm_status read_actions(sgm__phrase *phrase, sgm_rule *rule)
 static sgm_status read_rule(sgm__phrase *phrase, sgm_rule *rule)
 {
     static const char *const beginnings[] = {"if", "every", "after", "at"};
-    static const char *const after_step[] = {"if", "stop", "pause", "reset", "save", "set"};
+    static const char *const after_step[] = {"if",   "stop", "pause",   "reset",
+                                             "save", "set",  "restore", "notify"};
     static const char *const after_criteria[] = {"then", "and", "or", "repeated"};
     bool has_step = sgm__phrase_is_step(phrase), step_known = has_step;
     rule->step = sgm_every(1, SGM_EPOCH);
@@ -155,12 +175,10 @@ static sgm_status read_rule(sgm__phrase *phrase, sgm_rule *rule)
     } else if (!has_step) {
         return sgm__phrase_expected(phrase, "if, every, after or at", beginnings, 4);
     } else {
-        bool is_action = false;
-        for (size_t i = 0; i < ACTION_WORD_COUNT; i++)
-            is_action = is_action || sgm__phrase_is(phrase, action_words[i]);
-        if (!is_action)
-            return sgm__phrase_expected(phrase, "if, or an action (stop, pause, reset, save or set)",
-                                        after_step, 6);
+        sgm__phrase action = *phrase;
+        if (!sgm__phrase_take_action(&action))
+            return sgm__phrase_expected(phrase, "if, or an action (" ACTIONS ")", after_step,
+                                        sizeof after_step / sizeof *after_step);
     }
     return read_actions(phrase, rule);
 }
