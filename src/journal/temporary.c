@@ -188,22 +188,40 @@ json_t *sgm__temporary_describe(const sgm_trainer *trainer)
     return list;
 }
 
+/* Reads a row; the texts stay the JSON's. */
+static bool read_row(json_t *row, const char *texts[3], sgm_time_scale *scale, int64_t *last)
+{
+    const char *scale_text;
+    json_int_t position;
+    if (json_unpack(row, "[s, s, s, s, I]", &texts[0], &texts[1], &texts[2], &scale_text, &position) != 0 ||
+        sgm_time_scale_parse(scale_text, scale) != SGM_OK)
+        return false;
+    *last = (int64_t)position;
+    return *scale <= SGM_EPOCH && *last >= 0;
+}
+
+bool sgm__temporary_is_readable(const json_t *list)
+{
+    const char *texts[3];
+    sgm_time_scale scale;
+    int64_t last;
+    bool good = list == NULL || json_is_array(list);
+    for (size_t i = 0; good && i < json_array_size(list); i++)
+        good = read_row(json_array_get(list, i), texts, &scale, &last);
+    return good;
+}
+
 sgm_status sgm__temporary_restore(sgm_trainer *trainer, const json_t *list)
 {
     sgm__temporary_forget(trainer);
     for (size_t i = 0; i < json_array_size(list); i++) {
-        const char *identifier, *before, *set, *scale;
-        json_int_t last;
+        const char *texts[3];
         sgm__temporary read = {0};
-        json_t *row = json_array_get(list, i);
-        if (json_unpack(row, "[s, s, s, s, I]", &identifier, &before, &set, &scale, &last) != 0 ||
-            sgm_time_scale_parse(scale, &read.scale) != SGM_OK)
-            return sgm_fail(SGM_ERROR_FORMAT, "value %zu that goes back after some time is not readable",
-                            i + 1);
-        read.identifier = sgm__strdup(identifier);
-        read.before = sgm__strdup(before);
-        read.set = sgm__strdup(set);
-        read.last = (int64_t)last;
+        if (!read_row(json_array_get(list, i), texts, &read.scale, &read.last))
+            continue; /* not of a list that was found readable */
+        read.identifier = sgm__strdup(texts[0]);
+        read.before = sgm__strdup(texts[1]);
+        read.set = sgm__strdup(texts[2]);
         SGM_TRY(add(trainer, read));
     }
     return SGM_OK;

@@ -26,7 +26,9 @@ void sgm__temporary_forget(sgm_trainer *trainer);
 
 /* The list as JSON for a checkpoint: [[IDENTIFIER, BEFORE, SET, SCALE, LAST], ...]; NULL: it is empty. */
 json_t *sgm__temporary_describe(const sgm_trainer *trainer);
-/* Takes the list of a checkpoint; NULL: that one has none. */
+/* Whether a list of a checkpoint can be restored; NULL: that one has none. */
+bool sgm__temporary_is_readable(const json_t *list);
+/* Takes the list; fails only for want of memory. */
 sgm_status sgm__temporary_restore(sgm_trainer *trainer, const json_t *list);
 
 #endif

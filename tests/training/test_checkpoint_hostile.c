@@ -34,6 +34,8 @@ static wave_trainer make(void)
         made.trainer, sgm_early_stopper("validation.loss", 90, SGM_MINIMUM, sgm_every(1, SGM_EPOCH))));
     CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_rule_hook("every 3 iterations if optimiser.loss > 0 "
                                                               "then set optimiser.learning_rate *= 0.9")));
+    CHECK_OK(sgm_trainer_add_hook(
+        made.trainer, sgm_rule_hook("after 4 iterations set optimiser.weight_decay = 0.001 for 3 epochs")));
     return made;
 }
 

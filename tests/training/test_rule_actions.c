@@ -2,6 +2,8 @@
 #include "base/folder.h"
 #include "by_name.h"
 
+#include <jansson.h>
+
 #define RATE "optimiser.learning_rate"
 
 /* The learning rate after each iteration and epoch, times 1000. */
@@ -183,4 +185,92 @@ TEST(notify_tells_values)
     made = make_with(misspelt);
     CHECK_ERROR(sgm_trainer_run(made.trainer, .epochs = 3), "learning_rate");
     end_with(made);
+}
+
+/* A list that is not readable is refused before anything is changed. */
+TEST(a_damaged_list_of_values_that_go_back_is_refused)
+{
+    static const char *const rules[] = {"after 2 iterations set " RATE " = 0.05 for 3 epochs", NULL};
+    static const char *const rows[] = {"\"x\"", "[3]", "[[\"a\",\"b\",\"c\",\"start\",4]]",
+                                       "[[\"a\",\"b\",\"c\",\"epoch\",-4]]",
+                                       "[[\"a\",\"b\",\"c\",\"epoch\"]]"};
+    open_folder();
+    wave_trainer made = make_with(rules), victim = make_with(rules);
+    CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 3));
+    CHECK_OK(sgm_trainer_save(made.trainer, in_folder("good.safetensors")));
+    sgm_bundle *bundle = sgm_bundle_load(in_folder("good.safetensors"));
+    CHECK_OK(bundle);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        json_t *state = json_loads(sgm_bundle_get_text(bundle, "sigma.state"), 0, NULL);
+        CHECK(json_array_size(json_object_get(state, "temporary")) == 1);
+        json_object_set_new(state, "temporary", json_loads(rows[i], JSON_DECODE_ANY, NULL));
+        char *text = json_dumps(state, JSON_COMPACT);
+        CHECK_OK(sgm_bundle_set_text(bundle, "sigma.state", text));
+        CHECK_OK(sgm_bundle_save(bundle, in_folder("bad.safetensors")));
+        CHECK_ERROR(sgm_trainer_load(victim.trainer, in_folder("bad.safetensors")), "lacks a number");
+        CHECK_NEAR(number_of(victim.trainer, "iteration"), 0, 0);
+        free(text);
+        json_decref(state);
+        sgm_bundle_free(bundle);
+        bundle = sgm_bundle_load(in_folder("good.safetensors"));
+        CHECK_OK(bundle);
+    }
+    sgm_bundle_free(bundle);
+    free_wave_trainer(victim);
+    end_with(made);
+    close_folder();
+}
+
+/* --- with workers --- */
+
+enum { ALONE, GRADIENTS, PARAMETERS, WAYS };
+
+static wave_trainer make_way(int way, const char *const *rules)
+{
+    wave_trainer made = make_with(rules);
+    if (way != ALONE)
+        CHECK_OK(sgm_trainer_set_operator(
+            made.trainer, way == GRADIENTS ? sgm_gradient_operator(.workers = 2)
+                                           : sgm_parameter_operator(.workers = 2, .every = 3)));
+    return made;
+}
+
+/* Going back is the same to the bit as a second rule that sets the first value at that moment. */
+TEST(going_back_is_as_if_a_second_rule_did_it)
+{
+    static const char *const temporary[] = {"after 2 iterations set " RATE " *= 0.5 for 3 iterations", NULL},
+                             *const both[] = {"after 2 iterations set " RATE " *= 0.5",
+                                              "after 5 iterations set " RATE " = 0.1", NULL};
+    for (int way = 0; way < WAYS; way++) {
+        open_folder();
+        wave_trainer made = make_way(way, temporary), other = make_way(way, both);
+        CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 3));
+        CHECK_OK(sgm_trainer_run(other.trainer, .epochs = 3));
+        CHECK_NEAR(number_of(made.trainer, RATE), 0.1, 0);
+        CHECK_OK(sgm_trainer_save(other.trainer, in_folder("other.safetensors")));
+        CHECK_NEAR(distance(made.trainer, "1-dense.weights", in_folder("other.safetensors")), 0, 0);
+        free_wave_trainer(other);
+        end_with(made);
+        close_folder();
+    }
+}
+
+/* Workers go on from what was restored: so does a trainer that begins from the checkpoint behind it. */
+TEST(workers_get_what_a_rule_restores)
+{
+    static const char *const rules[] = {"at epoch 1 save \"one\"",
+                                        "at epoch 3 restore \"one\" and save \"three\"", NULL};
+    for (int way = 0; way < WAYS; way++) {
+        open_folder();
+        wave_trainer made = make_way(way, rules), other = make_way(way, rules);
+        CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 5, .folder = folder));
+        CHECK_NEAR(distance(made.trainer, "1-dense.weights", in_folder("checkpoint.safetensors")), 0, 0);
+        CHECK_OK(sgm_trainer_load(other.trainer, in_folder("three.safetensors")));
+        CHECK_NEAR(distance(other.trainer, "1-dense.weights", in_folder("one.safetensors")), 0, 0);
+        CHECK_OK(sgm_trainer_run(other.trainer, .epochs = 5));
+        CHECK_NEAR(distance(other.trainer, "1-dense.weights", in_folder("checkpoint.safetensors")), 0, 0);
+        free_wave_trainer(other);
+        end_with(made);
+        close_folder();
+    }
 }

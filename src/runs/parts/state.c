@@ -27,6 +27,11 @@ static sgm_status describe_settings(const sgm_trainer *trainer, json_t *state)
     return SGM_OK;
 }
 
+static bool check_settings(sgm__saved_state *state)
+{
+    return sgm__temporary_is_readable(json_object_get(state->json, "temporary"));
+}
+
 static sgm_status set_settings(sgm_trainer *trainer, const sgm__saved_state *state, unsigned parts)
 {
     (void)parts;
@@ -35,7 +40,7 @@ static sgm_status set_settings(sgm_trainer *trainer, const sgm__saved_state *sta
 }
 
 static const sgm__section settings_section = {
-    .part = SGM_PART_SETTINGS, .describe = describe_settings, .set = set_settings};
+    .part = SGM_PART_SETTINGS, .describe = describe_settings, .check = check_settings, .set = set_settings};
 
 /* --- the table --- */
 
