@@ -34,28 +34,41 @@ static sgm_status save(void *name, sgm_hook_call *call)
     return status;
 }
 
-/* "{{" is a brace itself. A brace without its other one is left to sgm_registry_resolve_text, when the text
- * is needed. */
+/* Whether what is between two braces can be an identifier, and is one, if it has to exist already. A value
+ * that cannot be read just now is no error. */
+static sgm_status check_in_braces(const char *identifier, sgm_hook_call *call)
+{
+    sgm_matches matches = {0};
+    sgm_status status = sgm_registry_resolve(call->registry, identifier, &matches);
+    size_t count = matches.count;
+    if (status == SGM_OK)
+        sgm_matches_free(&matches);
+    if (status != SGM_OK || count > 0 || !sgm__hooks_is_known_early(sgm_hook_trainer(call), identifier))
+        return status == SGM_ERROR_STATE ? SGM_OK : status;
+    sgm_content content = {0};
+    status = sgm_registry_resolve_one(call->registry, identifier, &content); /* says what is near */
+    sgm_content_clear(&content);
+    return status;
+}
+
+/* "{{" is a brace itself. */
 sgm_status sgm__hook_check_braces(const char *text, sgm_hook_call *call)
 {
     sgm_status status = SGM_OK;
     for (const char *at = text; status == SGM_OK && (at = strchr(at, '{')); at++) {
-        size_t length = strcspn(at + 1, ":}{");
         if (at[1] == '{') { /* a brace itself */
             at++;
             continue;
         }
+        size_t length = strcspn(at + 1, "}{");
+        if (at[1 + length] != '}')
+            return sgm_fail(SGM_ERROR_ARGUMENT, "the text '%s' has a '{' without its '}'", text);
         char *identifier = sgm__strndup(at + 1, length);
-        sgm_content content = {0};
-        if (!identifier)
-            return SGM_ERROR_MEMORY;
-        if (length > 0 && sgm__hooks_is_known_early(sgm_hook_trainer(call), identifier))
-            status = sgm_registry_resolve_one(call->registry, identifier, &content);
-        sgm_content_clear(&content);
+        status = identifier ? check_in_braces(identifier, call) : SGM_ERROR_MEMORY;
         sgm__free(identifier);
         at += length;
     }
-    return status;
+    return status == SGM_OK ? SGM_OK : sgm__fail_within("the text '%s'", text);
 }
 
 static sgm_status check_name(void *name, sgm_hook_call *call)

@@ -181,10 +181,18 @@ TEST(notify_tells_values)
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 3));
     CHECK_STR(seen_log, "waves: epoch 2: rate 0.1\n");
     end_with(made);
-    static const char *const misspelt[] = {"at epoch 2 notify \"{optimiser.learning_rat}\"", NULL};
-    made = make_with(misspelt);
-    CHECK_ERROR(sgm_trainer_run(made.trainer, .epochs = 3), "learning_rate");
-    end_with(made);
+    static const struct {
+        const char *rule, *error;
+    } bad[] = {
+        {"at epoch 2 notify \"{optimiser.learning_rat}\"", "learning_rate"},
+        {"at epoch 2 notify \"{training.loss:.3}\"", "expected letters, digits"},
+        {"at epoch 2 notify \"it is {training.loss\"", "has a '{' without its '}'"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        made = make_with((const char *const[]){bad[i].rule, NULL});
+        CHECK_ERROR(sgm_trainer_run(made.trainer, .epochs = 3), bad[i].error);
+        end_with(made);
+    }
 }
 
 /* A list that is not readable is refused before anything is changed. */
