@@ -40,7 +40,7 @@ sgm_status sgm__dataset_number(sgm_dataset *dataset, int64_t index, int64_t row,
 bool sgm__dataset_ends_at(sgm_dataset *dataset, int64_t count);
 
 /* --- dataset_checksum.c --- */
-/* The CRC-32 of the names and values of the first 16 MiB of examples. Other values there, or another number
+/* The CRC-32 of the names and values of the first 4 MiB of examples. Other values there, or another number
  * of examples if there are fewer, give another one. Reads the first blocks. */
 sgm_status sgm__dataset_checksum(sgm_dataset *dataset, uint32_t *checksum);
 

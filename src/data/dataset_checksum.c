@@ -6,7 +6,7 @@
 
 #include <zlib.h>
 
-#define MAXIMUM_SUMMED ((size_t)16 << 20) /* bytes */
+#define MAXIMUM_SUMMED ((size_t)4 << 20) /* bytes */
 
 /* Adds the examples of a range, field by field; *left: bytes that may still be added. */
 static uint32_t add_range(uint32_t checksum, const sgm__example_range *range, size_t *left)

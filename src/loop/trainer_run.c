@@ -332,6 +332,8 @@ static void warn_of_minibatches(const sgm_trainer *trainer)
 /* A replay that is refused leaves no folder behind, so it is planned before there is one. */
 static sgm_status plan_replay(const sgm__training_run *run)
 {
+    if (run->options->resume)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "replay: a replay begins at the beginning; leave .resume out");
     SGM_TRY(sgm__trainer_place_data(run->trainer));
     SGM_TRY(sgm__trainer_check_hooks(run->trainer));
     return sgm__replay_begin(run->trainer, run->options->replay);

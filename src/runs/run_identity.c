@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <zlib.h>
 
-#define MAXIMUM_SUMMED ((size_t)16 << 20) /* bytes of states in the checksum of a beginning */
+#define MAXIMUM_SUMMED ((size_t)4 << 20) /* bytes of states in the checksum of a beginning */
 
 /* The members, and how they are called in sentences. */
 static const struct member_row {
@@ -57,7 +57,7 @@ static sgm_status set_data(json_t *identity, const sgm_trainer *trainer)
     return set_text(identity, "data", sgm__format("%08x", (unsigned)checksum));
 }
 
-/* Of all states that checkpoints have, the first 16 MiB. */
+/* Of all states that checkpoints have, the first 4 MiB. */
 static char *parameters_text(const sgm_trainer *trainer)
 {
     sgm_session *session = sgm__learner_of(trainer)->session;

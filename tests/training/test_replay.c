@@ -44,6 +44,9 @@ static wave_trainer set_up(bool workers)
     CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_hook_parse("every 3 iterations, 9 times set "
                                                                "optimiser.beta1 *= 0.99")));
     CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_hook_parse("every 2 epochs save(regular)")));
+    CHECK_OK(sgm_trainer_add_hook(
+        made.trainer,
+        sgm_hook_parse("every 7 iterations set optimiser.weight_decay += 0.01 for 3 iterations")));
     CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_hook_parse("at pause set optimiser.beta2 *= 0.999")));
     CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_hook_parse("at stop set optimiser.epsilon *= 1.5")));
     CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_hook_parse("at start set optimiser.epsilon *= 1.25")));
@@ -121,7 +124,7 @@ static void attach(steered *s)
 
 static void detach(steered *s)
 {
-    static const char *const names[] = {"rule#1", "rule#3", "rule#5", "save#1", "accumulator#1"};
+    static const char *const names[] = {"rule#1", "rule#3", "rule#6", "save#1", "accumulator#1"};
     ask(s, "{\"command\":\"detach\",\"name\":\"%s\"}", names[draw(s, sizeof names / sizeof *names)]);
     CHECK(s->error[0] == '\0' || strstr(s->error, "no hook is named") != NULL);
 }
@@ -307,7 +310,7 @@ TEST(what_was_done_is_listed)
     CHECK_INT(count, KNOWN_DEEDS);
     CHECK_STR(list[0].text, LEARNING_RATE " was set to 0.003");
     CHECK_STR(list[1].text,
-              "hook rule#5 was attached: every 2 iterations set optimiser.learning_rate *= 0.9");
+              "hook rule#6 was attached: every 2 iterations set optimiser.learning_rate *= 0.9");
     CHECK_STR(list[2].text, BIASES " was set");
     for (int i = 0; i < KNOWN_DEEDS; i++) {
         CHECK_INT(list[i].iteration, known_deeds[i].iteration);
@@ -456,8 +459,8 @@ typedef struct damage {
 } damage;
 
 static const damage damages[] = {
-    {"6s/0.003/0.004/", "line 6: its checksum is another"},
-    {"6s/\"iteration\":7/\"iteration\":8/", "line 6: its checksum is another"},
+    {"7s/0.003/0.004/", "line 7: its checksum is another"},
+    {"7s/\"iteration\":7/\"iteration\":8/", "line 7: its checksum is another"},
     {"3d", "line 3: its checksum is another"},
     {"1d", "line 1: its checksum is another"},
     {"4{h;d};5{G}", "line 4: its checksum is another"},
@@ -466,7 +469,7 @@ static const damage damages[] = {
     {"5s/\"checksum.*/}/", "line 5: it does not end in a checksum"},
     {"5i nothing", "line 5: it does not end in a checksum"},
     {"5s/^{/[/", "line 5: its checksum is another"},
-    {"!truncate -s -3 journal.jsonl", "line 19: it is cut off"},
+    {"!truncate -s -3 journal.jsonl", "line 22: it is cut off"},
     {"!head -n 9 journal.jsonl >short && mv short journal.jsonl", "lines behind it are gone"},
     {"!printf '\\0' | dd of=journal.jsonl bs=1 seek=40 conv=notrunc 2>/dev/null",
      "line 1: its checksum is another"},
