@@ -2,6 +2,7 @@
  *
  * The run's config.yaml describes the training, its journal what was done. Both are read, and the library
  * does it again in a new folder (sgm_replay_of). --list shows what there is. */
+#include "journal/history.h"
 #include "monitors/task_lines.h"
 #include "persistence/bundle.h"
 #include "train.h"
@@ -91,37 +92,42 @@ static bool read_numbers(const char *text, int64_t **numbers, size_t *count)
     while (good && (word = strtok_r(rest, ", ", &rest)) != NULL)
         good = sgm__parse_int64(word, &(*numbers)[(*count)++]) && (*numbers)[*count - 1] > 0;
     sgm__free(copy);
-    return good;
+    return good && *count > 0;
 }
 
-/* Says whether the new checkpoint is that of the run. One that should be the same, and is not, has failed. */
+/* The checksum of the newest checkpoint that a folder's journal has; "": it has none. */
+static void read_newest(const char *folder, char checksum[SGM__CHECKSUM_DIGITS + 1])
+{
+    sgm__history history;
+    checksum[0] = '\0';
+    if (sgm__history_read(folder, "replay", &history) == SGM_OK)
+        for (size_t i = 0; i < history.held.count; i++)
+            if (history.held.items[i].kind == SGM__ENTRY_CHECKPOINT)
+                snprintf(checksum, SGM__CHECKSUM_DIGITS + 1, "%s", history.held.items[i].checksum);
+    sgm__history_free(&history);
+}
+
+/* Says whether the new checkpoint is the one that the run wrote. Journals are compared, as the run's own file
+ * may be damaged by now. */
 static int tell_result(const char *run, const config *c, const sgm_replay *replay)
 {
-    char has[SGM__CHECKSUM_DIGITS + 1] = "", wanted[SGM__CHECKSUM_DIGITS + 1] = "";
-    char *old = sgm__format("%s/checkpoint.safetensors", run);
-    char *new = sgm__format("%s/checkpoint.safetensors", c->folder);
-    bool known =
-        old != NULL && new != NULL &&sgm__checksum_of_file(old, wanted) && sgm__checksum_of_file(new, has);
-    bool same = known && strcmp(has, wanted) == 0;
-    bool asked = replay->until == 0 && replay->without_count == 0;
-    if (same)
-        printf("the checkpoint is that of %s, bit for bit\n", run);
-    else if (asked)
-        printf("the checkpoint is not that of %s\n", run);
-    sgm__free(old);
-    sgm__free(new);
-    return same || !asked || replay->inexact ? CLI_OK : CLI_FAILED;
+    char has[SGM__CHECKSUM_DIGITS + 1], wanted[SGM__CHECKSUM_DIGITS + 1];
+    if (replay->until > 0 || replay->without_count > 0)
+        return CLI_OK;
+    read_newest(run, wanted);
+    read_newest(c->folder, has);
+    bool same = strcmp(has, wanted) == 0;
+    printf("the checkpoint is %sthat of %s%s\n", same ? "" : "not ", run, same ? ", bit for bit" : "");
+    return same || replay->inexact ? CLI_OK : CLI_FAILED;
 }
 
 static int replay_described(const char *run, const char *into, const train_arguments *given)
 {
     config c;
     sgm_metrics validation;
-    const char *folder_override = into;
     char *file = file_of(run, "config.yaml"), *folder = sgm__format("folder=%s", into != NULL ? into : "");
     const char *overrides[] = {folder};
-    if (file == NULL || folder == NULL ||
-        config_load(&c, file, overrides, folder_override != NULL ? 1 : 0) != SGM_OK) {
+    if (file == NULL || folder == NULL || config_load(&c, file, overrides, into != NULL ? 1 : 0) != SGM_OK) {
         sgm__free(folder);
         sgm__free(file);
         return report_error("replay", CLI_USAGE);
@@ -183,6 +189,10 @@ int replay_run(int argc, char **argv)
         code = usage_error("replay", "'%s' is no folder of a run: it has no config.yaml", a.words[0]);
     else if (understood && json && !list)
         code = usage_error("replay", "--json goes with --list");
+    else if (understood && list && (into != NULL || without != NULL || replay.until > 0 || replay.inexact))
+        code = usage_error("replay", "--list only lists: of the other options it takes --json");
+    else if (understood && into != NULL && into[0] == '\0')
+        code = usage_error("replay", "--into: expected the name of a folder");
     else if (understood)
         code =
             list ? print_interventions(a.words[0], json) : replay_words(&a, into, without, &replay, &given);

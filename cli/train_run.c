@@ -98,6 +98,7 @@ typedef struct run_parts {
     sgm_dataset *training, *validation, *test; /* the last two NULL: none is named */
     config *c;
     bool paused;        /* begin paused */
+    bool replays;       /* another run is done again */
     bool follows;       /* another rank has the folder and the monitors, and prints how it goes */
     char failure[1024]; /* message of a configuration that could not be saved; "": none */
 } run_parts;
@@ -279,6 +280,10 @@ static int start_from_another(const run_parts *p, const train_arguments *given)
 /* Prints the command that resumes the run, with the launcher where there are several ranks. */
 static void tell_how_to_go_on(const run_parts *p)
 {
+    if (p->replays) {
+        printf("stopped; what was left to do is not done by --resume: begin the replay again\n");
+        return;
+    }
     int ranks = sgm__launched_processes();
     printf("stopped; go on with: ");
     if (ranks > 1)
@@ -332,7 +337,7 @@ static void warn_of_launcher(const config *c)
  * nothing to save. */
 int train_configuration(config *c, const train_arguments *given, sgm_metrics *validation)
 {
-    run_parts parts = {.paused = given->paused};
+    run_parts parts = {.paused = given->paused, .replays = given->replay != NULL};
     int code = CLI_OK;
     if (data_config_is_empty(&c->data.training))
         return usage_error(given->command, "there is no training data; name some as data.training");

@@ -84,6 +84,11 @@ const char *sgm__entry_event(sgm__entry_kind kind)
     return events[kind];
 }
 
+bool sgm__entry_is_change(sgm__entry_kind kind)
+{
+    return kind <= SGM__ENTRY_UNKNOWN;
+}
+
 bool sgm__entry_is_move(sgm__entry_kind kind)
 {
     return kind == SGM__ENTRY_RESET || kind == SGM__ENTRY_RESTORE;
@@ -151,8 +156,7 @@ static sgm_status check_fields(const json_t *line, sgm__entry_kind kind)
         if (!json_is_integer(value) || json_integer_value(value) < 0)
             return sgm_fail(SGM_ERROR_FORMAT, "'%s' must be a number from 0", wanted_numbers[i]);
     }
-    bool change = strcmp(events[kind], "change") == 0;
-    const char *text = change ? "what" : kind == SGM__ENTRY_RESTORE ? "name" : NULL;
+    const char *text = sgm__entry_is_change(kind) ? "what" : kind == SGM__ENTRY_RESTORE ? "name" : NULL;
     if (text != NULL && (text_of(line, text) == NULL || text_of(line, "who") == NULL))
         return sgm_fail(SGM_ERROR_FORMAT, "'%s' and 'who' must be texts", text);
     return SGM_OK;
@@ -226,7 +230,7 @@ sgm_status sgm__history_go_back(sgm__history *history, int64_t branch, int64_t e
     history->lost = (sgm__journal_entries){0};
     for (size_t i = end; i < history->held.count && status == SGM_OK; i++) {
         const sgm__journal_entry *entry = &history->held.items[i];
-        if (entry->asked && entry->branch == branch && entry->kind <= SGM__ENTRY_UNKNOWN)
+        if (entry->asked && entry->branch == branch && sgm__entry_is_change(entry->kind))
             status = sgm__entries_add(&history->lost, entry);
     }
     while (history->held.count > end)
@@ -264,7 +268,7 @@ static void replace_lost(sgm__journal_entries *lost, const sgm__journal_entry *e
 
 static sgm_status enter(sgm__history *history, const sgm__journal_entry *entry, bool again)
 {
-    bool change = entry->kind <= SGM__ENTRY_UNKNOWN;
+    bool change = sgm__entry_is_change(entry->kind);
     drop_missed(&history->lost, entry);
     if (change && !entry->asked)
         return SGM_OK; /* hooks make theirs again by themselves */

@@ -30,6 +30,8 @@ typedef enum sgm__entry_kind {
 
 /* The event that lines of a kind name: "change" for the first five, "restore", ... */
 const char *sgm__entry_event(sgm__entry_kind kind);
+/* Whether something was changed at the position: one of the first five. */
+bool sgm__entry_is_change(sgm__entry_kind kind);
 /* Whether it is a reset or a restore, which ends branch `branch` and begins branch `begun`. */
 bool sgm__entry_is_move(sgm__entry_kind kind);
 

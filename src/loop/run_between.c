@@ -1,5 +1,5 @@
-/* What a run does between two of its iterations: commands, pauses, and what it does again because a resumed
- * run, or one that it replays, has done it there.
+/* What a run does between two of its iterations: commands, pauses, and what is to be done again there, after
+ * a resume or in a replay.
  *
  * The training's thread calls this with the trainer's lock. With several processes the strategy decides what
  * is done (sgm__run_meets), and calls the functions that are not static here. */
@@ -169,7 +169,7 @@ static sgm_status replay_file(sgm_trainer *trainer, const sgm__journal_entry *en
 {
     const char *folder = trainer->journal.folder;
     SGM_TRY(entry->kind == SGM__ENTRY_SAVE ? sgm__run_folder_save_as(trainer, folder, entry->text)
-                                           : sgm__replay_upload(trainer, entry));
+                                           : sgm__replay_provide(trainer, entry));
     char *path = sgm__format("%s/%s.safetensors", folder, entry->text);
     sgm_status status = path != NULL
                             ? sgm__checkpoint_tell(trainer, entry->kind, entry->who, entry->text, path)
@@ -178,16 +178,30 @@ static sgm_status replay_file(sgm_trainer *trainer, const sgm__journal_entry *en
     return status;
 }
 
-/* What hooks see of the run's life. A process that began again may have had another end. */
+/* As a process does that goes on from the checkpoint: it may be to end elsewhere, whoever stopped the one
+ * before does not stop it, its workers have the trainer's states, and it will save at its end. */
+static sgm_status replay_beginning(sgm__training_run *run, const sgm__journal_entry *entry)
+{
+    sgm_trainer *trainer = run->trainer;
+    const sgm__strategy *strategy = trainer->sharing.strategy;
+    trainer->progress.epochs = entry->epochs;
+    trainer->progress.iterations = entry->iterations;
+    sgm__free(trainer->progress.ended_by);
+    trainer->progress.ended_by = NULL;
+    sgm__control_forget_stop(&trainer->control);
+    run->saved = false;
+    if (strategy != NULL)
+        SGM_TRY(strategy->synchronise(trainer));
+    SGM_TRY(sgm__run_folder_begin(trainer, true));
+    return sgm__run_hooks(run, SGM_START);
+}
+
+/* What hooks see of the run's life. */
 static sgm_status replay_life(sgm__training_run *run, const sgm__journal_entry *entry)
 {
     sgm_trainer *trainer = run->trainer;
-    if (entry->kind == SGM__ENTRY_BEGIN) {
-        trainer->progress.epochs = entry->epochs;
-        trainer->progress.iterations = entry->iterations;
-        SGM_TRY(sgm__run_folder_begin(trainer, true));
-        return sgm__run_hooks(run, SGM_START);
-    }
+    if (entry->kind == SGM__ENTRY_BEGIN)
+        return replay_beginning(run, entry);
     SGM_TRY(sgm__run_folder_event(trainer, entry->kind, json_pack("{s:s}", "who", entry->who)));
     if (entry->kind != SGM__ENTRY_END)
         return sgm__run_hooks(run, entry->kind == SGM__ENTRY_PAUSE ? SGM_PAUSE : SGM_RESUME);
@@ -201,7 +215,7 @@ static sgm_status replay_entry(sgm__training_run *run, const sgm__journal_entry 
         return replay_move(run, entry);
     if (entry->kind == SGM__ENTRY_SAVE || entry->kind == SGM__ENTRY_UPLOAD)
         return replay_file(run->trainer, entry);
-    if (entry->kind <= SGM__ENTRY_UNKNOWN)
+    if (sgm__entry_is_change(entry->kind))
         return sgm__remade_change(run->trainer, entry);
     return replay_life(run, entry);
 }

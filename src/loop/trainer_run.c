@@ -404,6 +404,8 @@ static sgm_status run_all(sgm__training_run *run)
         SGM_TRY(strategy->finish(run->trainer));
     if (run->options->folder != NULL && !run->saved)
         SGM_TRY(sgm__run_folder_save(run->trainer, run->options->folder));
+    if (!run->stopped)
+        SGM_TRY(sgm__replay_check_end(run->trainer));
     return strategy != NULL ? strategy->leave(run->trainer) : SGM_OK;
 }
 

@@ -115,7 +115,7 @@ sgm_status sgm__operator_spread_others(sgm_operator *parallel);
 /* Merges the workers' parameters into the trainer's states and gives the result to the workers. */
 sgm_status sgm__operator_merge(sgm_operator *parallel);
 sgm_status sgm__operator_merge_all(sgm_trainer *trainer);
-/* Gives all workers the trainer's states and position. */
+/* Gives all workers the trainer's states and position, unless they have them. */
 sgm_status sgm__operator_synchronise(sgm_trainer *trainer);
 /* Before the next iteration the workers get the trainer's states and position. */
 void sgm__operator_restart(sgm_trainer *trainer);

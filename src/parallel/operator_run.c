@@ -43,8 +43,7 @@ sgm_status sgm__operator_start(sgm_trainer *trainer)
         sgm__replica_take_settings(parallel->workers[i].replica);
         parallel->workers[i].seconds = 0;
     }
-    if (!parallel->synchronised)
-        SGM_TRY(sgm__operator_synchronise(trainer));
+    SGM_TRY(sgm__operator_synchronise(trainer));
     for (int32_t i = 0; i < parallel->count; i++) {
         sgm_trainer *replica = parallel->workers[i].replica;
         SGM_TRY(sgm__trainer_publish_network(replica));
@@ -504,8 +503,7 @@ static sgm_status iterate_parameters(sgm_trainer *trainer, const sgm_block *bloc
 sgm_status sgm__operator_iterate(sgm_trainer *trainer, const sgm_block *block, double rate)
 {
     sgm_operator *parallel = sgm__sharing_of(trainer)->parallel;
-    if (!parallel->synchronised)
-        SGM_TRY(sgm__operator_synchronise(trainer));
+    SGM_TRY(sgm__operator_synchronise(trainer));
     if (sgm__position_of(trainer)->sums.examples == 0) /* an epoch begins */
         for (int32_t i = 0; i < parallel->count; i++)
             sgm__position_of(parallel->workers[i].replica)->sums = (sgm__metric_sums){0};

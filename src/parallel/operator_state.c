@@ -108,12 +108,14 @@ sgm_status sgm__replica_define_state(sgm_trainer *replica, const char *name, con
     return take_state(replica, name);
 }
 
-/* Each replica takes the trainer's states and position; its sums of metrics begin anew, as they are of its
- * own examples. */
+/* Each replica takes the trainer's states and position, unless it has them; its sums of metrics begin anew,
+ * as they are of its own examples. */
 sgm_status sgm__operator_synchronise(sgm_trainer *trainer)
 {
     sgm_operator *parallel = sgm__sharing_of(trainer)->parallel;
     const char *name;
+    if (parallel->synchronised)
+        return SGM_OK;
     sgm__operator_recorded(trainer);
     for (int32_t i = 0; i < parallel->count; i++) {
         sgm_trainer *replica = parallel->workers[i].replica;

@@ -441,21 +441,22 @@ static sgm_registry *results(const sgm_trainer *replica)
  * `meet` tells a run whether there are other processes to agree with. */
 
 #define FUNCTIONS                                                                                            \
-    .free = free_operator, .copy = copy, .start = start, .describe = sgm__ranks_describe,                    \
-    .next = sgm__operator_next, .iterate = sgm__operator_iterate, .check = sgm__ranks_compare_when_due,      \
-    .event = event, .end_epoch = end_epoch, .prepare_save = prepare_save, .finish = finish,                  \
-    .leave = sgm__ranks_leave, .end = end, .follows = sgm__ranks_follow, .must_meet = sgm__ranks_must_meet,  \
-    .moved = sgm__ranks_moved, .note = sgm__ranks_note, .next_command = take_command,                        \
-    .decide = sgm__ranks_decide, .silent = sgm__ranks_silent, .record = sgm__operator_record,                \
-    .find_owners = sgm__ranks_mark_owned, .recorded = sgm__operator_recorded,                                \
-    .forget_programs = sgm__operator_forget_programs, .collect = sgm__operator_collect,                      \
-    .restart = sgm__operator_restart, .reset = reset, .new_session = sgm__operator_new_sessions,             \
-    .define_state = sgm__replica_define_state, .state_was_set = sgm__operator_was_set,                       \
-    .find_kept = find_kept, .has_state = sgm__ranks_have, .next_elsewhere = next_elsewhere,                  \
-    .type_elsewhere = sgm__ranks_slot_type, .get_elsewhere = sgm__ranks_get_slot,                            \
-    .check_set = sgm__ranks_check_set, .attach = attach_local, .detach = detach, .list_hooks = list_local,   \
-    .first_replica = first_replica, .describe_state = describe, .add_states = add_states,                    \
-    .check_states = check, .loaded = sgm__ranks_loaded, .take_over = take_over, .results = results
+    .free = free_operator, .copy = copy, .start = start, .synchronise = sgm__operator_synchronise,           \
+    .describe = sgm__ranks_describe, .next = sgm__operator_next, .iterate = sgm__operator_iterate,           \
+    .check = sgm__ranks_compare_when_due, .event = event, .end_epoch = end_epoch,                            \
+    .prepare_save = prepare_save, .finish = finish, .leave = sgm__ranks_leave, .end = end,                   \
+    .follows = sgm__ranks_follow, .must_meet = sgm__ranks_must_meet, .moved = sgm__ranks_moved,              \
+    .note = sgm__ranks_note, .next_command = take_command, .decide = sgm__ranks_decide,                      \
+    .silent = sgm__ranks_silent, .record = sgm__operator_record, .find_owners = sgm__ranks_mark_owned,       \
+    .recorded = sgm__operator_recorded, .forget_programs = sgm__operator_forget_programs,                    \
+    .collect = sgm__operator_collect, .restart = sgm__operator_restart, .reset = reset,                      \
+    .new_session = sgm__operator_new_sessions, .define_state = sgm__replica_define_state,                    \
+    .state_was_set = sgm__operator_was_set, .find_kept = find_kept, .has_state = sgm__ranks_have,            \
+    .next_elsewhere = next_elsewhere, .type_elsewhere = sgm__ranks_slot_type,                                \
+    .get_elsewhere = sgm__ranks_get_slot, .check_set = sgm__ranks_check_set, .attach = attach_local,         \
+    .detach = detach, .list_hooks = list_local, .first_replica = first_replica, .describe_state = describe,  \
+    .add_states = add_states, .check_states = check, .loaded = sgm__ranks_loaded, .take_over = take_over,    \
+    .results = results
 
 static const sgm__strategy with_workers = {FUNCTIONS}, with_ranks = {FUNCTIONS, .meet = sgm__ranks_meeting};
 

@@ -5,24 +5,25 @@
 #include "journal/run_lines.h"
 #include "persistence/bundle.h"
 #include "runs/remade.h"
+#include "runs/run_folder.h"
 #include "runs/run_identity.h"
 #include "trainer/strategy.h"
 #include "trainer/trainer.h"
 
 #include <stdio.h>
+#include <unistd.h>
+
+/* How often, and after how many microseconds, the journal of a run that trains is looked at again. */
+#define TRIES 20
+#define BETWEEN_TRIES 10000
 
 /* --- what a replay leaves out --- */
 
-static bool is_change(const sgm__journal_entry *entry)
-{
-    return entry->kind <= SGM__ENTRY_UNKNOWN;
-}
-
-/* Moves cannot be left out, as what follows belongs to the branch that they began; saves and uploads only
- * where nothing would want them. */
+/* Moves cannot be left out, as what follows belongs to the branch that they began, and files cannot, as a
+ * move may need them. */
 static bool is_removable(const sgm__journal_entry *entry)
 {
-    return entry->asked && is_change(entry);
+    return entry->asked && sgm__entry_is_change(entry->kind);
 }
 
 static sgm_status fail_number(const sgm__history *history, int64_t number)
@@ -40,10 +41,21 @@ static sgm_status fail_number(const sgm__history *history, int64_t number)
     return status;
 }
 
+/* Whether a number stands earlier in the list, too. */
+static bool is_repeated(const sgm_replay *options, size_t index)
+{
+    for (size_t i = 0; i < index; i++)
+        if (options->without[i] == options->without[index])
+            return true;
+    return false;
+}
+
 static sgm_status leave_out(sgm__history *history, const sgm_replay *options)
 {
     for (size_t k = 0; k < options->without_count; k++) {
         size_t i = 0;
+        if (is_repeated(options, k))
+            continue;
         while (i < history->held.count && history->held.items[i].line != options->without[k])
             i++;
         if (i == history->held.count || !is_removable(&history->held.items[i]))
@@ -56,7 +68,7 @@ static sgm_status leave_out(sgm__history *history, const sgm_replay *options)
 /* --- why it could not be the same --- */
 
 /* Hooks that read the time, or run beside the training, act at other moments in another run. */
-static sgm_status find_clocks(sgm_trainer *trainer, const sgm__history *history, sgm__text *reasons)
+static void find_clocks(sgm_trainer *trainer, const sgm__history *history, sgm__text *reasons)
 {
     sgm__hooks_describe_clocks(sgm__hooks_of(trainer), reasons);
     for (size_t i = 0; i < history->held.count; i++) {
@@ -71,7 +83,6 @@ static sgm_status find_clocks(sgm_trainer *trainer, const sgm__history *history,
             sgm__hook_describe_clock(hook, reasons);
         sgm_hook_free(hook);
     }
-    return SGM_OK;
 }
 
 static char *checkpoint_path(const char *folder, const char *name)
@@ -79,43 +90,74 @@ static char *checkpoint_path(const char *folder, const char *name)
     return sgm__format("%s/%s.safetensors", folder, name);
 }
 
-/* A file of the run's folder that an entry needs, by the name below the folder. */
-static void find_file(const char *folder, const sgm__journal_entry *entry, const char *name,
-                      const char *checksum, sgm__text *reasons)
+/* Whether a folder has a checkpoint of the name with the checksum; *there: whether it has one of the name. */
+static bool has_checkpoint(const char *folder, const sgm__journal_entry *entry, bool *there)
 {
-    char has[SGM__CHECKSUM_DIGITS + 1], *path = sgm__format("%s/%s", folder, name);
-    if (path == NULL || !sgm__file_exists(path))
-        sgm__text_append(reasons, "\n  line %lld: the folder has no '%s' any more", (long long)entry->line,
-                         name);
-    else if (checksum[0] != '\0' && sgm__checksum_of_file(path, has) && strcmp(has, checksum) != 0)
-        sgm__text_append(reasons, "\n  line %lld: '%s' is another file by now", (long long)entry->line, name);
+    char has[SGM__CHECKSUM_DIGITS + 1] = "", *path = checkpoint_path(folder, entry->text);
+    *there = path != NULL && sgm__checksum_of_file(path, has);
     sgm__free(path);
+    return *there && strcmp(has, entry->checksum) == 0;
+}
+
+static bool has_file(const char *folder, const char *name)
+{
+    char *path = sgm__format("%s/%s", folder, name);
+    bool has = path != NULL && sgm__file_exists(path);
+    sgm__free(path);
+    return has;
+}
+
+/* Whether a checkpoint outside of the run's folder is still the one that was restored. */
+static bool is_unchanged(const sgm__journal_entry *entry)
+{
+    char has[SGM__CHECKSUM_DIGITS + 1] = "";
+    return sgm__checksum_of_file(entry->text, has) && strcmp(has, entry->checksum) == 0;
+}
+
+/* What an entry needs and the folder lacks, as the end of a sentence; NULL: nothing. */
+static const char *lack_of(const char *folder, const sgm__journal_entry *entry)
+{
+    bool there;
+    switch (entry->kind) {
+    case SGM__ENTRY_UNKNOWN:
+        return "to what is not in the journal";
+    case SGM__ENTRY_TENSOR:
+        return has_file(folder, entry->text) &&
+                       (entry->average[0] == '\0' || has_file(folder, entry->average))
+                   ? NULL
+                   : "to a tensor whose file is gone";
+    case SGM__ENTRY_UPLOAD:
+        return has_checkpoint(folder, entry, &there) ? NULL : "and the file is gone, or another one by now";
+    case SGM__ENTRY_RESTORE:
+        return strchr(entry->text, '/') == NULL || is_unchanged(entry)
+                   ? NULL
+                   : "and the file is gone, or another one by now";
+    case SGM__ENTRY_VALUE:
+    case SGM__ENTRY_ATTACH:
+    case SGM__ENTRY_DETACH:
+    case SGM__ENTRY_RESET:
+    case SGM__ENTRY_SAVE:
+    case SGM__ENTRY_PAUSE:
+    case SGM__ENTRY_RESUME:
+    case SGM__ENTRY_BEGIN:
+    case SGM__ENTRY_END:
+    case SGM__ENTRY_CHECKPOINT:
+    case SGM__ENTRY_KIND_COUNT:
+        break;
+    }
+    return NULL;
 }
 
 static void find_missing(const char *folder, const sgm__history *history, sgm__text *reasons)
 {
     for (size_t i = 0; i < history->held.count; i++) {
         const sgm__journal_entry *entry = &history->held.items[i];
-        if (entry->kind == SGM__ENTRY_UNKNOWN) {
-            char *what = sgm__remade_told(entry);
-            sgm__text_append(reasons, "\n  line %lld: %s by %s, and the journal does not have to what",
-                             (long long)entry->line, what != NULL ? what : "", entry->who);
-            sgm__free(what);
-        } else if (entry->kind == SGM__ENTRY_TENSOR) {
-            find_file(folder, entry, entry->text, "", reasons);
-            if (entry->average[0] != '\0')
-                find_file(folder, entry, entry->average, "", reasons);
-        } else if (entry->kind == SGM__ENTRY_UPLOAD) {
-            char *name = sgm__format("%s.safetensors", entry->text);
-            if (name != NULL)
-                find_file(folder, entry, name, entry->checksum, reasons);
-            sgm__free(name);
-        } else if (entry->kind == SGM__ENTRY_RESTORE && strchr(entry->text, '/') != NULL) {
-            char has[SGM__CHECKSUM_DIGITS + 1] = "";
-            if (!sgm__checksum_of_file(entry->text, has) || strcmp(has, entry->checksum) != 0)
-                sgm__text_append(reasons, "\n  line %lld: '%s' is gone, or another file by now",
-                                 (long long)entry->line, entry->text);
-        }
+        const char *lack = lack_of(folder, entry);
+        char *what = lack != NULL ? sgm__remade_told(entry) : NULL;
+        if (what != NULL)
+            sgm__text_append(reasons, "\n  line %lld: %s by %s, %s", (long long)entry->line, what, entry->who,
+                             lack);
+        sgm__free(what);
     }
 }
 
@@ -155,9 +197,8 @@ static sgm_status look_for_reasons(sgm_trainer *trainer, const sgm_replay *optio
 {
     sgm__text reasons = {0};
     sgm_status status = compare_beginnings(trainer, history, &reasons);
-    if (status == SGM_OK)
-        status = find_clocks(trainer, history, &reasons);
     if (status == SGM_OK) {
+        find_clocks(trainer, history, &reasons);
         find_missing(options->run, history, &reasons);
         status = report(trainer, options, &reasons);
     }
@@ -168,30 +209,45 @@ static sgm_status look_for_reasons(sgm_trainer *trainer, const sgm_replay *optio
 
 /* --- beginning --- */
 
-/* The newest checkpoint that the journal has, behind which nothing is repeated. */
-static sgm_status find_end(const char *folder, sgm__history *history, sgm__replay *replay)
+/* Cuts what came behind the newest line of a checkpoint with this checksum ("": of any). False: there is
+ * none. */
+static bool cut_behind(sgm__journal_entries *held, const char *checksum)
 {
-    char has[SGM__CHECKSUM_DIGITS + 1] = "", *path = sgm__format("%s/" SGM__CHECKPOINT_FILE, folder);
-    size_t count = history->held.count;
-    while (count > 0 && history->held.items[count - 1].kind != SGM__ENTRY_CHECKPOINT)
+    size_t count = held->count;
+    while (count > 0 && !(held->items[count - 1].kind == SGM__ENTRY_CHECKPOINT &&
+                          (checksum[0] == '\0' || strcmp(held->items[count - 1].checksum, checksum) == 0)))
         count--;
-    bool there = path != NULL && sgm__checksum_of_file(path, has);
+    while (count > 0 && held->count > count)
+        sgm__entries_remove(held, held->count - 1);
+    return count > 0;
+}
+
+/* Reads what holds of the journal, up to the checkpoint that the folder has. A run that trains now writes the
+ * file a moment before the line. */
+static sgm_status read_history(const sgm_trainer *trainer, const sgm_replay *options, sgm__history *history)
+{
+    char has[SGM__CHECKSUM_DIGITS + 1] = "", *path = checkpoint_path(options->run, "checkpoint");
+    const char *teller = options->inexact ? sgm_trainer_name(trainer) : NULL;
+    sgm_status status = path != NULL ? sgm__run_folder_check(options->run) : SGM_ERROR_MEMORY;
+    bool there = status == SGM_OK && sgm__checksum_of_file(path, has), found = false;
+    for (int tries = 0; status == SGM_OK && !found && tries < TRIES; tries++) {
+        if (tries > 0)
+            usleep(BETWEEN_TRIES);
+        sgm__history_free(history);
+        status = sgm__history_read(options->run, teller, history);
+        found =
+            status == SGM_OK && (history->held.count == 0 || cut_behind(&history->held, there ? has : ""));
+    }
     sgm__free(path);
-    if (count == 0)
-        return sgm_fail(SGM_ERROR_STATE, "'%s' has no checkpoint, to which it could be repeated", folder);
-    while (history->held.count > count)
-        sgm__entries_remove(&history->held, history->held.count - 1);
-    const sgm__journal_entry *last = &history->held.items[count - 1];
-    if (there && strcmp(has, last->checksum) != 0)
-        return sgm_fail(SGM_ERROR_FORMAT,
-                        "'%s/" SGM__JOURNAL_FILE "', line %lld: the newest checkpoint that it has is not the "
-                        "folder's '" SGM__CHECKPOINT_FILE
-                        "': lines behind it are gone, or the file was replaced",
-                        folder, (long long)last->line);
-    replay->branch = last->branch;
-    replay->epoch = last->epoch;
-    replay->iteration = last->iteration;
-    return SGM_OK;
+    if (status == SGM_OK && !found)
+        return there
+                   ? sgm_fail(SGM_ERROR_FORMAT,
+                              "'%s/" SGM__JOURNAL_FILE "' has no line for the folder's '" SGM__CHECKPOINT_FILE
+                              "': its last lines are gone, or that file was replaced",
+                              options->run)
+                   : sgm_fail(SGM_ERROR_STATE, "'%s' has no checkpoint, to which it could be repeated",
+                              options->run);
+    return status;
 }
 
 /* Plans what is done again: all but the first beginning, and moves of hooks, which they make again. */
@@ -205,19 +261,25 @@ static sgm_status plan(sgm_trainer *trainer, const sgm__history *history)
     return SGM_OK;
 }
 
-static sgm_status check_until(const sgm_replay *options, const sgm__replay *replay)
+/* What the replay ends at: the newest checkpoint, or so many iterations of its branch. */
+static sgm_status set_end(const sgm_replay *options, const sgm__history *history, sgm__replay *replay)
 {
-    if (options->until < 0 || options->until > replay->iteration)
-        return sgm_fail(SGM_ERROR_ARGUMENT,
-                        "until: the run '%s' has %lld iterations up to its newest checkpoint, got %lld",
-                        options->run, (long long)replay->iteration, (long long)options->until);
-    return SGM_OK;
+    const sgm__journal_entry *last = &history->held.items[history->held.count - 1];
+    replay->branch = last->branch;
+    replay->epoch = last->epoch;
+    replay->iteration = last->iteration;
+    replay->until = options->until;
+    if (options->until >= 0 && options->until <= last->iteration)
+        return SGM_OK;
+    return sgm_fail(SGM_ERROR_ARGUMENT,
+                    "until: the run '%s' has %lld iterations up to its newest checkpoint, got %lld",
+                    options->run, (long long)last->iteration, (long long)options->until);
 }
 
 static sgm_status begin(sgm_trainer *trainer, const sgm_replay *options, sgm__history *history)
 {
     sgm__replay *replay = sgm__journal_of(trainer)->replay;
-    SGM_TRY(sgm__history_read(options->run, NULL, history));
+    SGM_TRY(read_history(trainer, options, history));
     if (history->held.count == 0)
         return sgm_fail(SGM_ERROR_NOT_FOUND, "'%s' has no " SGM__JOURNAL_FILE ", so no run to repeat",
                         options->run);
@@ -229,12 +291,11 @@ static sgm_status begin(sgm_trainer *trainer, const sgm_replay *options, sgm__hi
                         options->run, (long long)first->iteration);
     sgm__progress_of(trainer)->epochs = first->epochs;
     sgm__progress_of(trainer)->iterations = first->iterations;
-    SGM_TRY(find_end(options->run, history, replay));
-    SGM_TRY(check_until(options, replay));
+    SGM_TRY(set_end(options, history, replay));
     SGM_TRY(leave_out(history, options));
     SGM_TRY(look_for_reasons(trainer, options, history, &replay->exact));
     replay->exact = replay->exact && options->without_count == 0;
-    replay->until = options->until;
+    replay->inexact = options->inexact;
     return plan(trainer, history);
 }
 
@@ -309,7 +370,28 @@ bool sgm__replay_take(sgm_trainer *trainer, sgm__journal_entry *entry)
 bool sgm__replay_take_change(sgm_trainer *trainer, sgm__journal_entry *entry)
 {
     const sgm__journal_entry *due = sgm__plan_due(trainer);
-    return due != NULL && is_change(due) && sgm__plan_take(trainer, entry);
+    return due != NULL && sgm__entry_is_change(due->kind) && sgm__plan_take(trainer, entry);
+}
+
+/* The first checkpoint that differs ends the replay, or, if that was asked for, all comparing. */
+static sgm_status tell_difference(sgm_trainer *trainer, long long line)
+{
+    sgm__replay *replay = sgm__journal_of(trainer)->replay;
+    const sgm__training_position *position = sgm__position_of(trainer);
+    char *what =
+        sgm__format("the checkpoint after epoch %lld, iteration %lld is not that of '%s' (line %lld of "
+                    "its journal): since the one before it something was different that the journal "
+                    "does not have, such as the configuration of a resume, or data far behind their "
+                    "beginning",
+                    (long long)position->epoch, (long long)position->iteration, replay->folder, line);
+    sgm_status status = what != NULL ? SGM_OK : SGM_ERROR_MEMORY;
+    replay->exact = false;
+    if (what != NULL && replay->inexact)
+        sgm__log(SGM_LOG_WARNING, sgm_trainer_name(trainer), "%s", what);
+    else if (what != NULL)
+        status = sgm_fail(SGM_ERROR_STATE, "%s", what);
+    sgm__free(what);
+    return status;
 }
 
 sgm_status sgm__replay_compare(sgm_trainer *trainer, const char *checksum)
@@ -324,26 +406,43 @@ sgm_status sgm__replay_compare(sgm_trainer *trainer, const char *checksum)
     long long line = (long long)due->line;
     sgm__plan_remove_first(trainer);
     replay->over = sgm__plan_at(trainer, 0) == NULL;
-    if (same || !replay->exact)
-        return SGM_OK;
-    return sgm_fail(
-        SGM_ERROR_STATE,
-        "the checkpoint after epoch %lld, iteration %lld is not that of '%s' (line %lld of its "
-        "journal): something that the journal does not have was different since the one before it",
-        (long long)position->epoch, (long long)position->iteration, replay->folder, line);
+    return same || !replay->exact ? SGM_OK : tell_difference(trainer, line);
 }
 
+/* Whether the training has come to where the run's newest checkpoint was made. */
+static bool is_there(const sgm_trainer *trainer, const sgm__replay *replay)
+{
+    const sgm__training_position *position = sgm__position_of(trainer);
+    return sgm__journal_of(trainer)->branch == replay->branch &&
+           (position->iteration > replay->iteration ||
+            (position->iteration == replay->iteration && position->epoch >= replay->epoch));
+}
+
+/* An exact replay ends when all is done. Where something was left out, not all may become due. */
 bool sgm__replay_is_over(sgm_trainer *trainer)
 {
     const sgm__replay *replay = sgm__journal_of(trainer)->replay;
-    const sgm__training_position *position = sgm__position_of(trainer);
     if (replay == NULL)
         return false;
-    bool last = sgm__journal_of(trainer)->branch == replay->branch;
-    bool there = position->iteration > replay->iteration ||
-                 (position->iteration == replay->iteration && position->epoch >= replay->epoch);
-    return replay->over || (last && there) ||
-           (last && replay->until > 0 && position->iteration >= replay->until);
+    bool until = replay->until > 0 && sgm__journal_of(trainer)->branch == replay->branch &&
+                 sgm__position_of(trainer)->iteration >= replay->until;
+    return replay->over || until || (!replay->exact && is_there(trainer, replay));
+}
+
+sgm_status sgm__replay_check_end(sgm_trainer *trainer)
+{
+    const sgm__replay *replay = sgm__journal_of(trainer)->replay;
+    const sgm__training_position *position = sgm__position_of(trainer);
+    if (replay == NULL || !replay->exact || sgm__replay_is_over(trainer))
+        return SGM_OK;
+    char reason[256] = "";
+    bool stopped = sgm__control_stops(sgm__control_of(trainer), reason, sizeof reason);
+    return sgm_fail(SGM_ERROR_STATE,
+                    "the replay of '%s' ended after epoch %lld, iteration %lld%s%s, before all was done that "
+                    "led to its newest checkpoint, after epoch %lld, iteration %lld",
+                    replay->folder, (long long)position->epoch, (long long)position->iteration,
+                    stopped ? ", stopped by " : "", reason, (long long)replay->epoch,
+                    (long long)replay->iteration);
 }
 
 /* Copies a checkpoint of that name from the folder of the run that is replayed. */
@@ -359,24 +458,14 @@ static sgm_status take_checkpoint(const sgm_trainer *trainer, const char *name)
     return status;
 }
 
-sgm_status sgm__replay_upload(sgm_trainer *trainer, const sgm__journal_entry *entry)
-{
-    return take_checkpoint(trainer, entry->text);
-}
-
-/* Whether a folder has a checkpoint of the name with the checksum; *there: whether it has one of the name. */
-static bool has_checkpoint(const char *folder, const sgm__journal_entry *entry, bool *there)
-{
-    char has[SGM__CHECKSUM_DIGITS + 1] = "", *path = checkpoint_path(folder, entry->text);
-    *there = path != NULL && sgm__checksum_of_file(path, has);
-    sgm__free(path);
-    return *there && strcmp(has, entry->checksum) == 0;
-}
-
+/* What was uploaded comes from the run's folder. So does what is restored, if this run does not have it: a
+ * process had saved it whose work was lost when it was killed. */
 sgm_status sgm__replay_provide(sgm_trainer *trainer, const sgm__journal_entry *entry)
 {
     const sgm__trainer_journal *journal = sgm__journal_of(trainer);
     bool there, known;
+    if (entry->kind == SGM__ENTRY_UPLOAD)
+        return take_checkpoint(trainer, entry->text);
     if (entry->kind != SGM__ENTRY_RESTORE || strchr(entry->text, '/') != NULL ||
         has_checkpoint(journal->folder, entry, &there) || (there && !journal->replay->exact))
         return SGM_OK;

@@ -14,8 +14,9 @@ typedef struct sgm__replay {
     char *folder;                     /* of the run that is replayed */
     int64_t until;                    /* iterations of `branch`; 0: to the newest checkpoint */
     int64_t branch, epoch, iteration; /* where the newest checkpoint of that run was made */
-    bool exact; /* nothing is left out, and nothing is known that would change the result */
-    bool over;  /* all is done */
+    bool exact;   /* nothing is left out, and nothing is known that would change the result */
+    bool inexact; /* another result is no error */
+    bool over;    /* all is done */
 } sgm__replay;
 
 /* Before the first iteration, when the trainer is prepared: reads the journal, checks, plans. Sets how long
@@ -30,10 +31,9 @@ bool sgm__replay_take_change(sgm_trainer *trainer, sgm__journal_entry *entry);
 sgm_status sgm__replay_compare(sgm_trainer *trainer, const char *checksum);
 /* Whether the training ends here. */
 bool sgm__replay_is_over(sgm_trainer *trainer);
-/* Copies a checkpoint that came from elsewhere from the run's folder. */
-sgm_status sgm__replay_upload(sgm_trainer *trainer, const sgm__journal_entry *entry);
-/* Before a restore: copies the checkpoint from the run's folder if this run does not have it, because a
- * process made it whose work was lost. */
+/* Behind the last iteration: fails if an exact replay has not come to its end. */
+sgm_status sgm__replay_check_end(sgm_trainer *trainer);
+/* Before an upload or a restore is done again: puts the checkpoint that it needs into this run's folder. */
 sgm_status sgm__replay_provide(sgm_trainer *trainer, const sgm__journal_entry *entry);
 /* The folder that names of files in entries belong to: that of the run which is replayed, or the trainer's.
  */

@@ -234,16 +234,19 @@ static bool holds_lines(const char *folder)
     return holds;
 }
 
-/* Refuses a folder of another version before anything in it is read or changed. A folder with lines and
- * without run.json is of version 1. */
-static sgm_status check_version(const char *folder, const char *path)
+/* A folder with lines and without run.json is of version 1. */
+sgm_status sgm__run_folder_check(const char *folder)
 {
-    sgm_status status = SGM_OK;
-    if (sgm__file_exists(path))
+    char *path = path_of(folder, SGM__RUN_FILE);
+    sgm_status status = path != NULL ? SGM_OK : SGM_ERROR_MEMORY;
+    if (path != NULL && sgm__file_exists(path))
         status = read_version(path);
-    else if (holds_lines(folder))
+    else if (path != NULL && holds_lines(folder))
         status = sgm__files_version_check(NULL);
-    return status == SGM_ERROR_FORMAT ? sgm__fail_within("'%s'", path) : status;
+    if (status == SGM_ERROR_FORMAT)
+        status = sgm__fail_within("'%s'", path);
+    sgm__free(path);
+    return status;
 }
 
 static sgm_status write_version(const char *path)
@@ -260,7 +263,7 @@ sgm_status sgm__run_folder_open(sgm_trainer *trainer, const char *folder, bool r
     SGM_TRY(sgm__run_folder_lock(folder, lock));
     char *run = path_of(folder, SGM__RUN_FILE), *checkpoint = path_of(folder, SGM__CHECKPOINT_FILE);
     char *metrics = path_of(folder, SGM__METRICS_FILE), *histograms = path_of(folder, SGM__HISTOGRAMS_FILE);
-    sgm_status status = run != NULL ? check_version(folder, run) : SGM_ERROR_MEMORY;
+    sgm_status status = run != NULL ? sgm__run_folder_check(folder) : SGM_ERROR_MEMORY;
     if (status == SGM_OK)
         remove_leftovers(folder, *lock);
     if (status == SGM_OK)

@@ -12,6 +12,8 @@
  * checkpoint if there is one, and drops lines of metrics and histograms that are newer. Without a
  * checkpoint, existing lines are kept in files of other names. */
 sgm_status sgm__run_folder_open(sgm_trainer *trainer, const char *folder, bool resume, int *lock);
+/* Refuses a folder whose files are of another version, before anything in it is read or changed. */
+sgm_status sgm__run_folder_check(const char *folder);
 /* Locks an existing folder against other runs until *lock is closed. */
 sgm_status sgm__run_folder_lock(const char *folder, int *lock);
 void sgm__run_folder_close(int lock); /* -1: nothing to do */

@@ -36,6 +36,8 @@ typedef struct sgm__strategy {
      * threads of replicas. `saves`: epochs from one checkpoint of this process to the next, 0: it makes none.
      */
     sgm_status (*start)(sgm_trainer *trainer, int64_t saves);
+    /* Gives the replicas the trainer's states now, if they are to take them at the next iteration. */
+    sgm_status (*synchronise)(sgm_trainer *trainer);
     /* Writes ", 2 ranks of 1 worker". */
     void (*describe)(const sgm_trainer *trainer, char *text, size_t size);
     /* The next minibatch, NULL at the end of an epoch. */

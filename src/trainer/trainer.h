@@ -344,6 +344,8 @@ bool sgm__control_is_due(sgm__control *control);
 /* Waits until the pause ends (true), or a command is queued or `seconds` are over (false: call it again).
  * `interrupted` is asked now and then whether a signal ends the pause; NULL: none does. */
 bool sgm__control_wait(sgm__control *control, bool (*interrupted)(void), double seconds);
+/* Takes the wish to stop back. */
+void sgm__control_forget_stop(sgm__control *control);
 /* Whether the run is to stop; then `reason` (may be NULL) is filled in. */
 bool sgm__control_stops(sgm__control *control, char *reason, size_t size);
 

@@ -259,6 +259,13 @@ bool sgm__control_wait(sgm__control *control, bool (*interrupted)(void), double 
     return goes_on;
 }
 
+void sgm__control_forget_stop(sgm__control *control)
+{
+    pthread_mutex_lock(&control->lock);
+    control->stop = false;
+    pthread_mutex_unlock(&control->lock);
+}
+
 bool sgm__control_stops(sgm__control *control, char *reason, size_t size)
 {
     if (!is_asked(control))

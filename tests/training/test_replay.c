@@ -255,6 +255,94 @@ TEST(steered_runs_end_alike)
         check_replay(seed, seed % 4 == 0);
 }
 
+/* --- where processes begin and end --- */
+
+/* One process of the run in run/: a person's request before the first iteration, if there is one. */
+static void run_process(const char *rule, bool workers, bool resume, int64_t epochs, const char *request)
+{
+    steered s = {.made = set_up(workers)};
+    char *where = strdup(in_folder("run"));
+    if (rule != NULL)
+        CHECK_OK(sgm_trainer_add_hook(s.made.trainer, sgm_hook_parse(rule)));
+    s.run.trainer = s.made.trainer;
+    s.run.options = (sgm_run_options){.struct_size = sizeof s.run.options,
+                                      .epochs = epochs,
+                                      .folder = where,
+                                      .resume = resume,
+                                      .paused = request != NULL};
+    CHECK_INT(pthread_create(&s.run.thread, NULL, run_there, &s.run), 0);
+    if (request != NULL) {
+        wait_for_pause(s.made.trainer);
+        CHECK(ask(&s, "%s", request));
+        ask(&s, "{\"command\":\"resume\"}"); /* a stop has ended the pause */
+    }
+    end_process(&s);
+}
+
+static void check_processes(const char *rule, bool workers)
+{
+    char run[160];
+    snprintf(run, sizeof run, "%s/run", folder);
+    wave_trainer made = set_up(workers);
+    if (rule != NULL)
+        CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_hook_parse(rule)));
+    CHECK_OK(
+        sgm_trainer_run(made.trainer, .folder = in_folder("again"), .replay = sgm_replay_of(.run = run)));
+    free_wave_trainer(made);
+    CHECK(same_files("run/checkpoint.safetensors", "again/checkpoint.safetensors"));
+    close_folder();
+}
+
+TEST(what_a_hook_ended_goes_on_where_it_was_resumed)
+{
+    open_folder();
+    run_process("every 3 epochs stop", false, false, 5, NULL);
+    run_process("every 3 epochs stop", false, true, 7, NULL);
+    check_processes("every 3 epochs stop", false);
+}
+
+TEST(what_was_done_to_a_finished_run_is_done_again)
+{
+    open_folder();
+    run_process(NULL, false, false, 2, NULL);
+    run_process(NULL, false, true, 2,
+                "{\"command\":\"set\",\"identifier\":\"" LEARNING_RATE "\",\"value\":0.01}");
+    check_processes(NULL, false);
+}
+
+TEST(a_process_that_trains_nothing_saves_its_workers)
+{
+    open_folder();
+    run_process(NULL, true, false, 2, "{\"command\":\"reset\"}");
+    run_process(NULL, true, true, 2, "{\"command\":\"reset\"}");
+    run_process(NULL, true, true, 2, "{\"command\":\"stop\"}");
+    run_process(NULL, true, true, 3, NULL);
+    check_processes(NULL, true);
+}
+
+static bool stop_at_six(void *user, const sgm_training_progress *progress)
+{
+    if (progress->iteration == 6 && progress->kind == SGM_PROGRESS_ITERATION)
+        CHECK_OK(sgm_trainer_stop(user, "a visitor"));
+    return true;
+}
+
+/* Whoever stops a replay is told that it is not whole. */
+TEST(a_replay_that_was_stopped_has_failed)
+{
+    char run[160];
+    open_folder();
+    run_process(NULL, false, false, 4, NULL);
+    snprintf(run, sizeof run, "%s/run", folder);
+    wave_trainer made = set_up(false);
+    CHECK_OK(sgm_trainer_on_progress(made.trainer, stop_at_six, made.trainer));
+    CHECK_ERROR(
+        sgm_trainer_run(made.trainer, .folder = in_folder("again"), .replay = sgm_replay_of(.run = run)),
+        "ended after epoch 1, iteration 6, stopped by a visitor, before all was done");
+    free_wave_trainer(made);
+    close_folder();
+}
+
 /* --- one run, of which all is known --- */
 
 /* What a person does after so many iterations. */
@@ -428,7 +516,7 @@ TEST(what_the_folder_lacks_is_told)
     run_known("run", -1);
     shell("rm '%s/run/changes/12-1.npy'", folder);
     CHECK_ERROR(replay("again", false, sgm_replay_of(.run = known_path())),
-                "the folder has no 'changes/12-1.npy' any more");
+                "line 14: " BIASES " was set by ctl, to a tensor whose file is gone");
     CHECK_ERROR(replay("again", false, sgm_replay_of(.run = in_folder("none"))), "has no journal.jsonl");
     CHECK_ERROR(replay("again", false, sgm_replay_of(.until = 3)), ".run must be the folder of a run");
     const int64_t number = 1;
@@ -470,7 +558,8 @@ static const damage damages[] = {
     {"5i nothing", "line 5: it does not end in a checksum"},
     {"5s/^{/[/", "line 5: its checksum is another"},
     {"!truncate -s -3 journal.jsonl", "line 22: it is cut off"},
-    {"!head -n 9 journal.jsonl >short && mv short journal.jsonl", "lines behind it are gone"},
+    {"!head -n 9 journal.jsonl >short && mv short journal.jsonl",
+     "its last lines are gone, or that file was replaced"},
     {"!printf '\\0' | dd of=journal.jsonl bs=1 seek=40 conv=notrunc 2>/dev/null",
      "line 1: its checksum is another"},
     {"!: >journal.jsonl", "has no journal.jsonl"},
