@@ -34,8 +34,8 @@ static const char usage_text[] =
     "  --monitor[=PORT]\n"
     "                 watch it in a browser: prints the address (default: a free port from 8080)\n"
     "  --monitor-wait the same, and the monitor stays when the training has ended\n\n"
-    "Exit codes: 0 done, and the same if it can be; 1 failed, or another result; 2 wrong usage; 130\n"
-    "interrupted.\n";
+    "Exit codes: 0 done (and the checkpoint is the same, without --until, --without and --inexact),\n"
+    "1 failed, or another checkpoint, 2 wrong usage, 130 interrupted.\n";
 
 /* --- the list --- */
 

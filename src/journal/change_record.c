@@ -1,17 +1,17 @@
 /* The record of changes of one trainer, in memory: noting a change, limiting what is kept, telling listeners,
- * writing lines of journal.jsonl, and taking changes back.
+ * and writing lines of journal.jsonl. change_undo.c takes changes back.
  *
  * Every value that is set while a trainer runs passes through here, whether a person, a hook, a rule or the
  * program sets it: src/show/trainer_states.c notes values and states, src/runs/ notes hooks and moves to
  * another position. Entries are numbered from 1. What a person has set keeps its old value, so that it can be
- * taken back; a thousand changes and 64 MiB of tensors are kept. changes.c makes the lines and reads them
- * again after a resume; settings.c has the list of values that checkpoints keep.
+ * taken back; a thousand changes and 64 MiB of tensors are kept. changes.c makes the lines, history.c reads
+ * them again; settings.c has the list of values that checkpoints keep.
  *
  * The list is changed with both the trainer's lock and the record's own; either is enough to read it. So
  * functions that the training's thread calls read it without the record's lock, and monitors read it
  * without the trainer's. */
-#include "journal/change_record.h"
 #include "base/clock.h"
+#include "journal/change_record_internal.h"
 #include "journal/changes.h"
 #include "journal/planned.h"
 #include "journal/run_lines.h"
@@ -19,27 +19,6 @@
 #include "trainer/trainer.h"
 
 #include <stdio.h>
-
-#define MAXIMUM_LISTENERS 8 /* monitors and pages of one trainer */
-
-typedef struct listener {
-    sgm__change_function function; /* NULL: the place is free */
-    void *user;
-} listener;
-
-/* All changes that are kept. `group` and `undoing` are set by the thread that has the trainer's lock, for
- * the time of a command. */
-struct sgm__change_record {
-    pthread_mutex_t lock;
-    sgm__noted_change *items; /* oldest first */
-    size_t count, capacity;
-    int64_t made;  /* number of the newest change */
-    size_t bytes;  /* of old tensors that are kept */
-    int64_t group; /* the group of the present command's changes; -1: the command has made none yet; 0: there
-                      is no command */
-    int64_t undoing; /* number of the change that is being taken back; 0: none */
-    listener listeners[MAXIMUM_LISTENERS];
-};
 
 #define DROPPED_AT_ONCE (SGM__MAXIMUM_CHANGES / 10) /* so that the list is not moved for each change */
 
@@ -129,8 +108,8 @@ static void limit_bytes(sgm__change_record *record)
             let_go_of_old(record, &record->items[i]);
 }
 
-/* The change of that number; NULL: there was none, or it is no longer kept. The newest are asked for most. */
-static sgm__noted_change *find(sgm__change_record *record, int64_t number)
+/* The newest are asked for most. */
+sgm__noted_change *sgm__change_find(sgm__change_record *record, int64_t number)
 {
     for (size_t i = record->count; i-- > 0;)
         if (record->items[i].number == number)
@@ -177,11 +156,11 @@ static sgm_status fill_in(const sgm_trainer *trainer, const char *who, const cha
  * again. */
 static void mark_undone(sgm__change_record *record, int64_t number)
 {
-    sgm__noted_change *undone = find(record, number);
+    sgm__noted_change *undone = sgm__change_find(record, number);
     if (undone == NULL)
         return;
     undone->undone = true;
-    sgm__noted_change *again = undone->undoes > 0 ? find(record, undone->undoes) : NULL;
+    sgm__noted_change *again = undone->undoes > 0 ? sgm__change_find(record, undone->undoes) : NULL;
     if (again != NULL)
         again->undone = false;
 }
@@ -193,15 +172,14 @@ static json_t *text_json(const char *text)
     return made != NULL ? made : json_null();
 }
 
-/* Whether the change has what is needed to take it back: an old value, or the text of a hook. */
-static bool can_be_undone(const sgm__noted_change *change)
+bool sgm__change_can_be_undone(const sgm__noted_change *change)
 {
     return change->old.kind != SGM_KIND_NOTHING || change->attached != NULL || change->detached != NULL;
 }
 
-/* The newest later change of the same entry that still holds, which must be taken back first; NULL: none.
- * Changes that were taken back, and those that took one back, do not count. */
-static const sgm__noted_change *obstacle_of(const sgm__change_record *record, const sgm__noted_change *change)
+/* Changes that were taken back, and those that took one back, do not count. */
+const sgm__noted_change *sgm__change_obstacle(const sgm__change_record *record,
+                                              const sgm__noted_change *change)
 {
     for (const sgm__noted_change *at = record->items + record->count; --at > change;)
         if (!at->undone && at->undoes == 0 && strcmp(at->identifier, change->identifier) == 0)
@@ -211,7 +189,8 @@ static const sgm__noted_change *obstacle_of(const sgm__change_record *record, co
 
 static bool is_undoable(const sgm__change_record *record, const sgm__noted_change *change)
 {
-    return can_be_undone(change) && !change->undone && obstacle_of(record, change) == NULL;
+    return sgm__change_can_be_undone(change) && !change->undone &&
+           sgm__change_obstacle(record, change) == NULL;
 }
 
 /* A change as sgm__changes_json has it; with the record's lock. */
@@ -240,9 +219,9 @@ static json_t *change_json(const sgm_trainer *trainer, const sgm__noted_change *
  * there is a listener. */
 static void tell(sgm_trainer *trainer, const sgm__noted_change *change)
 {
-    const listener *listeners = sgm__journal_of(trainer)->changes->listeners;
+    const sgm__change_listener *listeners = sgm__journal_of(trainer)->changes->listeners;
     json_t *shown = NULL;
-    for (size_t i = 0; i < MAXIMUM_LISTENERS; i++) {
+    for (size_t i = 0; i < SGM__MAXIMUM_LISTENERS; i++) {
         if (listeners[i].function == NULL)
             continue;
         if (shown == NULL)
@@ -488,221 +467,24 @@ sgm_status sgm__changes_listen(sgm_trainer *trainer, sgm__change_function functi
     sgm__change_record *record = sgm__journal_of(trainer)->changes;
     size_t i = 0;
     pthread_mutex_lock(&record->lock);
-    while (i < MAXIMUM_LISTENERS && record->listeners[i].function != NULL)
+    while (i < SGM__MAXIMUM_LISTENERS && record->listeners[i].function != NULL)
         i++;
-    if (i < MAXIMUM_LISTENERS)
-        record->listeners[i] = (listener){function, user};
+    if (i < SGM__MAXIMUM_LISTENERS)
+        record->listeners[i] = (sgm__change_listener){function, user};
     pthread_mutex_unlock(&record->lock);
-    return i < MAXIMUM_LISTENERS
+    return i < SGM__MAXIMUM_LISTENERS
                ? SGM_OK
                : sgm_fail(SGM_ERROR_STATE,
                           "trainer '%s' has %d listeners to its changes, which is the maximum",
-                          sgm_trainer_name(trainer), MAXIMUM_LISTENERS);
+                          sgm_trainer_name(trainer), SGM__MAXIMUM_LISTENERS);
 }
 
 void sgm__changes_unlisten(sgm_trainer *trainer, sgm__change_function function, const void *user)
 {
     sgm__change_record *record = sgm__journal_of(trainer)->changes;
     pthread_mutex_lock(&record->lock);
-    for (size_t i = 0; i < MAXIMUM_LISTENERS; i++)
+    for (size_t i = 0; i < SGM__MAXIMUM_LISTENERS; i++)
         if (record->listeners[i].function == function && record->listeners[i].user == user)
-            record->listeners[i] = (listener){0};
+            record->listeners[i] = (sgm__change_listener){0};
     pthread_mutex_unlock(&record->lock);
-}
-
-/* --- taking back ---
- *
- * Taking back sets the old value again, which is a change itself that names the one it undoes. It is
- * refused if the entry has another value by then: a later change of the same entry, or a restored
- * checkpoint, would be lost without a word. The changes of one command are taken back together or not at
- * all. */
-
-/* The error for a number of no change, or of one that is no longer kept. */
-static sgm_status no_number(const sgm_trainer *trainer, int64_t number)
-{
-    const sgm__trainer_journal *journal = sgm__journal_of(trainer);
-    return sgm_fail(SGM_ERROR_NOT_FOUND, "trainer '%s' has no change %lld%s; the newest is %lld",
-                    sgm_trainer_name(trainer), (long long)number,
-                    number > 0 && number <= journal->changes->made ? " any more" : "",
-                    (long long)journal->changes->made);
-}
-
-/* Whether the record allows to take the change back; the error says why not. */
-static sgm_status check_undoable(const sgm_trainer *trainer, const sgm__noted_change *change)
-{
-    long long number = (long long)change->number;
-    if (change->undone)
-        return sgm_fail(SGM_ERROR_STATE, "change %lld of %s was taken back already", number,
-                        change->identifier);
-    if (!sgm__is_person(change->who))
-        return sgm_fail(SGM_ERROR_STATE,
-                        "change %lld of %s was made by %s: only what a person set is taken "
-                        "back; set it instead",
-                        number, change->identifier, change->who);
-    if (!can_be_undone(change))
-        return sgm_fail(SGM_ERROR_STATE, "change %lld (%s) is nothing that can be taken back", number,
-                        change->identifier);
-    const sgm__noted_change *later = obstacle_of(sgm__journal_of(trainer)->changes, change);
-    if (later != NULL)
-        return sgm_fail(SGM_ERROR_STATE,
-                        "%s was changed again after change %lld, by %s (change %lld): take that back first, "
-                        "or set it",
-                        change->identifier, number, later->who, (long long)later->number);
-    return SGM_OK;
-}
-
-/* Whether the entry still has the value that the change gave it. A restored checkpoint sets values without
- * an entry in the record, so looking at later changes is not enough. */
-static sgm_status check_value(const sgm_trainer *trainer, const sgm__noted_change *change)
-{
-    sgm_content now = {0};
-    if (change->new.kind == SGM_KIND_NOTHING)
-        return SGM_OK;
-    SGM_TRY(sgm_registry_resolve_one(sgm__registry_of(trainer), change->identifier, &now));
-    sgm_status status = SGM_OK;
-    if (!sgm_content_equal(&now, &change->new)) {
-        char *is = sgm_content_describe(&now), *was = sgm_content_describe(&change->new);
-        status = sgm_fail(SGM_ERROR_STATE, "%s is %.100s by now, not %.100s as change %lld made it: set it",
-                          change->identifier, is != NULL ? is : "another value", was != NULL ? was : "",
-                          (long long)change->number);
-        sgm_string_free(is);
-        sgm_string_free(was);
-    }
-    sgm_content_clear(&now);
-    return status;
-}
-
-/* Sets the old value again, which is a change of its own that names the one it undoes. All that is needed
- * of `change` is copied first: setting the value appends to the list, where `change` may move. The moving
- * average that the parameter had is put back last. */
-static sgm_status take_back(sgm_trainer *trainer, const sgm__noted_change *change, const char *who)
-{
-    sgm__trainer_journal *journal = sgm__journal_of(trainer);
-    sgm__change_record *record = journal->changes;
-    int64_t number = change->number;
-    SGM_TRY(check_undoable(trainer, change));
-    SGM_TRY(check_value(trainer, change));
-    char *identifier = sgm__strdup(change->identifier);
-    sgm_content old = change->old;
-    if (identifier == NULL)
-        return SGM_ERROR_MEMORY;
-    if (old.kind == SGM_KIND_TENSOR)
-        sgm_tensor_retain(old.as.tensor);
-    else if (old.kind == SGM_KIND_TEXT && (old.as.text = sgm__strdup(old.as.text)) == NULL) {
-        sgm__free(identifier);
-        return SGM_ERROR_MEMORY;
-    }
-    sgm_tensor *average =
-        change->old_average.kind == SGM_KIND_TENSOR ? sgm_tensor_retain(change->old_average.as.tensor) : NULL;
-    const char *before = journal->changed_by;
-    journal->changed_by = who;
-    journal->setting_average = average;
-    record->undoing = number;
-    sgm_status status = sgm_registry_resolve_set(sgm__registry_of(trainer), identifier, old, NULL, NULL);
-    record->undoing = 0;
-    journal->setting_average = NULL;
-    journal->changed_by = before;
-    if (status == SGM_OK && average != NULL) /* setting a parameter begins its average anew */
-        status = sgm__trainer_put_average(trainer, identifier, average);
-    sgm_tensor_free(average);
-    sgm_content_clear(&old);
-    sgm__free(identifier);
-    return status;
-}
-
-/* The change that "undo" without a number means. Only changes of persons keep what is needed to undo them. */
-static const sgm__noted_change *newest_of_person(const sgm__change_record *record)
-{
-    for (size_t i = record->count; i-- > 0;) {
-        const sgm__noted_change *change = &record->items[i];
-        if (!change->undone && change->undoes == 0 && can_be_undone(change))
-            return change;
-    }
-    return NULL;
-}
-
-bool sgm__changes_can_undo(sgm_trainer *trainer)
-{
-    sgm__change_record *record = sgm__journal_of(trainer)->changes;
-    pthread_mutex_lock(&record->lock);
-    const sgm__noted_change *change = newest_of_person(record);
-    bool can = change != NULL && obstacle_of(record, change) == NULL;
-    pthread_mutex_unlock(&record->lock);
-    return can;
-}
-
-/* The next change of a command that is being taken back; NULL: all are. */
-static const sgm__noted_change *next_of_group(const sgm__change_record *record, int64_t group)
-{
-    const sgm__noted_change *change = newest_of_person(record);
-    return change != NULL && change->group == group ? change : NULL;
-}
-
-/* Looks at all changes of a command before the first is taken back, so that all of them go or none. */
-static sgm_status check_group(const sgm_trainer *trainer, int64_t group)
-{
-    const sgm__change_record *record = sgm__journal_of(trainer)->changes;
-    for (size_t i = record->count; i-- > 0;) {
-        const sgm__noted_change *change = &record->items[i];
-        if (change->group != group || change->undone || change->undoes > 0 || !can_be_undone(change))
-            continue;
-        SGM_TRY(check_undoable(trainer, change));
-        SGM_TRY(check_value(trainer, change));
-    }
-    return SGM_OK;
-}
-
-/* Copies a text, or NULL; false: out of memory. */
-static bool copy_text(const char *text, char **copy)
-{
-    *copy = text != NULL ? sgm__strdup(text) : NULL;
-    return text == NULL || *copy != NULL;
-}
-
-/* Copies into *hook what taking back a hook's change means. The caller attaches or detaches without the
- * trainer's lock. */
-static sgm_status look_up_hook(const sgm_trainer *trainer, const sgm__noted_change *change,
-                               sgm__hook_undo *hook)
-{
-    const char *name = change->identifier + strlen(SGM__HOOK_CHANGE);
-    SGM_TRY(check_undoable(trainer, change));
-    if (copy_text(change->detached, &hook->attach) && copy_text(change->attached, &hook->detach) &&
-        copy_text(name, &hook->name))
-        return SGM_OK;
-    sgm__hook_undo_clear(hook);
-    return SGM_ERROR_MEMORY;
-}
-
-void sgm__hook_undo_clear(sgm__hook_undo *hook)
-{
-    sgm__free(hook->attach);
-    sgm__free(hook->detach);
-    sgm__free(hook->name);
-    *hook = (sgm__hook_undo){0};
-}
-
-/* With a number only that change is taken back; without one, all changes of the newest command. */
-sgm_status sgm__changes_undo(sgm_trainer *trainer, int64_t number, const char *who, int64_t *first,
-                             sgm__hook_undo *hook)
-{
-    *hook = (sgm__hook_undo){0};
-    sgm__change_record *record = sgm__journal_of(trainer)->changes;
-    const sgm__noted_change *change = number > 0 ? find(record, number) : newest_of_person(record);
-    if (change == NULL && number > 0)
-        return no_number(trainer, number);
-    if (change == NULL)
-        return sgm_fail(SGM_ERROR_STATE, "there is no change of a person to take back in trainer '%s'",
-                        sgm_trainer_name(trainer));
-    int64_t group = number > 0 ? 0 : change->group;
-    *first = change->number;
-    if (change->old.kind == SGM_KIND_NOTHING && can_be_undone(change))
-        return look_up_hook(trainer, change, hook);
-    if (group > 0)
-        SGM_TRY(check_group(trainer, group));
-    sgm__changes_begin(trainer);
-    sgm_status status = take_back(trainer, change, who);
-    while (status == SGM_OK && group > 0 && (change = next_of_group(record, group)) != NULL)
-        status = take_back(trainer, change, who);
-    sgm__changes_end(trainer);
-    return status;
 }

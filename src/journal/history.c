@@ -307,9 +307,9 @@ static sgm_status take_line(void *user, int64_t number, const json_t *line)
     return status;
 }
 
-sgm_status sgm__history_read(const char *folder, const char *teller, sgm__history *history)
+sgm_status sgm__history_read(const char *folder, const char *warn_as, sgm__history *history)
 {
     *history = (sgm__history){.beginnings = json_array()};
-    return history->beginnings != NULL ? sgm__journal_read(folder, teller, take_line, history)
+    return history->beginnings != NULL ? sgm__journal_read(folder, warn_as, take_line, history)
                                        : sgm__fail_memory(64);
 }

@@ -69,9 +69,9 @@ typedef struct sgm__history {
     json_t *beginnings;        /* the lines of all beginnings, as an array */
 } sgm__history;
 
-/* Reads a folder's journal. `teller`: as for sgm__journal_read. Freed with sgm__history_free, also after a
+/* Reads a folder's journal. `warn_as`: as for sgm__journal_read. Freed with sgm__history_free, also after a
  * failure. */
-sgm_status sgm__history_read(const char *folder, const char *teller, sgm__history *history);
+sgm_status sgm__history_read(const char *folder, const char *warn_as, sgm__history *history);
 /* The run goes on from a checkpoint of this position: what came behind it moves from `held` to `lost`, as far
  * as it was asked for. */
 sgm_status sgm__history_go_back(sgm__history *history, int64_t branch, int64_t epoch, int64_t iteration);

@@ -103,7 +103,7 @@ sgm_status sgm__journal_append(const char *folder, const char *object)
 /* --- reading --- */
 
 typedef struct reading {
-    const char *path, *teller;
+    const char *path, *warn_as;
     char before[DIGITS + 1]; /* the checksum of the line before */
     sgm__journal_line_function function;
     void *user;
@@ -129,9 +129,9 @@ static const char *check_line(reading *r, const char *line, size_t length, bool 
 /* Reports damage: an error, or a warning after which the line is used as far as it can be. */
 static sgm_status report(const reading *r, int64_t number, const char *damage)
 {
-    if (r->teller == NULL)
+    if (r->warn_as == NULL)
         return sgm_fail(SGM_ERROR_FORMAT, "'%s', line %lld: %s", r->path, (long long)number, damage);
-    sgm__log(SGM_LOG_WARNING, r->teller, "'%s', line %lld: %s", r->path, (long long)number, damage);
+    sgm__log(SGM_LOG_WARNING, r->warn_as, "'%s', line %lld: %s", r->path, (long long)number, damage);
     return SGM_OK;
 }
 
@@ -174,14 +174,14 @@ static sgm_status read_lines(reading *r, const char *text, size_t length)
     return SGM_OK;
 }
 
-sgm_status sgm__journal_read(const char *folder, const char *teller, sgm__journal_line_function function,
+sgm_status sgm__journal_read(const char *folder, const char *warn_as, sgm__journal_line_function function,
                              void *user)
 {
     char *text, *path = sgm__format("%s/" SGM__JOURNAL_FILE, folder);
     size_t length;
     sgm_status status = path != NULL ? SGM_OK : SGM_ERROR_MEMORY;
     if (status == SGM_OK && sgm__file_exists(path)) {
-        reading r = {.path = path, .teller = teller, .function = function, .user = user};
+        reading r = {.path = path, .warn_as = warn_as, .function = function, .user = user};
         memcpy(r.before, first_before, sizeof r.before);
         status = sgm__file_read(path, SGM__JOURNAL_LARGEST, &text, &length);
         if (status == SGM_OK) {

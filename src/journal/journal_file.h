@@ -22,9 +22,9 @@ sgm_status sgm__journal_append(const char *folder, const char *object);
  * damage. */
 typedef sgm_status (*sgm__journal_line_function)(void *user, int64_t number, const json_t *line);
 /* Reads all lines; a folder without a journal has none. A line that is damaged, or does not belong behind
- * the one before it, is an error that names it; with `teller`, the name of a trainer, it is a warning of that
- * trainer, and a line without JSON is passed over. */
-sgm_status sgm__journal_read(const char *folder, const char *teller, sgm__journal_line_function function,
+ * the one before it, is an error that names it; with `warn_as`, the name of a trainer, it is a warning of
+ * that trainer, and a line without JSON is passed over. */
+sgm_status sgm__journal_read(const char *folder, const char *warn_as, sgm__journal_line_function function,
                              void *user);
 
 #endif

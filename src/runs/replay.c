@@ -227,14 +227,14 @@ static bool cut_behind(sgm__journal_entries *held, const char *checksum)
 static sgm_status read_history(const sgm_trainer *trainer, const sgm_replay *options, sgm__history *history)
 {
     char has[SGM__CHECKSUM_DIGITS + 1] = "", *path = checkpoint_path(options->run, "checkpoint");
-    const char *teller = options->inexact ? sgm_trainer_name(trainer) : NULL;
+    const char *warn_as = options->inexact ? sgm_trainer_name(trainer) : NULL;
     sgm_status status = path != NULL ? sgm__run_folder_check(options->run) : SGM_ERROR_MEMORY;
     bool there = status == SGM_OK && sgm__checksum_of_file(path, has), found = false;
     for (int tries = 0; status == SGM_OK && !found && tries < TRIES; tries++) {
         if (tries > 0)
             usleep(BETWEEN_TRIES);
         sgm__history_free(history);
-        status = sgm__history_read(options->run, teller, history);
+        status = sgm__history_read(options->run, warn_as, history);
         found =
             status == SGM_OK && (history->held.count == 0 || cut_behind(&history->held, there ? has : ""));
     }
