@@ -33,7 +33,7 @@ static sgm_status set_text(json_t *identity, const char *key, char *text)
 }
 
 /* The handler's name and what it says of itself that results depend on: neither the processor's name nor the
- * number of threads. */
+ * number of threads nor what was measured. */
 static char *computes_text(const sgm_handler *handler)
 {
     char *all = sgm_handler_describe(handler), *rest = all, *line;
@@ -41,7 +41,8 @@ static char *computes_text(const sgm_handler *handler)
     sgm__text text = {0};
     sgm__text_append(&text, "%s", name);
     while (all != NULL && (line = strtok_r(rest, "\n", &rest)) != NULL)
-        if (!sgm__begins_with(line, "cpu:") && !sgm__begins_with(line, "threads:"))
+        if (!sgm__begins_with(line, "cpu:") && !sgm__begins_with(line, "threads:") &&
+            !sgm__begins_with(line, "measured:"))
             sgm__text_append(&text, "; %s", line);
     sgm_string_free(all);
     return sgm__text_take(&text);

@@ -391,10 +391,10 @@ TEST(two_workers_learn_what_one_does)
 TEST(the_fall_back_says_it_is_one)
 {
     /* On a processor that multiplies in bfloat16, too. */
-    sgm_handler *handler = sgm_handler_create("cpu", .threads = 1, .dense = "own"),
-                *watcher = sgm_handler_create("debug:cpu", .dense = "own");
+    sgm_handler *handler = sgm_handler_create("cpu", .threads = 1, .bfloat16 = "float32"),
+                *watcher = sgm_handler_create("debug:cpu", .bfloat16 = "float32");
     char *text = sgm_handler_describe(handler);
-    CHECK(strstr(text, "products of bfloat16: through float32: ") != NULL);
+    CHECK(strstr(text, "products of bfloat16: through float32, as asked for\n") != NULL);
     CHECK(strstr(text, sgm_handler_bfloat16(handler)) != NULL);
     CHECK_STR(sgm_handler_bfloat16(watcher), sgm_handler_bfloat16(handler));
     CHECK_STR(sgm_handler_support(handler, "matmul", SGM_BFLOAT16), "through float32");

@@ -155,10 +155,11 @@ static sgm_status choose_faster(sgm__cpu *cpu)
     double speed = sgm__bfloat16_speed(cpu->vector);
     if (speed == 0)
         return SGM_ERROR_MEMORY;
+    cpu->bfloat16_speed = speed;
     if (speed >= WORTH_IT)
-        choose(cpu, SGM__BFLOAT16_OWN, "own loops with AVX512_BF16, %.2g times as fast as float32", speed);
+        choose(cpu, SGM__BFLOAT16_OWN, "own loops with AVX512_BF16");
     else if (cpu->bfloat16[0] == '\0')
-        choose(cpu, SGM__BFLOAT16_WIDENED, "through float32: AVX512_BF16 is %.2g times as fast here", speed);
+        choose(cpu, SGM__BFLOAT16_WIDENED, "through float32: AVX512_BF16 is too slow here");
     return SGM_OK;
 }
 
