@@ -101,6 +101,11 @@ static run_state forward_plan(const sgm__cpu_call *call)
     return r;
 }
 
+bool sgm__convolution_is_native(const sgm__cpu_call *call)
+{
+    return forward_plan(call).winograd;
+}
+
 static size_t forward_scratch(const sgm__cpu_call *call)
 {
     run_state r = forward_plan(call);
@@ -358,6 +363,13 @@ static sgm__convolution input_plan(const sgm__cpu_call *call, layout *at)
                   w.groups * c.filters * c.places * sgm__convolution_width(&c, c.channels),
                   c.padded_plane * c.tiles->gather_columns, call->cpu->threads);
     return c;
+}
+
+bool sgm__convolution_input_is_native(const sgm__cpu_call *call)
+{
+    layout at;
+    sgm__convolution c = input_plan(call, &at);
+    return !sgm__slide_is_faster(&c, c.channels) && sgm__winograd_is_faster(call, &c, SGM__WINOGRAD_INPUT);
 }
 
 static size_t input_scratch(const sgm__cpu_call *call)

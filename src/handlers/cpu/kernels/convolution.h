@@ -21,7 +21,11 @@
 typedef struct sgm__convolution {
     sgm__window window;
     const sgm__tiles *tiles;
-    size_t size;                     /* bytes of an element */
+    size_t size;   /* bytes of an element, as it is computed */
+    size_t stored; /* and in operands and results: 2 if those are bfloat16, which is computed as float32 */
+    /* Of bfloat16: tiles of its pairs, and its loops to and from float32; NULL: of other types. */
+    const sgm__tiles *pairs;
+    sgm__vector_function widen, narrow;
     int64_t channels, filters;       /* of one group */
     int64_t padded[2], padded_plane; /* height and width of the image with its padding; both multiplied */
     bool pads;                       /* there is padding, so that images are copied */
@@ -57,6 +61,11 @@ void sgm__convolution_pad(const sgm__convolution *c, unsigned char *to, const un
  * operand, `c_rows` their rows of tile->c. Rows are divided evenly among tiles. */
 void sgm__convolution_rows(const sgm__panel *panel, sgm__gather *tile, const int64_t *rows,
                            const int64_t *c_rows, int64_t count);
+
+/* Whether the kernel of float32 takes bfloat16 of such shapes as well. */
+bool sgm__convolution_is_native(const sgm__cpu_call *call);
+bool sgm__convolution_input_is_native(const sgm__cpu_call *call);
+bool sgm__convolution_weights_is_native(const sgm__cpu_call *call);
 
 /* Rounded up, with room for reading to the end of a vector. */
 static inline size_t sgm__convolution_align(int64_t bytes)

@@ -1,5 +1,6 @@
 /* Sorts the pixels of rows and channels by the stride of a window; see convolution_phases.h. */
 #include "handlers/cpu/kernels/convolution_phases.h"
+#include "tensor/tensor_internal.h"
 
 void sgm__phases_inside(const sgm__window *w, int axis, int64_t phase, int64_t count, int64_t *first,
                         int64_t *last)
@@ -30,21 +31,36 @@ sgm__phases sgm__phases_make(const sgm__window *w)
     return p;
 }
 
+/* `count` elements, `stride` apart, of a row of an image. */
+static void copy_apart(const sgm__convolution *c, unsigned char *to, const unsigned char *image,
+                       int64_t stride, int64_t count)
+{
+    if (c->pairs == NULL) {
+        sgm__cpu_copy_row(to, 1, image, stride, count, c->size);
+        return;
+    }
+    float *singles = (float *)(void *)to;
+    const uint16_t *halves = (const uint16_t *)(const void *)image;
+    for (int64_t i = 0; i < count; i++)
+        singles[i] = sgm__bfloat16_to_float(halves[i * stride]);
+}
+
 void sgm__phases_split(const sgm__convolution *c, const sgm__phases *p, int64_t apart, unsigned char *to,
                        const unsigned char *image)
 {
     const sgm__window *w = &c->window;
     int64_t size = (int64_t)c->size, first, last;
+    const sgm__tiles *tiles = c->pairs != NULL ? c->pairs : c->tiles;
     if (p->paired > 0)
-        c->tiles->split_pairs(p->paired, to + (p->turn[0] * apart + p->left[0]) * size,
-                              to + (p->turn[1] * apart + p->left[1]) * size, image);
+        tiles->split_pairs(p->paired, to + (p->turn[0] * apart + p->left[0]) * size,
+                           to + (p->turn[1] * apart + p->left[1]) * size, image);
     for (int64_t k = 0; k < p->count && !p->all; k++) {
         sgm__phases_inside(w, 1, k, p->pitch, &first, &last);
         first += p->paired;
         if (first < last)
-            sgm__cpu_copy_row(to + (k * apart + first) * size, 1,
-                              image + sgm__phases_unpadded(w, 1, k, first) * size, w->stride[1], last - first,
-                              c->size);
+            copy_apart(c, to + (k * apart + first) * size,
+                       image + sgm__phases_unpadded(w, 1, k, first) * (int64_t)c->stored, w->stride[1],
+                       last - first);
     }
 }
 
@@ -87,6 +103,6 @@ void sgm__phases_copy(const sgm__convolution *c, unsigned char *to, const unsign
         sgm__phases_inside(w, 0, phase, rows, &first, &last);
         for (int64_t i = first; i < last; i++)
             sgm__phases_split(c, &p, plane, to + i * p.pitch * size,
-                              image + sgm__phases_unpadded(w, 0, phase, i) * w->in[1] * size);
+                              image + sgm__phases_unpadded(w, 0, phase, i) * w->in[1] * (int64_t)c->stored);
     }
 }

@@ -19,8 +19,8 @@ typedef struct sgm__phases {
 } sgm__phases;
 
 sgm__phases sgm__phases_make(const sgm__window *w);
-/* One row of an image to its phases, `apart` elements apart; and back. What of a phase lies outside of the
- * image, and what of the image is in no phase, is left as it is. */
+/* One row of an image to its phases, `apart` elements apart (of bfloat16: as float32); and back. What of a
+ * phase lies outside of the image, and what of the image is in no phase, is left as it is. */
 void sgm__phases_split(const sgm__convolution *c, const sgm__phases *p, int64_t apart, unsigned char *to,
                        const unsigned char *image);
 void sgm__phases_join(const sgm__convolution *c, const sgm__phases *p, int64_t apart, unsigned char *image,

@@ -1,6 +1,7 @@
 /* Shapes, panels of channels and tables of offsets that the kernels of convolution share; see convolution.h.
  */
 #include "handlers/cpu/kernels/convolution.h"
+#include "ops/ops.h"
 
 sgm__convolution sgm__convolution_make(const sgm__cpu *cpu, sgm_dtype dtype, const sgm__window *window)
 {
@@ -8,6 +9,7 @@ sgm__convolution sgm__convolution_make(const sgm__cpu *cpu, sgm_dtype dtype, con
     sgm__convolution c = {.window = *window,
                           .tiles = wide ? &cpu->vector->f64 : &cpu->vector->f32,
                           .size = wide ? 8 : 4,
+                          .stored = sgm_dtype_size(dtype),
                           .channels = window->channels / window->groups,
                           .filters = window->filters / window->groups,
                           .pixels = window->out[0] * window->out[1],
@@ -18,6 +20,11 @@ sgm__convolution sgm__convolution_make(const sgm__cpu *cpu, sgm_dtype dtype, con
         c.pads = c.pads || c.padded[i] != window->in[i];
     }
     c.padded_plane = c.padded[0] * c.padded[1];
+    if (dtype == SGM_BFLOAT16) {
+        c.pairs = &cpu->vector->pairs;
+        c.widen = sgm__vector_find(cpu->vector, &sgm__op_cast, SGM_BFLOAT16, SGM_FLOAT32);
+        c.narrow = sgm__vector_find(cpu->vector, &sgm__op_cast, SGM_FLOAT32, SGM_BFLOAT16);
+    }
     return c;
 }
 

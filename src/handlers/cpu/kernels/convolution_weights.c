@@ -62,6 +62,12 @@ static weights_run plan(const sgm__cpu_call *call)
     return r;
 }
 
+bool sgm__convolution_weights_is_native(const sgm__cpu_call *call)
+{
+    weights_run r = plan(call);
+    return !sgm__slide_is_faster(&r.c, r.c.filters) && sgm__winograd_weights_is_faster(call, &r.c);
+}
+
 static size_t scratch(const sgm__cpu_call *call)
 {
     weights_run r = plan(call);

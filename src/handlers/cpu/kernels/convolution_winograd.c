@@ -7,7 +7,10 @@
  * transformed, it is a row of each of 16 matrices (channels, tiles). These are multiplied by the weights' 16
  * matrices (filters, channels), which are made once in each run, or once for all if the weights are constant,
  * and the products (filters, tiles) are transformed to results. Sums go in the order of the channels, so they
- * depend on shapes alone. */
+ * depend on shapes alone.
+ *
+ * Images and weights of bfloat16 are transformed as float32 and rounded; two channels are a pair of what is
+ * multiplied (vector/vector_pairs.h), and a step of its products. */
 #include "handlers/cpu/kernels/convolution_winograd.h"
 #include "handlers/cpu/kernels/convolution_phases.h"
 
@@ -21,21 +24,25 @@
 #define PAGE 1024
 
 /* The convolution that is computed, how it is cut, and where memory is; tasks get a copy. Sizes are in
- * numbers (float), but those that end in `_at` or `_bytes`. */
+ * numbers (float) or pairs, but those that end in `_at` or `_bytes`. */
 typedef struct winograd_run {
     const sgm__cpu_call *call;
     sgm__winograd_kind kind;
     /* One image of one channel in steps of two, whose results are tiles. */
     sgm__convolution tiles;
+    const sgm__tiles *products; /* that multiply, and transform */
     int64_t channels, filters, out[2];
+    int64_t pair, steps; /* channels of a step: 1, or 2; and steps of all channels */
     /* Of a block: rows of tiles, images; how many blocks an image makes, or 1. */
     int64_t rows, images, bands;
     int64_t stride;     /* from a channel or filter of a block to the next: all its tiles, and more */
     int64_t weight_row; /* from a filter's transformed weights to the next one's */
+    int64_t place_row;  /* of a filter's weights before that: from a place of the kernel to the next one */
     int64_t weights_apart, image_apart, results_apart; /* from one of 16 matrices to the next */
     float *weights; /* transformed; at the beginning of scratch, or packed */
     size_t own_at;  /* threads' memory behind that of the weights */
-    /* Of a thread's memory: phases of a channel, transformed image and results; tiles of one filter. */
+    /* Of a thread's memory, whose beginning has the phases of a channel, and before all blocks a filter's
+     * kernels by places, and as float32: transformed image and results; tiles of one filter. */
     size_t image_at, results_at, tiles_at, own_bytes, total;
 } winograd_run;
 
@@ -85,27 +92,26 @@ static void lay_out(winograd_run *r)
 {
     int64_t lanes = r->tiles.tiles->vector_lanes, number = (int64_t)sizeof(float);
     int64_t plane = (r->rows + 1) * (r->tiles.window.out[1] + 1);
-    r->weight_row = round_up(r->channels, lanes);
+    r->weight_row = round_up(r->steps, lanes);
+    r->place_row = round_up(r->channels, lanes);
     r->weights_apart = sgm__winograd_apart(r->filters * r->weight_row);
-    r->image_apart = sgm__winograd_apart(r->channels * r->stride);
+    r->image_apart = sgm__winograd_apart(r->steps * r->stride);
     r->results_apart = sgm__winograd_apart(r->filters * r->stride);
     r->own_at = sgm__convolution_align(SGM__WINOGRAD_ELEMENTS * r->weights_apart * number);
-    /* the phases of a channel; before all blocks, the places of a filter's kernels */
-    r->image_at = sgm__convolution_align((4 * plane + SGM__PHASES_SLACK > 9 * r->weight_row
-                                              ? 4 * plane + SGM__PHASES_SLACK
-                                              : 9 * r->weight_row) *
-                                         number);
+    int64_t phases = 4 * plane + SGM__PHASES_SLACK, places = r->pair * 9 * r->place_row;
+    r->image_at = sgm__convolution_align((phases > places ? phases : places) * number);
     r->results_at = r->image_at + sgm__convolution_align(SGM__WINOGRAD_ELEMENTS * r->image_apart * number);
     r->tiles_at = r->results_at + sgm__convolution_align(SGM__WINOGRAD_ELEMENTS * r->results_apart * number);
     r->own_bytes = r->tiles_at + sgm__convolution_align(4 * r->stride * number);
     r->total = r->own_at + r->own_bytes * (size_t)r->call->cpu->threads;
 }
 
-void sgm__winograd_fetch(const sgm__window *w, const float *plane)
+void sgm__winograd_fetch(const sgm__convolution *c, const unsigned char *plane)
 {
-    int64_t first = -w->before[0] > 0 ? -w->before[0] : 0;
+    const sgm__window *w = &c->window;
+    int64_t first = -w->before[0] > 0 ? -w->before[0] : 0, row = w->in[1] * (int64_t)c->stored;
     int64_t last = sgm__minimum(2 * w->out[0] + 2 - w->before[0], w->in[0]);
-    for (int64_t at = first * w->in[1]; at < last * w->in[1]; at += LINE)
+    for (int64_t at = first * row; at < last * row; at += LINE * (int64_t)sizeof(float))
         __builtin_prefetch(plane + at);
 }
 
@@ -118,6 +124,9 @@ static winograd_run plan(const sgm__cpu_call *call, const sgm__convolution *c, s
     r.weights = (float *)(uintptr_t)(call->packed != NULL ? call->packed : call->scratch);
     r.channels = forward ? c->channels : c->filters;
     r.filters = forward ? c->filters : c->channels;
+    r.products = c->pairs != NULL ? c->pairs : c->tiles;
+    r.pair = c->pairs != NULL ? 2 : 1;
+    r.steps = sgm__divide_up(r.channels, r.pair);
     r.tiles.channels = 1;
     r.tiles.plane = forward ? c->plane : c->pixels;
     sgm__window *t = &r.tiles.window;
@@ -168,19 +177,25 @@ size_t sgm__winograd_scratch(const sgm__cpu_call *call, const sgm__convolution *
 
 /* The transformed weights of one filter: its row of each of the 16 matrices. Of a gradient by the input
  * filters and channels change places, and kernels are flipped: their last place comes first. `places`
- * has room for 9 rows of weights. */
+ * has room for 9 rows of weights, of bfloat16 for 18. */
 static void transform_filter(const winograd_run *r, int64_t filter, float *places)
 {
+    const sgm__convolution *c = &r->tiles;
     bool forward = r->kind == SGM__WINOGRAD_FORWARD;
-    float *to = r->weights + filter * r->weight_row;
-    const float *from = r->call->inputs[1].data;
-    if (forward)
-        r->tiles.tiles->transpose(places, r->weight_row, from + filter * r->channels * 9, 9, r->channels, 9);
-    else
-        r->tiles.tiles->transpose(places, r->weight_row, from + filter * 9, r->filters * 9, r->channels, 9);
-    r->call->cpu->vector->winograd_weights_f32(r->channels, to, r->weights_apart,
-                                               forward ? places : places + 8 * r->weight_row,
-                                               forward ? r->weight_row : -r->weight_row);
+    int64_t kernels = forward ? r->channels : 1, stride = forward ? 9 : r->filters * 9;
+    const unsigned char *from = r->call->inputs[1].data;
+    from += filter * kernels * 9 * (int64_t)c->stored;
+    if (c->widen != NULL) {
+        float *wide = places + 9 * r->place_row;
+        for (int64_t i = 0; i < r->channels; i += kernels)
+            c->widen(kernels * 9, wide + i * 9, (const void *const[]){from + i * stride * 2}, 0);
+        from = (const unsigned char *)wide;
+        stride = 9;
+    }
+    c->tiles->transpose(places, r->place_row, from, stride, r->channels, 9);
+    r->products->winograd.weights(r->channels, r->weights + filter * r->weight_row,
+                                  r->weights_apart * r->pair, forward ? places : places + 8 * r->place_row,
+                                  forward ? r->place_row : -r->place_row);
 }
 
 static void transform_weights(void *context, int64_t filter, int32_t thread)
@@ -198,7 +213,7 @@ size_t sgm__winograd_packed_bytes(const sgm__cpu_call *call, const sgm__convolut
 sgm_status sgm__winograd_pack(const sgm__cpu_call *call, const sgm__convolution *c, unsigned char *to)
 {
     winograd_run r = plan(call, c, SGM__WINOGRAD_FORWARD, 1);
-    float *places = sgm__alloc((size_t)(9 * r.weight_row) * sizeof *places);
+    float *places = sgm__alloc((size_t)(r.pair * 9 * r.place_row) * sizeof *places);
     if (places == NULL)
         return SGM_ERROR_MEMORY;
     r.weights = (float *)(void *)to;
@@ -216,6 +231,17 @@ typedef struct block {
     float *phases, *image, *results, *tiles; /* the thread's memory */
 } block;
 
+/* What transforms a channel of an image. */
+static void transform_channel(const winograd_run *r, const block *b, int64_t channel, float *to,
+                              int64_t plane, int64_t pitch)
+{
+    const sgm__winograd *transforms = &r->products->winograd;
+    (r->pair == 1       ? transforms->input
+     : channel % 2 == 0 ? transforms->input_first
+                        : transforms->input_second)(b->positions, to + channel / r->pair * r->stride,
+                                                    r->image_apart, b->phases, plane, pitch);
+}
+
 /* The matrices (channels, tiles) of a block's images. */
 static void transform_images(const winograd_run *r, const block *b)
 {
@@ -223,15 +249,14 @@ static void transform_images(const winograd_run *r, const block *b)
     c.window.out[0] = b->rows;
     c.window.before[0] -= 2 * b->row; /* a block begins where its first tile does */
     int64_t plane = sgm__phases_plane(&c.window), pitch = sgm__phases_make(&c.window).pitch;
-    const float *from = r->call->inputs[0].data;
-    from += b->first * r->channels * c.plane;
+    int64_t bytes = c.plane * (int64_t)c.stored;
+    const unsigned char *from = r->call->inputs[0].data;
+    from += b->first * r->channels * bytes;
     for (int64_t image = 0; image < b->images; image++)
-        for (int64_t channel = 0; channel < r->channels; channel++, from += c.plane) {
-            sgm__winograd_fetch(&c.window, from + c.plane);
-            sgm__phases_copy(&c, (unsigned char *)b->phases, (const unsigned char *)from);
-            r->call->cpu->vector->winograd_input_f32(b->positions,
-                                                     b->image + channel * r->stride + image * b->positions,
-                                                     r->image_apart, b->phases, plane, pitch);
+        for (int64_t channel = 0; channel < r->channels; channel++, from += bytes) {
+            sgm__winograd_fetch(&c, from + bytes);
+            sgm__phases_copy(&c, (unsigned char *)b->phases, from);
+            transform_channel(r, b, channel, b->image + image * b->positions, plane, pitch);
         }
 }
 
@@ -239,13 +264,14 @@ static void transform_images(const winograd_run *r, const block *b)
  * cache while they meet all of the block, which is in the second. */
 static void multiply(const winograd_run *r, const block *b)
 {
-    const sgm__tiles *tiles = r->tiles.tiles;
-    int64_t lanes = tiles->vector_lanes, columns = b->images * b->positions;
-    sgm__tile tile = {.depth = r->channels,
+    const sgm__tiles *tiles = r->products;
+    int64_t lanes = r->tiles.tiles->vector_lanes, columns = b->images * b->positions;
+    sgm__tile tile = {.depth = r->steps,
                       .a_row = r->weight_row,
                       .a_step = 1,
                       .b_stride = r->stride,
-                      .c_stride = r->stride};
+                      .c_stride = r->stride,
+                      .sums_stride = r->stride};
     for (int64_t e = 0; e < SGM__WINOGRAD_ELEMENTS; e++)
         for (int64_t filter = 0; filter < r->filters; filter += tiles->rows) {
             int64_t rows = sgm__minimum(tiles->rows, r->filters - filter);
@@ -255,40 +281,51 @@ static void multiply(const winograd_run *r, const block *b)
             for (int64_t column = 0; column < columns; column += 2 * lanes) {
                 bool narrow = columns - column <= lanes;
                 tile.b = image + column;
-                tile.c = to + column;
+                tile.c = tile.sums = to + column;
                 (narrow ? tiles->apart.narrow : tiles->apart.wide)[rows - 1](&tile);
             }
         }
 }
 
 /* The results of one filter of an image, from tiles of two rows by two columns. */
-static void write_rows(const winograd_run *r, const block *b, float *to)
+static void write_rows(const winograd_run *r, const block *b, unsigned char *to)
 {
-    int64_t columns = r->tiles.window.out[1], pitch = columns + 1, width = r->out[1];
-    int64_t last = sgm__minimum(2 * (b->row + b->rows), r->out[0]);
+    const sgm__convolution *c = &r->tiles;
+    int64_t columns = c->window.out[1], pitch = columns + 1, width = r->out[1];
+    int64_t last = sgm__minimum(2 * (b->row + b->rows), r->out[0]), size = (int64_t)c->stored;
     for (int64_t y = 2 * b->row; y < last; y++) {
         const float *even = b->tiles + (2 * (y % 2) * r->stride) + (y / 2 - b->row) * pitch;
-        r->tiles.tiles->join_pairs(width / 2, to + y * width, even, even + r->stride);
-        if (width % 2 != 0)
-            to[y * width + width - 1] = even[columns - 1];
+        unsigned char *row = to + y * width * size, *end = row + (width - 1) * size;
+        r->products->join_pairs(width / 2, row, even, even + r->stride);
+        if (width % 2 != 0 && c->narrow != NULL)
+            c->narrow(1, end, (const void *const[]){even + columns - 1}, 0);
+        else if (width % 2 != 0)
+            memcpy(end, even + columns - 1, sizeof *even);
     }
 }
 
 /* `to` is the first image's. */
-static void transform_results(const winograd_run *r, const block *b, float *to)
+static void transform_results(const winograd_run *r, const block *b, unsigned char *to)
 {
-    const float *biases = r->call->input_count == 3 ? r->call->inputs[2].data : NULL;
+    const sgm__convolution *c = &r->tiles;
+    const unsigned char *biases = r->call->input_count == 3 ? r->call->inputs[2].data : NULL;
+    int64_t size = (int64_t)c->stored;
     for (int64_t image = 0; image < b->images; image++)
-        for (int64_t filter = 0; filter < r->filters; filter++, to += r->out[0] * r->out[1]) {
-            r->call->cpu->vector->winograd_output_f32(
-                b->positions, b->tiles, r->stride, b->results + filter * r->stride + image * b->positions,
-                r->results_apart, biases != NULL ? biases[filter] : 0, r->call->limits);
+        for (int64_t filter = 0; filter < r->filters; filter++, to += r->out[0] * r->out[1] * size) {
+            float bias = 0;
+            if (biases != NULL && c->widen != NULL)
+                c->widen(1, &bias, (const void *const[]){biases + filter * size}, 0);
+            else if (biases != NULL)
+                memcpy(&bias, biases + filter * size, sizeof bias);
+            c->tiles->winograd.output(b->positions, b->tiles, r->stride,
+                                      b->results + filter * r->stride + image * b->positions,
+                                      r->results_apart, bias, r->call->limits);
             write_rows(r, b, to);
         }
 }
 
 /* Block `index` of all; `to` is its first image's result. */
-static void compute_block(const winograd_run *r, int64_t index, int32_t thread, float *to)
+static void compute_block(const winograd_run *r, int64_t index, int32_t thread, unsigned char *to)
 {
     const sgm__window *w = &r->tiles.window;
     unsigned char *own = r->call->scratch + r->own_at + (size_t)thread * r->own_bytes;
@@ -309,8 +346,10 @@ static void compute_block(const winograd_run *r, int64_t index, int32_t thread, 
 static void block_task(void *context, int64_t index, int32_t thread)
 {
     const winograd_run *r = context;
-    float *to = r->call->output.data;
-    compute_block(r, index, thread, to + index / r->bands * r->images * r->filters * r->out[0] * r->out[1]);
+    unsigned char *to = r->call->output.data;
+    compute_block(r, index, thread,
+                  to + index / r->bands * r->images * r->filters * r->out[0] * r->out[1] *
+                           (int64_t)r->tiles.stored);
 }
 
 void sgm__winograd_begin(const sgm__cpu_call *call, const sgm__convolution *c)

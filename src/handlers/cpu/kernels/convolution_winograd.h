@@ -19,10 +19,10 @@ bool sgm__winograd_suits(const sgm__cpu_call *call, const sgm__convolution *c);
 int64_t sgm__winograd_apart(int64_t numbers);
 /* From a row of such a matrix, of so many numbers, to the next: neighbours differ in their place, too. */
 int64_t sgm__winograd_stride(int64_t numbers);
-/* Fetches the rows of a channel, which is at `plane`, that window->out[0] rows of tiles are made of, while
+/* Fetches the rows of a channel, which is at `plane`, that c->window.out[0] rows of tiles are made of, while
  * the one before is transformed: channels lie pages apart, which processors do not fetch ahead by themselves.
  */
-void sgm__winograd_fetch(const sgm__window *window, const float *plane);
+void sgm__winograd_fetch(const sgm__convolution *c, const unsigned char *plane);
 
 /* --- forward, and the gradient by the input --- */
 

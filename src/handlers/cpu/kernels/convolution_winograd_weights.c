@@ -5,8 +5,9 @@
  * came from. Transformed, they are rows of 16 matrices, (filters, tiles) and (channels, tiles), whose
  * products summed over all tiles are 16 matrices (filters, channels); these are transformed to kernels of 3 x
  * 3 in the end. Some images, or rows of tiles of one (a unit), are transformed and multiplied at once, so
- * that what lies between stays in the caches. Channels and filters, then matrices and panels of channels, are
- * what threads share; sums go in the order of the tiles, so they depend on shapes alone. */
+ * that what lies between stays in the caches. Of bfloat16, two neighbouring tiles are a step. Channels and
+ * filters, then matrices and panels of channels, are what threads share; sums go in the order of the tiles,
+ * so they depend on shapes alone. */
 #include "handlers/cpu/kernels/convolution_phases.h"
 #include "handlers/cpu/kernels/convolution_winograd.h"
 
@@ -18,12 +19,14 @@
 #define TRANSFORM_COST 20
 #define KERNEL_COST 16
 
-/* How the products are cut, and where memory is; tasks get a copy. Sizes are in numbers (float), but those
- * that end in `_at` or `_bytes`. */
+/* How the products are cut, and where memory is; tasks get a copy. Sizes are in numbers (float) or pairs, but
+ * `tiles`, and those that end in `_at` or `_bytes`. */
 typedef struct weights_run {
     const sgm__cpu_call *call;
     /* One channel of an image, and of a gradient, in steps of two: windows are those of a unit's tiles. */
     sgm__convolution image, gradient;
+    const sgm__tiles *products; /* that multiply, and transform */
+    int64_t pair;               /* tiles of a step of the products: 1, or of bfloat16 2 */
     int64_t channels, filters;
     int64_t rows, bands;     /* rows of tiles of a unit, units of an image */
     int64_t tiles, pitch;    /* of a unit, with gaps as in a phase; from a row of tiles to the next */
@@ -62,7 +65,7 @@ static void cut(weights_run *r, const sgm__convolution *c)
     r->bands = sgm__divide_up(out[0], most > 1 ? most : 1);
     r->rows = sgm__divide_up(out[0], r->bands);
     r->bands = sgm__divide_up(out[0], r->rows);
-    r->tiles = (r->rows - 1) * r->pitch + out[1];
+    r->tiles = sgm__divide_up((r->rows - 1) * r->pitch + out[1], r->pair) * r->pair; /* the gap: zeros */
     r->units = c->window.batch * r->bands;
     int64_t times = sgm__divide_up(r->units, TOGETHER_TILES / r->tiles > 1 ? TOGETHER_TILES / r->tiles : 1);
     r->together = sgm__divide_up(r->units, times);
@@ -74,21 +77,23 @@ static void cut(weights_run *r, const sgm__convolution *c)
 static weights_run plan(const sgm__cpu_call *call, const sgm__convolution *c)
 {
     weights_run r = {.call = call, .channels = c->channels, .filters = c->filters};
+    r.products = c->pairs != NULL ? c->pairs : c->tiles;
+    r.pair = c->pairs != NULL ? 2 : 1;
     int64_t lanes = c->tiles->vector_lanes, number = (int64_t)sizeof(float);
     cut(&r, c);
     r.panels = sgm__divide_up(r.channels, 2 * lanes);
     int64_t left = r.channels - (r.panels - 1) * 2 * lanes;
     r.sum_row = (r.panels - 1) * 2 * lanes + (left > lanes ? 2 : 1) * lanes;
-    r.stride = sgm__winograd_stride(r.together * r.tiles + lanes);
+    r.stride = sgm__winograd_stride(r.together * r.tiles / r.pair + lanes);
     r.images_apart = sgm__winograd_apart(r.channels * r.stride);
     r.gradients_apart = sgm__winograd_apart(r.filters * r.stride);
     r.sums_apart = sgm__winograd_apart(r.filters * r.sum_row);
     r.images_at = sgm__convolution_align(SGM__WINOGRAD_ELEMENTS * r.sums_apart * number);
     r.gradients_at = r.images_at + sgm__convolution_align(SGM__WINOGRAD_ELEMENTS * r.images_apart * number);
     r.own_at = r.gradients_at + sgm__convolution_align(SGM__WINOGRAD_ELEMENTS * r.gradients_apart * number);
-    /* The phases of a channel, a panel of channels, or the places of a filter's kernels. */
+    /* The phases of a channel, a panel of channels, or the places of a filter's kernels, then in order. */
     int64_t phases = 4 * (r.rows + 1) * r.pitch + SGM__PHASES_SLACK, panel = r.stride * 2 * lanes;
-    int64_t places = 9 * r.sum_row, most = phases > panel ? phases : panel;
+    int64_t places = r.pair * 9 * r.sum_row, most = phases > panel ? phases : panel;
     r.own_bytes = sgm__convolution_align((most > places ? most : places) * number);
     r.total = r.own_at + r.own_bytes * (size_t)call->cpu->threads;
     return r;
@@ -133,25 +138,26 @@ static void transform_task(void *context, int64_t index, int32_t thread)
 {
     const weights_run *r = context;
     bool image = index < r->channels;
-    const sgm__vector *vector = r->call->cpu->vector;
+    const sgm__winograd *transforms = &r->products->winograd;
     const sgm__convolution *whole = image ? &r->image : &r->gradient;
     int64_t channel = image ? index : index - r->channels, channels = image ? r->channels : r->filters;
-    int64_t apart = image ? r->images_apart : r->gradients_apart;
+    int64_t apart = (image ? r->images_apart : r->gradients_apart) * r->pair;
     float *to = numbers_at(r, image ? r->images_at : r->gradients_at) + channel * r->stride;
     float *phases = own_memory(r, thread);
-    const float *all = r->call->inputs[image ? 0 : 1].data;
-    for (int64_t i = 0; i < count_of(r); i++, to += r->tiles) {
+    const unsigned char *all = r->call->inputs[image ? 0 : 1].data;
+    int64_t bytes = whole->plane * (int64_t)whole->stored;
+    for (int64_t i = 0; i < count_of(r); i++, to += r->tiles / r->pair) {
         int64_t example = (r->first + i) / r->bands, band = (r->first + i) % r->bands;
         sgm__convolution c = *whole;
         c.window.before[0] -= 2 * band * r->rows; /* a unit begins where its first tile does */
         int64_t plane = sgm__phases_plane(&c.window);
-        const float *from = all + (example * channels + channel) * c.plane;
-        sgm__winograd_fetch(&c.window, from + c.plane);
-        sgm__phases_copy(&c, (unsigned char *)phases, (const unsigned char *)from);
+        const unsigned char *from = all + (example * channels + channel) * bytes;
+        sgm__winograd_fetch(&c, from + bytes);
+        sgm__phases_copy(&c, (unsigned char *)phases, from);
         if (image)
-            vector->winograd_input_f32(r->tiles, to, apart, phases, plane, r->pitch);
+            transforms->input(r->tiles, to, apart, phases, plane, r->pitch);
         else
-            vector->winograd_results_f32(r->tiles, to, apart, phases, plane);
+            transforms->results(r->tiles, to, apart, phases, plane);
     }
 }
 
@@ -159,26 +165,27 @@ static void transform_task(void *context, int64_t index, int32_t thread)
 static void multiply_task(void *context, int64_t index, int32_t thread)
 {
     const weights_run *r = context;
-    const sgm__tiles *tiles = r->image.tiles;
-    int64_t element = index / r->panels, first = index % r->panels * 2 * tiles->vector_lanes;
-    int64_t columns = sgm__minimum(r->channels - first, 2 * tiles->vector_lanes);
-    bool narrow = columns <= tiles->vector_lanes;
-    int64_t width = (narrow ? 1 : 2) * tiles->vector_lanes;
+    const sgm__tiles *tiles = r->products;
+    int64_t lanes = tiles->columns / 2, element = index / r->panels, first = index % r->panels * 2 * lanes;
+    int64_t columns = sgm__minimum(r->channels - first, 2 * lanes);
+    bool narrow = columns <= lanes;
+    int64_t width = (narrow ? 1 : 2) * lanes;
     float *panel = own_memory(r, thread);
-    sgm__tile tile = {.depth = count_of(r) * r->tiles,
+    sgm__tile tile = {.depth = count_of(r) * r->tiles / r->pair,
                       .a_row = r->stride,
                       .a_step = 1,
                       .b = panel,
                       .b_stride = width,
                       .c_stride = r->sum_row,
+                      .sums_stride = r->sum_row,
                       .add = r->first > 0};
     tiles->transpose(panel, width,
-                     numbers_at(r, r->images_at) + element * r->images_apart + first * r->stride, r->stride,
-                     columns, tile.depth);
+                     numbers_at(r, r->images_at) + element * r->images_apart + first * r->stride,
+                     r->stride * r->pair, columns, tile.depth * r->pair);
     for (int64_t filter = 0; filter < r->filters; filter += tiles->rows) {
         int64_t rows = sgm__minimum(tiles->rows, r->filters - filter);
         tile.a = numbers_at(r, r->gradients_at) + element * r->gradients_apart + filter * r->stride;
-        tile.c = numbers_at(r, 0) + element * r->sums_apart + filter * r->sum_row + first;
+        tile.c = tile.sums = numbers_at(r, 0) + element * r->sums_apart + filter * r->sum_row + first;
         (narrow ? tiles->apart.narrow : tiles->apart.wide)[rows - 1](&tile);
     }
 }
@@ -187,11 +194,16 @@ static void multiply_task(void *context, int64_t index, int32_t thread)
 static void finish_task(void *context, int64_t filter, int32_t thread)
 {
     const weights_run *r = context;
-    float *places = own_memory(r, thread), *to = r->call->output.data;
-    r->call->cpu->vector->winograd_kernels_f32(r->channels, places, r->sum_row,
-                                               numbers_at(r, 0) + filter * r->sum_row, r->sums_apart);
-    r->image.tiles->spread(to + filter * r->channels * 9, 9, places, r->sum_row, r->channels, 9, NULL,
-                           SGM__NO_LIMITS);
+    const sgm__tiles *singles = r->image.tiles;
+    float *places = own_memory(r, thread);
+    int64_t count = r->channels * 9;
+    unsigned char *to = (unsigned char *)r->call->output.data + filter * count * (int64_t)r->image.stored;
+    void *kernels = r->image.narrow != NULL ? (void *)(places + 9 * r->sum_row) : to;
+    singles->winograd.kernels(r->channels, places, r->sum_row, numbers_at(r, 0) + filter * r->sum_row,
+                              r->sums_apart);
+    singles->spread(kernels, 9, places, r->sum_row, r->channels, 9, NULL, SGM__NO_LIMITS);
+    if (r->image.narrow != NULL)
+        r->image.narrow(count, to, (const void *const[]){kernels}, 0);
 }
 
 void sgm__winograd_weights_run(const sgm__cpu_call *call, const sgm__convolution *c)

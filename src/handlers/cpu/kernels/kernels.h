@@ -10,6 +10,8 @@
 
 extern const sgm__cpu_kernel sgm__cpu_convolution, sgm__cpu_convolution_input_gradient,
     sgm__cpu_convolution_weights_gradient;
+extern const sgm__cpu_kernel sgm__cpu_convolution_bfloat16, sgm__cpu_convolution_input_gradient_bfloat16,
+    sgm__cpu_convolution_weights_gradient_bfloat16;
 extern const sgm__cpu_kernel sgm__cpu_max_pooling, sgm__cpu_max_pooling_gradient, sgm__cpu_average_pooling,
     sgm__cpu_average_pooling_gradient;
 extern const sgm__cpu_kernel sgm__cpu_reduce_sum, sgm__cpu_reduce_max, sgm__cpu_reduce_min;

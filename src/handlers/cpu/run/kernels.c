@@ -19,6 +19,9 @@ static const sgm__cpu_kernel *const kernels[] = {
     &sgm__cpu_convolution,
     &sgm__cpu_convolution_input_gradient,
     &sgm__cpu_convolution_weights_gradient,
+    &sgm__cpu_convolution_bfloat16,
+    &sgm__cpu_convolution_input_gradient_bfloat16,
+    &sgm__cpu_convolution_weights_gradient_bfloat16,
     &sgm__cpu_max_pooling,
     &sgm__cpu_max_pooling_gradient,
     &sgm__cpu_average_pooling,
@@ -48,13 +51,17 @@ static const sgm__cpu_kernel *const kernels[] = {
     &sgm__cpu_random_uniform,
 };
 
-/* Only products of bfloat16 depend on the handler, as bfloat16.c decided: if they go through float32, there
- * is no kernel for them, and the planner puts casts around them. */
+/* Only products and convolutions of bfloat16 depend on the handler, as bfloat16.c decided: if they go through
+ * float32, there is no kernel for them, and the planner puts casts around them. Convolutions do unless our
+ * own tiles are there for them. */
 static bool is_here(const sgm__cpu *cpu, const sgm__cpu_kernel *kernel, sgm_dtype result)
 {
-    if (kernel->op != &sgm__op_matmul || result != SGM_BFLOAT16)
+    if (result != SGM_BFLOAT16)
         return true;
-    return cpu->products == (kernel == &sgm__cpu_matmul ? SGM__BFLOAT16_OWN : SGM__BFLOAT16_ONEDNN);
+    bool own = cpu->products == SGM__BFLOAT16_OWN;
+    if (kernel->op == &sgm__op_matmul)
+        return kernel == &sgm__cpu_matmul ? own : cpu->products == SGM__BFLOAT16_ONEDNN;
+    return kernel->types != (uint32_t)1 << SGM_BFLOAT16 || (own && cpu->vector->pairs.block == NULL);
 }
 
 const sgm__cpu_kernel *sgm__cpu_find_kernel(const sgm__cpu *cpu, const sgm_op *op, sgm_dtype result,

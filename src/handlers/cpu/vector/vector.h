@@ -146,6 +146,23 @@ typedef struct sgm__slide_sums {
     const void *factors;
     void *sums;
 } sgm__slide_sums;
+/* Transforms of Winograd's convolutions (vector_winograd.h); `count` is rounded up to whole vectors, strides
+ * count the numbers that are multiplied. */
+typedef struct sgm__winograd {
+    void (*input)(int64_t count, void *to, int64_t to_stride, const float *from, int64_t plane,
+                  int64_t pitch);
+    /* Of bfloat16: the same as the first and as the second numbers of pairs, which the first ones clear. */
+    void (*input_first)(int64_t count, void *to, int64_t to_stride, const float *from, int64_t plane,
+                        int64_t pitch);
+    void (*input_second)(int64_t count, void *to, int64_t to_stride, const float *from, int64_t plane,
+                         int64_t pitch);
+    void (*weights)(int64_t count, void *to, int64_t to_stride, const float *from, int64_t from_stride);
+    void (*results)(int64_t count, void *to, int64_t to_stride, const float *from, int64_t plane);
+    /* Of float32 alone, as all sums are. */
+    void (*output)(int64_t count, float *to, int64_t to_stride, const float *from, int64_t from_stride,
+                   float bias, sgm__limits limits);
+    void (*kernels)(int64_t count, float *to, int64_t to_stride, const float *from, int64_t from_stride);
+} sgm__winograd;
 /* All that matrix products and convolutions of one type need. */
 typedef struct sgm__tiles {
     int32_t rows;    /* of the largest tile */
@@ -185,6 +202,7 @@ typedef struct sgm__tiles {
     /* evens[i] = pairs[2 * i], odds[i] = pairs[2 * i + 1], for i < n; and the other way round. */
     void (*split_pairs)(int64_t n, void *evens, void *odds, const void *pairs);
     void (*join_pairs)(int64_t n, void *pairs, const void *evens, const void *odds);
+    sgm__winograd winograd;
 } sgm__tiles;
 
 /* A tile of a product of integers of 8 bits (vector_int8.h): c (rows x SGM__INT8_COLUMNS, row stride `c_row`)
@@ -231,7 +249,8 @@ typedef struct sgm__vector {
     bool approximate;
     sgm__tiles f32, f64;
     /* Tiles of bfloat16, whose steps are pairs of numbers (vector_pairs.h), with `packed`, `apart`,
-     * `copy_rows` and `transpose` alone. The last two count single numbers, and what they pack are pairs. */
+     * `copy_rows`, `transpose`, `split_pairs`, `join_pairs` and `winograd` alone. `copy_rows` and `transpose`
+     * count single numbers, and what they pack are pairs; evens and odds are float32. */
     sgm__tiles pairs;
     /* The sum of n elements. */
     double (*sum_f32)(int64_t n, const float *x);
@@ -265,18 +284,6 @@ typedef struct sgm__vector {
     /* Numbers in [0, 1): the upper 24 bits of word i % 4 of sgm__philox(seed, stream, counter + i / 4),
      * divided by 2^24. */
     void (*uniform_f32)(int64_t n, float *out, uint64_t seed, uint64_t stream, uint64_t counter);
-    /* Transforms of Winograd's convolutions (vector_product_winograd.h); `count` is rounded up to whole
-     * vectors. */
-    void (*winograd_input_f32)(int64_t count, float *to, int64_t to_stride, const float *from, int64_t plane,
-                               int64_t pitch);
-    void (*winograd_output_f32)(int64_t count, float *to, int64_t to_stride, const float *from,
-                                int64_t from_stride, float bias, sgm__limits limits);
-    void (*winograd_weights_f32)(int64_t count, float *to, int64_t to_stride, const float *from,
-                                 int64_t from_stride);
-    void (*winograd_results_f32)(int64_t count, float *to, int64_t to_stride, const float *from,
-                                 int64_t plane);
-    void (*winograd_kernels_f32)(int64_t count, float *to, int64_t to_stride, const float *from,
-                                 int64_t from_stride);
 } sgm__vector;
 
 extern const sgm__vector sgm__vector_portable;

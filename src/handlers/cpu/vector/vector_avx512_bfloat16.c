@@ -10,6 +10,7 @@
 #define MULTIPLY_PAIRS(a, b, sum) ((vec_f)_mm512_dpbf16_ps((__m512)(sum), (__m512bh)(a), (__m512bh)(b)))
 #define STORE_ROUNDED(to, x)                                                                                 \
     _mm256_storeu_si256((__m256i *)(void *)(to), (__m256i)_mm512_cvtneps_pbh((__m512)(x)))
+#define ROUNDED_WORDS(x) ((vec_u)_mm512_cvtepu16_epi32((__m256i)_mm512_cvtneps_pbh((__m512)(x))))
 
 #include "handlers/cpu/vector/vector_math.h"
 

@@ -7,6 +7,7 @@
  * both numbers of a pair are widened first. An odd k ends with a pair whose second number is 0. */
 #include "handlers/cpu/vector/vector_packing.h"
 #include "handlers/cpu/vector/vector_tile.h"
+#include "handlers/cpu/vector/vector_winograd.h"
 
 /* At any address of a bfloat16, which the two numbers were written as. */
 typedef uint32_t pair __attribute__((aligned(2), may_alias));
@@ -17,7 +18,8 @@ static inline vec_u splat_u(uint32_t x)
     return x - (vec_u){0};
 }
 
-/* What a file may define: a step, sum + both products of pairs a and b, and the rounding of sums. */
+/* What a file may define: a step, sum + both products of pairs a and b; the rounding of sums, as they are
+ * stored and as words whose upper halves are 0. */
 #ifndef MULTIPLY_PAIRS
 #define MULTIPLY_PAIRS(a, b, sum) multiply_pairs(a, b, sum)
 static inline vec_f multiply_pairs(vec_u a, vec_u b, vec_f sum)
@@ -29,6 +31,7 @@ static inline vec_f multiply_pairs(vec_u a, vec_u b, vec_f sum)
 #endif
 #ifndef STORE_ROUNDED
 #define STORE_ROUNDED(to, x) store_h(to, x)
+#define ROUNDED_WORDS(x) __builtin_convertvector(narrow_h(x), vec_u)
 #endif
 
 /* A vector of sums of a row: from and to `sums`, or rounded to c in the end. */
@@ -116,8 +119,62 @@ static void transpose_pairs(void *target, int64_t padded, const void *source, in
         to[i] = i < width ? from[i * stride + depth - 1] : 0;
 }
 
+/* --- convolutions --- */
+
+/* A pair is two neighbouring pixels. */
+static void split_pairs_halves(int64_t n, void *evens, void *odds, const void *pairs)
+{
+    const pair *from = pairs;
+    float *left = evens, *right = odds;
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES) {
+        vec_u x = load_u(from + i);
+        store_f(left + i, (vec_f)(x << 16));
+        store_f(right + i, (vec_f)(x & splat_u(0xffff0000u)));
+    }
+    for (; i < n; i++) {
+        uint32_t x[2] = {from[i] << 16, from[i] & 0xffff0000u};
+        memcpy(left + i, &x[0], sizeof *left);
+        memcpy(right + i, &x[1], sizeof *right);
+    }
+}
+
+static inline vec_u join_rounded(vec_f even, vec_f odd)
+{
+    return ROUNDED_WORDS(even) | ROUNDED_WORDS(odd) << 16;
+}
+
+static void join_pairs_halves(int64_t n, void *pairs, const void *evens, const void *odds)
+{
+    const float *left = evens, *right = odds;
+    pair *to = pairs;
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        store_u(to + i, join_rounded(load_f(left + i), load_f(right + i)));
+    if (i < n) {
+        vec_u x = join_rounded(load_part_f(left + i, n - i), load_part_f(right + i, n - i));
+        memcpy(to + i, &x, (size_t)(n - i) * sizeof *to);
+    }
+}
+
+#define WRITE_ROUNDED(to, x) STORE_ROUNDED(to, x)
+#define WRITE_FIRST(to, x) store_u(to, ROUNDED_WORDS(x))
+#define WRITE_SECOND(to, x) store_u(to, load_u(to) | ROUNDED_WORDS(x) << 16)
+DEFINE_WINOGRAD_INPUT(winograd_input_halves, uint16_t, WRITE_ROUNDED)
+DEFINE_WINOGRAD_INPUT(winograd_input_first, pair, WRITE_FIRST)
+DEFINE_WINOGRAD_INPUT(winograd_input_second, pair, WRITE_SECOND)
+DEFINE_WINOGRAD_WEIGHTS(winograd_weights_halves, uint16_t, WRITE_ROUNDED)
+DEFINE_WINOGRAD_RESULTS(winograd_results_halves, uint16_t, WRITE_ROUNDED)
+#define WINOGRAD_PAIRS                                                                                       \
+    {                                                                                                        \
+        .input = winograd_input_halves, .input_first = winograd_input_first,                                 \
+        .input_second = winograd_input_second, .weights = winograd_weights_halves,                           \
+        .results = winograd_results_halves                                                                   \
+    }
+
 #define PAIR_TILES                                                                                           \
     {                                                                                                        \
         .rows = TILE_ROWS, .columns = 2 * LANES, .packed = PAIR_FUNCTIONS(packed),                           \
-        .apart = PAIR_FUNCTIONS(apart), .copy_rows = copy_rows_pairs, .transpose = transpose_pairs           \
+        .apart = PAIR_FUNCTIONS(apart), .copy_rows = copy_rows_pairs, .transpose = transpose_pairs,          \
+        .split_pairs = split_pairs_halves, .join_pairs = join_pairs_halves, .winograd = WINOGRAD_PAIRS       \
     }

@@ -15,7 +15,7 @@
         .gather_narrow = GATHER_TABLE(gather_narrow_##type), .spread = spread_##type,                        \
         .finish = finish_##type, .vector_lanes = (lanes), .slide = slide_##type,                             \
         .slide_sums = slide_sums_##type, .copy_lines = copy_lines_##type, .split_pairs = split_pairs_##type, \
-        .join_pairs = join_pairs_##type                                                                      \
+        .join_pairs = join_pairs_##type, .winograd = WINOGRAD_##type                                         \
     }
 
 #define VECTOR_TABLE(text)                                                                                   \
@@ -31,7 +31,5 @@
         .scale_f32 = scale_f32, .shift_f32 = shift_f32, .softmax_f32 = softmax_row_f32,                      \
         .softmax_gradient_f32 = softmax_gradient_row_f32, .blend_f32 = blend_f32, .dot_f32 = dot_f32,        \
         .uniform_f32 = uniform_f32, .largest_pairs_f32 = largest_pairs_f32,                                  \
-        .spread_pairs_f32 = spread_pairs_f32, .winograd_input_f32 = winograd_input_f32,                      \
-        .winograd_output_f32 = winograd_output_f32, .winograd_weights_f32 = winograd_weights_f32,            \
-        .winograd_results_f32 = winograd_results_f32, .winograd_kernels_f32 = winograd_kernels_f32           \
+        .spread_pairs_f32 = spread_pairs_f32                                                                 \
     }
