@@ -21,13 +21,17 @@ static const window_case cases[] = {
 #define BLOCK_VALUES 60000
 #define CASES (sizeof cases / sizeof *cases)
 
+/* Whether operands are numbers that bfloat16 has, so that double computes with the same ones. */
+static bool short_numbers;
+
 /* The same formula as in windows_data.py. */
 static sgm_value numbers(sgm_graph *graph, sgm_dtype dtype, const sgm_shape *shape, int64_t which)
 {
     int64_t count = sgm_shape_elements(shape);
     double *values = malloc((size_t)count * sizeof *values);
     for (int64_t i = 0; i < count; i++)
-        values[i] = (double)((i * 7919 + which * 104729 + 13) % 2003) / 1000 - 1;
+        values[i] = short_numbers ? (double)((i * 7919 + which * 104729 + 13) % 257) / 128 - 1
+                                  : (double)((i * 7919 + which * 104729 + 13) % 2003) / 1000 - 1;
     sgm_value constant = op_constant(graph, dtype, shape, (size_t)count, values);
     free(values);
     return constant;
@@ -352,6 +356,61 @@ TEST(random_convolutions_agree_with_the_reference)
         compute("cpu", SGM_FLOAT32, 2, &c, again, RANDOM_VALUES);
         CHECK(memcmp(values, again, count * sizeof *values) == 0);
     }
+}
+
+/* Sums of pairs are of float32 and rounded once. Groups of few channels are computed in float32. */
+TEST(random_convolutions_of_bfloat16_agree_with_the_reference)
+{
+    static double expected[RANDOM_VALUES], values[RANDOM_VALUES], again[RANDOM_VALUES];
+    uint64_t state = 23;
+    short_numbers = true;
+    for (int i = 0; i < 150; i++) {
+        window_case c = i % 10 < 8 ? random_convolution(&state) : random_depthwise(&state);
+        c.groups = i % 3 != 0 ? 1 : c.groups;
+        c.shapes[0].dims[1] = c.shapes[1].dims[1] * c.groups;
+        size_t count = compute("reference", SGM_FLOAT64, 1, &c, expected, RANDOM_VALUES);
+        const char *name = i % 2 == 0 ? "cpu(bfloat16=own)" : "cpu(bfloat16=own,instructions=portable)";
+        CHECK_INT(compute(name, SGM_BFLOAT16, 1, &c, values, RANDOM_VALUES), count);
+        for (size_t k = 0; k < count; k++)
+            if (!test_near(values[k], expected[k], 0x1p-8 * fabs(expected[k]) + 3e-5))
+                TEST_FAIL("case %d: value %zu is %.9g, expected %.9g", i, k, values[k], expected[k]);
+        compute(name, SGM_BFLOAT16, 2, &c, again, RANDOM_VALUES);
+        CHECK(memcmp(values, again, count * sizeof *values) == 0);
+    }
+}
+
+/* What is transformed is rounded once more. */
+TEST(winograd_of_bfloat16_rounds_at_most_six_times_as_much_as_direct_sums)
+{
+    static double expected[RANDOM_VALUES], values[RANDOM_VALUES], direct[RANDOM_VALUES];
+    static const char *const ways[][2] = {
+        {"cpu(bfloat16=own)", "cpu(bfloat16=own,exact=true)"},
+        {"cpu(bfloat16=own,instructions=portable)", "cpu(bfloat16=own,instructions=portable,exact=true)"}};
+    uint64_t state = 12;
+    int different = 0;
+    short_numbers = true;
+    for (int i = 0; i < 16; i++) {
+        window_case c = random_winograd(&state);
+        c.shapes[0].dims[1] -= i % 4 == 0; /* an odd number of channels, as often as not */
+        c.shapes[1].dims[1] = c.shapes[0].dims[1];
+        size_t count = compute("cpu", SGM_FLOAT64, 2, &c, expected, RANDOM_VALUES), from = 0;
+        CHECK_INT(compute(ways[i % 2][0], SGM_BFLOAT16, 1, &c, values, RANDOM_VALUES), count);
+        compute(ways[i % 2][1], SGM_BFLOAT16, 2, &c, direct, RANDOM_VALUES);
+        different += memcmp(values, direct, count * sizeof *values) != 0;
+        size_t kernels = (size_t)sgm_shape_elements(&c.shapes[1]);
+        size_t parts[] = {count - kernels - (c.count == 3 ? (size_t)sgm_shape_elements(&c.shapes[2]) : 0),
+                          kernels}; /* the result and the gradient by the input; that by the weights */
+        for (int part = 0; part < 2; from += parts[part++]) {
+            double error = largest_error(values + from, expected + from, parts[part]);
+            double least = largest_error(direct + from, expected + from, parts[part]);
+            if (!(error <= 6 * least && error < 0.015))
+                TEST_FAIL("case %d: the error of part %d is %.3g, of direct sums %.3g", i, part, error,
+                          least);
+        }
+        compute(ways[i % 2][0], SGM_BFLOAT16, 2, &c, direct, RANDOM_VALUES);
+        CHECK(memcmp(values, direct, count * sizeof *values) == 0);
+    }
+    CHECK(different >= 8);
 }
 
 TEST(the_first_of_equal_elements_and_the_last_nan_get_the_gradient)

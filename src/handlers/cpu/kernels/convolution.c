@@ -5,10 +5,10 @@
  * place of the kernel), lanes are filters. A block of BLOCK_PIXELS pixels by one panel of filters is computed
  * with channels innermost in a thread's memory and transposed to its place, where biases are added. The
  * weights are packed at the beginning of each run, as they change with each update; constant ones once
- * (forward_pack). Tasks are parts of images; sums depend on shapes alone. run/fused.c may run forward image
- * by image with an activation behind it (forward_parts). Groups of few channels are computed in another way,
- * convolution_slide.c's, windows of 3 x 3 by convolution_winograd.c, those of one place by
- * convolution_pointwise.c. */
+ * (forward_pack). Of bfloat16, steps are pairs of channels, and by the input of filters. Tasks are parts of
+ * images; sums depend on shapes alone. run/fused.c may run forward image by image with an activation behind
+ * it (forward_parts). Groups of few channels are computed in another way, convolution_slide.c's, windows of 3
+ * x 3 by convolution_winograd.c, those of one place by convolution_pointwise.c. */
 #include "handlers/cpu/kernels/convolution.h"
 #include "handlers/cpu/kernels/convolution_pointwise.h"
 #include "handlers/cpu/kernels/convolution_slide.h"
@@ -24,7 +24,7 @@
 /* --- scratch --- */
 
 /* Scratch memory. Shared by all threads: offsets of pixels and of steps, packed weights. Of each thread: a
- * padded image, a block of results. Members are bytes from the beginning of the shared or of a thread's
+ * copied image, a block of results. Members are bytes from the beginning of the shared or of a thread's
  * memory. */
 typedef struct layout {
     /* Where the shared tables, the weights and the threads' memory begin. */
@@ -33,14 +33,14 @@ typedef struct layout {
     size_t block, thread_bytes, total;
 } layout;
 
-static layout lay_out(const sgm__convolution *c, int64_t steps, int64_t weights, int64_t block,
-                      int32_t threads)
+static layout lay_out(const sgm__convolution *c, int64_t copied, int64_t steps, int64_t weights,
+                      int64_t block, int32_t threads)
 {
     layout l = {.pixels = 0};
     l.steps = sgm__convolution_align(c->pixels * (int64_t)sizeof(int64_t));
     l.weights = l.steps + sgm__convolution_align(steps * (int64_t)sizeof(int64_t));
     l.threads = l.weights + sgm__convolution_align(weights * (int64_t)c->size);
-    l.block = c->pads ? sgm__convolution_align(c->channels * c->padded_plane * (int64_t)c->size) : 0;
+    l.block = copied > 0 ? sgm__convolution_align(copied * (int64_t)c->size) : 0;
     l.thread_bytes = l.block + sgm__convolution_align(block * (int64_t)c->size);
     l.total = l.threads + l.thread_bytes * (size_t)threads;
     return l;
@@ -74,6 +74,7 @@ typedef struct run_state {
     layout at;
     unsigned char *shared; /* the tables and packed weights, at->pixels to at->threads */
     int64_t parts;         /* of each image */
+    bool copies;           /* images, to threads' memory: they get padding, or become pairs */
     /* As convolution_slide.c, convolution_winograd.c or convolution_pointwise.c do: there are no parts, and
      * no packed weights. */
     bool slides, winograd, pointwise;
@@ -89,21 +90,24 @@ static run_state forward_plan(const sgm__cpu_call *call)
     r.c = sgm__convolution_make(call->cpu, call->output.dtype, &w);
     r.slides = sgm__slide_is_faster(&r.c, r.c.filters);
     r.winograd = !r.slides && sgm__winograd_is_faster(call, &r.c, SGM__WINOGRAD_FORWARD);
-    r.pointwise = !r.slides && sgm__pointwise_is_faster(&r.c);
-    int64_t steps = r.c.channels * r.c.places;
+    r.pointwise = !r.slides && r.c.pairs == NULL && sgm__pointwise_is_faster(&r.c);
+    r.copies = r.c.pads || r.c.pairs != NULL;
+    int64_t planes = sgm__convolution_planes(&r.c, r.c.channels), steps = planes * r.c.places;
+    int64_t copied = r.copies ? planes * r.c.padded_plane : 0;
+    int64_t block = r.c.pairs != NULL && r.c.places > BLOCK_PIXELS ? r.c.places : BLOCK_PIXELS;
     sgm__slide_layout l = sgm__slide_layout_make(&r.c);
     if (r.slides)
-        r.at = lay_out(&r.c, w.size[1], 0, sgm__slide_room(&r.c, &l), call->cpu->threads);
+        r.at = lay_out(&r.c, copied, w.size[1], 0, sgm__slide_room(&r.c, &l), call->cpu->threads);
     else
-        r.at = lay_out(&r.c, steps, w.groups * steps * sgm__convolution_width(&r.c, r.c.filters),
-                       BLOCK_PIXELS * r.c.tiles->gather_columns, call->cpu->threads);
+        r.at = lay_out(&r.c, copied, steps, w.groups * steps * sgm__convolution_width(&r.c, r.c.filters),
+                       block * r.c.tiles->gather_columns, call->cpu->threads);
     r.shared = call->packed != NULL ? (unsigned char *)(uintptr_t)call->packed : call->scratch;
     return r;
 }
 
 bool sgm__convolution_is_native(const sgm__cpu_call *call)
 {
-    return forward_plan(call).winograd;
+    return !forward_plan(call).slides;
 }
 
 static size_t forward_scratch(const sgm__cpu_call *call)
@@ -123,29 +127,59 @@ static void make_slide_steps(void *context, int64_t index, int32_t thread)
     sgm__slide_steps(&r->c, &l, (int64_t *)(r->shared + r->at.steps));
 }
 
-/* Weights of one group: (filters, steps) to panels of (steps, lanes). The last task makes the tables of
- * offsets. */
-static void pack_forward(void *context, int64_t group, int32_t thread)
+/* One panel of a group's weights of bfloat16, as pairs of channels, by way of `own`: the kernels of a pair
+ * for all filters of the panel. */
+static void pack_pairs(const sgm__convolution *c, const sgm__panel *p, const unsigned char *from,
+                       unsigned char *to, unsigned char *own)
 {
-    (void)thread;
-    const run_state *r = context;
-    const sgm__convolution *c = &r->c;
-    if (group == c->window.groups) {
-        sgm__convolution_pixels(c, (int64_t *)(r->shared + r->at.pixels));
-        sgm__convolution_steps(c, (int64_t *)(r->shared + r->at.steps));
-        return;
+    int64_t planes = sgm__convolution_planes(c, c->channels), kernels = c->channels * c->places;
+    int64_t size = (int64_t)c->size, stored = (int64_t)c->stored;
+    for (int64_t plane = 0; plane < planes; plane++, to += c->places * p->width * size) {
+        int64_t count = sgm__minimum(c->channels - 2 * plane, 2);
+        for (int64_t i = 0; i < p->count; i++)
+            c->pairs->copy_rows(own + i * c->places * size, c->places,
+                                from + ((p->first + i) * kernels + 2 * plane * c->places) * stored, c->places,
+                                c->places, count);
+        c->tiles->transpose(to, p->width, own, c->places, p->count, c->places);
     }
-    int64_t steps = c->channels * c->places;
-    size_t size = c->size;
+}
+
+/* Weights of one group: (filters, steps) to panels of (steps, lanes). `own`: places * gather_columns elements
+ * for those of bfloat16. */
+static void pack_group(const run_state *r, int64_t group, unsigned char *own)
+{
+    const sgm__convolution *c = &r->c;
+    int64_t steps = sgm__convolution_planes(c, c->channels) * c->places, size = (int64_t)c->size;
     unsigned char *to =
-        r->shared + r->at.weights + (size_t)(group * steps * sgm__convolution_width(c, c->filters)) * size;
+        r->shared + r->at.weights + group * steps * sgm__convolution_width(c, c->filters) * size;
     const unsigned char *from = r->call->inputs[1].data;
-    from += (size_t)(group * c->filters * steps) * size;
+    from += group * c->filters * c->channels * c->places * (int64_t)c->stored;
     for (int64_t i = 0; i < sgm__convolution_panels(c, c->filters); i++) {
         sgm__panel p = sgm__convolution_panel(c, c->filters, i);
-        c->tiles->transpose(to + (size_t)(p.first * steps) * size, p.width,
-                            from + (size_t)(p.first * steps) * size, steps, p.count, steps);
+        unsigned char *panel = to + p.first * steps * size;
+        if (c->pairs != NULL)
+            pack_pairs(c, &p, from, panel, own);
+        else
+            c->tiles->transpose(panel, p.width, from + p.first * steps * size, steps, p.count, steps);
     }
+}
+
+static void make_forward_tables(const run_state *r)
+{
+    sgm__convolution_pixels(&r->c, (int64_t *)(r->shared + r->at.pixels));
+    sgm__convolution_steps(&r->c, sgm__convolution_planes(&r->c, r->c.channels),
+                           (int64_t *)(r->shared + r->at.steps));
+}
+
+/* The last task makes the tables of offsets. */
+static void pack_forward(void *context, int64_t group, int32_t thread)
+{
+    const run_state *r = context;
+    if (group == r->c.window.groups)
+        make_forward_tables(r);
+    else
+        pack_group(r, group,
+                   r->call->scratch + r->at.threads + (size_t)thread * r->at.thread_bytes + r->at.block);
 }
 
 /* Eight numbers of the table below. */
@@ -163,7 +197,8 @@ static void forward_pixels(const run_state *r, const unsigned char *image, int64
     const sgm__convolution *c = &r->c;
     const int64_t *pixels = (const int64_t *)(r->shared + r->at.pixels);
     const int64_t *all_steps = (const int64_t *)(r->shared + r->at.steps);
-    int64_t steps = c->channels * c->places, size = (int64_t)c->size;
+    int64_t steps = sgm__convolution_planes(c, c->channels) * c->places, size = (int64_t)c->size;
+    int64_t stored = (int64_t)c->stored;
     const unsigned char *weights =
         r->shared + r->at.weights + group * steps * sgm__convolution_width(c, c->filters) * size;
     for (int64_t i = 0; i < sgm__convolution_panels(c, c->filters); i++) {
@@ -180,8 +215,9 @@ static void forward_pixels(const run_state *r, const unsigned char *image, int64
             sgm__convolution_rows(&p, &tile, pixels + first, block_rows, last - first);
         }
         const unsigned char *biases = r->call->input_count == 3 ? r->call->inputs[2].data : NULL;
-        c->tiles->spread(to + (filter * c->pixels + first) * size, c->pixels, block, p.width, p.count,
-                         last - first, biases != NULL ? biases + filter * size : NULL, r->call->limits);
+        sgm__convolution_tiles(c)->spread(to + (filter * c->pixels + first) * stored, c->pixels, block,
+                                          p.width, p.count, last - first,
+                                          biases != NULL ? biases + filter * stored : NULL, r->call->limits);
     }
 }
 
@@ -212,9 +248,9 @@ static void forward_group(const run_state *r, int64_t example, int64_t group, in
     const sgm__convolution *c = &r->c;
     unsigned char *own = r->call->scratch + r->at.threads + (size_t)thread * r->at.thread_bytes;
     const unsigned char *image = r->call->inputs[0].data;
-    image += (size_t)((example * c->window.channels + group * c->channels) * c->plane) * c->size;
-    if (c->pads) {
-        sgm__convolution_pad(c, own, image, c->channels);
+    image += (size_t)((example * c->window.channels + group * c->channels) * c->plane) * c->stored;
+    if (r->copies) {
+        sgm__convolution_pad_steps(c, own, image, c->channels);
         image = own;
     }
     for (int64_t first = begin; first < end; first += BLOCK_PIXELS)
@@ -231,7 +267,7 @@ static void forward_task(void *context, int64_t index, int32_t thread)
     sgm__pool_part(r->c.pixels, SGM__GATHER_ROWS, r->parts, index % r->parts, &begin, &end);
     unsigned char *to = r->call->output.data;
     forward_group(r, example, image % w->groups, begin, end, thread,
-                  to + (size_t)(example * w->filters * r->c.pixels) * r->c.size);
+                  to + (size_t)(example * w->filters * r->c.pixels) * r->c.stored);
 }
 
 /* Some groups of an example. */
@@ -330,10 +366,18 @@ static sgm_status forward_pack(const sgm__cpu_call *call, unsigned char *to)
     r.shared = to;
     if (r.winograd)
         return sgm__winograd_pack(call, &r.c, to);
-    if (r.slides)
+    if (r.slides) {
         make_slide_steps(&r, 0, 0);
-    for (int64_t group = 0; group <= r.c.window.groups && !r.slides; group++)
-        pack_forward(&r, group, 0);
+        return SGM_OK;
+    }
+    size_t bytes = (size_t)(r.c.places * r.c.tiles->gather_columns) * r.c.size;
+    unsigned char *own = r.c.pairs != NULL ? sgm__alloc_aligned(bytes) : NULL;
+    if (r.c.pairs != NULL && own == NULL)
+        return SGM_ERROR_MEMORY;
+    for (int64_t group = 0; group < r.c.window.groups; group++)
+        pack_group(&r, group, own);
+    make_forward_tables(&r);
+    sgm__free_aligned(own);
     return SGM_OK;
 }
 
@@ -359,8 +403,9 @@ static sgm__convolution input_plan(const sgm__cpu_call *call, layout *at)
 {
     sgm__window w = window_of(call, sgm__window_input_gradient);
     sgm__convolution c = sgm__convolution_make(call->cpu, call->output.dtype, &w);
-    *at = lay_out(&c, c.filters + c.pixels,
-                  w.groups * c.filters * c.places * sgm__convolution_width(&c, c.channels),
+    int64_t planes = sgm__convolution_planes(&c, c.filters);
+    *at = lay_out(&c, c.pairs != NULL ? planes * c.pixels : 0, planes + c.pixels,
+                  w.groups * planes * c.places * sgm__convolution_width(&c, c.channels),
                   c.padded_plane * c.tiles->gather_columns, call->cpu->threads);
     return c;
 }
@@ -369,7 +414,7 @@ bool sgm__convolution_input_is_native(const sgm__cpu_call *call)
 {
     layout at;
     sgm__convolution c = input_plan(call, &at);
-    return !sgm__slide_is_faster(&c, c.channels) && sgm__winograd_is_faster(call, &c, SGM__WINOGRAD_INPUT);
+    return !sgm__slide_is_faster(&c, c.channels);
 }
 
 static size_t input_scratch(const sgm__cpu_call *call)
@@ -387,12 +432,30 @@ static size_t input_scratch(const sgm__cpu_call *call)
  * forward offsets of pixels say where sums go. */
 static void make_input_tables(const run_state *r)
 {
-    int64_t *steps = (int64_t *)(r->call->scratch + r->at.steps), *order = steps + r->c.filters;
+    int64_t planes = sgm__convolution_planes(&r->c, r->c.filters);
+    int64_t *steps = (int64_t *)(r->call->scratch + r->at.steps), *order = steps + planes;
     sgm__convolution_pixels(&r->c, (int64_t *)(r->call->scratch + r->at.pixels));
-    for (int64_t i = 0; i < r->c.filters; i++)
+    for (int64_t i = 0; i < planes; i++)
         steps[i] = i * r->c.pixels;
     for (int64_t i = 0; i < r->c.pixels; i++)
         order[i] = i;
+}
+
+/* A row of a panel below: the weights of a filter, or of bfloat16 of two, for the panel's channels, which lie
+ * `places` elements apart. `partner`: from those to the second filter's; 0: there is none. */
+static void pack_row(const sgm__convolution *c, const sgm__panel *p, unsigned char *to,
+                     const unsigned char *from, int64_t partner)
+{
+    if (c->pairs == NULL) {
+        sgm__cpu_copy_row(to, 1, from, c->places, p->count, c->size);
+        return;
+    }
+    uint16_t *pairs = (uint16_t *)(void *)to;
+    const uint16_t *halves = (const uint16_t *)(const void *)from;
+    for (int64_t i = 0; i < p->count; i++) {
+        pairs[2 * i] = halves[i * c->places];
+        pairs[2 * i + 1] = partner != 0 ? halves[partner + i * c->places] : 0;
+    }
 }
 
 /* Weights of one group and one place of the kernel: (filters, channels, places) to panels of (places,
@@ -403,22 +466,24 @@ static void pack_input(void *context, int64_t index, int32_t thread)
     const run_state *r = context;
     const sgm__convolution *c = &r->c;
     int64_t group = index / c->places, place = index % c->places, size = (int64_t)c->size;
+    int64_t planes = sgm__convolution_planes(c, c->filters), each = c->pairs != NULL ? 2 : 1;
+    int64_t kernels = c->channels * c->places;
     if (group == c->window.groups) {
         make_input_tables(r);
         return;
     }
     unsigned char *to = r->call->scratch + r->at.weights +
-                        group * c->filters * c->places * sgm__convolution_width(c, c->channels) * size;
+                        group * planes * c->places * sgm__convolution_width(c, c->channels) * size;
     const unsigned char *from = r->call->inputs[1].data;
-    from += (group * c->filters * c->channels * c->places + place) * size;
+    from += (group * c->filters * kernels + place) * (int64_t)c->stored;
     for (int64_t i = 0; i < sgm__convolution_panels(c, c->channels); i++) {
         sgm__panel p = sgm__convolution_panel(c, c->channels, i);
-        unsigned char *panel = to + (p.first * c->places + place * p.width) * c->filters * size;
-        memset(panel, 0, (size_t)(c->filters * p.width * size));
-        for (int64_t f = 0; f < c->filters; f++)
-            sgm__cpu_copy_row(panel + f * p.width * size, 1,
-                              from + (f * c->channels + p.first) * c->places * size, c->places, p.count,
-                              c->size);
+        unsigned char *panel = to + (p.first * c->places + place * p.width) * planes * size;
+        memset(panel, 0, (size_t)(planes * p.width * size));
+        for (int64_t f = 0; f < c->filters; f += each)
+            pack_row(c, &p, panel + f / each * p.width * size,
+                     from + (f * kernels + p.first * c->places) * (int64_t)c->stored,
+                     f + 1 < c->filters ? kernels : 0);
     }
 }
 
@@ -426,15 +491,16 @@ static void pack_input(void *context, int64_t index, int32_t thread)
 static void crop(const sgm__convolution *c, const sgm__panel *p, const unsigned char *from, unsigned char *to)
 {
     const sgm__window *w = &c->window;
+    const sgm__tiles *tiles = sgm__convolution_tiles(c);
     int64_t size = (int64_t)c->size;
     if (!c->pads) {
-        c->tiles->spread(to, c->plane, from, p->width, p->count, c->plane, NULL, SGM__NO_LIMITS);
+        tiles->spread(to, c->plane, from, p->width, p->count, c->plane, NULL, SGM__NO_LIMITS);
         return;
     }
     for (int64_t i = 0; i < w->in[0]; i++)
-        c->tiles->spread(to + i * w->in[1] * size, c->plane,
-                         from + ((i + w->before[0]) * c->padded[1] + w->before[1]) * p->width * size,
-                         p->width, p->count, w->in[1], NULL, SGM__NO_LIMITS);
+        tiles->spread(to + i * w->in[1] * (int64_t)c->stored, c->plane,
+                      from + ((i + w->before[0]) * c->padded[1] + w->before[1]) * p->width * size, p->width,
+                      p->count, w->in[1], NULL, SGM__NO_LIMITS);
 }
 
 /* Adds what a block of pixels of the gradient, from `first` on, gives to the pixels of the image under one
@@ -445,17 +511,18 @@ static void add_place(const run_state *r, const sgm__panel *p, const unsigned ch
     const sgm__convolution *c = &r->c;
     const sgm__window *w = &c->window;
     const int64_t *pixels = (const int64_t *)(r->call->scratch + r->at.pixels);
-    const int64_t *steps = (const int64_t *)(r->call->scratch + r->at.steps), *order = steps + c->filters;
+    int64_t planes = sgm__convolution_planes(c, c->filters);
+    const int64_t *steps = (const int64_t *)(r->call->scratch + r->at.steps), *order = steps + planes;
     int64_t size = (int64_t)c->size, depth = sgm__convolution_depth(c, p->width);
     int64_t at = place / w->size[1] * w->dilation[0] * c->padded[1] + place % w->size[1] * w->dilation[1];
-    for (int64_t k = 0; k < c->filters; k += depth) {
-        sgm__gather tile = {
-            .depth = sgm__minimum(depth, c->filters - k),
-            .a = gradient,
-            .b = weights + ((p->first * c->places + place * p->width) * c->filters + k * p->width) * size,
-            .steps = steps + k,
-            .c = sums + at * p->width * size,
-            .add = true};
+    for (int64_t k = 0; k < planes; k += depth) {
+        sgm__gather tile = {.depth = sgm__minimum(depth, planes - k),
+                            .a = gradient,
+                            .b = weights +
+                                 ((p->first * c->places + place * p->width) * planes + k * p->width) * size,
+                            .steps = steps + k,
+                            .c = sums + at * p->width * size,
+                            .add = true};
         sgm__convolution_rows(p, &tile, order + first, pixels + first,
                               sgm__minimum(BLOCK_PIXELS, c->pixels - first));
     }
@@ -470,20 +537,24 @@ static void input_task(void *context, int64_t index, int32_t thread)
     const sgm__window *w = &c->window;
     int64_t panels = sgm__convolution_panels(c, c->channels), image_number = index / panels;
     int64_t example = image_number / w->groups, group = image_number % w->groups, size = (int64_t)c->size;
+    int64_t stored = (int64_t)c->stored, planes = sgm__convolution_planes(c, c->filters);
     sgm__panel p = sgm__convolution_panel(c, c->channels, index % panels);
-    unsigned char *sums =
-        r->call->scratch + r->at.threads + (size_t)thread * r->at.thread_bytes + r->at.block;
-    const unsigned char *weights =
-        r->call->scratch + r->at.weights +
-        group * c->filters * c->places * sgm__convolution_width(c, c->channels) * size;
+    unsigned char *own = r->call->scratch + r->at.threads + (size_t)thread * r->at.thread_bytes;
+    unsigned char *sums = own + r->at.block;
+    const unsigned char *weights = r->call->scratch + r->at.weights +
+                                   group * planes * c->places * sgm__convolution_width(c, c->channels) * size;
     const unsigned char *gradient = r->call->inputs[0].data;
-    gradient += (example * w->filters + group * c->filters) * c->pixels * size;
+    gradient += (example * w->filters + group * c->filters) * c->pixels * stored;
+    if (c->pairs != NULL) {
+        c->pairs->copy_rows(own, c->pixels, gradient, c->pixels, c->pixels, c->filters);
+        gradient = own;
+    }
     memset(sums, 0, (size_t)(c->padded_plane * p.width * size));
     for (int64_t first = 0; first < c->pixels; first += BLOCK_PIXELS)
         for (int64_t place = 0; place < c->places; place++)
             add_place(r, &p, gradient, weights, place, first, sums);
     unsigned char *to = r->call->output.data;
-    to += (example * w->channels + group * c->channels + p.first) * c->plane * size;
+    to += (example * w->channels + group * c->channels + p.first) * c->plane * stored;
     crop(c, &p, sums, to);
 }
 

@@ -23,7 +23,8 @@ typedef struct sgm__convolution {
     const sgm__tiles *tiles;
     size_t size;   /* bytes of an element, as it is computed */
     size_t stored; /* and in operands and results: 2 if those are bfloat16, which is computed as float32 */
-    /* Of bfloat16: tiles of its pairs, and its loops to and from float32; NULL: of other types. */
+    /* Of bfloat16: tiles of its pairs, and its loops to and from float32; NULL: of other types. Panels of
+     * these have two numbers in each element, of two steps. */
     const sgm__tiles *pairs;
     sgm__vector_function widen, narrow;
     int64_t channels, filters;       /* of one group */
@@ -51,12 +52,26 @@ int64_t sgm__convolution_depth(const sgm__convolution *c, int64_t width);
 /* Fills in `pixels` offsets: where the window at each pixel of the result begins in a channel of the padded
  * image. */
 void sgm__convolution_pixels(const sgm__convolution *c, int64_t *offsets);
-/* Fills in `channels` * `places` offsets: where a step (channel, place of the kernel) lies from the window's
- * beginning. */
-void sgm__convolution_steps(const sgm__convolution *c, int64_t *offsets);
-/* Copies `count` channels of an image to `to`, with padding. */
+/* Fills in `planes` * `places` offsets: where a step (channel or pair, place of the kernel) lies from the
+ * window's beginning. */
+void sgm__convolution_steps(const sgm__convolution *c, int64_t planes, int64_t *offsets);
+/* The tiles of a left operand that is copied: of bfloat16 its pairs. */
+static inline const sgm__tiles *sgm__convolution_tiles(const sgm__convolution *c)
+{
+    return c->pairs != NULL ? c->pairs : c->tiles;
+}
+/* Into how many planes `count` channels, filters or images go that are steps: of bfloat16 two into one. */
+static inline int64_t sgm__convolution_planes(const sgm__convolution *c, int64_t count)
+{
+    return c->pairs != NULL ? sgm__divide_up(count, 2) : count;
+}
+/* Copies `count` channels of an image to `to`, with padding. Of bfloat16, each gets a partner that lies
+ * `partner` elements behind it; 0: zeros, for all of them. */
 void sgm__convolution_pad(const sgm__convolution *c, unsigned char *to, const unsigned char *image,
-                          int64_t count);
+                          int64_t count, int64_t partner);
+/* The same of channels that are steps, whose partners are those after them. */
+void sgm__convolution_pad_steps(const sgm__convolution *c, unsigned char *to, const unsigned char *image,
+                                int64_t count);
 /* `count` rows of a product, in tiles of up to SGM__GATHER_ROWS: `rows` are the rows' offsets in the left
  * operand, `c_rows` their rows of tile->c. Rows are divided evenly among tiles. */
 void sgm__convolution_rows(const sgm__panel *panel, sgm__gather *tile, const int64_t *rows,

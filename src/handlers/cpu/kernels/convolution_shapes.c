@@ -39,7 +39,8 @@ sgm__panel sgm__convolution_panel(const sgm__convolution *c, int64_t lanes, int6
     sgm__panel p = {.first = first, .count = sgm__minimum(lanes - first, full)};
     bool narrow = p.count <= full / 2;
     p.width = narrow ? full / 2 : full;
-    p.functions = narrow ? c->tiles->gather_narrow : c->tiles->gather_wide;
+    const sgm__tiles *tiles = sgm__convolution_tiles(c);
+    p.functions = narrow ? tiles->gather_narrow : tiles->gather_wide;
     return p;
 }
 
@@ -64,17 +65,28 @@ void sgm__convolution_pixels(const sgm__convolution *c, int64_t *offsets)
             *offsets++ = i * c->window.stride[0] * c->padded[1] + k * c->window.stride[1];
 }
 
-void sgm__convolution_steps(const sgm__convolution *c, int64_t *offsets)
+void sgm__convolution_steps(const sgm__convolution *c, int64_t planes, int64_t *offsets)
 {
-    for (int64_t channel = 0; channel < c->channels; channel++)
+    for (int64_t channel = 0; channel < planes; channel++)
         for (int64_t i = 0; i < c->window.size[0]; i++)
             for (int64_t k = 0; k < c->window.size[1]; k++)
                 *offsets++ = channel * c->padded_plane + i * c->window.dilation[0] * c->padded[1] +
                              k * c->window.dilation[1];
 }
 
+/* A row of an image, or of bfloat16 of two. */
+static void copy_row(const sgm__convolution *c, unsigned char *to, const unsigned char *image,
+                     int64_t partner)
+{
+    int64_t width = c->window.in[1];
+    if (c->pairs == NULL)
+        memcpy(to, image, (size_t)width * c->size);
+    else
+        c->pairs->copy_rows(to, width, image, partner, width, partner != 0 ? 2 : 1);
+}
+
 void sgm__convolution_pad(const sgm__convolution *c, unsigned char *to, const unsigned char *image,
-                          int64_t count)
+                          int64_t count, int64_t partner)
 {
     const sgm__window *w = &c->window;
     size_t row = (size_t)w->in[1] * c->size, before = (size_t)w->before[1] * c->size;
@@ -82,14 +94,26 @@ void sgm__convolution_pad(const sgm__convolution *c, unsigned char *to, const un
     for (int64_t channel = 0; channel < count; channel++) {
         memset(to, 0, (size_t)w->before[0] * padded_row);
         to += (size_t)w->before[0] * padded_row;
-        for (int64_t i = 0; i < w->in[0]; i++, to += padded_row, image += row) {
+        for (int64_t i = 0; i < w->in[0]; i++, to += padded_row, image += (size_t)w->in[1] * c->stored) {
             memset(to, 0, before);
-            memcpy(to + before, image, row);
+            copy_row(c, to + before, image, partner);
             memset(to + before + row, 0, padded_row - before - row);
         }
         memset(to, 0, (size_t)w->after[0] * padded_row);
         to += (size_t)w->after[0] * padded_row;
     }
+}
+
+void sgm__convolution_pad_steps(const sgm__convolution *c, unsigned char *to, const unsigned char *image,
+                                int64_t count)
+{
+    if (c->pairs == NULL) {
+        sgm__convolution_pad(c, to, image, count, 0);
+        return;
+    }
+    for (int64_t i = 0; i < count; i += 2, to += (size_t)c->padded_plane * c->size)
+        sgm__convolution_pad(c, to, image + (size_t)(i * c->plane) * c->stored, 1,
+                             i + 1 < count ? c->plane : 0);
 }
 
 void sgm__convolution_rows(const sgm__panel *panel, sgm__gather *tile, const int64_t *rows,

@@ -248,9 +248,9 @@ typedef struct sgm__vector {
     const sgm__vector_call *fast_functions;
     bool approximate;
     sgm__tiles f32, f64;
-    /* Tiles of bfloat16, whose steps are pairs of numbers (vector_pairs.h), with `packed`, `apart`,
-     * `copy_rows`, `transpose`, `split_pairs`, `join_pairs` and `winograd` alone. `copy_rows` and `transpose`
-     * count single numbers, and what they pack are pairs; evens and odds are float32. */
+    /* Tiles of bfloat16, whose steps are pairs of numbers (vector_pairs.h): products `packed` and `apart`,
+     * and what convolutions need but for slides. `copy_rows` and `transpose` count single numbers, and what
+     * they pack are pairs; evens and odds, and what is spread, are float32. */
     sgm__tiles pairs;
     /* The sum of n elements. */
     double (*sum_f32)(int64_t n, const float *x);

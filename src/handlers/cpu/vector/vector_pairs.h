@@ -5,8 +5,7 @@
  * for 2 and 3 (the layout that Intel calls VNNI). A step of a tile multiplies pairs and adds both products to
  * a sum of float32, as the instruction vdpbf16ps does where a file defines MULTIPLY_PAIRS for it; elsewhere
  * both numbers of a pair are widened first. An odd k ends with a pair whose second number is 0. */
-#include "handlers/cpu/vector/vector_packing.h"
-#include "handlers/cpu/vector/vector_tile.h"
+#include "handlers/cpu/vector/vector_gather.h"
 #include "handlers/cpu/vector/vector_winograd.h"
 
 /* At any address of a bfloat16, which the two numbers were written as. */
@@ -121,6 +120,20 @@ static void transpose_pairs(void *target, int64_t padded, const void *source, in
 
 /* --- convolutions --- */
 
+DEFINE_GATHER(gather_pairs, pair, vec_u, u, float, vec_f, f, MULTIPLY_PAIRS, LANES)
+DEFINE_GATHERS(pairs)
+
+static inline float widen_number(uint16_t bits)
+{
+    uint32_t word = (uint32_t)bits << 16;
+    float x;
+    memcpy(&x, &word, sizeof x);
+    return x;
+}
+
+DEFINE_SPREAD(spread_halves, square_pairs, float, vec_f, f, LANES, uint16_t, STORE_ROUNDED, store_part_h,
+              widen_number)
+
 /* A pair is two neighbouring pixels. */
 static void split_pairs_halves(int64_t n, void *evens, void *odds, const void *pairs)
 {
@@ -176,5 +189,7 @@ DEFINE_WINOGRAD_RESULTS(winograd_results_halves, uint16_t, WRITE_ROUNDED)
     {                                                                                                        \
         .rows = TILE_ROWS, .columns = 2 * LANES, .packed = PAIR_FUNCTIONS(packed),                           \
         .apart = PAIR_FUNCTIONS(apart), .copy_rows = copy_rows_pairs, .transpose = transpose_pairs,          \
+        .gather_columns = GATHER_VECTORS * LANES, .gather_wide = GATHER_TABLE(gather_wide_pairs),            \
+        .gather_narrow = GATHER_TABLE(gather_narrow_pairs), .spread = spread_halves, .vector_lanes = LANES,  \
         .split_pairs = split_pairs_halves, .join_pairs = join_pairs_halves, .winograd = WINOGRAD_PAIRS       \
     }

@@ -1,110 +1,17 @@
-/* Template: tiles of products whose left operand is read in place by offsets, as convolutions need; and max
- * pooling of two by two. Internal.
+/* Template: tiles of float32 and float64 whose left operand is read in place by offsets (vector_gather.h),
+ * and max pooling of two by two. Internal.
  *
- * A tile has up to six rows by up to GATHER_VECTORS vectors of sums, all in registers; for each step it loads
- * one row of the packed right operand and broadcasts one number of each of its rows from a[rows[i] +
- * steps[k]]. Convolution kernels (kernels/convolution.c) make the offsets. The wider a tile, the fewer loads
- * go with each multiplication: four vectors do 20 % more a second than two (docs/performance.md,
- * Convolutions). Included after vector_product.h, whose squares and lane numbers it uses. */
-#include "handlers/cpu/vector/vector.h"
+ * Included after vector_product.h, whose squares and lane numbers it uses. */
+#include "handlers/cpu/vector/vector_gather.h"
 
-#if TILE_ROWS == 14
-#define GATHER_VECTORS 4 /* of a wide panel: 6 x 4 of 32 registers are sums */
-#else
-#define GATHER_VECTORS 2
-#endif
+DEFINE_GATHER(gather_f32, float, vec_f, f, float, vec_f, f, FMA_F, LANES)
+DEFINE_GATHER(gather_f64, double, vec_d, d, double, vec_d, d, FMA_D, LANES_D)
+DEFINE_GATHERS(f32)
+DEFINE_GATHERS(f64)
 
-/* One tile: sums in registers over all steps, then stored, or added to c. `rows` and `vectors` are constants
- * where this is inlined, so that the loops unroll. */
-#define DEFINE_GATHER(name, element, vector, letter, LETTER, lanes)                                          \
-    static inline __attribute__((always_inline)) void name(const sgm__gather *t, int rows, int vectors)      \
-    {                                                                                                        \
-        const element *a[SGM__GATHER_ROWS], *b = t->b;                                                       \
-        vector sums[SGM__GATHER_ROWS][GATHER_VECTORS];                                                       \
-        UNROLL for (int i = 0; i < rows; i++)                                                                \
-        {                                                                                                    \
-            a[i] = (const element *)t->a + t->rows[i];                                                       \
-            UNROLL for (int v = 0; v < vectors; v++) sums[i][v] = (vector){0};                               \
-        }                                                                                                    \
-        for (int64_t k = 0; k < t->depth; k++) {                                                             \
-            int64_t step = t->steps[k];                                                                      \
-            vector right[GATHER_VECTORS];                                                                    \
-            UNROLL for (int v = 0; v < vectors; v++) right[v] = load_##letter(b + v * (lanes));              \
-            UNROLL for (int i = 0; i < rows; i++)                                                            \
-            {                                                                                                \
-                vector factor = splat_##letter(a[i][step]);                                                  \
-                UNROLL for (int v = 0; v < vectors; v++) sums[i][v] =                                        \
-                    FMA_##LETTER(factor, right[v], sums[i][v]);                                              \
-            }                                                                                                \
-            b += vectors * (lanes);                                                                          \
-        }                                                                                                    \
-        UNROLL for (int i = 0; i < rows; i++)                                                                \
-        {                                                                                                    \
-            element *c = (element *)t->c + t->c_rows[i] * vectors * (lanes);                                 \
-            UNROLL for (int v = 0; v < vectors; v++, c += (lanes))                                           \
-                store_##letter(c, t->add ? load_##letter(c) + sums[i][v] : sums[i][v]);                      \
-        }                                                                                                    \
-    }
-DEFINE_GATHER(gather_f32, float, vec_f, f, F, LANES)
-DEFINE_GATHER(gather_f64, double, vec_d, d, D, LANES_D)
-
-/* A function for each number of rows and both widths. */
-#define DEFINE_GATHERS(type, rows)                                                                           \
-    static void gather_wide_##type##_##rows(const sgm__gather *t)                                            \
-    {                                                                                                        \
-        gather_##type(t, rows, GATHER_VECTORS);                                                              \
-    }                                                                                                        \
-    static void gather_narrow_##type##_##rows(const sgm__gather *t)                                          \
-    {                                                                                                        \
-        gather_##type(t, rows, GATHER_VECTORS / 2);                                                          \
-    }
-#define DEFINE_ALL_GATHERS(rows) DEFINE_GATHERS(f32, rows) DEFINE_GATHERS(f64, rows)
-DEFINE_ALL_GATHERS(1)
-DEFINE_ALL_GATHERS(2)
-DEFINE_ALL_GATHERS(3)
-DEFINE_ALL_GATHERS(4)
-DEFINE_ALL_GATHERS(5)
-DEFINE_ALL_GATHERS(6)
-#define GATHER_TABLE(kind)                                                                                   \
-    {                                                                                                        \
-        kind##_1, kind##_2, kind##_3, kind##_4, kind##_5, kind##_6                                           \
-    }
-
-/* to[r * to_stride + c] = from[c * from_stride + r] + biases[r], kept between limits: squares of as many rows
- * as a vector has lanes are transposed into `block`; at the right edge by way of `edge`, which has zeros
- * where columns end. Rows of `from` may be read to the end of a vector. */
-#define DEFINE_SPREAD(name, square, element, vector, letter, lanes)                                          \
-    static void name(void *target, int64_t to_stride, const void *source, int64_t from_stride, int64_t rows, \
-                     int64_t columns, const void *biases, sgm__limits limits)                                \
-    {                                                                                                        \
-        element block[(lanes) * (lanes)], edge[(lanes) * (lanes)];                                           \
-        for (int64_t r = 0; r < rows; r += (lanes))                                                          \
-            for (int64_t c = 0; c < columns; c += (lanes)) {                                                 \
-                const element *from = (const element *)source + c * from_stride + r;                         \
-                element *to = (element *)target + r * to_stride + c;                                         \
-                int64_t filled = sgm__minimum(columns - c, lanes), kept = sgm__minimum(rows - r, lanes);     \
-                if (filled == (lanes)) {                                                                     \
-                    square(block, lanes, from, from_stride);                                                 \
-                } else {                                                                                     \
-                    for (int64_t i = 0; i < filled; i++)                                                     \
-                        store_##letter(edge + i * (lanes), load_##letter(from + i * from_stride));           \
-                    for (int64_t i = filled; i < (lanes); i++)                                               \
-                        store_##letter(edge + i * (lanes), splat_##letter(0));                               \
-                    square(block, lanes, edge, lanes);                                                       \
-                }                                                                                            \
-                for (int64_t i = 0; i < kept; i++, to += to_stride) {                                        \
-                    element bias = biases != NULL ? ((const element *)biases)[r + i] : 0;                    \
-                    vector row = load_##letter(block + i * (lanes)) + splat_##letter(bias);                  \
-                    row = limit_##letter(row, (element)limits.low, (element)limits.high);                    \
-                    if (filled == (lanes))                                                                   \
-                        store_##letter(to, row);                                                             \
-                    else                                                                                     \
-                        store_part_##letter(to, row, filled);                                                \
-                }                                                                                            \
-            }                                                                                                \
-    }
-DEFINE_SPREAD(spread_f32, square_f32, float, vec_f, f, LANES)
-DEFINE_SPREAD(spread_f64, square_f64, double, vec_d, d, LANES_D)
+#define AS_IT_IS(x) (x)
+DEFINE_SPREAD(spread_f32, square_f32, float, vec_f, f, LANES, float, store_f, store_part_f, AS_IT_IS)
+DEFINE_SPREAD(spread_f64, square_f64, double, vec_d, d, LANES_D, double, store_d, store_part_d, AS_IT_IS)
 
 #define DEFINE_FINISH(name, element, vector, letter, lanes)                                                  \
     static void name(int64_t n, void *row, const void *bias, sgm__limits limits)                             \
