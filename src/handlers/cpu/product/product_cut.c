@@ -53,7 +53,8 @@ int64_t sgm__cut_together(const sgm__cut *w)
 static int64_t count_blocks(const sgm__cut *w)
 {
     bool deep = w->tiles->block != NULL || w->steps <= SGM__WHOLE_DEPTH;
-    return sgm__divide_up(w->steps, deep ? SGM__WHOLE_DEPTH : SGM__MAXIMUM_DEPTH);
+    int64_t most = deep ? SGM__WHOLE_DEPTH : w->pair > 1 ? SGM__MAXIMUM_PAIRS : SGM__MAXIMUM_DEPTH;
+    return sgm__divide_up(w->steps, most);
 }
 
 /* Steps of the largest depth block. */

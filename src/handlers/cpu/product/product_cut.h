@@ -15,6 +15,9 @@
 /* Steps of a panel of b: 26 KiB of the first cache for two vectors of 64 bytes. Depths of 264, 400 and 800
  * were not faster. */
 #define SGM__MAXIMUM_DEPTH 208
+/* The same of tiles of pairs, whose sums of each depth block go to memory and come back as float32: 208 take
+ * 1.08 times as long, 1024 as long (docs/performance.md, Mixed precision). */
+#define SGM__MAXIMUM_PAIRS 512
 /* The same for blocks of bfloat16, and up to how many steps one depth block is better than two, which would
  * write c twice. */
 #define SGM__WHOLE_DEPTH 256

@@ -48,6 +48,7 @@ typedef struct compiled_step {
     bool alone;             /* one thread is estimated to be faster */
     int64_t posted;         /* how many loops the pool had after this step, in the newest run */
     bool done;              /* nothing to do: the steps before wrote their results here (a concatenation) */
+    int32_t packer;         /* the step that packs the second operand in each run; -1: none does */
 } compiled_step;
 
 /* A compiled program. Only one run at a time uses it, with sgm__cpu.busy held. */
@@ -65,7 +66,7 @@ typedef struct executable {
     /* Estimates for the whole program: `alone` with one thread, `shared` as the steps are run. */
     sgm__cost cost;
     unsigned char *scratch;
-    sgm__packings packings; /* of constant operands */
+    sgm__packings packings; /* of operands that are constant or read often */
     void *code;             /* machine code of all elementwise steps; NULL: none */
     size_t code_size;
 } executable;
@@ -305,7 +306,7 @@ static sgm_status compile_step(sgm__cpu *cpu, executable *e, int32_t index, sgm_
     const sgm__step *step = &e->plan->steps[index];
     compiled_step *to = &e->steps[index];
     size_t scratch = 0;
-    to->partner = to->product = -1;
+    to->partner = to->product = to->packer = -1;
     if (step->kind == SGM__STEP_ELEMENTWISE) {
         SGM_TRY(sgm__elementwise_compile(cpu, e->plan, step, cpu->interprets ? NULL : assembler,
                                          &to->elementwise));
@@ -368,6 +369,27 @@ static sgm_status fuse_sums(sgm__cpu *cpu, executable *e, size_t *maximum)
     return SGM_OK;
 }
 
+/* Finds products by one operand that read it as panels which are packed once in a run. Those that run
+ * together with other steps are left alone. */
+static sgm_status share_packings(executable *e)
+{
+    size_t count = (size_t)e->step_count + 1;
+    sgm__cpu_call **calls = sgm__calloc(count, sizeof *calls);
+    int32_t *packers = sgm__calloc(count, sizeof *packers);
+    sgm_status status = calls != NULL && packers != NULL ? SGM_OK : SGM_ERROR_MEMORY;
+    for (int32_t i = 0; i < e->step_count && status == SGM_OK; i++)
+        if (e->steps[i].kernel == &sgm__cpu_matmul && e->steps[i].partner < 0 &&
+            e->steps[i].call.packed == NULL)
+            calls[i] = &e->steps[i].call;
+    if (status == SGM_OK)
+        status = sgm__packings_share(&e->packings, e->plan, calls, e->step_count, packers);
+    for (int32_t i = 0; i < e->step_count && status == SGM_OK; i++)
+        e->steps[i].packer = packers[i];
+    sgm__free(calls);
+    sgm__free(packers);
+    return status;
+}
+
 /* Of the steps that run together the last one does the work of all (it leads); the others are skipped. */
 static bool leads(const compiled_step *step)
 {
@@ -426,6 +448,7 @@ static sgm_status plan_flow(const sgm__cpu *cpu, executable *e)
         e->flow[i].posts = posts && !left_out && !step->alone;
         e->flow[i].partner = leads(step) ? step->partner : -1;
         e->flow[i].product = step->product;
+        e->flow[i].packer = step->packer;
     }
     sgm__flow_plan(e->plan, e->flow);
     return SGM_OK;
@@ -468,6 +491,7 @@ static sgm_status compile_steps(sgm__cpu *cpu, executable *e, sgm__assembler *as
     set_code(e, assembler);
     SGM_TRY(fuse_steps(cpu, e, &scratch));
     SGM_TRY(fuse_sums(cpu, e, &scratch));
+    SGM_TRY(share_packings(e));
     SGM_TRY(plan_flow(cpu, e));
     return give_scratch(e, scratch);
 }
@@ -600,6 +624,8 @@ static sgm_status run_steps(sgm__cpu *cpu, const executable *e, const sgm__memor
             continue; /* the step that leads does this one */
         if (e->flow != NULL)
             begin_step(cpu, e, i);
+        if (step->packer == i)
+            sgm__packings_post(&e->packings, i);
         if (together && step->summed != NULL)
             sgm__summed_run(cpu, step->summed, step->product >= first, memory, step->scratch);
         else if (together)

@@ -61,7 +61,7 @@ void sgm__flow_plan(const sgm__plan *plan, sgm__flow *steps)
         steps[i].area = next;
         for (int32_t k = 1; k < SGM__FLOW_AREAS; k++) {
             int32_t before = under_way[(next + k) % SGM__FLOW_AREAS];
-            if (before >= 0 && depend(plan, steps, before, i))
+            if (before >= 0 && (before == steps[i].packer || depend(plan, steps, before, i)))
                 steps[i].needs = before;
         }
         if (!steps[i].posts)

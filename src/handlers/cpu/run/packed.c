@@ -1,8 +1,10 @@
-/* What kernels make of constant operands, once for all runs: weights of a network that predicts, say, in the
- * order in which tiles read them.
+/* What kernels make of operands that are read often: of constant ones once for all runs, weights of a network
+ * that predicts, say, in the order in which tiles read them; of the weights of a recurrent layer, which each
+ * of its steps multiplies by, once in a run.
  *
  * A kernel that has `pack` (cpu.h) is asked when a step is compiled (run/cpu.c); steps that read the same
  * operand in the same way share what it makes. It is kept until the program is discarded. */
+#include "handlers/cpu/product/matmul.h"
 #include "handlers/cpu/run/program.h"
 
 /* Whether two calls of one kernel pack their second operand to the same. */
@@ -19,7 +21,8 @@ static const unsigned char *find(const sgm__packings *packings, const sgm__plan 
                                  const sgm__cpu_kernel *kernel, const sgm__cpu_call *call)
 {
     for (size_t i = 0; i < packings->count; i++)
-        if (packings->all[i].kernel == kernel && packs_alike(plan, packings->all[i].call, call))
+        if (packings->all[i].packer < 0 && packings->all[i].kernel == kernel &&
+            packs_alike(plan, packings->all[i].call, call))
             return packings->all[i].bytes;
     return NULL;
 }
@@ -33,7 +36,7 @@ static sgm_status add(sgm__packings *packings, const sgm__plan *plan, const sgm_
     unsigned char *made = sgm__alloc_aligned(bytes);
     if (made == NULL)
         return SGM_ERROR_MEMORY;
-    packings->all[packings->count++] = (sgm__packing){kernel, call, made};
+    packings->all[packings->count++] = (sgm__packing){kernel, call, made, -1};
     call->inputs[1].data = plan->constants + weights->place.offset;
     SGM_TRY(kernel->pack(call, made));
     call->packed = made;
@@ -52,6 +55,68 @@ sgm_status sgm__packings_give(sgm__packings *packings, const sgm__plan *plan, co
         return SGM_OK;
     call->packed = find(packings, plan, kernel, call);
     return call->packed != NULL ? SGM_OK : add(packings, plan, kernel, call, bytes);
+}
+
+/* --- operands that are no constants --- */
+
+/* Products by one operand from which on it is packed for all of them. */
+#define SHARED_FROM 4
+
+/* Whether two products read the same panels of b: operands are equal, and so are their shapes. Of a there may
+ * be more rows. */
+static bool same_panels(const sgm__plan *plan, const sgm__cpu_call *a, const sgm__cpu_call *b)
+{
+    return plan->operands[a->node->first_input + 1] == plan->operands[b->node->first_input + 1] &&
+           sgm__attributes_equal(&a->node->attributes, &b->node->attributes) &&
+           a->output.dtype == b->output.dtype && sgm__cpu_matmul.packed_bytes(a) > 0 &&
+           sgm__cpu_matmul.packed_bytes(b) > 0;
+}
+
+/* How many of the calls from `first` on read its panels. */
+static int32_t count_readers(const sgm__plan *plan, sgm__cpu_call *const *calls, int32_t count, int32_t first)
+{
+    int32_t readers = 0;
+    for (int32_t i = first; i < count; i++)
+        readers += calls[i] != NULL && same_panels(plan, calls[first], calls[i]);
+    return readers;
+}
+
+sgm_status sgm__packings_share(sgm__packings *packings, const sgm__plan *plan, sgm__cpu_call *const *calls,
+                               int32_t count, int32_t *packers)
+{
+    for (int32_t i = 0; i < count; i++)
+        packers[i] = -1;
+    for (int32_t i = 0; i < count; i++) {
+        if (calls[i] == NULL || packers[i] >= 0 || count_readers(plan, calls, count, i) < SHARED_FROM)
+            continue;
+        SGM_TRY(
+            sgm__reserve(&packings->all, &packings->capacity, packings->count + 1, sizeof *packings->all));
+        unsigned char *bytes = sgm__alloc_aligned(sgm__cpu_matmul.packed_bytes(calls[i]));
+        if (bytes == NULL)
+            return SGM_ERROR_MEMORY;
+        packings->all[packings->count++] = (sgm__packing){&sgm__cpu_matmul, calls[i], bytes, i};
+        for (int32_t k = i; k < count; k++)
+            if (calls[k] != NULL && same_panels(plan, calls[i], calls[k])) {
+                calls[k]->packed = bytes;
+                packers[k] = i;
+            }
+    }
+    return SGM_OK;
+}
+
+static void pack_task(void *context, int64_t index, int32_t thread)
+{
+    (void)index, (void)thread;
+    const sgm__packing *packing = context;
+    packing->kernel->pack(packing->call, packing->bytes);
+}
+
+void sgm__packings_post(const sgm__packings *packings, int32_t step)
+{
+    for (size_t i = 0; i < packings->count; i++)
+        if (packings->all[i].packer == step)
+            sgm__pool_post(packings->all[i].call->cpu->pool, 1, pack_task, &packings->all[i],
+                           sizeof packings->all[i]);
 }
 
 void sgm__packings_free(sgm__packings *packings)

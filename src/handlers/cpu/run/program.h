@@ -16,13 +16,14 @@
 const sgm__cpu_kernel *sgm__cpu_find_kernel(const sgm__cpu *cpu, const sgm_op *op, sgm_dtype result,
                                             sgm_dtype operand);
 
-/* --- what kernels make of constant operands (packed.c) --- */
+/* --- what kernels make of operands that several calls read (packed.c) --- */
 
 /* `call` is the first with this operand. */
 typedef struct sgm__packing {
     const sgm__cpu_kernel *kernel;
     const sgm__cpu_call *call;
     unsigned char *bytes; /* owned */
+    int32_t packer;       /* the step that packs in each run; -1: the operand is constant, it was done */
 } sgm__packing;
 typedef struct sgm__packings {
     sgm__packing *all;
@@ -32,6 +33,13 @@ typedef struct sgm__packings {
  * long as the packings. */
 sgm_status sgm__packings_give(sgm__packings *packings, const sgm__plan *plan, const sgm__cpu_kernel *kernel,
                               sgm__cpu_call *call);
+/* Products whose second operand is not constant, but read by several of them as b: `calls` has those of all
+ * steps, NULL for others. The first one of each operand packs it, in each run, and all read the panels.
+ * packers[step] becomes the step whose panels a step reads, or -1. */
+sgm_status sgm__packings_share(sgm__packings *packings, const sgm__plan *plan, sgm__cpu_call *const *calls,
+                               int32_t count, int32_t *packers);
+/* Posts what step `step` has to pack, if anything. */
+void sgm__packings_post(const sgm__packings *packings, int32_t step);
 void sgm__packings_free(sgm__packings *packings);
 
 /* --- products and other kernels together with the elementwise step that reads them (fused.c) --- */
@@ -88,12 +96,13 @@ void sgm__summed_run(const sgm__cpu *cpu, const sgm__summed *summed, bool produc
 /* Areas of scratch memory that posted steps take in turn: as many steps may be under way at a time. */
 #define SGM__FLOW_AREAS 3
 
-/* What a step of a program may do while others are under way. cpu.c fills in the first three members, flow.c
+/* What a step of a program may do while others are under way. cpu.c fills in the first four members, flow.c
  * the others. */
 typedef struct sgm__flow {
     bool posts;      /* the step may still be under way when the next one begins */
     int32_t partner; /* a step that this one does, too; -1: none */
     int32_t product; /* another step that this one does, too; -1: none */
+    int32_t packer;  /* a step that packs an operand of this one; -1: none */
     int32_t needs;   /* the newest earlier step that must be done before this one begins; -1: none */
     int32_t area;    /* the area of scratch memory that the step uses if it posts */
 } sgm__flow;

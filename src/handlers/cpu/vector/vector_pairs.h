@@ -82,6 +82,16 @@ static inline vec_u join_rows(const uint16_t *first, const uint16_t *second, int
     return low | (vec_u)(n == LANES ? load_h(second) : load_part_h(second, n));
 }
 
+/* Rows that are fetched ahead: they lie too far apart for the processor to guess. */
+#define PAIR_ROWS_AHEAD 16
+#define HALVES_OF_LINE 32
+
+static inline void fetch_row(const uint16_t *row, int64_t width)
+{
+    for (int64_t i = 0; i < width; i += HALVES_OF_LINE)
+        __builtin_prefetch(row + i);
+}
+
 /* Rows of b, or of a transposed a: two of them become a row of pairs. */
 static void copy_rows_pairs(void *target, int64_t padded, const void *source, int64_t stride, int64_t width,
                             int64_t depth)
@@ -91,6 +101,8 @@ static void copy_rows_pairs(void *target, int64_t padded, const void *source, in
         const uint16_t *first = (const uint16_t *)source + k * stride;
         const uint16_t *second = k + 1 < depth ? first + stride : NULL;
         int64_t i = 0;
+        for (int64_t row = PAIR_ROWS_AHEAD; row < PAIR_ROWS_AHEAD + 2 && k + row < depth; row++)
+            fetch_row(first + row * stride, width);
         for (; i + LANES <= width; i += LANES)
             store_u(to + i, join_rows(first + i, second != NULL ? second + i : NULL, LANES));
         for (int64_t left = width - i; i < padded; i += LANES, left = 0) {
