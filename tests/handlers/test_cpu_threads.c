@@ -1,9 +1,9 @@
 /* Programs that threads share: the same bits for any number of them, no meeting where none is needed, one
  * thread where one is faster. */
 #include "base/allocator.h"
+#include "graphs.h"
 #include "handlers/cpu/cpu.h"
 #include "handlers/cpu/run/program.h"
-#include "test.h"
 #include <sigma/graph.h>
 #include <sigma/handler.h>
 
@@ -171,6 +171,70 @@ TEST(large_programs_have_all_threads)
     sgm_handler_free(handler);
 }
 
+#define PRODUCTS 7
+#define ROWS 33
+#define DEPTH 301
+#define COLUMNS 90
+
+/* Products of PRODUCTS inputs by one, or by its transpose, in `threads` threads, for two values of it; only
+ * product `only`, or all: -1. */
+static void multiply_by_one(sgm_dtype dtype, bool transposed, int32_t threads, int only,
+                            unsigned char (*results)[ROWS * COLUMNS * sizeof(float)])
+{
+    static const char *const names[PRODUCTS] = {"0", "1", "2", "3", "4", "5", "6"};
+    sgm_handler *handler = sgm_handler_create("cpu", .threads = threads, .bfloat16 = "own");
+    sgm_session *session = sgm_session_create(handler);
+    sgm_graph *g = sgm_graph_create();
+    sgm_shape left = sgm_shape_of(ROWS, DEPTH), right = sgm_shape_of(DEPTH, COLUMNS);
+    right = transposed ? sgm_shape_of(COLUMNS, DEPTH) : right;
+    sgm_value b = sgm_input_value(g, "b", dtype, &right), by = transposed ? sgm_transpose(g, b) : b;
+    for (int i = 0; i < PRODUCTS; i++)
+        if (only < 0 || only == i) {
+            sgm_value a = sgm_input_value(g, names[i], dtype, &left);
+            sgm_graph_add_output(g, names[i], sgm_matmul(g, a, by));
+        }
+    sgm_program *program = sgm_session_prepare(session, g);
+    CHECK_OK(program);
+    static double numbers[ROWS * DEPTH + DEPTH * COLUMNS];
+    for (int run = 0; run < 2; run++) {
+        for (int i = 0; i < ROWS * DEPTH + DEPTH * COLUMNS; i++)
+            numbers[i] = (double)((i * 7919 + 13 + run) % 257) / 128 - 1;
+        feed(session, program, "b", dtype, &right, numbers);
+        for (int i = 0; i < PRODUCTS; i++)
+            if (only < 0 || only == i)
+                feed(session, program, names[i], dtype, &left, numbers + 100 * i);
+        CHECK_OK(sgm_session_run(session, program));
+        for (int i = 0; i < PRODUCTS; i++)
+            if (only < 0 || only == i) {
+                sgm_tensor *tensor = sgm_tensor_create(dtype, DIMS(ROWS, COLUMNS));
+                CHECK_OK(sgm_session_read(session, program, names[i], tensor));
+                memcpy(results[run * PRODUCTS + i], sgm_tensor_const_data(tensor),
+                       ROWS * COLUMNS * sgm_dtype_size(dtype));
+                sgm_tensor_free(tensor);
+            }
+    }
+    sgm_graph_free(g);
+    sgm_session_free(session);
+    sgm_handler_free(handler);
+}
+
+/* An operand that several products read is packed once in a run, anew in the next one. */
+TEST(products_by_one_operand_are_those_that_each_would_be)
+{
+    static unsigned char alone[2 * PRODUCTS][ROWS * COLUMNS * sizeof(float)],
+        all[2 * PRODUCTS][sizeof *alone];
+    for (int way = 0; way < 4; way++) {
+        sgm_dtype dtype = way & 1 ? SGM_BFLOAT16 : SGM_FLOAT32;
+        for (int only = 0; only < PRODUCTS; only++)
+            multiply_by_one(dtype, way & 2, 1, only, alone);
+        CHECK(memcmp(alone[0], alone[PRODUCTS], sizeof *alone) != 0);
+        for (int32_t threads = 1; threads <= 3; threads++) {
+            multiply_by_one(dtype, way & 2, threads, -1, all);
+            CHECK(memcmp(all, alone, sizeof all) == 0);
+        }
+    }
+}
+
 /* x w0, x w1, (x w0) w1, x w2 */
 TEST(steps_need_only_what_they_touch)
 {
@@ -190,7 +254,7 @@ TEST(steps_need_only_what_they_touch)
     CHECK_INT(plan->step_count, 4);
     sgm__flow flow[4];
     for (int i = 0; i < 4; i++)
-        flow[i] = (sgm__flow){.posts = true, .partner = -1, .product = -1};
+        flow[i] = (sgm__flow){.posts = true, .partner = -1, .product = -1, .packer = -1};
     sgm__flow_plan(plan, flow);
     CHECK_INT(flow[0].needs, -1);
     CHECK_INT(flow[1].needs, -1);

@@ -103,3 +103,83 @@ TEST(memory_grows_with_the_length)
     CHECK(arena_of(4096, SGM_FLOAT32) < 4096 * 4096 * (int64_t)sizeof(float)); /* one head's scores */
     CHECK(arena_of(2048, SGM_FLOAT64) < 2 * 4 * 2048 * 2048 * (int64_t)sizeof(double) / 2);
 }
+
+/* --- bfloat16 --- */
+
+#define MAXIMUM_VALUES 60000
+
+typedef struct head_case {
+    int64_t batch, time, heads, size;
+    bool causal;
+} head_case;
+
+/* The result, then the gradient, of operands that bfloat16 has. */
+static size_t attend(const char *name, int32_t threads, sgm_dtype dtype, const head_case *c, double *values)
+{
+    int64_t features = c->heads * c->size;
+    sgm_shape shapes[] = {sgm_shape_of(c->batch, c->time, 3 * features),
+                          sgm_shape_of(c->batch, c->time, features)};
+    sgm_graph *graph = sgm_graph_create();
+    sgm_tensor *tensors[2];
+    static double numbers[MAXIMUM_VALUES];
+    for (int i = 0; i < 2; i++) {
+        int64_t count = sgm_shape_elements(&shapes[i]);
+        for (int64_t k = 0; k < count; k++)
+            numbers[k] = (double)((k * 7919 + i * 31 + 13) % 257) / 64 - 2;
+        tensors[i] = sgm_tensor_create(dtype, &shapes[i]);
+        CHECK_OK(sgm_tensor_write(tensors[i], numbers, (size_t)count));
+    }
+    sgm_value x = sgm_input_value(graph, "x", dtype, &shapes[0]), gradient;
+    sgm_value y = sgm_self_attention(graph, x, c->heads, c->causal);
+    sgm_value cost = sgm_sum(graph, sgm_multiply(graph, y, sgm_constant(graph, tensors[1])));
+    CHECK_OK(sgm_gradients(graph, cost, &x, 1, &gradient));
+    sgm_graph_add_output(graph, "y", y);
+    sgm_graph_add_output(graph, "gradient", gradient);
+    sgm_handler *handler = sgm_handler_create(name, .threads = threads);
+    sgm_session *session = sgm_session_create(handler);
+    sgm_program *program = sgm_session_prepare(session, graph);
+    CHECK_OK(program);
+    CHECK_OK(sgm_session_feed(session, program, "x", tensors[0]));
+    CHECK_OK(sgm_session_run(session, program));
+    CHECK_OK(sgm_session_read(session, program, "y", tensors[1]));
+    CHECK_OK(sgm_session_read(session, program, "gradient", tensors[0]));
+    size_t first = (size_t)sgm_shape_elements(&shapes[1]), second = (size_t)sgm_shape_elements(&shapes[0]);
+    CHECK(first + second <= MAXIMUM_VALUES);
+    CHECK_OK(sgm_tensor_read(tensors[1], values, first));
+    CHECK_OK(sgm_tensor_read(tensors[0], values + first, second));
+    for (int i = 0; i < 2; i++)
+        sgm_tensor_free(tensors[i]);
+    sgm_session_free(session);
+    sgm_handler_free(handler);
+    sgm_graph_free(graph);
+    return first;
+}
+
+/* What softmax makes is rounded for the products after it: within a unit of bfloat16 of the largest result.
+ */
+TEST(tiles_of_bfloat16_give_what_double_gives)
+{
+    static const head_case cases[] = {{2, 7, 3, 5, true},    {1, 43, 1, 2, false},  {3, 42, 2, 32, true},
+                                      {1, 85, 2, 33, true},  {2, 64, 4, 16, true},  {1, 1, 1, 1, false},
+                                      {1, 129, 1, 64, true}, {1, 100, 2, 17, false}};
+    static const char *const names[] = {"cpu(bfloat16=own)", "cpu(bfloat16=own,instructions=portable)"};
+    static double expected[MAXIMUM_VALUES], values[MAXIMUM_VALUES], again[MAXIMUM_VALUES];
+    for (size_t i = 0; i < 2 * sizeof cases / sizeof *cases; i++) {
+        const head_case *c = &cases[i / 2];
+        size_t count = attend("reference", 1, SGM_FLOAT64, c, expected), at = 0;
+        CHECK_INT(attend(names[i % 2], 1, SGM_BFLOAT16, c, values), count);
+        for (int part = 0; part < 2; part++, at += count, count *= 3) {
+            double error = 0, largest = 0;
+            for (size_t k = at; k < at + count; k++) {
+                error = fmax(error, fabs(values[k] - expected[k]));
+                largest = fmax(largest, fabs(expected[k]));
+            }
+            if (!(error <= 0x1p-7 * largest))
+                TEST_FAIL("case %zu: the error of part %d is %.3g of %.3g", i, part, error, largest);
+        }
+        for (int32_t threads = 2; threads <= 3; threads++) {
+            attend(names[i % 2], threads, SGM_BFLOAT16, c, again);
+            CHECK(memcmp(values, again, at * sizeof *values) == 0);
+        }
+    }
+}

@@ -37,6 +37,8 @@ static const sgm__cpu_kernel *const kernels[] = {
     &sgm__cpu_class_cross_entropy_gradient,
     &sgm__cpu_self_attention,
     &sgm__cpu_self_attention_gradient,
+    &sgm__cpu_self_attention_bfloat16,
+    &sgm__cpu_self_attention_gradient_bfloat16,
     &sgm__cpu_layer_norm,
     &sgm__cpu_layer_norm_gradient,
     &sgm__cpu_rms_norm,
@@ -51,9 +53,9 @@ static const sgm__cpu_kernel *const kernels[] = {
     &sgm__cpu_random_uniform,
 };
 
-/* Only products and convolutions of bfloat16 depend on the handler, as bfloat16.c decided: if they go through
- * float32, there is no kernel for them, and the planner puts casts around them. Convolutions do unless our
- * own tiles are there for them. */
+/* Only products, convolutions and attention of bfloat16 depend on the handler, as bfloat16.c decided: if they
+ * go through float32, there is no kernel for them, and the planner puts casts around them. The latter two do
+ * unless our own tiles are there for them. */
 static bool is_here(const sgm__cpu *cpu, const sgm__cpu_kernel *kernel, sgm_dtype result)
 {
     if (result != SGM_BFLOAT16)

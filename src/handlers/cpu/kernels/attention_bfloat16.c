@@ -1,0 +1,348 @@
+/* self_attention of bfloat16 and its gradient by the handler's own tiles of pairs (vector/vector_pairs.h),
+ * head by head, with the scores of a few rows of queries at a time.
+ *
+ * The operand is that of attention.c, and so are the products: of queries by keys, whose steps are pairs of
+ * features, and of what softmax makes of those by values, whose steps are pairs of keys; in the gradient also
+ * products that sum over the queries of a block, whose steps are pairs of those. What a product reads is
+ * packed for it, keys and values once for all blocks of a head that a task does. Scores, softmax and sums are
+ * float32; weights are rounded for the products after softmax, results once. Odd numbers of features and of
+ * keys are filled up with zeros. */
+#include "handlers/cpu/cpu.h"
+#include "handlers/cpu/kernels/kernels.h"
+#include "ops/ops.h"
+
+#include <math.h>
+
+#define BLOCK 42 /* rows of queries whose scores are alive: whole tiles of any instruction set, and pairs */
+#define TASKS_PER_THREAD 4
+
+/* One call of either kernel. Sizes are in numbers; those that end in `_at` count bytes of a thread's memory.
+ */
+typedef struct heads {
+    const sgm__cpu_call *call;
+    const sgm__tiles *tiles;
+    sgm__vector_function narrow;
+    bool back; /* the gradient */
+    /* (batch, time, 3 * features); (batch, time, features), NULL in the forward pass. */
+    const uint16_t *x, *gradient;
+    uint16_t *result; /* (batch, time, features), or in the gradient the shape of x */
+    int64_t batch, time, features, heads, size; /* size: features of a head */
+    int64_t blocks, parts;                      /* of a head: of queries; tasks that share them */
+    bool causal;
+    float scale;
+    int64_t even, wide, long_; /* size as whole pairs, size and time as whole panels */
+    /* Keys and values with features as steps, then with keys as steps (pairs); a copy of rows. */
+    size_t keys_by_feature_at, values_by_feature_at, by_key_at, copy_at;
+    /* Of a block: queries and gradients as rows; scores, and gradients by them; both rounded, and with
+     * queries as steps (pairs); queries or gradients so; sums of a product. */
+    size_t queries_at, gradients_at, scores_at, slopes_at, rounded_at, by_query_at, right_at, sums_at;
+    size_t by_keys_at, by_values_at; /* gradients of a head: sums */
+    size_t bytes;
+} heads;
+
+/* Where the next `numbers` numbers of 4 bytes begin. */
+static size_t take(size_t *bytes, int64_t numbers)
+{
+    size_t at = *bytes;
+    *bytes += sgm__align((size_t)numbers * sizeof(float) + SGM__ALIGNMENT);
+    return at;
+}
+
+static int64_t round_up(int64_t number, int64_t unit)
+{
+    return sgm__divide_up(number, unit) * unit;
+}
+
+static void lay_out(heads *h)
+{
+    int64_t pairs = h->even / 2, rows = sgm__minimum(BLOCK, h->time);
+    h->keys_by_feature_at = take(&h->bytes, pairs * h->long_);
+    h->values_by_feature_at = take(&h->bytes, h->back ? pairs * h->long_ : 0);
+    h->by_key_at = take(&h->bytes, sgm__divide_up(h->time, 2) * h->wide);
+    h->copy_at = take(&h->bytes, h->time * pairs);
+    h->queries_at = take(&h->bytes, rows * pairs);
+    h->gradients_at = take(&h->bytes, rows * pairs);
+    h->scores_at = take(&h->bytes, rows * h->long_);
+    h->slopes_at = take(&h->bytes, rows * h->long_);
+    h->rounded_at = take(&h->bytes, rows * h->long_ / 2);
+    h->by_query_at = take(&h->bytes, BLOCK / 2 * h->long_);
+    h->right_at = take(&h->bytes, BLOCK / 2 * h->wide);
+    h->sums_at = take(&h->bytes, rows * h->wide);
+    int64_t sums = h->back ? h->time * h->wide : 0;
+    h->by_keys_at = take(&h->bytes, sums);
+    h->by_values_at = take(&h->bytes, sums);
+}
+
+/* Leading dimensions count as batch. */
+static heads see(const sgm__cpu_call *call)
+{
+    bool back = call->node->op == &sgm__op_self_attention_gradient;
+    const sgm_array *x = &call->inputs[0];
+    int32_t rank = x->shape.rank;
+    const sgm__vector *vector = call->cpu->vector;
+    heads h = {.call = call,
+               .tiles = &vector->pairs,
+               .narrow = sgm__vector_find(vector, &sgm__op_cast, SGM_FLOAT32, SGM_BFLOAT16),
+               .x = x->data,
+               .gradient = back ? call->inputs[1].data : NULL,
+               .back = back,
+               .result = call->output.data,
+               .batch = 1,
+               .time = x->shape.dims[rank - 2],
+               .features = x->shape.dims[rank - 1] / 3,
+               .heads = call->node->attributes.integers[0],
+               .causal = call->node->attributes.integers[1] != 0};
+    for (int32_t i = 0; i + 2 < rank; i++)
+        h.batch *= x->shape.dims[i];
+    h.size = h.features / h.heads;
+    h.blocks = sgm__divide_up(h.time, BLOCK);
+    int64_t all = h.batch * h.heads, wanted = call->cpu->threads * TASKS_PER_THREAD;
+    h.parts = back || all == 0 ? 1 : sgm__minimum(sgm__divide_up(wanted, all), h.blocks);
+    h.scale = (float)(1 / sqrt((double)h.size));
+    h.even = round_up(h.size, 2);
+    h.wide = round_up(h.size, h.tiles->columns);
+    h.long_ = round_up(h.time, h.tiles->columns);
+    lay_out(&h);
+    return h;
+}
+
+static size_t scratch(const sgm__cpu_call *call)
+{
+    return see(call).bytes * (size_t)call->cpu->threads;
+}
+
+/* --- products --- */
+
+/* A left operand: rows of pairs of steps, `row` pairs apart; or steps of pairs of columns, `step` apart. */
+typedef struct left {
+    const void *at;
+    int64_t row, step;
+} left;
+
+/* c (m x n, rows `c_row` apart, filled up to whole panels) = or += a times b, whose rows are `b_row` apart.
+ */
+static void multiply(const heads *h, int64_t m, int64_t n, int64_t steps, left a, const uint32_t *b,
+                     int64_t b_row, float *c, int64_t c_row, bool add)
+{
+    int64_t width = h->tiles->columns, panels = sgm__divide_up(m, h->tiles->rows);
+    const sgm__tile_functions *kind = a.step != 0 ? &h->tiles->packed : &h->tiles->apart;
+    sgm__tile tile = {.depth = steps,
+                      .a_row = a.row,
+                      .a_step = a.step,
+                      .b_stride = b_row,
+                      .sums_stride = c_row,
+                      .add = add};
+    for (int64_t column = 0; column < n; column += width) {
+        const sgm__tile_function *functions = n - column <= width / 2 ? kind->narrow : kind->wide;
+        tile.b = b + column;
+        for (int64_t i = 0; i < panels; i++) {
+            int64_t first = m * i / panels, last = m * (i + 1) / panels;
+            tile.a = (const uint32_t *)a.at + first * (a.step != 0 ? 1 : a.row);
+            tile.sums = c + first * c_row + column;
+            functions[last - first - 1](&tile);
+        }
+    }
+}
+
+/* Rounds rows of sums to where they belong. */
+static void round_rows(const heads *h, int64_t rows, int64_t count, const float *from, int64_t from_row,
+                       uint16_t *to, int64_t to_row)
+{
+    for (int64_t i = 0; i < rows; i++)
+        h->narrow(count, to + i * to_row, (const void *const[]){from + i * from_row}, 0);
+}
+
+/* --- operands --- */
+
+/* A head's rows of queries, keys, values or gradients: `row` numbers apart. */
+typedef struct rows {
+    const uint16_t *at;
+    int64_t row;
+} rows;
+
+/* Copies rows as whole pairs, one after the other. */
+static void copy_rows(const heads *h, rows from, int64_t count, uint16_t *to)
+{
+    for (int64_t i = 0; i < count; i++, to += h->even) {
+        memcpy(to, from.at + i * from.row, (size_t)h->size * sizeof *to);
+        if (h->even > h->size)
+            to[h->size] = 0;
+    }
+}
+
+/* A panel whose steps are pairs of features, and whose columns are `count` rows. */
+static void pack_by_feature(const heads *h, rows from, int64_t count, unsigned char *own, size_t at)
+{
+    copy_rows(h, from, count, (uint16_t *)(void *)(own + h->copy_at));
+    h->tiles->transpose(own + at, h->long_, own + h->copy_at, h->even, count, h->even);
+}
+
+/* A panel whose steps are pairs of rows, and whose columns are features. */
+static void pack_by_row(const heads *h, rows from, int64_t count, unsigned char *own, size_t at)
+{
+    h->tiles->copy_rows(own + at, h->wide, from.at, from.row, h->size, count);
+}
+
+static float *numbers(unsigned char *own, size_t at)
+{
+    return (float *)(void *)(own + at);
+}
+
+/* One block of rows of one head. */
+typedef struct block {
+    /* Queries `first` to `first + count - 1`; columns of scores are keys 0 .. columns - 1, of which causal
+     * blocks have no more than their last row sees. */
+    int64_t first, count, columns;
+    rows q, g; /* from the block's first row on */
+    unsigned char *own;
+} block;
+
+static rows rows_of(const heads *h, int64_t head, int64_t which)
+{
+    int64_t wide = 3 * h->features;
+    return (rows){h->x + head / h->heads * h->time * wide + which * h->features + head % h->heads * h->size,
+                  wide};
+}
+
+static block block_at(const heads *h, int64_t head, int64_t index, unsigned char *own)
+{
+    block b = {.first = index * BLOCK, .q = rows_of(h, head, 0), .own = own};
+    b.count = sgm__minimum(BLOCK, h->time - b.first);
+    b.columns = h->causal ? b.first + b.count : h->time;
+    b.q.at += b.first * b.q.row;
+    if (h->back)
+        b.g = (rows){h->gradient + (head / h->heads * h->time + b.first) * h->features +
+                         head % h->heads * h->size,
+                     h->features};
+    return b;
+}
+
+/* to = rows times a panel by feature: a column for each key. */
+static void multiply_by_features(const heads *h, const block *b, rows from, size_t copy_at, size_t panel_at,
+                                 size_t to_at)
+{
+    copy_rows(h, from, b->count, (uint16_t *)(void *)(b->own + copy_at));
+    multiply(h, b->count, b->columns, h->even / 2, (left){b->own + copy_at, h->even / 2, 0},
+             (const uint32_t *)(const void *)(b->own + panel_at), h->long_, numbers(b->own, to_at), h->long_,
+             false);
+}
+
+/* scores = softmax(q k' scale) row by row, with 0 in the columns that a causal row does not see, and behind
+ * them to a whole pair. */
+static void weigh(const heads *h, const block *b)
+{
+    multiply_by_features(h, b, b->q, h->queries_at, h->keys_by_feature_at, h->scores_at);
+    for (int64_t row = 0; row < b->count; row++) {
+        float *scores = numbers(b->own, h->scores_at) + row * h->long_;
+        int64_t seen = h->causal ? b->first + row + 1 : b->columns;
+        h->call->cpu->vector->softmax_f32(seen, scores, scores, h->scale);
+        memset(scores + seen, 0, (size_t)(round_up(b->columns, 2) - seen) * sizeof(float));
+    }
+}
+
+/* to (count x size) = weights or gradients, rounded, times a panel by key. */
+static void multiply_by_keys(const heads *h, const block *b, size_t weights_at, uint16_t *to, int64_t to_row)
+{
+    int64_t even = round_up(b->columns, 2);
+    uint16_t *rounded = (uint16_t *)(void *)(b->own + h->rounded_at);
+    round_rows(h, b->count, even, numbers(b->own, weights_at), h->long_, rounded, h->long_);
+    multiply(h, b->count, h->size, even / 2, (left){rounded, h->long_ / 2, 0},
+             (const uint32_t *)(const void *)(b->own + h->by_key_at), h->wide, numbers(b->own, h->sums_at),
+             h->wide, false);
+    if (to != NULL)
+        round_rows(h, b->count, h->size, numbers(b->own, h->sums_at), h->wide, to, to_row);
+}
+
+/* --- the kernels --- */
+
+/* Some blocks of a head. */
+static void attend(void *context, int64_t index, int32_t thread)
+{
+    const heads *h = context;
+    int64_t head = index / h->parts, part = index % h->parts;
+    int64_t begin = h->blocks * part / h->parts, end = h->blocks * (part + 1) / h->parts;
+    unsigned char *own = h->call->scratch + (size_t)thread * h->bytes;
+    int64_t columns = h->causal ? sgm__minimum(end * BLOCK, h->time) : h->time;
+    pack_by_feature(h, rows_of(h, head, 1), columns, own, h->keys_by_feature_at);
+    pack_by_row(h, rows_of(h, head, 2), columns, own, h->by_key_at);
+    for (int64_t i = begin; i < end; i++) {
+        block b = block_at(h, head, i, own);
+        weigh(h, &b);
+        multiply_by_keys(h, &b, h->scores_at,
+                         h->result + (head / h->heads * h->time + b.first) * h->features +
+                             head % h->heads * h->size,
+                         h->features);
+    }
+}
+
+/* sums (columns x size) += weights' times rows, whose panel is in right_at; the weights are in rounded_at. */
+static void add_by_queries(const heads *h, const block *b, size_t sums_at)
+{
+    h->tiles->copy_rows(b->own + h->by_query_at, h->long_, b->own + h->rounded_at, h->long_, b->columns,
+                        b->count);
+    multiply(h, b->columns, h->size, sgm__divide_up(b->count, 2),
+             (left){b->own + h->by_query_at, 0, h->long_},
+             (const uint32_t *)(const void *)(b->own + h->right_at), h->wide, numbers(b->own, sums_at),
+             h->wide, true);
+}
+
+/* With w the weights (scores), g the result's gradient, s the gradient by q k': s = softmax'(g v'); by
+ * queries s k, by keys s' q, by values w' g. */
+static void back_block(const heads *h, const block *b, uint16_t *by_q)
+{
+    int64_t even = round_up(b->columns, 2);
+    weigh(h, b);
+    multiply_by_features(h, b, b->g, h->gradients_at, h->values_by_feature_at, h->slopes_at);
+    round_rows(h, b->count, even, numbers(b->own, h->scores_at), h->long_,
+               (uint16_t *)(void *)(b->own + h->rounded_at), h->long_);
+    pack_by_row(h, b->g, b->count, b->own, h->right_at);
+    add_by_queries(h, b, h->by_values_at);
+    for (int64_t row = 0; row < b->count; row++) {
+        float *slopes = numbers(b->own, h->slopes_at) + row * h->long_;
+        h->call->cpu->vector->softmax_gradient_f32(b->columns, slopes,
+                                                   numbers(b->own, h->scores_at) + row * h->long_, h->scale);
+        memset(slopes + b->columns, 0, (size_t)(even - b->columns) * sizeof(float));
+    }
+    multiply_by_keys(h, b, h->slopes_at, by_q, 3 * h->features);
+    pack_by_row(h, b->q, b->count, b->own, h->right_at);
+    add_by_queries(h, b, h->by_keys_at);
+}
+
+static void attend_back(void *context, int64_t head, int32_t thread)
+{
+    const heads *h = context;
+    unsigned char *own = h->call->scratch + (size_t)thread * h->bytes;
+    rows k = rows_of(h, head, 1), v = rows_of(h, head, 2);
+    uint16_t *to = h->result + (rows_of(h, head, 0).at - h->x);
+    pack_by_feature(h, k, h->time, own, h->keys_by_feature_at);
+    pack_by_feature(h, v, h->time, own, h->values_by_feature_at);
+    pack_by_row(h, k, h->time, own, h->by_key_at);
+    size_t sums = (size_t)(h->time * h->wide) * sizeof(float);
+    memset(own + h->by_keys_at, 0, sums);
+    memset(own + h->by_values_at, 0, sums);
+    for (int64_t i = 0; i < h->blocks; i++) {
+        block b = block_at(h, head, i, own);
+        back_block(h, &b, to + b.first * 3 * h->features);
+    }
+    round_rows(h, h->time, h->size, numbers(own, h->by_keys_at), h->wide, to + h->features, 3 * h->features);
+    round_rows(h, h->time, h->size, numbers(own, h->by_values_at), h->wide, to + 2 * h->features,
+               3 * h->features);
+}
+
+static sgm_status run(const sgm__cpu_call *call)
+{
+    heads h = see(call);
+    sgm__pool_post(call->cpu->pool, h.batch * h.heads * h.parts, h.back ? attend_back : attend, &h, sizeof h);
+    return SGM_OK;
+}
+
+const sgm__cpu_kernel sgm__cpu_self_attention_bfloat16 = {.op = &sgm__op_self_attention,
+                                                          .types = (uint32_t)1 << SGM_BFLOAT16,
+                                                          .scratch = scratch,
+                                                          .posts = true,
+                                                          .run = run};
+const sgm__cpu_kernel sgm__cpu_self_attention_gradient_bfloat16 = {.op = &sgm__op_self_attention_gradient,
+                                                                   .types = (uint32_t)1 << SGM_BFLOAT16,
+                                                                   .scratch = scratch,
+                                                                   .posts = true,
+                                                                   .run = run};
