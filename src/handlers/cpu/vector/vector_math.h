@@ -271,6 +271,17 @@ static inline void store_h(uint16_t *to, vec_f x)
     memcpy(to, &narrow, sizeof narrow);
 }
 
+#if VECTOR_BYTES == 64
+static inline vec_f load_part_h(const uint16_t *from, int64_t n)
+{
+    return widen_h((vec_h)_mm256_maskz_loadu_epi16((__mmask16)((1u << n) - 1), from));
+}
+
+static inline void store_part_h(uint16_t *to, vec_f x, int64_t n)
+{
+    _mm256_mask_storeu_epi16(to, (__mmask16)((1u << n) - 1), (__m256i)narrow_h(x));
+}
+#else
 static inline vec_f load_part_h(const uint16_t *from, int64_t n)
 {
     uint16_t all[LANES] = {0};
@@ -284,6 +295,7 @@ static inline void store_part_h(uint16_t *to, vec_f x, int64_t n)
     store_h(all, x);
     memcpy(to, all, (size_t)n * sizeof *to);
 }
+#endif
 
 /* --- functions --- */
 

@@ -109,7 +109,7 @@ static void copy_rows_pairs(void *target, int64_t padded, const void *source, in
             vec_u x = {0};
             if (left > 0)
                 x = join_rows(first + i, second != NULL ? second + i : NULL, left);
-            memcpy(to + i, &x, (size_t)sgm__minimum(padded - i, LANES) * sizeof *to);
+            store_part_f((float *)(void *)(to + i), (vec_f)x, sgm__minimum(padded - i, LANES));
         }
     }
 }
