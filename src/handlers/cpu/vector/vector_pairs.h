@@ -11,6 +11,29 @@
 /* At any address of a bfloat16, which the two numbers were written as. */
 typedef uint32_t pair __attribute__((aligned(2), may_alias));
 DEFINE_WHOLE(u, pair)
+#if VECTOR_BYTES == 64
+static inline vec_u load_part_u(const pair *from, int64_t n)
+{
+    return (vec_u)_mm512_maskz_loadu_epi32((__mmask16)((1u << n) - 1), from);
+}
+
+static inline void store_part_u(pair *to, vec_u x, int64_t n)
+{
+    _mm512_mask_storeu_epi32(to, (__mmask16)((1u << n) - 1), (__m512i)x);
+}
+#else
+static inline vec_u load_part_u(const pair *from, int64_t n)
+{
+    vec_u x = {0};
+    memcpy(&x, from, (size_t)n * sizeof *from);
+    return x;
+}
+
+static inline void store_part_u(pair *to, vec_u x, int64_t n)
+{
+    memcpy(to, &x, (size_t)n * sizeof *to);
+}
+#endif
 
 static inline vec_u splat_u(uint32_t x)
 {
@@ -109,7 +132,7 @@ static void copy_rows_pairs(void *target, int64_t padded, const void *source, in
             vec_u x = {0};
             if (left > 0)
                 x = join_rows(first + i, second != NULL ? second + i : NULL, left);
-            store_part_f((float *)(void *)(to + i), (vec_f)x, sgm__minimum(padded - i, LANES));
+            store_part_u(to + i, x, sgm__minimum(padded - i, LANES));
         }
     }
 }
@@ -157,10 +180,10 @@ static void split_pairs_halves(int64_t n, void *evens, void *odds, const void *p
         store_f(left + i, (vec_f)(x << 16));
         store_f(right + i, (vec_f)(x & splat_u(0xffff0000u)));
     }
-    for (; i < n; i++) {
-        uint32_t x[2] = {from[i] << 16, from[i] & 0xffff0000u};
-        memcpy(left + i, &x[0], sizeof *left);
-        memcpy(right + i, &x[1], sizeof *right);
+    if (i < n) {
+        vec_u x = load_part_u(from + i, n - i);
+        store_part_f(left + i, (vec_f)(x << 16), n - i);
+        store_part_f(right + i, (vec_f)(x & splat_u(0xffff0000u)), n - i);
     }
 }
 
@@ -178,7 +201,7 @@ static void join_pairs_halves(int64_t n, void *pairs, const void *evens, const v
         store_u(to + i, join_rounded(load_f(left + i), load_f(right + i)));
     if (i < n) {
         vec_u x = join_rounded(load_part_f(left + i, n - i), load_part_f(right + i, n - i));
-        memcpy(to + i, &x, (size_t)(n - i) * sizeof *to);
+        store_part_u(to + i, x, n - i);
     }
 }
 
