@@ -44,9 +44,9 @@ typedef struct sgm_handler_options {
                            * library, "float32" for products of float32 between casts. Default: oneDNN if
                            * it is installed and the processor has AMX; else own loops if they are faster
                            * than float32, which is measured once in a process; else float32 */
-    bool exact; /* cpu: convolutions of 3 x 3 in float32 are summed up as they are defined; default: where it
-                 * is faster, by Winograd's minimal filtering (Lavin and Gray, 2016), whose rounding errors
-                 * are up to four times as large */
+    bool exact; /* cpu: convolutions of 3 x 3 in float32 and bfloat16 are summed up as they are defined;
+                 * default: where it is faster, by Winograd's minimal filtering (Lavin and Gray, 2016), whose
+                 * rounding errors are up to four times as large, in bfloat16 up to six times */
 } SGM_BY_NAME sgm_handler_options;
 /* sgm_handler_create("cpu", .threads = 2): the name, then any of the options above. */
 #define sgm_handler_create(...) SGM_WITH_OPTIONS(sgm_handler_create_with, sgm_handler_options, __VA_ARGS__)

@@ -379,6 +379,18 @@ TEST(random_convolutions_of_bfloat16_agree_with_the_reference)
     }
 }
 
+/* A relu that runs with a convolution that is computed in float32. */
+TEST(blocks_of_layers_of_bfloat16_agree_with_the_reference)
+{
+    static double expected[BLOCK_VALUES], values[BLOCK_VALUES];
+    short_numbers = true;
+    size_t count = compute_block("reference", SGM_FLOAT64, 1, false, expected);
+    for (int32_t threads = 1; threads <= 2; threads++) {
+        CHECK_INT(compute_block("cpu(bfloat16=own)", SGM_BFLOAT16, threads, false, values), count);
+        CHECK(largest_error(values, expected, count) < 0x1p-8);
+    }
+}
+
 /* What is transformed is rounded once more. */
 TEST(winograd_of_bfloat16_rounds_at_most_six_times_as_much_as_direct_sums)
 {

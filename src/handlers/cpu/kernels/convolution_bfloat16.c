@@ -9,9 +9,8 @@
 #define OPERANDS 3
 #define NUMBERS_PER_TASK (1 << 14)
 
-/* A plan: the call of float32, whose operands and result lie in scratch memory; of bfloat16, none. */
+/* A plan: the call of float32, whose operands and result lie in scratch memory; none of what is `native`. */
 typedef struct singles {
-    const sgm__cpu_call *call;
     const sgm__cpu_kernel *kernel;
     bool native;
     sgm__cpu_call inner;
@@ -21,7 +20,7 @@ typedef struct singles {
 
 static singles plan_of(const sgm__cpu_call *call, const sgm__cpu_kernel *kernel, bool native)
 {
-    singles s = {.call = call, .kernel = kernel, .native = native, .inner = *call};
+    singles s = {.kernel = kernel, .native = native, .inner = *call};
     if (native)
         return s;
     for (int32_t i = 0; i < call->input_count; i++) {
@@ -31,7 +30,7 @@ static singles plan_of(const sgm__cpu_call *call, const sgm__cpu_kernel *kernel,
         s.total +=
             sgm__convolution_align(sgm_shape_elements(&call->inputs[i].shape) * (int64_t)sizeof(float));
     }
-    s.inner.inputs = s.inputs;
+    s.inner.inputs = s.inputs; /* for kernel->scratch */
     s.inner.output.dtype = SGM_FLOAT32;
     s.inner.plan = NULL;
     s.result_at = s.total;
@@ -80,7 +79,8 @@ static sgm_status run(const sgm__cpu_call *call)
     singles *s = (singles *)(uintptr_t)call->plan;
     if (s->native)
         return s->kernel->run(call);
-    s->inner.inputs = s->inputs;
+    s->inner.inputs = s->inputs; /* the plan is where it stays, now */
+    s->inner.limits = call->limits;
     s->inner.scratch = call->scratch + s->scratch_at;
     s->inner.output.data = call->scratch + s->result_at;
     for (int32_t i = 0; i < call->input_count; i++) {
