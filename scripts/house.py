@@ -23,6 +23,7 @@ FLOORS = [
     ["src/graph", "src/ops"],
     ["src/handlers", "src/handlers/plan", "src/handlers/cpu", "src/handlers/cpu/vector",
      "src/handlers/cpu/elementwise", "src/handlers/cpu/product", "src/handlers/cpu/kernels",
+     "src/handlers/cpu/kernels/convolution",
      "src/handlers/cpu/run", "src/handlers/device", "src/handlers/device/code", "src/handlers/device/run",
      "src/handlers/debug", "src/handlers/null", "src/handlers/reference", "src/handlers/source"],
     ["src/data", "src/data/block", "src/data/cache", "src/data/csv", "src/data/files", "src/data/kinds", "src/data/read", "src/data/table", "src/data/tokens", "src/network", "src/network/layers",

@@ -30,7 +30,8 @@ typedef struct heads {
     int64_t blocks, parts;                      /* of a head: of queries; tasks that share them */
     bool causal;
     float scale;
-    int64_t even, wide, long_; /* size as whole pairs, size and time as whole panels */
+    /* size as whole pairs; rows with a column for each feature, and for each key, as whole panels */
+    int64_t even, feature_row, key_row;
     /* Keys and values with features as steps, then with keys as steps (pairs); a copy of rows. */
     size_t keys_by_feature_at, values_by_feature_at, by_key_at, copy_at;
     /* Of a block: queries and gradients as rows; scores, and gradients by them; both rounded, and with
@@ -56,19 +57,19 @@ static int64_t round_up(int64_t number, int64_t unit)
 static void lay_out(heads *h)
 {
     int64_t pairs = h->even / 2, rows = sgm__minimum(BLOCK, h->time);
-    h->keys_by_feature_at = take(&h->bytes, pairs * h->long_);
-    h->values_by_feature_at = take(&h->bytes, h->back ? pairs * h->long_ : 0);
-    h->by_key_at = take(&h->bytes, sgm__divide_up(h->time, 2) * h->wide);
+    h->keys_by_feature_at = take(&h->bytes, pairs * h->key_row);
+    h->values_by_feature_at = take(&h->bytes, h->back ? pairs * h->key_row : 0);
+    h->by_key_at = take(&h->bytes, sgm__divide_up(h->time, 2) * h->feature_row);
     h->copy_at = take(&h->bytes, h->time * pairs);
     h->queries_at = take(&h->bytes, rows * pairs);
     h->gradients_at = take(&h->bytes, rows * pairs);
-    h->scores_at = take(&h->bytes, rows * h->long_);
-    h->slopes_at = take(&h->bytes, rows * h->long_);
-    h->rounded_at = take(&h->bytes, rows * h->long_ / 2);
-    h->by_query_at = take(&h->bytes, BLOCK / 2 * h->long_);
-    h->right_at = take(&h->bytes, BLOCK / 2 * h->wide);
-    h->sums_at = take(&h->bytes, rows * h->wide);
-    int64_t sums = h->back ? h->time * h->wide : 0;
+    h->scores_at = take(&h->bytes, rows * h->key_row);
+    h->slopes_at = take(&h->bytes, rows * h->key_row);
+    h->rounded_at = take(&h->bytes, rows * h->key_row / 2);
+    h->by_query_at = take(&h->bytes, BLOCK / 2 * h->key_row);
+    h->right_at = take(&h->bytes, BLOCK / 2 * h->feature_row);
+    h->sums_at = take(&h->bytes, rows * h->feature_row);
+    int64_t sums = h->back ? h->time * h->feature_row : 0;
     h->by_keys_at = take(&h->bytes, sums);
     h->by_values_at = take(&h->bytes, sums);
 }
@@ -100,8 +101,8 @@ static heads see(const sgm__cpu_call *call)
     h.parts = back || all == 0 ? 1 : sgm__minimum(sgm__divide_up(wanted, all), h.blocks);
     h.scale = (float)(1 / sqrt((double)h.size));
     h.even = round_up(h.size, 2);
-    h.wide = round_up(h.size, h.tiles->columns);
-    h.long_ = round_up(h.time, h.tiles->columns);
+    h.feature_row = round_up(h.size, h.tiles->columns);
+    h.key_row = round_up(h.time, h.tiles->columns);
     lay_out(&h);
     return h;
 }
@@ -174,13 +175,13 @@ static void copy_rows(const heads *h, rows from, int64_t count, uint16_t *to)
 static void pack_by_feature(const heads *h, rows from, int64_t count, unsigned char *own, size_t at)
 {
     copy_rows(h, from, count, (uint16_t *)(void *)(own + h->copy_at));
-    h->tiles->transpose(own + at, h->long_, own + h->copy_at, h->even, count, h->even);
+    h->tiles->transpose(own + at, h->key_row, own + h->copy_at, h->even, count, h->even);
 }
 
 /* A panel whose steps are pairs of rows, and whose columns are features. */
 static void pack_by_row(const heads *h, rows from, int64_t count, unsigned char *own, size_t at)
 {
-    h->tiles->copy_rows(own + at, h->wide, from.at, from.row, h->size, count);
+    h->tiles->copy_rows(own + at, h->feature_row, from.at, from.row, h->size, count);
 }
 
 static float *numbers(unsigned char *own, size_t at)
@@ -223,8 +224,8 @@ static void multiply_by_features(const heads *h, const block *b, rows from, size
 {
     copy_rows(h, from, b->count, (uint16_t *)(void *)(b->own + copy_at));
     multiply(h, b->count, b->columns, h->even / 2, (left){b->own + copy_at, h->even / 2, 0},
-             (const uint32_t *)(const void *)(b->own + panel_at), h->long_, numbers(b->own, to_at), h->long_,
-             false);
+             (const uint32_t *)(const void *)(b->own + panel_at), h->key_row, numbers(b->own, to_at),
+             h->key_row, false);
 }
 
 /* scores = softmax(q k' scale) row by row, with 0 in the columns that a causal row does not see, and behind
@@ -233,7 +234,7 @@ static void weigh(const heads *h, const block *b)
 {
     multiply_by_features(h, b, b->q, h->queries_at, h->keys_by_feature_at, h->scores_at);
     for (int64_t row = 0; row < b->count; row++) {
-        float *scores = numbers(b->own, h->scores_at) + row * h->long_;
+        float *scores = numbers(b->own, h->scores_at) + row * h->key_row;
         int64_t seen = h->causal ? b->first + row + 1 : b->columns;
         h->call->cpu->vector->softmax_f32(seen, scores, scores, h->scale);
         memset(scores + seen, 0, (size_t)(round_up(b->columns, 2) - seen) * sizeof(float));
@@ -245,12 +246,11 @@ static void multiply_by_keys(const heads *h, const block *b, size_t weights_at, 
 {
     int64_t even = round_up(b->columns, 2);
     uint16_t *rounded = (uint16_t *)(void *)(b->own + h->rounded_at);
-    round_rows(h, b->count, even, numbers(b->own, weights_at), h->long_, rounded, h->long_);
-    multiply(h, b->count, h->size, even / 2, (left){rounded, h->long_ / 2, 0},
-             (const uint32_t *)(const void *)(b->own + h->by_key_at), h->wide, numbers(b->own, h->sums_at),
-             h->wide, false);
-    if (to != NULL)
-        round_rows(h, b->count, h->size, numbers(b->own, h->sums_at), h->wide, to, to_row);
+    round_rows(h, b->count, even, numbers(b->own, weights_at), h->key_row, rounded, h->key_row);
+    multiply(h, b->count, h->size, even / 2, (left){rounded, h->key_row / 2, 0},
+             (const uint32_t *)(const void *)(b->own + h->by_key_at), h->feature_row,
+             numbers(b->own, h->sums_at), h->feature_row, false);
+    round_rows(h, b->count, h->size, numbers(b->own, h->sums_at), h->feature_row, to, to_row);
 }
 
 /* --- the kernels --- */
@@ -278,12 +278,12 @@ static void attend(void *context, int64_t index, int32_t thread)
 /* sums (columns x size) += weights' times rows, whose panel is in right_at; the weights are in rounded_at. */
 static void add_by_queries(const heads *h, const block *b, size_t sums_at)
 {
-    h->tiles->copy_rows(b->own + h->by_query_at, h->long_, b->own + h->rounded_at, h->long_, b->columns,
+    h->tiles->copy_rows(b->own + h->by_query_at, h->key_row, b->own + h->rounded_at, h->key_row, b->columns,
                         b->count);
     multiply(h, b->columns, h->size, sgm__divide_up(b->count, 2),
-             (left){b->own + h->by_query_at, 0, h->long_},
-             (const uint32_t *)(const void *)(b->own + h->right_at), h->wide, numbers(b->own, sums_at),
-             h->wide, true);
+             (left){b->own + h->by_query_at, 0, h->key_row},
+             (const uint32_t *)(const void *)(b->own + h->right_at), h->feature_row, numbers(b->own, sums_at),
+             h->feature_row, true);
 }
 
 /* With w the weights (scores), g the result's gradient, s the gradient by q k': s = softmax'(g v'); by
@@ -293,14 +293,14 @@ static void back_block(const heads *h, const block *b, uint16_t *by_q)
     int64_t even = round_up(b->columns, 2);
     weigh(h, b);
     multiply_by_features(h, b, b->g, h->gradients_at, h->values_by_feature_at, h->slopes_at);
-    round_rows(h, b->count, even, numbers(b->own, h->scores_at), h->long_,
-               (uint16_t *)(void *)(b->own + h->rounded_at), h->long_);
+    round_rows(h, b->count, even, numbers(b->own, h->scores_at), h->key_row,
+               (uint16_t *)(void *)(b->own + h->rounded_at), h->key_row);
     pack_by_row(h, b->g, b->count, b->own, h->right_at);
     add_by_queries(h, b, h->by_values_at);
     for (int64_t row = 0; row < b->count; row++) {
-        float *slopes = numbers(b->own, h->slopes_at) + row * h->long_;
-        h->call->cpu->vector->softmax_gradient_f32(b->columns, slopes,
-                                                   numbers(b->own, h->scores_at) + row * h->long_, h->scale);
+        float *slopes = numbers(b->own, h->slopes_at) + row * h->key_row;
+        h->call->cpu->vector->softmax_gradient_f32(
+            b->columns, slopes, numbers(b->own, h->scores_at) + row * h->key_row, h->scale);
         memset(slopes + b->columns, 0, (size_t)(even - b->columns) * sizeof(float));
     }
     multiply_by_keys(h, b, h->slopes_at, by_q, 3 * h->features);
@@ -317,15 +317,16 @@ static void attend_back(void *context, int64_t head, int32_t thread)
     pack_by_feature(h, k, h->time, own, h->keys_by_feature_at);
     pack_by_feature(h, v, h->time, own, h->values_by_feature_at);
     pack_by_row(h, k, h->time, own, h->by_key_at);
-    size_t sums = (size_t)(h->time * h->wide) * sizeof(float);
+    size_t sums = (size_t)(h->time * h->feature_row) * sizeof(float);
     memset(own + h->by_keys_at, 0, sums);
     memset(own + h->by_values_at, 0, sums);
     for (int64_t i = 0; i < h->blocks; i++) {
         block b = block_at(h, head, i, own);
         back_block(h, &b, to + b.first * 3 * h->features);
     }
-    round_rows(h, h->time, h->size, numbers(own, h->by_keys_at), h->wide, to + h->features, 3 * h->features);
-    round_rows(h, h->time, h->size, numbers(own, h->by_values_at), h->wide, to + 2 * h->features,
+    round_rows(h, h->time, h->size, numbers(own, h->by_keys_at), h->feature_row, to + h->features,
+               3 * h->features);
+    round_rows(h, h->time, h->size, numbers(own, h->by_values_at), h->feature_row, to + 2 * h->features,
                3 * h->features);
 }
 

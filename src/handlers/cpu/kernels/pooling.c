@@ -2,9 +2,9 @@
  *
  * A plane is one channel of one example, (height, width); all planes are independent, and a task does some of
  * them. Loops for any window are made by one macro for each type (DEFINE_PLANES); max pooling of float32 with
- * windows of two by two, side by side, has loops of vectors (vector_product_gather.h), as the plain loops
- * took 50 of 65 ms of a step of LeNet. Windows and their places in padding are those of ops/window.h. All
- * four kernels have `parts`, so run/fused.c can run them with the elementwise step that follows. */
+ * windows of two by two, side by side, has loops of vectors (vector_product_convolution.h), as the plain
+ * loops took 50 of 65 ms of a step of LeNet. Windows and their places in padding are those of ops/window.h.
+ * All four kernels have `parts`, so run/fused.c can run them with the elementwise step that follows. */
 #include "handlers/cpu/cpu.h"
 #include "ops/window.h"
 

@@ -3,9 +3,9 @@
  *
  * The tables (sgm__vector) are compiled from the same templates: vector_math.h (vector types and functions),
  * vector_kernels.h (elementwise loops), vector_fast.h (approximations), vector_rows.h (sums, softmax),
- * vector_product.h (tiles of matrix products), vector_pairs.h (those of bfloat16), vector_product_gather.h
- * (tiles of convolutions, poolings), vector_slide.h (convolutions of few channels), vector_product_winograd.h
- * (those of 3 x 3), vector_random.h; and vector_int8.h (tiles of integers of 8 bits, in tables of their own).
+ * vector_product.h (tiles of matrix products), vector_product_convolution.h (of convolutions, with poolings),
+ * vector_pairs.h (both of bfloat16), vector_slide.h (convolutions of few channels), vector_random.h; and
+ * vector_int8.h (tiles of integers of 8 bits, in tables of their own).
  * They use the compilers' vector types; vector_portable.c, vector_avx2.c, vector_avx512.c,
  * vector_avx512_bfloat16.c (tiles alone), vector_neon.c and vector_int8_*.c only say how wide a vector is and
  * name a few instructions. vector.c chooses a table at run time and has the loops that need no vectors.
@@ -146,8 +146,8 @@ typedef struct sgm__slide_sums {
     const void *factors;
     void *sums;
 } sgm__slide_sums;
-/* Transforms of Winograd's convolutions (vector_winograd.h); `count` is rounded up to whole vectors, strides
- * count the numbers that are multiplied. */
+/* Transforms of Winograd's convolutions (vector_convolution.h); `count` is rounded up to whole vectors,
+ * strides count the numbers that are multiplied. */
 typedef struct sgm__winograd {
     void (*input)(int64_t count, void *to, int64_t to_stride, const float *from, int64_t plane,
                   int64_t pitch);

@@ -5,8 +5,7 @@
  * for 2 and 3 (the layout that Intel calls VNNI). A step of a tile multiplies pairs and adds both products to
  * a sum of float32, as the instruction vdpbf16ps does where a file defines MULTIPLY_PAIRS for it; elsewhere
  * both numbers of a pair are widened first. An odd k ends with a pair whose second number is 0. */
-#include "handlers/cpu/vector/vector_gather.h"
-#include "handlers/cpu/vector/vector_winograd.h"
+#include "handlers/cpu/vector/vector_convolution.h"
 
 /* At any address of a bfloat16, which the two numbers were written as. */
 typedef uint32_t pair __attribute__((aligned(2), may_alias));

@@ -1,11 +1,11 @@
 /* Template: convolutions of few channels, whose lanes are neighbouring pixels of a row. Internal.
  *
- * Where a tile's lanes are filters (vector_product_gather.h), a group of one filter would use one lane of
+ * Where a tile's lanes are filters (vector_convolution.h), a group of one filter would use one lane of
  * each vector. Here an image lies in memory so that all products of one weight and a row of results are
- * neighbours, whatever the stride (kernels/convolution_slide.c). A block of some rows by two vectors of
- * results stays in registers, and each vector of the image is loaded once for all rows of the block and of
- * the window that meet there: with windows of three rows and blocks of four, half a load for each
- * multiplication. For that, height and stride of windows are constants: those below, others go by single
+ * neighbours, whatever the stride (kernels/convolution/convolution_slide.c). A block of some rows by two
+ * vectors of results stays in registers, and each vector of the image is loaded once for all rows of the
+ * block and of the window that meet there: with windows of three rows and blocks of four, half a load for
+ * each multiplication. For that, height and stride of windows are constants: those below, others go by single
  * rows. */
 #include "handlers/cpu/vector/vector.h"
 

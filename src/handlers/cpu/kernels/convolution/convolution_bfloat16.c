@@ -2,7 +2,7 @@
  *
  * Those shapes whose products can be of pairs (convolution_winograd.c) are computed as they are. The others
  * are computed in float32: operands are copied to scratch memory, and the result is rounded from there. */
-#include "handlers/cpu/kernels/convolution.h"
+#include "handlers/cpu/kernels/convolution/convolution.h"
 #include "handlers/cpu/kernels/kernels.h"
 #include "ops/ops.h"
 

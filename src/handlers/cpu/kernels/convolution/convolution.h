@@ -3,12 +3,12 @@
  * Forward, gradient by the input (convolution.c) and gradient by the weights (convolution_weights.c) are
  * matrix products. Their right operand is packed in panels of channels (the lanes of vectors); their left
  * operand is read in place: element (row, step) is image[rows[row] + steps[step]], so there is no copy of
- * patches (im2col). Tiles are those of vector/vector_product_gather.h. Results have channels innermost, block
+ * patches (im2col). Tiles are those of vector/vector_convolution.h. Results have channels innermost, block
  * by block in the first cache, and are transposed from there to (channels, pixels). Images with padding are
  * copied with their zeros, one at a time for each thread. Which operand is what for which product:
  * docs/performance.md, Convolutions. The functions are in convolution_shapes.c. */
-#ifndef SGM_HANDLERS_CPU_KERNELS_CONVOLUTION_H
-#define SGM_HANDLERS_CPU_KERNELS_CONVOLUTION_H
+#ifndef SGM_HANDLERS_CPU_KERNELS_CONVOLUTION_CONVOLUTION_H
+#define SGM_HANDLERS_CPU_KERNELS_CONVOLUTION_CONVOLUTION_H
 
 #include "handlers/cpu/cpu.h"
 #include "ops/window.h"

@@ -2,10 +2,10 @@
  *
  * convolution.c and convolution_weights.c ask whether it is faster so, and call these instead of computing by
  * panels of channels. */
-#ifndef SGM_HANDLERS_CPU_KERNELS_CONVOLUTION_WINOGRAD_H
-#define SGM_HANDLERS_CPU_KERNELS_CONVOLUTION_WINOGRAD_H
+#ifndef SGM_HANDLERS_CPU_KERNELS_CONVOLUTION_CONVOLUTION_WINOGRAD_H
+#define SGM_HANDLERS_CPU_KERNELS_CONVOLUTION_CONVOLUTION_WINOGRAD_H
 
-#include "handlers/cpu/kernels/convolution.h"
+#include "handlers/cpu/kernels/convolution/convolution.h"
 
 /* Which of the two; a gradient by the input is a convolution of the gradient by the weights, turned round. */
 typedef enum sgm__winograd_kind { SGM__WINOGRAD_FORWARD, SGM__WINOGRAD_INPUT } sgm__winograd_kind;

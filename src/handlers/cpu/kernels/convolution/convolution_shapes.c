@@ -1,6 +1,6 @@
 /* Shapes, panels of channels and tables of offsets that the kernels of convolution share; see convolution.h.
  */
-#include "handlers/cpu/kernels/convolution.h"
+#include "handlers/cpu/kernels/convolution/convolution.h"
 #include "ops/ops.h"
 
 sgm__convolution sgm__convolution_make(const sgm__cpu *cpu, sgm_dtype dtype, const sgm__window *window)

@@ -6,8 +6,8 @@
  * images; a task sums one chunk (and perhaps only some channels), then chunks are added in their order and
  * transposed to (filters, channels, places). Of bfloat16, steps are pairs of images. How many chunks and
  * parts there are depends on shapes alone, so the bits do not depend on the number of threads. */
-#include "handlers/cpu/kernels/convolution_slide.h"
-#include "handlers/cpu/kernels/convolution_winograd.h"
+#include "handlers/cpu/kernels/convolution/convolution_slide.h"
+#include "handlers/cpu/kernels/convolution/convolution_winograd.h"
 #include "handlers/cpu/kernels/kernels.h"
 
 /* Chunks, or chunks times parts of the channels: tasks of a group. */

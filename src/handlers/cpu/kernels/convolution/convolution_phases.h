@@ -4,10 +4,10 @@
  * The pixels under one place of a window, for all its positions, are every second (third...) one of a row of
  * the padded image. Sorted, they are neighbours, as vectors want them (convolution_slide.c), and so are those
  * of Winograd's tiles, whose stride is two. Sizes are in elements. */
-#ifndef SGM_HANDLERS_CPU_KERNELS_CONVOLUTION_PHASES_H
-#define SGM_HANDLERS_CPU_KERNELS_CONVOLUTION_PHASES_H
+#ifndef SGM_HANDLERS_CPU_KERNELS_CONVOLUTION_CONVOLUTION_PHASES_H
+#define SGM_HANDLERS_CPU_KERNELS_CONVOLUTION_CONVOLUTION_PHASES_H
 
-#include "handlers/cpu/kernels/convolution.h"
+#include "handlers/cpu/kernels/convolution/convolution.h"
 
 /* Phases of columns, as far as a window needs them. With a stride of two, pixel 0 of a row is column left[0]
  * of phase turn[0], pixel 1 is column left[1] of the other, and so on in turns as far as `paired` goes in

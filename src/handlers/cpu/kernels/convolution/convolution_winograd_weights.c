@@ -1,5 +1,5 @@
 /* The gradient of convolutions of 3 x 3 by their weights, by Winograd's minimal filtering
- * (vector/vector_product_winograd.h has the transforms and the source).
+ * (vector/vector_convolution.h has the transforms and the source).
  *
  * Gradients of the results are cut into tiles of 2 x 2, and images into the 4 x 4 pixels that each such tile
  * came from. Transformed, they are rows of 16 matrices, (filters, tiles) and (channels, tiles), whose
@@ -8,8 +8,8 @@
  * that what lies between stays in the caches. Of bfloat16, two neighbouring tiles are a step. Channels and
  * filters, then matrices and panels of channels, are what threads share; sums go in the order of the tiles,
  * so they depend on shapes alone. */
-#include "handlers/cpu/kernels/convolution_phases.h"
-#include "handlers/cpu/kernels/convolution_winograd.h"
+#include "handlers/cpu/kernels/convolution/convolution_phases.h"
+#include "handlers/cpu/kernels/convolution/convolution_winograd.h"
 
 /* Tiles of a unit, and of the units that are done at once, about: with 64 channels and filters, what is
  * transformed of these is 1.2 MB. */

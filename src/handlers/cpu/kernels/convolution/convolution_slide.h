@@ -2,10 +2,10 @@
  *
  * convolution.c and convolution_weights.c ask sgm__slide_is_faster and call these instead of computing by
  * panels of channels. */
-#ifndef SGM_HANDLERS_CPU_KERNELS_CONVOLUTION_SLIDE_H
-#define SGM_HANDLERS_CPU_KERNELS_CONVOLUTION_SLIDE_H
+#ifndef SGM_HANDLERS_CPU_KERNELS_CONVOLUTION_CONVOLUTION_SLIDE_H
+#define SGM_HANDLERS_CPU_KERNELS_CONVOLUTION_CONVOLUTION_SLIDE_H
 
-#include "handlers/cpu/kernels/convolution_phases.h"
+#include "handlers/cpu/kernels/convolution/convolution_phases.h"
 
 /* How a band lies in memory: the rows of a group's image, with their padding, under some rows of the result.
  * The columns of each row are sorted into phases, one after the other. So a place of the window is at one

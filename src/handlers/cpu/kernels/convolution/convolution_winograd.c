@@ -1,4 +1,4 @@
-/* Convolutions of 3 x 3 in steps of one by Winograd's minimal filtering (vector/vector_product_winograd.h has
+/* Convolutions of 3 x 3 in steps of one by Winograd's minimal filtering (vector/vector_convolution.h has
  * the transforms and the source).
  *
  * Results are tiles of 2 x 2. A block is some images, or some rows of tiles of one, so that what belongs to
@@ -11,8 +11,8 @@
  *
  * Images and weights of bfloat16 are transformed as float32 and rounded; two channels are a pair of what is
  * multiplied (vector/vector_pairs.h), and a step of its products. */
-#include "handlers/cpu/kernels/convolution_winograd.h"
-#include "handlers/cpu/kernels/convolution_phases.h"
+#include "handlers/cpu/kernels/convolution/convolution_winograd.h"
+#include "handlers/cpu/kernels/convolution/convolution_phases.h"
 
 #define BLOCK_POSITIONS 96 /* tiles of a block, about */
 /* What a number of the transformed image or weights costs, in multiply-adds of the products. */

@@ -3,7 +3,7 @@
  *
  * An image is cut into blocks of pixels, whose results get their biases and limits while they are in the
  * second cache. Blocks depend on shapes alone. */
-#include "handlers/cpu/kernels/convolution_pointwise.h"
+#include "handlers/cpu/kernels/convolution/convolution_pointwise.h"
 #include "handlers/cpu/product/product.h"
 
 /* Bytes of a block's results, about, and its pixels at least and at most: of more, weights would be packed

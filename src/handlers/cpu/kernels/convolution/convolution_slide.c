@@ -3,7 +3,7 @@
  * order in which each weight's products are neighbours along a row (sgm__slide_layout), and stays in the
  * first cache while these rows are computed. Results are written where they belong, with bias and limits.
  * Sums depend on shapes alone. */
-#include "handlers/cpu/kernels/convolution_slide.h"
+#include "handlers/cpu/kernels/convolution/convolution_slide.h"
 
 /* Multiply-adds of a task, about; below that the sharing of tasks would show. */
 #define TASK_OPERATIONS (1 << 17)

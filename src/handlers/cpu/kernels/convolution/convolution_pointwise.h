@@ -1,9 +1,9 @@
 /* Convolutions of one place (1 x 1) in steps of one, without padding and groups: products of the weights with
  * each image. Internal. convolution.c asks sgm__pointwise_is_faster and calls these. */
-#ifndef SGM_HANDLERS_CPU_KERNELS_CONVOLUTION_POINTWISE_H
-#define SGM_HANDLERS_CPU_KERNELS_CONVOLUTION_POINTWISE_H
+#ifndef SGM_HANDLERS_CPU_KERNELS_CONVOLUTION_CONVOLUTION_POINTWISE_H
+#define SGM_HANDLERS_CPU_KERNELS_CONVOLUTION_CONVOLUTION_POINTWISE_H
 
-#include "handlers/cpu/kernels/convolution.h"
+#include "handlers/cpu/kernels/convolution/convolution.h"
 
 /* Whether it can be done so, and takes no more multiplications of vectors than panels of filters. */
 bool sgm__pointwise_is_faster(const sgm__convolution *c);

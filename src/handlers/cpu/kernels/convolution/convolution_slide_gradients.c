@@ -6,7 +6,7 @@
  * side and put together. By the weights: the sum over all positions of the gradient times the image under a
  * weight, vector by vector, some examples a task. Vectors at the end of a row multiply what lies behind it by
  * 0: so beside an infinite pixel more of a channel's gradients are NaN than the definition says. */
-#include "handlers/cpu/kernels/convolution_slide.h"
+#include "handlers/cpu/kernels/convolution/convolution_slide.h"
 
 /* Tasks that the groups of a batch make at least for a gradient by weights, if the batch has the examples. */
 #define WEIGHTS_TASKS 16

@@ -1,5 +1,5 @@
 /* Sorts the pixels of rows and channels by the stride of a window; see convolution_phases.h. */
-#include "handlers/cpu/kernels/convolution_phases.h"
+#include "handlers/cpu/kernels/convolution/convolution_phases.h"
 #include "tensor/tensor_internal.h"
 
 void sgm__phases_inside(const sgm__window *w, int axis, int64_t phase, int64_t count, int64_t *first,

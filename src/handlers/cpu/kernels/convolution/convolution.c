@@ -9,10 +9,10 @@
  * images; sums depend on shapes alone. run/fused.c may run forward image by image with an activation behind
  * it (forward_parts). Groups of few channels are computed in another way, convolution_slide.c's, windows of 3
  * x 3 by convolution_winograd.c, those of one place by convolution_pointwise.c. */
-#include "handlers/cpu/kernels/convolution.h"
-#include "handlers/cpu/kernels/convolution_pointwise.h"
-#include "handlers/cpu/kernels/convolution_slide.h"
-#include "handlers/cpu/kernels/convolution_winograd.h"
+#include "handlers/cpu/kernels/convolution/convolution.h"
+#include "handlers/cpu/kernels/convolution/convolution_pointwise.h"
+#include "handlers/cpu/kernels/convolution/convolution_slide.h"
+#include "handlers/cpu/kernels/convolution/convolution_winograd.h"
 
 /* Pixels of a result that are computed, then transposed, while they are in the first cache. */
 #define BLOCK_PIXELS 96
