@@ -194,7 +194,7 @@ typedef struct block {
     /* Queries `first` to `first + count - 1`; columns of scores are keys 0 .. columns - 1, of which causal
      * blocks have no more than their last row sees. */
     int64_t first, count, columns;
-    rows q, g; /* from the block's first row on */
+    rows q; /* from the block's first row on */
     unsigned char *own;
 } block;
 
@@ -211,10 +211,6 @@ static block block_at(const heads *h, int64_t head, int64_t index, unsigned char
     b.count = sgm__minimum(BLOCK, h->time - b.first);
     b.columns = h->causal ? b.first + b.count : h->time;
     b.q.at += b.first * b.q.row;
-    if (h->back)
-        b.g = (rows){h->gradient + (head / h->heads * h->time + b.first) * h->features +
-                         head % h->heads * h->size,
-                     h->features};
     return b;
 }
 
@@ -288,14 +284,14 @@ static void add_by_queries(const heads *h, const block *b, size_t sums_at)
 
 /* With w the weights (scores), g the result's gradient, s the gradient by q k': s = softmax'(g v'); by
  * queries s k, by keys s' q, by values w' g. */
-static void back_block(const heads *h, const block *b, uint16_t *by_q)
+static void back_block(const heads *h, const block *b, rows g, uint16_t *by_q)
 {
     int64_t even = round_up(b->columns, 2);
     weigh(h, b);
-    multiply_by_features(h, b, b->g, h->gradients_at, h->values_by_feature_at, h->slopes_at);
+    multiply_by_features(h, b, g, h->gradients_at, h->values_by_feature_at, h->slopes_at);
     round_rows(h, b->count, even, numbers(b->own, h->scores_at), h->key_row,
                (uint16_t *)(void *)(b->own + h->rounded_at), h->key_row);
-    pack_by_row(h, b->g, b->count, b->own, h->right_at);
+    pack_by_row(h, g, b->count, b->own, h->right_at);
     add_by_queries(h, b, h->by_values_at);
     for (int64_t row = 0; row < b->count; row++) {
         float *slopes = numbers(b->own, h->slopes_at) + row * h->key_row;
@@ -314,6 +310,8 @@ static void attend_back(void *context, int64_t head, int32_t thread)
     unsigned char *own = h->call->scratch + (size_t)thread * h->bytes;
     rows k = rows_of(h, head, 1), v = rows_of(h, head, 2);
     uint16_t *to = h->result + (rows_of(h, head, 0).at - h->x);
+    const uint16_t *gradient =
+        h->gradient + head / h->heads * h->time * h->features + head % h->heads * h->size;
     pack_by_feature(h, k, h->time, own, h->keys_by_feature_at);
     pack_by_feature(h, v, h->time, own, h->values_by_feature_at);
     pack_by_row(h, k, h->time, own, h->by_key_at);
@@ -322,7 +320,8 @@ static void attend_back(void *context, int64_t head, int32_t thread)
     memset(own + h->by_values_at, 0, sums);
     for (int64_t i = 0; i < h->blocks; i++) {
         block b = block_at(h, head, i, own);
-        back_block(h, &b, to + b.first * 3 * h->features);
+        back_block(h, &b, (rows){gradient + b.first * h->features, h->features},
+                   to + b.first * 3 * h->features);
     }
     round_rows(h, h->time, h->size, numbers(own, h->by_keys_at), h->feature_row, to + h->features,
                3 * h->features);

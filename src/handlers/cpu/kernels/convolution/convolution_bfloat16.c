@@ -21,22 +21,23 @@ typedef struct singles {
 static singles plan_of(const sgm__cpu_call *call, const sgm__cpu_kernel *kernel, bool native)
 {
     singles s = {.kernel = kernel, .native = native, .inner = *call};
+    size_t total = 0;
     if (native)
         return s;
     for (int32_t i = 0; i < call->input_count; i++) {
         s.inputs[i] = call->inputs[i];
         s.inputs[i].dtype = SGM_FLOAT32;
-        s.at[i] = s.total;
-        s.total +=
-            sgm__convolution_align(sgm_shape_elements(&call->inputs[i].shape) * (int64_t)sizeof(float));
+        s.at[i] = total;
+        total += sgm__convolution_align(sgm_shape_elements(&call->inputs[i].shape) * (int64_t)sizeof(float));
     }
     s.inner.inputs = s.inputs; /* for kernel->scratch */
     s.inner.output.dtype = SGM_FLOAT32;
     s.inner.plan = NULL;
-    s.result_at = s.total;
-    s.total += sgm__convolution_align(sgm_shape_elements(&call->output.shape) * (int64_t)sizeof(float));
-    s.scratch_at = s.total;
-    s.total += kernel->scratch(&s.inner);
+    s.result_at = total;
+    total += sgm__convolution_align(sgm_shape_elements(&call->output.shape) * (int64_t)sizeof(float));
+    s.scratch_at = total;
+    total += kernel->scratch(&s.inner);
+    s.total = total;
     return s;
 }
 
