@@ -379,7 +379,7 @@ static sgm_status share_packings(executable *e)
     sgm_status status = calls != NULL && packers != NULL ? SGM_OK : SGM_ERROR_MEMORY;
     for (int32_t i = 0; i < e->step_count && status == SGM_OK; i++)
         if (e->steps[i].kernel == &sgm__cpu_matmul && e->steps[i].partner < 0 &&
-            e->steps[i].call.packed == NULL)
+            e->steps[i].call.packed == NULL && sgm__cpu_matmul.packed_bytes(&e->steps[i].call) > 0)
             calls[i] = &e->steps[i].call;
     if (status == SGM_OK)
         status = sgm__packings_share(&e->packings, e->plan, calls, e->step_count, packers);

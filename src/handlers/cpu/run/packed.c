@@ -7,13 +7,18 @@
 #include "handlers/cpu/product/matmul.h"
 #include "handlers/cpu/run/program.h"
 
-/* Whether two calls of one kernel pack their second operand to the same. */
-static bool packs_alike(const sgm__plan *plan, const sgm__cpu_call *a, const sgm__cpu_call *b)
+/* Whether two calls of one kernel have the same second operand, and read it in the same way. */
+static bool reads_alike(const sgm__plan *plan, const sgm__cpu_call *a, const sgm__cpu_call *b)
 {
     const sgm__node *x = a->node, *y = b->node;
-    bool alike = plan->operands[x->first_input + 1] == plan->operands[y->first_input + 1] &&
-                 sgm__attributes_equal(&x->attributes, &y->attributes) && x->type.dtype == y->type.dtype;
-    return alike && sgm_shape_equal(&a->inputs[0].shape, &b->inputs[0].shape);
+    return plan->operands[x->first_input + 1] == plan->operands[y->first_input + 1] &&
+           sgm__attributes_equal(&x->attributes, &y->attributes) && x->type.dtype == y->type.dtype;
+}
+
+/* Whether they pack it to the same, which may depend on the first operand's shape. */
+static bool packs_alike(const sgm__plan *plan, const sgm__cpu_call *a, const sgm__cpu_call *b)
+{
+    return reads_alike(plan, a, b) && sgm_shape_equal(&a->inputs[0].shape, &b->inputs[0].shape);
 }
 
 /* What was packed before for a call like this one; NULL: nothing. */
@@ -62,22 +67,12 @@ sgm_status sgm__packings_give(sgm__packings *packings, const sgm__plan *plan, co
 /* Products by one operand from which on it is packed for all of them. */
 #define SHARED_FROM 4
 
-/* Whether two products read the same panels of b: operands are equal, and so are their shapes. Of a there may
- * be more rows. */
-static bool same_panels(const sgm__plan *plan, const sgm__cpu_call *a, const sgm__cpu_call *b)
-{
-    return plan->operands[a->node->first_input + 1] == plan->operands[b->node->first_input + 1] &&
-           sgm__attributes_equal(&a->node->attributes, &b->node->attributes) &&
-           a->output.dtype == b->output.dtype && sgm__cpu_matmul.packed_bytes(a) > 0 &&
-           sgm__cpu_matmul.packed_bytes(b) > 0;
-}
-
 /* How many of the calls from `first` on read its panels. */
 static int32_t count_readers(const sgm__plan *plan, sgm__cpu_call *const *calls, int32_t count, int32_t first)
 {
     int32_t readers = 0;
     for (int32_t i = first; i < count; i++)
-        readers += calls[i] != NULL && same_panels(plan, calls[first], calls[i]);
+        readers += calls[i] != NULL && reads_alike(plan, calls[first], calls[i]);
     return readers;
 }
 
@@ -96,7 +91,7 @@ sgm_status sgm__packings_share(sgm__packings *packings, const sgm__plan *plan, s
             return SGM_ERROR_MEMORY;
         packings->all[packings->count++] = (sgm__packing){&sgm__cpu_matmul, calls[i], bytes, i};
         for (int32_t k = i; k < count; k++)
-            if (calls[k] != NULL && same_panels(plan, calls[i], calls[k])) {
+            if (calls[k] != NULL && reads_alike(plan, calls[i], calls[k])) {
                 calls[k]->packed = bytes;
                 packers[k] = i;
             }

@@ -33,9 +33,9 @@ typedef struct sgm__packings {
  * long as the packings. */
 sgm_status sgm__packings_give(sgm__packings *packings, const sgm__plan *plan, const sgm__cpu_kernel *kernel,
                               sgm__cpu_call *call);
-/* Products whose second operand is not constant, but read by several of them as b: `calls` has those of all
- * steps, NULL for others. The first one of each operand packs it, in each run, and all read the panels.
- * packers[step] becomes the step whose panels a step reads, or -1. */
+/* Operands that are not constant, but read by several products as panels of b: `calls` has the calls of such
+ * products, by step, and NULL for other steps. The first product by an operand packs it, in each run, and all
+ * of them read its panels. packers[step] becomes the step that packs for this one, or -1. */
 sgm_status sgm__packings_share(sgm__packings *packings, const sgm__plan *plan, sgm__cpu_call *const *calls,
                                int32_t count, int32_t *packers);
 /* Posts what step `step` has to pack, if anything. */

@@ -6,6 +6,7 @@
  * a sum of float32, as the instruction vdpbf16ps does where a file defines MULTIPLY_PAIRS for it; elsewhere
  * both numbers of a pair are widened first. An odd k ends with a pair whose second number is 0. */
 #include "handlers/cpu/vector/vector_convolution.h"
+#include "tensor/tensor_internal.h"
 
 /* At any address of a bfloat16, which the two numbers were written as. */
 typedef uint32_t pair __attribute__((aligned(2), may_alias));
@@ -157,16 +158,8 @@ static void transpose_pairs(void *target, int64_t padded, const void *source, in
 DEFINE_GATHER(gather_pairs, pair, vec_u, u, float, vec_f, f, MULTIPLY_PAIRS, LANES)
 DEFINE_GATHERS(pairs)
 
-static inline float widen_number(uint16_t bits)
-{
-    uint32_t word = (uint32_t)bits << 16;
-    float x;
-    memcpy(&x, &word, sizeof x);
-    return x;
-}
-
 DEFINE_SPREAD(spread_halves, square_pairs, float, vec_f, f, LANES, uint16_t, STORE_ROUNDED, store_part_h,
-              widen_number)
+              sgm__bfloat16_to_float)
 
 /* A pair is two neighbouring pixels. */
 static void split_pairs_halves(int64_t n, void *evens, void *odds, const void *pairs)
@@ -204,14 +197,13 @@ static void join_pairs_halves(int64_t n, void *pairs, const void *evens, const v
     }
 }
 
-#define WRITE_ROUNDED(to, x) STORE_ROUNDED(to, x)
 #define WRITE_FIRST(to, x) store_u(to, ROUNDED_WORDS(x))
 #define WRITE_SECOND(to, x) store_u(to, load_u(to) | ROUNDED_WORDS(x) << 16)
-DEFINE_WINOGRAD_INPUT(winograd_input_halves, uint16_t, WRITE_ROUNDED)
+DEFINE_WINOGRAD_INPUT(winograd_input_halves, uint16_t, STORE_ROUNDED)
 DEFINE_WINOGRAD_INPUT(winograd_input_first, pair, WRITE_FIRST)
 DEFINE_WINOGRAD_INPUT(winograd_input_second, pair, WRITE_SECOND)
-DEFINE_WINOGRAD_WEIGHTS(winograd_weights_halves, uint16_t, WRITE_ROUNDED)
-DEFINE_WINOGRAD_RESULTS(winograd_results_halves, uint16_t, WRITE_ROUNDED)
+DEFINE_WINOGRAD_WEIGHTS(winograd_weights_halves, uint16_t, STORE_ROUNDED)
+DEFINE_WINOGRAD_RESULTS(winograd_results_halves, uint16_t, STORE_ROUNDED)
 #define WINOGRAD_PAIRS                                                                                       \
     {                                                                                                        \
         .input = winograd_input_halves, .input_first = winograd_input_first,                                 \

@@ -55,7 +55,7 @@ void sgm__convolution_pixels(const sgm__convolution *c, int64_t *offsets);
 /* Fills in `planes` * `places` offsets: where a step (channel or pair, place of the kernel) lies from the
  * window's beginning. */
 void sgm__convolution_steps(const sgm__convolution *c, int64_t planes, int64_t *offsets);
-/* The tiles of a left operand that is copied: of bfloat16 its pairs. */
+/* What reads operands, multiplies, and writes results of the type that is stored: of bfloat16 its pairs. */
 static inline const sgm__tiles *sgm__convolution_tiles(const sgm__convolution *c)
 {
     return c->pairs != NULL ? c->pairs : c->tiles;

@@ -1,7 +1,8 @@
 /* Convolutions of bfloat16 where the handler's own tiles multiply it: the same three kernels.
  *
- * Those shapes whose products can be of pairs (convolution_winograd.c) are computed as they are. The others
- * are computed in float32: operands are copied to scratch memory, and the result is rounded from there. */
+ * All but groups of few channels (convolution_slide.c) are multiplied as pairs, by the kernels of float32.
+ * Those are computed in float32: operands are copied to scratch memory, and the result is rounded from there.
+ */
 #include "handlers/cpu/kernels/convolution/convolution.h"
 #include "handlers/cpu/kernels/kernels.h"
 #include "ops/ops.h"

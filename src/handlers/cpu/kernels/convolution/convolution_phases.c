@@ -50,7 +50,7 @@ void sgm__phases_split(const sgm__convolution *c, const sgm__phases *p, int64_t 
 {
     const sgm__window *w = &c->window;
     int64_t size = (int64_t)c->size, first, last;
-    const sgm__tiles *tiles = c->pairs != NULL ? c->pairs : c->tiles;
+    const sgm__tiles *tiles = sgm__convolution_tiles(c);
     if (p->paired > 0)
         tiles->split_pairs(p->paired, to + (p->turn[0] * apart + p->left[0]) * size,
                            to + (p->turn[1] * apart + p->left[1]) * size, image);

@@ -124,7 +124,7 @@ static winograd_run plan(const sgm__cpu_call *call, const sgm__convolution *c, s
     r.weights = (float *)(uintptr_t)(call->packed != NULL ? call->packed : call->scratch);
     r.channels = forward ? c->channels : c->filters;
     r.filters = forward ? c->filters : c->channels;
-    r.products = c->pairs != NULL ? c->pairs : c->tiles;
+    r.products = sgm__convolution_tiles(c);
     r.pair = c->pairs != NULL ? 2 : 1;
     r.steps = sgm__divide_up(r.channels, r.pair);
     r.tiles.channels = 1;

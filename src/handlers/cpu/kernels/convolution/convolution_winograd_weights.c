@@ -77,7 +77,7 @@ static void cut(weights_run *r, const sgm__convolution *c)
 static weights_run plan(const sgm__cpu_call *call, const sgm__convolution *c)
 {
     weights_run r = {.call = call, .channels = c->channels, .filters = c->filters};
-    r.products = c->pairs != NULL ? c->pairs : c->tiles;
+    r.products = sgm__convolution_tiles(c);
     r.pair = c->pairs != NULL ? 2 : 1;
     int64_t lanes = c->tiles->vector_lanes, number = (int64_t)sizeof(float);
     cut(&r, c);
