@@ -22,7 +22,7 @@ typedef struct sgm__convolution {
     sgm__window window;
     const sgm__tiles *tiles;
     size_t size;   /* bytes of an element, as it is computed */
-    size_t stored; /* and in operands and results: 2 if those are bfloat16, which is computed as float32 */
+    size_t stored; /* and in operands and results: 2 of bfloat16, whose elements become pairs or float32 */
     /* Of bfloat16: tiles of its pairs, and its loops to and from float32; NULL: of other types. Panels of
      * these have two numbers in each element, of two steps. */
     const sgm__tiles *pairs;
