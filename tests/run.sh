@@ -4,7 +4,8 @@
 #
 # Test programs (BUILD_DIR/tests/**/test_*) and scripts (tests/**/test_*.sh) print a line for each failure and skip,
 # and "N passed, N failed, N skipped" last. A crash, a timeout, or a leak found at exit counts as one failure.
-# SIGMA_TEST_JOBS (2) at a time, each at most SIGMA_TEST_TIMEOUT (600) seconds.
+# SIGMA_TEST_JOBS (2) at a time, each at most SIGMA_TEST_TIMEOUT (600) seconds. What failed is said again at the end, and
+# added to the file SIGMA_TEST_FAILURES where that is set: where reports of hundreds of tests are long, the end is what is read.
 set -u
 source_dir=$(cd "$(dirname "$0")/.." && pwd)
 
@@ -96,5 +97,10 @@ for file in "$SIGMA_TEST_RESULTS"/*.counts; do
     read -r p f s <"$file"
     passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
 done
+if [ "$failed" -gt 0 ]; then
+    echo "What failed:"
+    grep -LE '^[0-9]+ 0 ' "$SIGMA_TEST_RESULTS"/*.counts | sed 's/counts$/report/' | xargs -d '\n' cat |
+        tee -a "${SIGMA_TEST_FAILURES:-/dev/null}"
+fi
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" -eq 0 ]

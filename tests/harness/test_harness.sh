@@ -112,7 +112,7 @@ script()
 run_tree()
 {
     : >"$folder/out"
-    SIGMA_TEST_TIMEOUT=5 bash "$folder/tree/tests/run.sh" "$folder/tree/build" "$@" >>"$folder/out" 2>&1
+    SIGMA_TEST_TIMEOUT=5 SIGMA_TEST_FAILURES=$folder/failures bash "$folder/tree/tests/run.sh" "$folder/tree/build" "$@" >>"$folder/out" 2>&1
 }
 # A fault of the processor, which kills also where the signal is ignored.
 cat >"$folder/crash.c" <<'END'
@@ -126,6 +126,7 @@ script fine 'echo "3 passed, 0 failed, 1 skipped"'
 run_tree
 expect "runner: exit code when all passed" $? 0
 expect "runner: sum" "$(tail -n 1 "$folder/out")" "3 passed, 0 failed, 1 skipped"
+expect "runner: nothing failed, nothing to repeat" "$(grep -c '^What failed:' "$folder/out")" 0
 script half 'echo "2 passed, 2 failed, 0 skipped"; exit 1'
 script crash "ulimit -c 0; exec '$folder/crash'"
 script leak 'echo "1 passed, 0 failed, 0 skipped"; echo "leaked" >&2; exit 23'
@@ -135,8 +136,14 @@ touch "$folder/tree/tests/a/test_unbuilt.c"
 run_tree
 expect "runner: exit code when some failed" $? 1
 expect "runner: failures of each kind" "$(tail -n 1 "$folder/out")" "6 passed, 7 failed, 1 skipped"
-expect "runner: names what crashed" "$(grep -c 'FAILED: a/test_crash.sh ended with exit code 139' "$folder/out")" 1
-expect "runner: names what was slow" "$(grep -c 'FAILED: a/test_slow.sh ran longer than 5 s' "$folder/out")" 1
+repeated()
+{
+    sed -n '/^What failed:/,$p' "$folder/out" | grep -c "$1"
+}
+expect "runner: names what crashed" "$(grep -c 'FAILED: a/test_crash.sh ended with exit code 139' "$folder/failures")" 1
+expect "runner: names what was slow" "$(grep -c 'FAILED: a/test_slow.sh ran longer than 5 s' "$folder/failures")" 1
+expect "runner: says again what failed" "$(repeated '^a/test_.* [1-9] failed')" 6
+expect "runner: says nothing again of what passed" "$(repeated 'a/test_fine')" 0
 [ "$failed" -eq 0 ] || sed 's/^/    /' "$folder/out"
 run_tree half
 expect "runner: part of a name" "$(tail -n 1 "$folder/out")" "2 passed, 2 failed, 0 skipped"
