@@ -15,9 +15,15 @@
 #include "handlers/cpu/kernels/convolution/convolution_phases.h"
 
 #define BLOCK_POSITIONS 96 /* tiles of a block, about */
-/* What a number of the transformed image or weights costs, in multiply-adds of the products. */
-#define TRANSFORM_COST 16
+/* What costs what, in multiply-adds of the products by float32, as measured with AVX-512
+ * (docs/performance.md, Convolutions): a number of the transformed image, results or weights; a row of tiles
+ * of a channel, whose calls are many where images are small; one multiply-add of direct sums; and bringing a
+ * pair to them. */
+#define TRANSFORM_COST 9
 #define WEIGHT_COST 16
+#define ROW_COST 1100
+#define DIRECT_COST 1.22
+#define PAIR_COST 10
 /* Numbers of a cache line; and of a page, in which lines at one place compete for the same few places of the
  * first cache. */
 #define LINE 16
@@ -152,6 +158,12 @@ bool sgm__winograd_suits(const sgm__cpu_call *call, const sgm__convolution *c)
     return suits;
 }
 
+double sgm__winograd_direct_cost(const sgm__convolution *c, int64_t pixels, int64_t depth, int64_t lanes)
+{
+    double width = DIRECT_COST * (double)sgm__convolution_width(c, lanes);
+    return 9.0 * (double)(pixels * depth) * (c->pairs != NULL ? PAIR_COST + width / 2 : width);
+}
+
 bool sgm__winograd_is_faster(const sgm__cpu_call *call, const sgm__convolution *c, sgm__winograd_kind kind)
 {
     const sgm__window *w = &c->window;
@@ -160,12 +172,13 @@ bool sgm__winograd_is_faster(const sgm__cpu_call *call, const sgm__convolution *
     winograd_run r = plan(call, c, kind, 1); /* the choice must not depend on the number of threads */
     int64_t lanes = c->tiles->vector_lanes, blocks = r.bands * ((w->batch + r.images - 1) / r.images);
     int64_t tiles = blocks * round_up(r.images * positions_of(r.rows, r.tiles.window.out[1]), lanes);
-    double products = (double)SGM__WINOGRAD_ELEMENTS * (double)tiles * (double)r.channels * (double)r.filters;
+    double products = (double)SGM__WINOGRAD_ELEMENTS * (double)tiles * (double)r.steps * (double)r.filters;
     double transforms = (double)SGM__WINOGRAD_ELEMENTS *
                         (TRANSFORM_COST * (double)tiles * (double)(r.channels + r.filters) +
                          (call->packs ? 0 : WEIGHT_COST) * (double)r.channels * (double)r.filters);
-    double direct = 9.0 * (double)(r.out[0] * r.out[1] * w->batch) * (double)r.channels * (double)r.filters;
-    return products + transforms < 0.9 * direct;
+    double rows = ROW_COST * (double)(w->batch * r.bands * r.rows * (r.channels + r.filters));
+    return products + transforms + rows <
+           sgm__winograd_direct_cost(c, r.out[0] * r.out[1] * w->batch, r.channels, r.filters);
 }
 
 size_t sgm__winograd_scratch(const sgm__cpu_call *call, const sgm__convolution *c, sgm__winograd_kind kind)

@@ -24,6 +24,10 @@ int64_t sgm__winograd_stride(int64_t numbers);
  */
 void sgm__winograd_fetch(const sgm__convolution *c, const unsigned char *plane);
 
+/* What the same convolution costs by direct sums, in multiply-adds of Winograd's products by float32: of so
+ * many pixels of all images, over so many channels each, in panels of so many lanes. */
+double sgm__winograd_direct_cost(const sgm__convolution *c, int64_t pixels, int64_t depth, int64_t lanes);
+
 /* --- forward, and the gradient by the input --- */
 
 /* Whether it can be done so with few enough operations. */

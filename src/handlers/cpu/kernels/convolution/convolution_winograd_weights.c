@@ -105,11 +105,11 @@ bool sgm__winograd_weights_is_faster(const sgm__cpu_call *call, const sgm__convo
         return false;
     weights_run r = plan(call, c);
     double tiles = (double)(r.units * r.tiles), filters = (double)r.filters, channels = (double)r.channels;
-    double products = tiles * filters * (double)r.sum_row;
+    double products = tiles / (double)r.pair * filters * (double)r.sum_row;
     double transforms =
         TRANSFORM_COST * tiles * (channels + filters) + KERNEL_COST * filters * (double)r.sum_row;
-    double direct = 9.0 * (double)(c->pixels * c->window.batch) * channels * filters;
-    return SGM__WINOGRAD_ELEMENTS * (products + transforms) < 0.9 * direct;
+    double direct = sgm__winograd_direct_cost(c, c->pixels * c->window.batch, r.channels, r.filters);
+    return SGM__WINOGRAD_ELEMENTS * (products + transforms) < direct;
 }
 
 size_t sgm__winograd_weights_scratch(const sgm__cpu_call *call, const sgm__convolution *c)
