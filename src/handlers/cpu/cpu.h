@@ -2,10 +2,10 @@
  * strided arrays. Internal.
  *
  * A kernel (sgm__cpu_kernel) is a row of the table in run/kernels.c: the operation that the kernel computes,
- * the result types that it takes, the scratch memory that it needs, and the function that runs it. run/cpu.c
- * compiles a plan into steps, finds the kernel of each and calls it. Operations without a kernel run their
- * own plain loop (sgm_op.forward) in one thread; elementwise steps do not come through here but through
- * elementwise/step.h. Threads are those of pool.h. */
+ * the result types that it takes, the scratch memory that it needs, and the function that runs it.
+ * run/compile.c compiles a plan into steps and finds the kernel of each, run/execute.c calls it. Operations
+ * without a kernel run their own plain loop (sgm_op.forward) in one thread; elementwise steps do not come
+ * through here but through elementwise/step.h. Threads are those of pool.h. */
 #ifndef SGM_HANDLERS_CPU_CPU_H
 #define SGM_HANDLERS_CPU_CPU_H
 
@@ -51,7 +51,7 @@ typedef struct sgm__cpu {
 } sgm__cpu;
 
 /* One operation with its operands, as kernels see it. A call is made when a program is compiled and used by
- * all its runs; `data` of operands and result is NULL while compiling and is set by run/cpu.c before the
+ * all its runs; `data` of operands and result is NULL while compiling and is set by run/execute.c before the
  * first run. */
 typedef struct sgm__cpu_call {
     sgm__cpu *cpu;

@@ -2,7 +2,7 @@
  *
  * A loop is a number of tasks. Any thread may do any task, so results must not depend on the thread: what a
  * task computes depends on its index alone. A task starts no loop of its own. The thread that posts loops
- * takes part as thread 0; only one thread may post at a time (run/cpu.c holds sgm__cpu.busy meanwhile).
+ * takes part as thread 0; only one thread may post at a time (run/execute.c holds sgm__cpu.busy meanwhile).
  *
  * Each thread begins with its own share of a loop's tasks, always the same share, so that it finds in its
  * cache what it left there in the loop before. A thread that is done with its share takes tasks from the far

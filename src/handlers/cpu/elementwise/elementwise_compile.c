@@ -5,7 +5,7 @@
  * and types, if there is one; each operand from outside becomes a slot. Draws of random numbers become slots
  * without an instruction. Copies whose source is made here are dropped by computing the source in the copy's
  * place. Then elementwise_tiles.c lays out tiles, and generate.c tries to write machine code;
- * elementwise_run.c runs the result. Called by run/cpu.c for each step of kind SGM__STEP_ELEMENTWISE. */
+ * elementwise_run.c runs the result. Called by run/compile.c for each step of kind SGM__STEP_ELEMENTWISE. */
 #include "handlers/cpu/elementwise/elementwise.h"
 #include "handlers/cpu/elementwise/step.h"
 #include "ops/ops.h"

@@ -1,9 +1,9 @@
 /* Elementwise steps of a plan: compiled to machine code or to a list of vector loops, and run. Internal.
  *
  * An elementwise step is a group of operations on values of one shape that the planner (src/handlers/plan)
- * put together; it is computed in one pass, tile by tile. run/cpu.c compiles and runs steps; run/fused.c and
- * run/summed.c run parts of them between other work. What the functions share among themselves is in
- * elementwise.h. */
+ * put together; it is computed in one pass, tile by tile. run/compile.c compiles steps, run/execute.c runs
+ * them; run/fused.c and run/summed.c run parts of them between other work. What the functions share among
+ * themselves is in elementwise.h. */
 #ifndef SGM_HANDLERS_CPU_ELEMENTWISE_STEP_H
 #define SGM_HANDLERS_CPU_ELEMENTWISE_STEP_H
 

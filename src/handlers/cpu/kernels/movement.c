@@ -2,7 +2,7 @@
  *
  * Other movement (slices, transpositions, broadcasts) needs no kernel, as the planner makes views of it
  * (src/handlers/plan/plan_nodes.c). Operands of a concatenation may have been made in its memory already
- * (plan_buffers.c), and are not copied then; if all were, run/cpu.c leaves out the step
+ * (plan_buffers.c), and are not copied then; if all were, run/compile.c leaves out the step
  * (sgm__cpu_is_put_together). Copies are shared among threads by sgm__cpu_copy (array.c). */
 #include "handlers/cpu/cpu.h"
 #include "handlers/cpu/kernels/kernels.h"

@@ -4,7 +4,7 @@
  * from there by the others, which is far slower than from one's own cache. So the estimate for one thread
  * also depends on whether the operands were written by all threads. The constants were measured
  * (docs/performance.md, Threads); the choice changes no result, as bits do not depend on the number of
- * threads. choose_sharing in run/cpu.c decides by these numbers. */
+ * threads. choose_sharing in compile.c decides by these numbers. */
 #include "handlers/cpu/run/cost.h"
 #include "ops/ops.h"
 

@@ -4,7 +4,7 @@
  * own. Loops of the pool end in their order, so one number says it all: the newest earlier step that has to
  * be done. A step has to wait for another one if it touches bytes that that one writes, or writes bytes that
  * that one touches. Memory of values that are dead is used again by later values of the plan, so what counts
- * is where values lie, not which value reads which. Called by run/cpu.c when a program is compiled for
+ * is where values lie, not which value reads which. Called by compile.c when a program is compiled for
  * several threads. */
 #include "handlers/cpu/cpu.h"
 #include "handlers/cpu/run/program.h"

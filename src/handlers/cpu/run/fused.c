@@ -7,7 +7,7 @@
  * run at the time of the elementwise step, so no step up to then may overwrite what the kernel reads. Each
  * element is computed by the same operations as without, so the bits are the same, but that a zero may lose
  * its sign where it is the limit of a convolution's results: a step that only keeps them between two numbers
- * (relu) is done by kernels that can do so (`limits`, cpu.h) as they write. run/cpu.c finds pairs when it
+ * (relu) is done by kernels that can do so (`limits`, cpu.h) as they write. compile.c finds pairs when it
  * compiles (fuse_steps), and runs them. Gains are in docs/performance.md, A training step. */
 #include "handlers/cpu/cpu.h"
 #include "handlers/cpu/elementwise/step.h"

@@ -2,8 +2,8 @@
  * loop.
  *
  * The kernels are in ../kernels/, ../product/ and ../random.c. A new kernel needs a line here and a
- * declaration in one of the headers; run/cpu.c finds it through sgm__cpu_find_kernel, and `support` in
- * run/cpu.c tells the planner that it exists. Operations without a row run their sgm_op.forward; elementwise
+ * declaration in one of the headers; compile.c finds it through sgm__cpu_find_kernel, and `support` in
+ * cpu.c tells the planner that it exists. Operations without a row run their sgm_op.forward; elementwise
  * operations are loops in vector/vector.c. */
 #include "handlers/cpu/kernels/kernels.h"
 #include "handlers/cpu/cpu.h"

@@ -2,7 +2,7 @@
  * that predicts, say, in the order in which tiles read them; of the weights of a recurrent layer, which each
  * of its steps multiplies by, once in a run.
  *
- * A kernel that has `pack` (cpu.h) is asked when a step is compiled (run/cpu.c); steps that read the same
+ * A kernel that has `pack` (cpu.h) is asked when a step is compiled (compile.c); steps that read the same
  * operand in the same way share what it makes. It is kept until the program is discarded. */
 #include "handlers/cpu/product/matmul.h"
 #include "handlers/cpu/run/program.h"

@@ -1,6 +1,6 @@
 /* How steps of a program run together, and beside each other. Internal.
  *
- * run/cpu.c compiles each step of a plan by itself and then asks three files: fused.c, whether a kernel can
+ * compile.c compiles each step of a plan by itself and then asks three files: fused.c, whether a kernel can
  * run together with the elementwise step that reads its result; summed.c, whether a sum can run together with
  * the elementwise step that makes its terms; flow.c, which steps have to wait for which. Steps that run
  * together give the same bits as one after the other, and each can still run alone, as the debug handler or a

@@ -4,7 +4,7 @@
  * while it is in the cache, and if only the sum reads the terms they are never in memory. Where the
  * elementwise step reads the result of a matrix product just before it, blocks of that product can be
  * computed in the same pass (the norm of a gradient, right after the gradient). The parts and their order are
- * those of the sum alone (kernels/reduce.c), and so are the bits. run/cpu.c finds such steps when it compiles
+ * those of the sum alone (kernels/reduce.c), and so are the bits. compile.c finds such steps when it compiles
  * (fuse_sums); in contrast to fused.c the product's result is written to memory, as other steps read it, too.
  * Measurements: docs/performance.md, Elementwise steps. */
 #include "handlers/cpu/elementwise/elementwise.h"
