@@ -3,8 +3,8 @@
  * Averages of an optimiser decay towards zero where gradients stay zero, and would end as subnormal numbers,
  * with which processors compute a hundred times slower: a step with Adam took 77 ms in place of 9 after some
  * hundred iterations. The setting is a bit of each thread's control register (MXCSR, FPCR). run_part
- * (run/execute.c) sets it for the duration of a run, pool.c for the life of each worker. On other processors than
- * these two nothing is done. */
+ * (run/execute.c) sets it for the duration of a run, pool.c for the life of each worker. On other processors
+ * than these two nothing is done. */
 #ifndef SGM_HANDLERS_CPU_FLUSH_H
 #define SGM_HANDLERS_CPU_FLUSH_H
 
