@@ -40,6 +40,7 @@ static const char usage_text[] =
     "  attach HOOK           run a hook, 'every 2 epochs value_reporter(training.loss)'; see 'sigma info\n"
     "                        --hooks'\n"
     "  detach NAME           take a hook off, by the name that hooks prints\n"
+    "  press NAME            press a button: rules with 'external \"NAME\"' see it at their next check\n"
     "  hooks                 print what is attached: name, how often it ran and how long that took on\n"
     "                        average, when, condition\n\n"
     "  --json                print the answer as it came, a JSON object\n"
@@ -66,6 +67,7 @@ static const command_words commands[] = {
     {"list", {"identifier", NULL}, 0, NULL},  {"attach", {"hook", NULL}, 1, NULL},
     {"detach", {"name", NULL}, 1, NULL},      {"hooks", {NULL, NULL}, 0, NULL},
     {"undo", {"number", NULL}, 0, NULL},      {"changes", {NULL, NULL}, 0, NULL},
+    {"press", {"name", NULL}, 1, NULL},
 };
 #define COMMAND_COUNT (sizeof commands / sizeof *commands)
 

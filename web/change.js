@@ -3,7 +3,7 @@ import { number } from './format.js';
 import { t } from './language.js';
 
 const people = new Set(['monitor', 'ctl', 'terminal', 'program']);
-const hook = 'hook ', none = 'none';
+const hook = 'hook ', button = 'button ', none = 'none';
 
 export function whoText(who) {
     return people.has(who) ? t(`who.${who}`) : who;
@@ -19,6 +19,8 @@ function valueText(value) {
 export function partsOf(change) {
     const before = valueText(change.before), after = valueText(change.after);
     if (change.identifier === 'position') return { name: '', act: t('changes.went_back'), before: null, after };
+    if (change.identifier.startsWith(button))
+        return { name: change.identifier.slice(button.length), act: t('changes.pressed'), before: null, after: null };
     if (!change.identifier.startsWith(hook)) return { name: change.identifier, act: null, before, after };
     const attached = before === none;
     return { name: change.identifier.slice(hook.length), act: t(attached ? 'changes.attached' : 'changes.detached'),
@@ -27,5 +29,7 @@ export function partsOf(change) {
 
 export function changeLine(change) {
     const { name, act, before, after } = partsOf(change);
-    return act ? `${act} ${name}: ${after ?? before}` : `${name}: ${before} → ${after}`;
+    const what = after ?? before;
+    if (!act) return `${name}: ${before} → ${after}`;
+    return what === null ? `${act} ${name}` : `${act} ${name}: ${what}`;
 }

@@ -130,14 +130,18 @@ SGM_API sgm_criteria *sgm_and_criteria(sgm_criteria *first, sgm_criteria *second
 SGM_API sgm_criteria *sgm_or_criteria(sgm_criteria *first, sgm_criteria *second);
 /* `not a`: fires when the part does not. */
 SGM_API sgm_criteria *sgm_not_criteria(sgm_criteria *part);
-/* `external "button"`: fires when someone outside lets it. At first it does not. */
+/* `external "button"`: fires when someone outside lets it. At first it does not. The name has 1 to 255 bytes
+ * of UTF-8 without control characters. */
 SGM_API sgm_criteria *sgm_external_criteria(const char *name);
 /* Turns all external parts of this name on for good, or off for good when they were on. SGM_ERROR_NOT_FOUND:
  * there are none. Any thread. */
 SGM_API sgm_status sgm_criteria_toggle(sgm_criteria *criteria, const char *name);
 /* Lets one more check of all external parts of this name fire, unless they were toggled.
- * SGM_ERROR_NOT_FOUND: there are none. Any thread. */
+ * SGM_ERROR_NOT_FOUND: there are none. Any thread. Of the criteria of hooks, sgm_trainer_press does it, which
+ * the journal of the run has and a replay repeats. */
 SGM_API sgm_status sgm_criteria_hold(sgm_criteria *criteria, const char *name);
+/* The names of external parts, in the order of the text; some may come twice. NULL: past the last. */
+SGM_API const char *sgm_criteria_external_at(const sgm_criteria *criteria, size_t index);
 
 SGM_API void sgm_criteria_free(sgm_criteria *criteria);
 /* A copy, what they remember included. */

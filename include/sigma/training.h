@@ -383,6 +383,7 @@ typedef struct sgm_attached_hook {
     char *when;        /* "every 2 epochs" */
     char *condition;   /* "" : none */
     char *text;        /* that it was parsed from; "": a program made it */
+    char **buttons;    /* names of its external criteria (sgm_trainer_press); NULL at the end */
     bool background;   /* on a thread of its own */
     int64_t due, runs; /* how often its time had come, and how often its condition held then */
     double seconds;    /* of a run, on average */
@@ -390,6 +391,11 @@ typedef struct sgm_attached_hook {
 SGM_API void sgm_attached_hooks_free(sgm_attached_hook *list, size_t count);
 /* What is attached, in order of running; free with sgm_attached_hooks_free. */
 SGM_API sgm_status sgm_trainer_hooks(sgm_trainer *trainer, sgm_attached_hook **list, size_t *count);
+/* Presses a button: lets one more check of each criterion `external "NAME"` fire, of all hooks and rules that
+ * have it, of all workers. Any thread; done between two iterations, written into the journal, and repeated by
+ * a replay. Where several processes train together, the first one presses for all. SGM_ERROR_NOT_FOUND: no
+ * hook has such a criterion; the error lists those that there are. */
+SGM_API sgm_status sgm_trainer_press(sgm_trainer *trainer, const char *name);
 /* Records the network and initialises its parameters, unless that is done, without training. */
 SGM_API sgm_status sgm_trainer_prepare(sgm_trainer *trainer);
 /* Means over a whole iterator, which then stands where it stood before. */

@@ -66,6 +66,11 @@ static sgm_status do_detach(sgm__control_request *c)
     return sgm__trainer_detach(c->call->trainer, sgm__control_field(c, "name"), change_by(c, 0));
 }
 
+static sgm_status do_press(sgm__control_request *c)
+{
+    return sgm__trainer_press(c->call->trainer, sgm__control_field(c, "name"), c->call->who);
+}
+
 /* Takes back the change of a hook: attaches what was detached, detaches what was attached. */
 static sgm_status undo_hook(sgm__control_request *c, int64_t number, const sgm__hook_undo *undo)
 {
@@ -96,6 +101,10 @@ static sgm_status do_hooks(sgm__control_request *c)
         json_object_set_new(item, "runs", json_integer(hooks[i].runs));
         json_object_set_new(item, "seconds", sgm__answer_number(hooks[i].seconds));
         json_object_set_new(item, "text", sgm__answer_text(hooks[i].text));
+        json_t *buttons = json_array();
+        for (char **button = hooks[i].buttons; *button != NULL; button++)
+            json_array_append_new(buttons, sgm__answer_text(*button));
+        json_object_set_new(item, "buttons", buttons);
         json_array_append_new(list, item);
     }
     json_object_set_new(c->answer, "hooks", list);
@@ -344,6 +353,7 @@ static const command_row rows[] = {
     {"list", sgm__control_list, {"identifier", "values"}, 0, .lock = OPEN},
     {"attach", do_attach, {"hook"}, 1, LOCKED, .told = true, .shared = true},
     {"detach", do_detach, {"name"}, 1, LOCKED, .told = true, .shared = true},
+    {"press", do_press, {"name"}, 1, LOCKED, .told = true, .shared = true},
     {"hooks", do_hooks, {NULL}, 0, OPEN, .quick = true},
 };
 #define ROW_COUNT (sizeof rows / sizeof *rows)

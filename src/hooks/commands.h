@@ -20,6 +20,7 @@ typedef enum sgm__command_kind {
     SGM__COMMAND_RESET,   /* back to the beginning */
     SGM__COMMAND_ACT,     /* act(user, trainer) */
     SGM__COMMAND_RESTORE, /* text: a checkpoint's name in the run's folder, or a path */
+    SGM__COMMAND_PRESS,   /* text: the name of external criteria */
     SGM__COMMAND_NOTE     /* records that a hook was attached or detached, which has been done: text, before,
                              after, undoes */
 } sgm__command_kind;

@@ -68,6 +68,9 @@ bool sgm__hook_is_taken_off(const sgm_hook *hook);
  * with sgm__free, also on failure. `detached` NULL: not wanted. */
 sgm_status sgm__hooks_detach_named(sgm__hooks *hooks, const char *name, char **full, char **text,
                                    sgm__detached *detached);
+/* Lets one more check of all external criteria of this name fire; *count is raised by the number of hooks
+ * that have one. Called between two events. */
+void sgm__hooks_press(sgm__hooks *hooks, const char *name, size_t *count);
 /* All attached hooks, in order of running; free with sgm_attached_hooks_free. */
 sgm_status sgm__hooks_list(sgm__hooks *hooks, sgm_attached_hook **list, size_t *count);
 /* The texts of stored hooks, in order of attachment; each and the list freed with sgm__free. */

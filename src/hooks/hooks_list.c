@@ -114,17 +114,70 @@ sgm_status sgm__hooks_detach_named(sgm__hooks *hooks, const char *name, char **f
     return status;
 }
 
+/* --- buttons --- */
+
+static bool has_button(const sgm_hook *hook, const char *name)
+{
+    const char *button;
+    for (size_t i = 0; (button = sgm_criteria_external_at(hook->criteria, i)); i++)
+        if (strcmp(button, name) == 0)
+            return true;
+    return false;
+}
+
+/* The criteria's structure does not change, and what is changed is atomic, so the hooks' own locks are not
+ * needed: a background hook may be checking just now. */
+void sgm__hooks_press(sgm__hooks *hooks, const char *name, size_t *count)
+{
+    pthread_mutex_lock(&hooks->lock);
+    for (size_t i = 0; i < hooks->count; i++) {
+        sgm_hook *hook = hooks->entries[i]->hook;
+        *count += has_button(hook, name) && sgm_criteria_hold(hook->criteria, name) == SGM_OK;
+    }
+    pthread_mutex_unlock(&hooks->lock);
+}
+
 /* --- lists --- */
+
+static void free_buttons(char **buttons)
+{
+    for (size_t i = 0; buttons && buttons[i]; i++)
+        sgm__free(buttons[i]);
+    sgm__free(buttons);
+}
 
 void sgm_attached_hooks_free(sgm_attached_hook *list, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
+        free_buttons(list[i].buttons);
         sgm__free(list[i].name);
         sgm__free(list[i].when);
         sgm__free(list[i].condition);
         sgm__free(list[i].text);
     }
     sgm__free(list);
+}
+
+/* The names of the external criteria, each once; NULL: out of memory. */
+static char **buttons_of(const sgm_hook *hook)
+{
+    const char *button;
+    size_t most = 0, count = 0;
+    while (sgm_criteria_external_at(hook->criteria, most))
+        most++;
+    char **buttons = sgm__calloc(most + 1, sizeof *buttons);
+    for (size_t i = 0; buttons && (button = sgm_criteria_external_at(hook->criteria, i)); i++) {
+        size_t known = 0;
+        while (known < count && strcmp(buttons[known], button) != 0)
+            known++;
+        if (known < count)
+            continue;
+        if (!(buttons[count++] = sgm__strdup(button))) {
+            free_buttons(buttons);
+            return NULL;
+        }
+    }
+    return buttons;
 }
 
 /* With the holder's lock, without that of the hook: options and criteria's structure do not change.
@@ -138,11 +191,12 @@ static sgm_status describe(const sgm__hook_entry *entry, sgm_attached_hook *to)
     to->when = sgm__strdup(sgm_time_step_text(&hook->when, buffer, sizeof buffer));
     to->condition = hook->criteria ? sgm_criteria_text(hook->criteria, &hook->when) : sgm__strdup("");
     to->text = sgm__strdup(hook->text ? hook->text : "");
+    to->buttons = buttons_of(hook);
     to->background = entry->background;
     to->due = entry->count.used;
     to->runs = runs;
     to->seconds = runs > 0 ? (double)atomic_load(&entry->nanoseconds) / 1e9 / (double)runs : 0;
-    return to->name && to->when && to->condition && to->text ? SGM_OK : SGM_ERROR_MEMORY;
+    return to->name && to->when && to->condition && to->text && to->buttons ? SGM_OK : SGM_ERROR_MEMORY;
 }
 
 /* Each entry is described in full or the whole list is freed. */

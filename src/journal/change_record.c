@@ -261,13 +261,19 @@ static sgm_status append(sgm_trainer *trainer, sgm__noted_change *change)
     return status;
 }
 
+static bool is_press(const sgm__noted_change *change)
+{
+    return sgm__begins_with(change->identifier, SGM__PRESS_CHANGE);
+}
+
 /* Appends the line to journal.jsonl, if the run has a folder. */
 static sgm_status write_down(const sgm_trainer *trainer, sgm__noted_change *change)
 {
     const sgm__trainer_journal *journal = sgm__journal_of(trainer);
     if (journal->folder == NULL)
         return SGM_OK;
-    SGM_TRY(sgm__run_folder_change(journal->folder, change));
+    SGM_TRY(is_press(change) ? sgm__run_folder_press(journal->folder, change)
+                             : sgm__run_folder_change(journal->folder, change));
     change->written = true;
     return SGM_OK;
 }
@@ -395,6 +401,21 @@ sgm_status sgm__change_note_hook(sgm_trainer *trainer, const char *who, const ch
     return end_note(trainer, &change, status);
 }
 
+/* What a resumed run still has to press stays planned: a button may be pressed several times. */
+sgm_status sgm__change_note_press(sgm_trainer *trainer, const char *who, const char *button)
+{
+    sgm__noted_change change = {0};
+    trainer = sgm__sharing_of(trainer)->owner;
+    if (sgm__journal_of(trainer)->restoring || is_setting_up(trainer, who))
+        return SGM_OK;
+    char *identifier = sgm__format(SGM__PRESS_CHANGE "%s", button);
+    sgm_status status = identifier != NULL ? fill_in(trainer, who, identifier, &change) : SGM_ERROR_MEMORY;
+    sgm__free(identifier);
+    change.before = json_null();
+    change.after = json_string("pressed");
+    return end_note(trainer, &change, status);
+}
+
 /* A move has a line of its own (sgm__run_folder_move), so it counts as written. */
 void sgm__change_note_position(sgm_trainer *trainer, const char *who, const char *before, const char *after)
 {
@@ -409,10 +430,14 @@ void sgm__change_note_position(sgm_trainer *trainer, const char *who, const char
         free_change(sgm__journal_of(trainer)->changes, &change);
 }
 
-/* Whether the entry still has the value that the change gave it. */
+/* Whether the entry still has the value that the change gave it; of a button, whether nothing was trained,
+ * and so no criterion was checked, since it was pressed. */
 static bool holds(const sgm_trainer *trainer, const sgm__noted_change *change)
 {
+    const sgm__training_position *position = sgm__position_of(trainer);
     sgm_content now = {0};
+    if (is_press(change))
+        return change->iteration == position->iteration && change->epoch == position->epoch;
     bool same =
         change->new.kind !=
         SGM_KIND_NOTHING &&sgm_registry_resolve_one(sgm__registry_of(trainer), change->identifier, &now) ==

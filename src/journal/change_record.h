@@ -9,8 +9,9 @@
 #define SGM__MAXIMUM_CHANGES ((size_t)1000)          /* beyond, old ones go, those of persons last */
 #define SGM__MAXIMUM_CHANGE_BYTES ((size_t)64 << 20) /* of old tensors, which can be put back */
 #define SGM__POSITION_CHANGE "position"              /* the identifier of a reset or a restore */
-#define SGM__HOOK_CHANGE "hook " /* before a hook's name: the identifier of its coming or going */
-#define SGM__NO_HOOK "none"      /* what stands for the hook before it comes, and after it went */
+#define SGM__HOOK_CHANGE "hook "    /* before a hook's name: the identifier of its coming or going */
+#define SGM__PRESS_CHANGE "button " /* before the name of a button: the identifier of its being pressed */
+#define SGM__NO_HOOK "none"         /* what stands for the hook before it comes, and after it went */
 
 /* One change. Texts and values belong to it. */
 typedef struct sgm__noted_change {
@@ -54,6 +55,8 @@ sgm_status sgm__change_note_state(sgm_trainer *trainer, const char *identifier, 
  * takes back; 0: none. */
 sgm_status sgm__change_note_hook(sgm_trainer *trainer, const char *who, const char *identifier,
                                  const char *before, const char *after, int64_t undoes);
+/* Notes that `who` has pressed a button. It cannot be taken back. */
+sgm_status sgm__change_note_press(sgm_trainer *trainer, const char *who, const char *button);
 /* Notes a reset or a restore, in memory alone: journal.jsonl has a line of another kind for it. */
 void sgm__change_note_position(sgm_trainer *trainer, const char *who, const char *before, const char *after);
 /* Writes to a new run folder what persons set before there was one, as far as it still holds. With the

@@ -175,14 +175,20 @@ static json_t *line_head(sgm__entry_kind kind, time_t when, int64_t branch, int6
     return line;
 }
 
-/* Keys: event, when (UTC), branch, epoch, iteration, who, what, old, new. */
-sgm_status sgm__run_folder_change(const char *folder, const sgm__noted_change *change)
+/* What the lines of all changes begin with. */
+static json_t *change_head(sgm__entry_kind kind, const sgm__noted_change *change)
 {
-    json_t *head =
-        line_head(SGM__ENTRY_VALUE, (time_t)change->when, change->branch, change->epoch, change->iteration);
+    json_t *head = line_head(kind, (time_t)change->when, change->branch, change->epoch, change->iteration);
     if (change->again)
         json_object_set_new(head, "again", json_true());
     json_object_set_new(head, "who", json_string(change->who));
+    return head;
+}
+
+/* Keys: event, when (UTC), branch, epoch, iteration, who, what, old, new. */
+sgm_status sgm__run_folder_change(const char *folder, const sgm__noted_change *change)
+{
+    json_t *head = change_head(SGM__ENTRY_VALUE, change);
     json_object_set_new(head, "what", json_string(change->identifier));
     char *line = change_line(head, change->before, change->after);
     sgm_status status = line != NULL ? sgm__journal_append(folder, line) : SGM_ERROR_MEMORY;
@@ -198,6 +204,14 @@ static sgm_status append_event(const char *folder, json_t *line)
     free(text);
     json_decref(line);
     return status;
+}
+
+/* Keys: event, when (UTC), branch, epoch, iteration, who, name. */
+sgm_status sgm__run_folder_press(const char *folder, const sgm__noted_change *change)
+{
+    json_t *line = change_head(SGM__ENTRY_PRESS, change);
+    json_object_set_new(line, "name", json_string(change->identifier + strlen(SGM__PRESS_CHANGE)));
+    return append_event(folder, line);
 }
 
 sgm_status sgm__run_folder_event(const sgm_trainer *trainer, sgm__entry_kind kind, json_t *more)

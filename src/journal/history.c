@@ -70,13 +70,11 @@ void sgm__history_free(sgm__history *history)
 /* --- reading a line --- */
 
 static const char *const events[SGM__ENTRY_KIND_COUNT] = {
-    [SGM__ENTRY_VALUE] = "change",    [SGM__ENTRY_TENSOR] = "change",
-    [SGM__ENTRY_ATTACH] = "change",   [SGM__ENTRY_DETACH] = "change",
-    [SGM__ENTRY_UNKNOWN] = "change",  [SGM__ENTRY_RESET] = "reset",
-    [SGM__ENTRY_RESTORE] = "restore", [SGM__ENTRY_SAVE] = "save",
-    [SGM__ENTRY_UPLOAD] = "upload",   [SGM__ENTRY_PAUSE] = "pause",
-    [SGM__ENTRY_RESUME] = "resume",   [SGM__ENTRY_BEGIN] = "begin",
-    [SGM__ENTRY_END] = "end",         [SGM__ENTRY_CHECKPOINT] = "checkpoint",
+    [SGM__ENTRY_VALUE] = "change",  [SGM__ENTRY_TENSOR] = "change",   [SGM__ENTRY_ATTACH] = "change",
+    [SGM__ENTRY_DETACH] = "change", [SGM__ENTRY_PRESS] = "press",     [SGM__ENTRY_UNKNOWN] = "change",
+    [SGM__ENTRY_RESET] = "reset",   [SGM__ENTRY_RESTORE] = "restore", [SGM__ENTRY_SAVE] = "save",
+    [SGM__ENTRY_UPLOAD] = "upload", [SGM__ENTRY_PAUSE] = "pause",     [SGM__ENTRY_RESUME] = "resume",
+    [SGM__ENTRY_BEGIN] = "begin",   [SGM__ENTRY_END] = "end",         [SGM__ENTRY_CHECKPOINT] = "checkpoint",
 };
 
 const char *sgm__entry_event(sgm__entry_kind kind)
@@ -156,10 +154,20 @@ static sgm_status check_fields(const json_t *line, sgm__entry_kind kind)
         if (!json_is_integer(value) || json_integer_value(value) < 0)
             return sgm_fail(SGM_ERROR_FORMAT, "'%s' must be a number from 0", wanted_numbers[i]);
     }
-    const char *text = sgm__entry_is_change(kind) ? "what" : kind == SGM__ENTRY_RESTORE ? "name" : NULL;
+    const char *text = kind == SGM__ENTRY_PRESS || kind == SGM__ENTRY_RESTORE ? "name"
+                       : sgm__entry_is_change(kind)                           ? "what"
+                                                                              : NULL;
     if (text != NULL && (text_of(line, text) == NULL || text_of(line, "who") == NULL))
         return sgm_fail(SGM_ERROR_FORMAT, "'%s' and 'who' must be texts", text);
     return SGM_OK;
+}
+
+/* The identifier of a press is made: presses of one button are found by it, as changes of one value are. */
+static sgm_status read_press(sgm__journal_entry *entry, char **made)
+{
+    *made = sgm__format(SGM__PRESS_CHANGE "%s", entry->text);
+    entry->identifier = *made;
+    return *made != NULL ? SGM_OK : SGM_ERROR_MEMORY;
 }
 
 /* Reads a line into *entry, whose texts are the line's or *made. */
@@ -180,6 +188,8 @@ static sgm_status read_entry(const json_t *line, int64_t number, sgm__journal_en
     entry->text = text_of(line, "name");
     entry->epochs = json_integer_value(json_object_get(line, "epochs"));
     entry->iterations = json_integer_value(json_object_get(line, "iterations"));
+    if (entry->kind == SGM__ENTRY_PRESS)
+        return read_press(entry, made);
     return entry->kind == SGM__ENTRY_VALUE ? read_change(line, entry, made) : SGM_OK;
 }
 
@@ -271,8 +281,8 @@ static sgm_status enter(sgm__history *history, const sgm__journal_entry *entry, 
     bool change = sgm__entry_is_change(entry->kind);
     drop_missed(&history->lost, entry);
     if (change && !entry->asked)
-        return SGM_OK; /* hooks make theirs again by themselves */
-    if (change)
+        return SGM_OK;                                        /* hooks make theirs again by themselves */
+    if (change && (again || entry->kind != SGM__ENTRY_PRESS)) /* pressed once more is not instead */
         replace_lost(&history->lost, entry, again);
     if (sgm__entry_is_move(entry->kind))
         sgm__entries_clear(&history->lost);

@@ -15,6 +15,7 @@ typedef enum sgm__entry_kind {
     SGM__ENTRY_TENSOR,  /* `identifier` was set to the tensor in the .npy file `text` of the folder */
     SGM__ENTRY_ATTACH,  /* the hook that `text` describes was attached */
     SGM__ENTRY_DETACH,  /* the hook with this text was detached */
+    SGM__ENTRY_PRESS,   /* the button `text` was pressed */
     SGM__ENTRY_UNKNOWN, /* `identifier` was changed in a way that the journal does not have */
     SGM__ENTRY_RESET,
     SGM__ENTRY_RESTORE,    /* to the checkpoint `text` */
@@ -28,9 +29,9 @@ typedef enum sgm__entry_kind {
     SGM__ENTRY_KIND_COUNT
 } sgm__entry_kind;
 
-/* The event that lines of a kind name: "change" for the first five, "restore", ... */
+/* The event that lines of a kind name: "change", "press", "restore", ... */
 const char *sgm__entry_event(sgm__entry_kind kind);
-/* Whether something was changed at the position: one of the first five. */
+/* Whether something was changed at the position: one of the first six. */
 bool sgm__entry_is_change(sgm__entry_kind kind);
 /* Whether it is a reset or a restore, which ends branch `branch` and begins branch `begun`. */
 bool sgm__entry_is_move(sgm__entry_kind kind);
@@ -43,7 +44,7 @@ typedef struct sgm__journal_entry {
     int64_t branch; /* of a move: the one that is left */
     int64_t begun;  /* of a move: the branch that begins */
     int64_t epoch, iteration;
-    char *identifier;           /* of a change: what was changed; else "" */
+    char *identifier;           /* of a change: what was changed, "button go" of a press; else "" */
     char *text;                 /* see the kind; else "" */
     char *average;              /* of a tensor: the .npy file of the moving average that it got; "": none */
     char *who;                  /* "ctl", "monitor", "program", or a hook's name; "" */

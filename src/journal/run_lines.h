@@ -21,6 +21,8 @@
 sgm_status sgm__run_folder_append(const char *folder, const char *file, const char *line);
 /* Appends a change to journal.jsonl. */
 sgm_status sgm__run_folder_change(const char *folder, const sgm__noted_change *change);
+/* Appends that a button was pressed. */
+sgm_status sgm__run_folder_press(const char *folder, const sgm__noted_change *change);
 /* Appends another event at the trainer's position, if the run has a folder. `more`: members of the line
  * behind the position, taken over; NULL: none. */
 sgm_status sgm__run_folder_event(const sgm_trainer *trainer, sgm__entry_kind kind, json_t *more);

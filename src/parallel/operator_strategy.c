@@ -270,6 +270,17 @@ static sgm_status detach(sgm_trainer *trainer, const char *name, char **full, ch
     return status == SGM_OK ? name_local(full) : status;
 }
 
+/* All workers have the same hooks, so those of the first one count. */
+static void press_local(sgm_trainer *trainer, const char *name, size_t *count)
+{
+    const sgm_operator *parallel = sgm__sharing_of(trainer)->parallel;
+    for (int32_t i = 0; i < parallel->count; i++) {
+        size_t pressed = 0;
+        sgm__hooks_press(sgm__hooks_of(parallel->workers[i].replica), name, &pressed);
+        *count += i == 0 ? pressed : 0;
+    }
+}
+
 /* Lists the local hooks, by the first worker's list: all lists are alike. */
 static sgm_status list_local(sgm_trainer *trainer, sgm_attached_hook **list, size_t *count)
 {
@@ -454,9 +465,9 @@ static sgm_registry *results(const sgm_trainer *replica)
     .state_was_set = sgm__operator_was_set, .find_kept = find_kept, .has_state = sgm__ranks_have,            \
     .next_elsewhere = next_elsewhere, .type_elsewhere = sgm__ranks_slot_type,                                \
     .get_elsewhere = sgm__ranks_get_slot, .check_set = sgm__ranks_check_set, .attach = attach_local,         \
-    .detach = detach, .list_hooks = list_local, .first_replica = first_replica, .describe_state = describe,  \
-    .add_states = add_states, .check_states = check, .loaded = sgm__ranks_loaded, .take_over = take_over,    \
-    .results = results
+    .detach = detach, .press = press_local, .list_hooks = list_local, .first_replica = first_replica,        \
+    .describe_state = describe, .add_states = add_states, .check_states = check,                             \
+    .loaded = sgm__ranks_loaded, .take_over = take_over, .results = results
 
 static const sgm__strategy with_workers = {FUNCTIONS}, with_ranks = {FUNCTIONS, .meet = sgm__ranks_meeting};
 

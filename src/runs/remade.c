@@ -27,6 +27,8 @@ char *sgm__remade_told(const sgm__journal_entry *entry)
         return sgm__format("%s was attached: %s", entry->identifier, entry->text);
     case SGM__ENTRY_DETACH:
         return sgm__format("%s was detached", entry->identifier);
+    case SGM__ENTRY_PRESS:
+        return sgm__format("%s was pressed", entry->identifier);
     case SGM__ENTRY_UNKNOWN:
         return sgm__format("%s was changed", entry->identifier);
     case SGM__ENTRY_SAVE:
@@ -145,6 +147,8 @@ static sgm_status make(sgm_trainer *trainer, const sgm__journal_entry *entry)
         return sgm__settings_set(trainer, entry->identifier, entry->text);
     if (entry->kind == SGM__ENTRY_TENSOR)
         return set_tensor(trainer, entry);
+    if (entry->kind == SGM__ENTRY_PRESS)
+        return sgm__trainer_press(trainer, entry->text, entry->who);
     return entry->kind == SGM__ENTRY_ATTACH ? attach(trainer, entry)
                                             : sgm__trainer_detach_again(trainer, entry->text, entry->who);
 }

@@ -135,6 +135,7 @@ static const char *lack_of(const char *folder, const sgm__journal_entry *entry)
     case SGM__ENTRY_VALUE:
     case SGM__ENTRY_ATTACH:
     case SGM__ENTRY_DETACH:
+    case SGM__ENTRY_PRESS:
     case SGM__ENTRY_RESET:
     case SGM__ENTRY_SAVE:
     case SGM__ENTRY_PAUSE:

@@ -187,6 +187,62 @@ sgm_status sgm_trainer_hooks(sgm_trainer *trainer, sgm_attached_hook **list, siz
     return status;
 }
 
+/* --- buttons --- */
+
+/* Appends the names of buttons that the list of hooks has, each once. */
+static void append_buttons(sgm__text *names, const sgm_attached_hook *hooks, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        for (char **button = hooks[i].buttons; *button != NULL; button++) {
+            char *quoted = sgm__format("\"%s\"", *button);
+            bool known = quoted == NULL || (names->data != NULL && strstr(names->data, quoted) != NULL);
+            if (!known)
+                sgm__text_append(names, "%s%s", names->length > 0 ? ", " : "", quoted);
+            sgm__free(quoted);
+        }
+}
+
+/* The error for a name that no hook has: the names that there are, or how to make a button. */
+static sgm_status fail_button(sgm_trainer *trainer, const char *name)
+{
+    sgm_attached_hook *hooks;
+    size_t count;
+    sgm__text names = {0};
+    SGM_TRY(sgm_trainer_hooks(trainer, &hooks, &count));
+    append_buttons(&names, hooks, count);
+    sgm_attached_hooks_free(hooks, count);
+    sgm_status status =
+        names.length > 0
+            ? sgm_fail(SGM_ERROR_NOT_FOUND, "no rule waits for external \"%.100s\": there are %.400s", name,
+                       names.data)
+            : sgm_fail(SGM_ERROR_NOT_FOUND,
+                       "no rule waits for external \"%.100s\", nor for any other: attach one, such as 'if "
+                       "external \"%.100s\" then pause'",
+                       name, name);
+    sgm__text_free(&names);
+    return status;
+}
+
+sgm_status sgm__trainer_press(sgm_trainer *trainer, const char *name, const char *who)
+{
+    const sgm__strategy *strategy = sgm__sharing_of(trainer)->strategy;
+    size_t count = 0;
+    sgm__hooks_press(sgm__hooks_of(trainer), name, &count);
+    if (strategy != NULL)
+        strategy->press(trainer, name, &count);
+    return count > 0 ? sgm__change_note_press(trainer, who, name) : fail_button(trainer, name);
+}
+
+sgm_status sgm_trainer_press(sgm_trainer *trainer, const char *name)
+{
+    if (trainer == NULL)
+        return sgm__fail_null("the trainer is NULL");
+    if (name == NULL || *name == '\0')
+        return sgm_fail(SGM_ERROR_ARGUMENT, "pressing needs the name of a button, as of external \"go\"");
+    return sgm__trainer_command(trainer, SGM__COMMAND_PRESS,
+                                (sgm__command_fields){.who = "program", .text = name});
+}
+
 /* Prepares the trainer first, so that a hook that reads a parameter or a gradient finds it. */
 sgm_status sgm__trainer_check_hooks(sgm_trainer *trainer)
 {

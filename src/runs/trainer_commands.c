@@ -20,6 +20,8 @@
 #include "trainer/trainer.h"
 #include "trainer/trainer_lock.h"
 
+#include <jansson.h>
+
 /* --- what each kind does --- */
 
 /* Sets a value in the asker's name, so that the record of changes says who did it. A worker's hook sets
@@ -84,6 +86,23 @@ static sgm_status act(sgm_trainer *trainer, const sgm__command *command, sgm__co
     return command->act(command->user, trainer);
 }
 
+/* Presses a button for the program. Other processes hear of it in the next meeting. */
+static sgm_status press(sgm_trainer *trainer, const sgm__command *command, sgm__command_outcome *outcome)
+{
+    const sgm__strategy *strategy = sgm__sharing_of(trainer)->strategy;
+    (void)outcome;
+    if (sgm__trainer_follows(trainer))
+        return sgm_fail(SGM_ERROR_STATE, "rank 0 presses for all: press \"%.100s\" there", command->text);
+    SGM_TRY(sgm__trainer_press(trainer, command->text, command->who));
+    if (strategy == NULL)
+        return SGM_OK;
+    json_t *request = json_pack("{s:s, s:s}", "command", "press", "name", command->text);
+    if (request != NULL)
+        strategy->note(trainer, command->who, request);
+    json_decref(request);
+    return SGM_OK;
+}
+
 /* Enters the change of a hook that has happened already into the record. */
 static sgm_status note(sgm_trainer *trainer, const sgm__command *command, sgm__command_outcome *outcome)
 {
@@ -110,6 +129,7 @@ static const kind_row kinds[] = {
     [SGM__COMMAND_RESET] = {sgm__trainer_go_back, .meets = true, .leads = true, .later = true},
     [SGM__COMMAND_ACT] = {act, .saves = true, .leads = true},
     [SGM__COMMAND_RESTORE] = {sgm__trainer_go_to},
+    [SGM__COMMAND_PRESS] = {press},
     [SGM__COMMAND_NOTE] = {note},
 };
 

@@ -52,6 +52,8 @@ sgm_status sgm__trainer_detach(sgm_trainer *trainer, const char *name, sgm__hook
 /* The present name of the attached hook with this text, of which there is one at most; sgm__free. NULL: none
  * is attached, or memory is short. */
 char *sgm__trainer_hook_of(sgm_trainer *trainer, const char *text);
+/* Presses a button of all hooks, also of workers, in the name of `who`, with the trainer's lock. */
+sgm_status sgm__trainer_press(sgm_trainer *trainer, const char *name, const char *who);
 /* As a resumed run or a replay does it again, in the name of `who`, with the trainer's lock. A hook that is
  * there, or gone, stays so. `hook` stays the caller's. */
 sgm_status sgm__trainer_attach_again(sgm_trainer *trainer, sgm_hook *hook, const char *who);

@@ -121,6 +121,8 @@ typedef struct sgm__strategy {
     sgm_status (*attach)(sgm_trainer *trainer, sgm_hook *hook, sgm__attachment how, bool *attached,
                          char **name);
     sgm_status (*detach)(sgm_trainer *trainer, const char *name, char **full, char **text);
+    /* As sgm__hooks_press, of the hooks of all replicas. */
+    void (*press)(sgm_trainer *trainer, const char *name, size_t *count);
     sgm_status (*list_hooks)(sgm_trainer *trainer, sgm_attached_hook **list, size_t *count);
     /* The first replica; all replicas have the same hooks. */
     const sgm_trainer *(*first_replica)(const sgm_trainer *trainer);

@@ -184,6 +184,21 @@ ctl 0 run detach early_stopper#2
 ctl 0 run detach early_stopper
 ctl 1 run detach early_stopper
 has err "no hook is named 'early_stopper'"
+ctl 0 run attach 'every iteration if external "go on" then set optimiser.clip_norm = 7'
+ctl 1 run press go
+has err '^sigma ctl: no rule waits for external "go": there are "go on"$'
+ctl 2 run press
+has err 'press takes 1 word, got 0'
+ctl 0 run press 'go on'
+ctl 0 run step 1
+wait_for '^iteration +'$((before + 8))'$'
+ctl 0 run get optimiser.clip_norm
+has out '^optimiser.clip_norm = 7$'
+has run/journal.jsonl '"event":"press",.*"iteration":'$((before + 7))',"who":"ctl","name":"go on"'
+has run/log.txt 'ctl: press go on, after epoch [0-9]+, iteration '$((before + 7))
+ctl 0 run changes
+has out 'button go on .*null -> "pressed", by ctl'
+ctl 0 run detach rule
 has run/journal.jsonl '"what":"hook early_stopper#1","old":"early_stopper\(training.loss, 100000\)","new":"none"'
 
 # --- back ---
@@ -191,7 +206,7 @@ ctl 0 run restore here
 ctl 0 run status
 has out "^iteration +$((before + 3))\$"
 has out '^state +paused$'
-has run/journal.jsonl '"branch":0,.*"iteration":'$((before + 7))',"who":"ctl","name":"here",.*"begun":1,.*"left_checkpoint":"before-branch-1"'
+has run/journal.jsonl '"branch":0,.*"iteration":'$((before + 8))',"who":"ctl","name":"here",.*"begun":1,.*"left_checkpoint":"before-branch-1"'
 "$sigma" inspect run/before-branch-1.safetensors >out 2>err
 verdict "the checkpoint of what was left" $?
 ctl 1 run restore missing

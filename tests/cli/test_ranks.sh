@@ -115,10 +115,14 @@ before=$(awk '$1 == "iteration" { print $2 }' out)
 run 0 ctl run set optimiser.learning_rate 0.002
 run 0 ctl run set 'network.layers.3-dense.biases' '[0, 0, 0, 0, 0.5, 0, 0, 0, 0, 0]'
 run 0 ctl run attach 'every 2 iterations accumulator(training.loss, mine)'
+run 0 ctl run attach 'every iteration if external "go" then set optimiser.clip_norm = 5'
+run 0 ctl run press go
 run 0 ctl run step 3
 sleep 0.3
 wait_for '^state +paused$'
 has out "^iteration +$((before + 3))\$"
+run 0 ctl run get optimiser.clip_norm
+has out '^optimiser.clip_norm = 5$' # pressed on all ranks: hooks that ask on one alone end the run
 run 0 ctl run get optimiser.learning_rate
 run 0 ctl run get 'operator.ranks.*.*'
 for rank in 0 1 2; do

@@ -95,6 +95,36 @@ static void await_hooks(training *t, size_t wanted)
     }
 }
 
+#define BUTTONS RULES ".rule-buttons"
+
+TEST(a_rule_with_external_has_a_button)
+{
+    training *t = begin_training();
+    browser *b = &t->browser;
+    pause_training(t);
+    open_tab_called(b, "Settings");
+    browser_await(b, "document.querySelector('" BUTTONS "').hidden");
+    browser_type(
+        b, RULES "form input",
+        "every iteration if external \"slower\" then set optimiser.learning_rate = 0.003" BROWSER_ENTER);
+    await_rows(b, BUTTONS " button", 1);
+    browser_await(b, "document.querySelector('" BUTTONS " button').textContent === 'slower' && "
+                     "document.querySelector('" BUTTONS " button').title.includes('external')");
+    /* By the keyboard, which stays where it is. */
+    browser_type(b, BUTTONS " button", BROWSER_ENTER);
+    browser_await(
+        b, "[...document.querySelectorAll('.change .change-act')].some(e => e.textContent === 'pressed')");
+    browser_await(b, "document.activeElement === document.querySelector('" BUTTONS " button')");
+    CHECK_OK(sgm_trainer_step(t->trainer, 1));
+    browser_await(b, "[...document.querySelectorAll('.change .mono')].some(e => e.textContent === "
+                     "'optimiser.learning_rate')");
+    CHECK_NEAR(learning_rate_of(t->trainer), 0.003, 1e-9);
+    CHECK_OK(sgm_trainer_detach_hook(t->trainer, "rule"));
+    await_rows(b, BUTTONS " button", 0);
+    browser_check_errors(b);
+    end_training(t);
+}
+
 TEST(rules_and_values_are_taken_back)
 {
     training *t = begin_training();

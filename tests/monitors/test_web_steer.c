@@ -322,6 +322,32 @@ TEST(rules_come_as_text)
     end(&s);
 }
 
+TEST(a_button_of_a_rule_is_pressed)
+{
+    steered s;
+    begin(&s, NULL);
+    await_state(&s, "paused");
+    command(&s, "\"command\":\"press\",\"name\":\"go\"");
+    CHECK_REFUSED(&s.client, 404, "no rule waits for external");
+    command(&s, "\"command\":\"attach\",\"hook\":\"every iteration if external \\\"go\\\" then set "
+                "optimiser.clip_norm = 3\"");
+    CHECK_DONE(&s.client);
+    command(&s, "\"command\":\"hooks\"");
+    CHECK_STR(web_string(s.client.answer, "hooks/0/buttons/0"), "go");
+    command(&s, "\"command\":\"press\",\"name\":\"go\"");
+    CHECK_DONE(&s.client);
+    step(&s, 2);
+    command(&s, "\"command\":\"hooks\"");
+    CHECK_NEAR(web_number(s.client.answer, "hooks/0/runs"), 1, 0);
+    web_got(&s.client, "/api/changes?trainer=line");
+    CHECK_STR(web_string(s.client.answer, "changes/1/identifier"), "button go");
+    CHECK_STR(web_string(s.client.answer, "changes/1/who"), "monitor");
+    CHECK_STR(web_string(s.client.answer, "changes/2/identifier"), "optimiser.clip_norm");
+    command(&s, "\"command\":\"press\"");
+    CHECK_REFUSED(&s.client, 400, "press needs the field 'name'");
+    end(&s);
+}
+
 /* --- checkpoints --- */
 
 /* A body of any bytes. */

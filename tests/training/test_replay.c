@@ -46,6 +46,9 @@ static wave_trainer set_up(bool workers)
     CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_hook_parse("every 2 epochs save(regular)")));
     CHECK_OK(sgm_trainer_add_hook(
         made.trainer,
+        sgm_hook_parse("every 3 iterations if external \"go\" then set optimiser.weight_decay += 0.02")));
+    CHECK_OK(sgm_trainer_add_hook(
+        made.trainer,
         sgm_hook_parse("every 7 iterations set optimiser.weight_decay += 0.01 for 3 iterations")));
     CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_hook_parse("at pause set optimiser.beta2 *= 0.999")));
     CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_hook_parse("at stop set optimiser.epsilon *= 1.5")));
@@ -129,6 +132,12 @@ static void detach(steered *s)
     CHECK(s->error[0] == '\0' || strstr(s->error, "no hook is named") != NULL);
 }
 
+static void press(steered *s)
+{
+    ask(s, "{\"command\":\"press\",\"name\":\"go\"}");
+    CHECK(s->error[0] == '\0' || strstr(s->error, "no rule waits") != NULL); /* it may be detached */
+}
+
 static void undo(steered *s)
 {
     ask(s, "{\"command\":\"undo\"}"); /* there may be nothing to take back */
@@ -195,9 +204,9 @@ static void be_killed(steered *s)
     begin_paused(s, true);
 }
 
-static void (*const deeds[])(steered *) = {set_rate, set_rate, set_batch, set_tensor, set_tensor, attach,
-                                           attach,   detach,   undo,      undo,       save,       upload,
-                                           restore,  reset,    stop,      be_killed,  be_killed};
+static void (*const deeds[])(steered *) = {
+    set_rate, set_rate, set_batch, set_tensor, set_tensor, attach, attach, detach,    press,    press,
+    undo,     undo,     save,      upload,     restore,    reset,  stop,   be_killed, be_killed};
 
 static void steer(uint64_t seed, bool workers)
 {
@@ -398,7 +407,7 @@ TEST(what_was_done_is_listed)
     CHECK_INT(count, KNOWN_DEEDS);
     CHECK_STR(list[0].text, LEARNING_RATE " was set to 0.003");
     CHECK_STR(list[1].text,
-              "hook rule#6 was attached: every 2 iterations set optimiser.learning_rate *= 0.9");
+              "hook rule#7 was attached: every 2 iterations set optimiser.learning_rate *= 0.9");
     CHECK_STR(list[2].text, BIASES " was set");
     for (int i = 0; i < KNOWN_DEEDS; i++) {
         CHECK_INT(list[i].iteration, known_deeds[i].iteration);

@@ -3,7 +3,7 @@ import { command } from '../api.js';
 import { button, fill, h, iconButton } from '../elements.js';
 import { integer, percent, shortTime } from '../format.js';
 import { t } from '../language.js';
-import { confirm, errorText, toast } from '../overlays.js';
+import { confirm, errorText, toast, toastError } from '../overlays.js';
 import { definePanel } from '../panel.js';
 import { state } from '../store.js';
 
@@ -13,6 +13,7 @@ const examples = [
     'if optimiser.loss increases 3 times then set optimiser.learning_rate *= 0.5',
     'after 10 epochs pause',
     'every 100 iterations value_reporter(training.loss)',
+    'if external "go" then save "now"',
 ];
 
 definePanel('rules', {
@@ -31,8 +32,11 @@ function create(panel) {
     const add = button(t('rules.attach'), null, { type: 'submit' });
     const form = h('form', { class: 'toolbar', on: { submit: attach } }, input, add);
     const body = h('tbody');
+    const pressing = h('div', { class: 'toolbar rule-buttons', role: 'group', 'aria-label': t('rules.buttons'),
+        hidden: true });
+    let shown = '';
     panel.body.append(form, h('datalist', { id: 'rule-examples' }, examples.map((value) => h('option', { value }))),
-        problem,
+        problem, pressing,
         h('div', { class: 'scroll', tabindex: '0' }, h('table', { class: 'table hooks' },
             h('thead', {}, h('tr', {}, h('th', { scope: 'col', text: t('rules.hook') }),
             h('th', { scope: 'col', class: 'is-number', text: t('rules.runs') }),
@@ -66,6 +70,26 @@ function create(panel) {
         } });
     }
 
+    async function press(name) {
+        try {
+            await command(panel.trainer(), 'press', { name });
+            toast(t('rules.pressed', { name }));
+            await reload();
+        } catch (error) {
+            toastError(error);
+        }
+    }
+
+    /* A button for each criterion `external`, also where several rules wait for the same. They stay as they are,
+     * with the keyboard's focus, as long as there are no others. */
+    function showButtons() {
+        const names = [...new Set(hooks.flatMap((hook) => hook.buttons ?? []))], now = JSON.stringify(names);
+        if (now === shown) return;
+        shown = now;
+        pressing.hidden = names.length === 0;
+        fill(pressing, names.map((name) => button(name, () => press(name), { title: t('rules.press', { name }) })));
+    }
+
     /* The share of the whole time says more than the time of one run. */
     function cost(hook) {
         const seconds = state.trainers.get(panel.trainer())?.seconds;
@@ -86,6 +110,7 @@ function create(panel) {
 
     function show() {
         panel.setNote(hooks.length > 0 ? integer(hooks.length) : '');
+        showButtons();
         if (body.contains(document.activeElement)) return;
         fill(body, hooks.map(row));
         if (hooks.length === 0) body.append(h('tr', {}, h('td', { class: 'dim', colspan: 4, text: t('rules.none',

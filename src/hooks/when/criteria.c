@@ -145,16 +145,27 @@ sgm_criteria *sgm_stalling_criteria(const char *identifier, sgm_extremum extremu
     return node;
 }
 
-/* The name is written in quotes, and so may have spaces, but no control characters. */
+/* The name is written in quotes, and so may have spaces. Who presses the button sends the name in JSON, which
+ * is UTF-8; nobody could send any other. */
+static bool is_button_name(const char *name)
+{
+    if (name == NULL || *name == '\0' || strnlen(name, SGM__IDENTIFIER_LONGEST + 1) > SGM__IDENTIFIER_LONGEST)
+        return false;
+    for (const unsigned char *c = (const unsigned char *)name; *c != '\0';) {
+        size_t length = *c >= 0x80 ? sgm__utf8_length(c) : *c >= ' ' && *c != 0x7f;
+        if (length == 0)
+            return false;
+        c += length;
+    }
+    return true;
+}
+
 sgm_criteria *sgm_external_criteria(const char *name)
 {
-    bool good = name != NULL && *name != '\0' &&
-                strnlen(name, SGM__IDENTIFIER_LONGEST + 1) <= SGM__IDENTIFIER_LONGEST;
-    for (size_t i = 0; good && name[i] != '\0'; i++)
-        good = (unsigned char)name[i] >= ' ' && name[i] != 0x7f;
-    if (!good) {
+    if (!is_button_name(name)) {
         sgm_fail(SGM_ERROR_ARGUMENT,
-                 "external criteria need a name of 1 to %d bytes without control characters",
+                 "external criteria need a name of 1 to %d bytes of UTF-8 without control characters, by "
+                 "which somebody presses them",
                  SGM__IDENTIFIER_LONGEST);
         return NULL;
     }
@@ -341,6 +352,24 @@ static const char *find_identifier(const sgm_criteria *node, size_t *index)
 const char *sgm_criteria_identifier_at(const sgm_criteria *criteria, size_t index)
 {
     return criteria != NULL ? find_identifier(criteria, &index) : NULL;
+}
+
+/* The *index-th external leaf, in the order of the text; counts *index down. */
+static const char *find_external(const sgm_criteria *node, size_t *index)
+{
+    if (node->kind == SGM__CRITERIA_EXTERNAL && (*index)-- == 0)
+        return node->identifier;
+    for (size_t i = 0; i < node->part_count; i++) {
+        const char *found = find_external(node->parts[i], index);
+        if (found != NULL)
+            return found;
+    }
+    return NULL;
+}
+
+const char *sgm_criteria_external_at(const sgm_criteria *criteria, size_t index)
+{
+    return criteria != NULL ? find_external(criteria, &index) : NULL;
 }
 
 /* --- what they remember --- */
