@@ -430,7 +430,16 @@ SGM_API sgm_tensor *sgm_trainer_get(sgm_trainer *trainer, const char *state);
 SGM_API sgm_status sgm_trainer_set(sgm_trainer *trainer, const char *state, const sgm_tensor *value);
 /* Saves everything that is needed to continue exactly from here. */
 SGM_API sgm_status sgm_trainer_save(sgm_trainer *trainer, const char *path);
-/* Loads what sgm_trainer_save wrote; a file of another network is an error, and changes nothing. */
+/* Loads what sgm_trainer_save wrote; a file of another network is an error, and changes nothing. The path of
+ * a run's folder is that of its newest checkpoint.
+ *
+ * A trainer with data, but without an optimiser, takes the optimiser and the hooks as well, as the program of
+ * the checkpoint had given them, with all that they remember and all that was changed since: sgm_trainer_run
+ * then goes on as that training would, to the bit. Hooks without a text (sgm_hook_create, and constructors
+ * such as sgm_early_stopper; those of sgm_hook_parse and sgm_rule_hook have one) must have been attached to
+ * this trainer before, in which they find their state: else SGM_ERROR_STATE, which names them. Operator,
+ * initialisers, modifiers and what is frozen are given by the program. A trainer that has an optimiser keeps
+ * it, and its hooks. */
 SGM_API sgm_status sgm_trainer_load(sgm_trainer *trainer, const char *path);
 /* The notation of the network in a checkpoint, of which only the header is read; free with sgm_string_free.
  */

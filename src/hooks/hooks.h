@@ -75,6 +75,17 @@ void sgm__hooks_press(sgm__hooks *hooks, const char *name, size_t *count);
 sgm_status sgm__hooks_list(sgm__hooks *hooks, sgm_attached_hook **list, size_t *count);
 /* The texts of stored hooks, in order of attachment; each and the list freed with sgm__free. */
 sgm_status sgm__hooks_stored(sgm__hooks *hooks, char ***texts, size_t *count);
+/* What the program has attached before the first event, for a checkpoint. */
+typedef struct sgm__hooks_setup {
+    char **texts; /* in order of attachment, each once, with those of hooks whose life is over or that were
+                     taken off; stored hooks are not among them */
+    size_t text_count;
+    char **names; /* types of attached hooks without a text */
+    size_t name_count;
+} sgm__hooks_setup;
+/* Appends to *setup, which begins with zeros; sgm__hooks_setup_clear, also after a failure. */
+sgm_status sgm__hooks_set_up(sgm__hooks *hooks, sgm__hooks_setup *setup);
+void sgm__hooks_setup_clear(sgm__hooks_setup *setup);
 /* Puts all hooks back to before the first event: those whose life is over are attached again, states and
  * criteria are as they were at first, counts of iterations and epochs begin anew. Waits for background
  * hooks; called by the training's thread. */

@@ -339,6 +339,14 @@ static sgm_status plan_replay(const sgm__training_run *run)
     return sgm__replay_begin(run->trainer, run->options->replay);
 }
 
+static sgm_status check_optimiser(const sgm_trainer *trainer)
+{
+    return trainer->learner.optimiser != NULL
+               ? SGM_OK
+               : sgm_fail(SGM_ERROR_STATE, "has no optimiser yet: call sgm_trainer_set_optimiser, or load a "
+                                           "checkpoint of a training that had one");
+}
+
 /* Everything before the first iteration: checks, the run folder with its lock and its checkpoint, the
  * control socket, the data's position, workers and ranks. Observers are told of the start only after all of
  * that succeeded, and from then on are told of the end, too. */
@@ -347,14 +355,15 @@ static sgm_status start(sgm__training_run *run)
     sgm_trainer *trainer = run->trainer;
     if (trainer->data.training == NULL)
         return sgm_fail(SGM_ERROR_STATE, "has no data yet: call sgm_trainer_set_data");
-    if (trainer->learner.optimiser == NULL)
-        return sgm_fail(SGM_ERROR_STATE, "has no optimiser yet: call sgm_trainer_set_optimiser");
+    if (!run->options->resume || run->options->folder == NULL) /* the folder's checkpoint may have one */
+        SGM_TRY(check_optimiser(trainer));
     trainer->progress.epochs = run->options->epochs;
     trainer->progress.iterations = run->options->iterations;
     if (run->options->replay != NULL)
         SGM_TRY(plan_replay(run));
     if (run->options->folder != NULL) {
         SGM_TRY(sgm__run_folder_open(trainer, run->options->folder, run->options->resume, &run->lock));
+        SGM_TRY(check_optimiser(trainer));
         SGM_TRY(sgm__checkpoints_begin(trainer, run->options->folder));
         run->log = sgm__run_folder_log(trainer, run->options->folder);
         SGM_TRY(end_as_before(run));

@@ -10,9 +10,11 @@
  *
  * Reading and writing files happens without the trainer's lock; making a bundle and taking it over with
  * it, between two steps. Any thread may call the public functions here. */
+#include "journal/run_lines.h"
 #include "persistence/bundle.h"
 #include "registry/pattern.h"
 #include "runs/parts/parts.h"
+#include "runs/parts/setup.h"
 #include "runs/parts/torch_names.h"
 #include "show/show.h"
 #include "train/train.h"
@@ -388,6 +390,24 @@ sgm_status sgm__checkpoint_fits(sgm_trainer *trainer, const sgm_bundle *bundle, 
     return status;
 }
 
+/* Gives a trainer that has no optimiser the one of the file, and its hooks, before the rest is loaded. After
+ * a failure it has neither. */
+static sgm_status load_with_setup(sgm_trainer *trainer, const sgm_bundle *bundle, sgm__parts *wanted,
+                                  const char *source, const sgm__saved_state *state, char **left)
+{
+    sgm__set_up_hooks made = {0};
+    sgm_status status = sgm__setup_take_optimiser(trainer, state);
+    if (status != SGM_OK)
+        return sgm__fail_within("'%s'", source);
+    status = sgm__setup_take_hooks(trainer, state, &made);
+    status = status == SGM_OK ? load_state(trainer, bundle, wanted, source, state, left)
+                              : sgm__fail_within("'%s'", source);
+    sgm__setup_end_hooks(trainer, &made, status);
+    if (status != SGM_OK)
+        sgm__setup_give_back_optimiser(trainer);
+    return status;
+}
+
 /* Reads the state, takes the lock and loads. Afterwards the trainer has other parameters, so results of
  * earlier passes over data are dropped. */
 static sgm_status load_bundle(sgm_trainer *trainer, const sgm_bundle *bundle, sgm__parts *wanted,
@@ -399,7 +419,9 @@ static sgm_status load_bundle(sgm_trainer *trainer, const sgm_bundle *bundle, sg
     if (status == SGM_OK)
         status = enter(trainer, wanted->parts != 0 ? wanted->parts & state.parts : state.parts, &held);
     if (status == SGM_OK) {
-        status = load_state(trainer, bundle, wanted, source, &state, left);
+        status = sgm__setup_is_wanted(trainer, &state, wanted)
+                     ? load_with_setup(trainer, bundle, wanted, source, &state, left)
+                     : load_state(trainer, bundle, wanted, source, &state, left);
         sgm__trainer_parameters_changed(trainer);
         sgm__trainer_leave_with_hooks(trainer, &held);
     }
@@ -430,15 +452,11 @@ static sgm_status name_again(sgm_trainer *trainer, const sgm__parts *wanted, con
     return status == SGM_OK ? SGM_OK : sgm__fail_within("'%s'", source);
 }
 
-sgm_status sgm_trainer_load_parts_with(sgm_trainer *trainer, const char *path,
-                                       const sgm_part_options *options)
+static sgm_status load_file(sgm_trainer *trainer, const char *path, const sgm_part_options *options)
 {
     sgm__parts wanted;
     char **left;
-    SGM_TRY(sgm_trainer_status(trainer));
     sgm_status status = parts_read(options, "sgm_trainer_load_parts", &wanted, &left);
-    if (status == SGM_OK && path == NULL)
-        status = sgm_fail(SGM_ERROR_ARGUMENT, "sgm_trainer_load_parts: expected a path, got NULL");
     sgm_task task = sgm_task_begin(SGM_TASK_LOAD, path, NULL);
     sgm_bundle *bundle = status == SGM_OK ? sgm_bundle_load(path) : NULL;
     note_missing_checksums(trainer, bundle, path);
@@ -451,6 +469,21 @@ sgm_status sgm_trainer_load_parts_with(sgm_trainer *trainer, const char *path,
         sgm__log(SGM_LOG_DEBUG, sgm_trainer_name(trainer), "loaded '%s'", path);
     sgm_bundle_free(bundle);
     parts_free(&wanted);
+    return status;
+}
+
+/* Of a folder, the newest checkpoint. */
+sgm_status sgm_trainer_load_parts_with(sgm_trainer *trainer, const char *path,
+                                       const sgm_part_options *options)
+{
+    SGM_TRY(sgm_trainer_status(trainer));
+    if (path == NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "sgm_trainer_load_parts: expected a path, got NULL");
+    if (!sgm__is_folder(path))
+        return load_file(trainer, path, options);
+    char *file = sgm__format("%s/" SGM__CHECKPOINT_FILE, path);
+    sgm_status status = file != NULL ? load_file(trainer, file, options) : SGM_ERROR_MEMORY;
+    sgm__free(file);
     return status;
 }
 

@@ -7,6 +7,7 @@
  * again. */
 #include "registry/pattern.h"
 #include "registry/registry_internal.h"
+#include "runs/parts/setup.h"
 #include "runs/parts/state.h"
 #include "train/trainer_hooks.h"
 
@@ -157,6 +158,7 @@ static sgm_status describe(const sgm_trainer *trainer, json_t *state)
 {
     SGM_TRY(append_numbers(trainer, state));
     SGM_TRY(sgm__trainer_save_hooks(trainer, state));
+    SGM_TRY(sgm__setup_describe_hooks(trainer, state));
     return append_shared(trainer, state);
 }
 

@@ -5,6 +5,7 @@
  * optimiser are in the bundle (trainer_checkpoint.c). Equal trainings must write equal files, on one
  * worker or on several, before or after a resume: so nothing here depends on the clock, and sums that only
  * some of them still have are written as zeros. */
+#include "runs/parts/setup.h"
 #include "runs/parts/state.h"
 #include "train/train.h"
 
@@ -63,7 +64,7 @@ static sgm_status describe_optimiser(const sgm_trainer *trainer, json_t *state)
     json_object_set_new(state, "optimiser", json_string(learner->optimiser->type->name));
     json_object_set_new(state, "accumulated", json_integer(position->accumulated));
     json_object_set_new(state, "accumulate", json_integer(learner->optimiser->options.accumulate));
-    return SGM_OK;
+    return sgm__setup_describe_optimiser(trainer, state);
 }
 
 /* Also reads the optimiser's name, for the comparison with the trainer's (trainer_checkpoint.c). */
