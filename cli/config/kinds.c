@@ -168,6 +168,8 @@ static bool describe_action(size_t index, sgm__described *described)
          "if training.loss > 100 then restore \"best\" and set optimiser.learning_rate *= 0.5", NULL, 0},
         {"notify", "writes a warning into the log, with values in braces", NULL,
          "if training.loss > 10 then notify \"loss {training.loss} after epoch {epoch}\"", NULL, 0},
+        {"branch", "begins a training beside this one that goes on from here, with a value set in it alone",
+         NULL, "after 10 epochs branch \"slow\" with optimiser.learning_rate *= 0.1", NULL, 0},
         {"for", "behind a set: the value goes back after so many epochs or iterations", NULL,
          "if training.loss > 10 then set optimiser.learning_rate *= 0.1 for 3 epochs", NULL, 0},
     };

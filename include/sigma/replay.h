@@ -41,7 +41,7 @@ typedef struct sgm_replay {
 typedef struct sgm_intervention {
     int64_t number;                   /* of its line in the journal, from 1 */
     int64_t branch, epoch, iteration; /* so many were done */
-    const char *event;                /* "change", "press", "reset", "restore", "save", "upload" */
+    const char *event;                /* "change", "press", "reset", "restore", "save", "upload", "branch" */
     const char *who;                  /* "ctl", "monitor", "terminal", "program" */
     const char *text;                 /* "optimiser.learning_rate was set to 0.01" */
     bool removable;                   /* it can be in `without`: a change, a press */

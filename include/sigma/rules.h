@@ -191,6 +191,7 @@ SGM_API char *sgm_criteria_text(const sgm_criteria *criteria, const sgm_time_ste
  *     stop | stop "REASON" | pause | reset | save "NAME" | set IDENTIFIER = NUMBER   (also +=, -=, *=, /=)
  *     set IDENTIFIER = "TEXT" | set IDENTIFIER = true | set IDENTIFIER = false
  *     set ... for 3 epochs | set ... for 100 iterations | restore "NAME" | notify "TEXT"
+ *     branch "NAME" | branch "NAME" with IDENTIFIER = VALUE   (with signs and values as of set)
  *
  * A value that is set for a time goes back at the end of the last epoch or iteration, before the hooks of
  * that event run, unless somebody else has set it meanwhile. If a rule sets it again before, it starts from
@@ -200,6 +201,11 @@ SGM_API char *sgm_criteria_text(const sgm_criteria *criteria, const sgm_time_ste
  * folder. Position, settings, and what hooks and rules remember stay: the training goes on, with other
  * minibatches, and does not repeat what it did. `notify` writes a warning into the log; values may stand in
  * it, as in "loss is {training.loss}" (sgm_registry_resolve_text).
+ *
+ * `branch` saves NAME.safetensors and begins a trainer NAME that goes on from there side by side with this
+ * one, in a folder beside, to the same end, with a value that is set in it alone. It needs a trainer that its
+ * environment runs (sgm_env_run). Branches begin none themselves. A name has 1 to 60 letters, digits, '-',
+ * '_' and '.'.
  *
  * A rule only says what is to be done; who holds it does it.
  */
@@ -215,7 +221,8 @@ typedef enum sgm_action_kind {
     SGM_ACTION_SAVE,    /* text: the name; not empty, without '/', not beginning with '.' */
     SGM_ACTION_SET,     /* text: the identifier */
     SGM_ACTION_RESTORE, /* text: the name, as of SAVE */
-    SGM_ACTION_NOTIFY   /* text: what is told, with values in braces; not empty */
+    SGM_ACTION_NOTIFY,  /* text: what is told, with values in braces; not empty */
+    SGM_ACTION_BRANCH   /* text: the branch's name */
 } sgm_action_kind;
 /* How a rule sets a number. */
 typedef enum sgm_assignment {
@@ -229,7 +236,8 @@ typedef enum sgm_assignment {
 typedef struct sgm_action {
     sgm_action_kind kind;      /* what is done */
     const char *text;          /* see sgm_action_kind; NULL: there is none */
-    sgm_assignment assignment; /* SET only */
+    const char *identifier;    /* BRANCH: what is set in it, as the next five say; NULL: nothing */
+    sgm_assignment assignment; /* SET, BRANCH */
     double number;             /* SET of a number: what stands behind the sign */
     sgm_kind
         value_kind; /* SET: of a number; of a text or a boolean only with `=`, and then not in `number` */

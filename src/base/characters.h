@@ -5,6 +5,7 @@
 #define SGM_BASE_CHARACTERS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 static inline bool sgm__is_digit(char c)
 {
@@ -19,6 +20,19 @@ static inline bool sgm__is_letter(char c)
 static inline bool sgm__is_alphanumeric(char c)
 {
     return sgm__is_letter(c) || sgm__is_digit(c);
+}
+
+#define SGM__PLAIN_NAME_LONGEST 60 /* bytes */
+/* Whether a text can be a part of identifiers and the name of a folder: 1 to 60 letters, digits, '-', '_' and
+ * '.', not beginning with '.' or '-'. */
+static inline bool sgm__is_plain_name(const char *text)
+{
+    size_t length = 0;
+    while (sgm__is_alphanumeric(text[length]) || text[length] == '-' || text[length] == '_' ||
+           text[length] == '.')
+        length++;
+    return text[length] == '\0' && length > 0 && length <= SGM__PLAIN_NAME_LONGEST && text[0] != '.' &&
+           text[0] != '-';
 }
 
 /* Space, tab, line feed, vertical tab, form feed, carriage return. */

@@ -304,7 +304,11 @@ sgm_status sgm__env_make_trainer(sgm_env *env, const char *name, sgm_trainer **m
     if (settings.handler == NULL)
         return sgm_last_status();
     *made = sgm__trainer_create(name, &settings);
-    return *made != NULL ? SGM_OK : sgm__last_failure();
+    if (*made == NULL)
+        return sgm__last_failure();
+    sgm__membership_of(*made)->branch = sgm__env_branch;
+    sgm__membership_of(*made)->env = env;
+    return SGM_OK;
 }
 
 /* Drops a trainer because of the thread's newest error, which stays that. */

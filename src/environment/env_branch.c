@@ -1,7 +1,8 @@
 /* Branches: trainers that are added while others run, each going on from a checkpoint with some values set
  * differently.
  *
- * The web monitor asks for them through sgm__monitor_host (sgm__env_branch). env_run.c opens a run to
+ * The web monitor asks for them through sgm__monitor_host (sgm__env_branch), rules through their trainer
+ * (src/runs/branch_beside.c). env_run.c opens a run to
  * branches and ends it with sgm__env_end_branches. A branch is made completely on the asking thread, with
  * `branches.adding` held: runner, trainer, parts, checkpoint, values; then a thread is started that runs
  * it. From then on it is in `branches.items`, so that sgm_env_stop reaches it, until the run has joined it.
@@ -13,9 +14,11 @@
 #include "journal/run_lines.h"
 #include "loop/trainer_run.h"
 #include "monitors/monitor.h"
+#include "runs/branch_beside.h"
 #include "runs/trainer_copy.h"
 #include "show/show.h"
 #include "train/train.h"
+#include "trainer/trainer_lock.h"
 
 #include <stdio.h>
 
@@ -282,6 +285,19 @@ static sgm_status add(branching *b)
     return status;
 }
 
+/* Has the journal of `from` tell of its branch. The branch runs by now, so a failure is only a warning. */
+static void tell(sgm_trainer *from, const sgm__branch_request *request)
+{
+    sgm_status status = sgm__trainer_enter(from);
+    if (status == SGM_OK) {
+        status = sgm__branch_tell(from, request);
+        sgm__trainer_unlock(from);
+    }
+    if (status != SGM_OK)
+        sgm__log(SGM_LOG_WARNING, sgm_trainer_name(from), "the journal does not tell of the branch '%s': %s",
+                 request->name, sgm_last_error());
+}
+
 /* Any thread, but with no trainer's lock: loading a checkpoint takes time and takes locks of both
  * trainers. */
 sgm_status sgm__env_branch(void *env, sgm_trainer *from, const sgm__branch_request *request)
@@ -292,6 +308,8 @@ sgm_status sgm__env_branch(void *env, sgm_trainer *from, const sgm__branch_reque
     if (status != SGM_OK)
         undo(&b, status);
     pthread_mutex_unlock(&b.env->branches.adding);
+    if (status == SGM_OK)
+        tell(from, request);
     sgm__free(b.folder);
     return status;
 }

@@ -8,11 +8,14 @@
 #include "hooks/hook_text.h"
 #include "journal/temporary.h"
 #include "registry/option_check.h"
+#include "registry/registry_internal.h"
+#include "runs/branch_beside.h"
 #include "runs/checkpoints.h"
 #include "trainer/view.h"
 #include <math.h>
 #include <sigma/hooks.h>
 
+#define RULE_NAME "rule"
 #define RULE_PRIORITY 8000 /* after all that measures; before saving (9000) and stopping (10000) */
 
 /* The new value of an entry that takes a text or a boolean. Only the kind is compared here; which texts an
@@ -72,18 +75,27 @@ static sgm_status set_match(const sgm_action *action, sgm_hook_call *call, sgm_m
                                      (sgm__command_period){action->duration_scale, action->duration});
 }
 
-/* Asks to set all that matches. Each match starts from its own value. Without any match the lookup by the
- * plain identifier fails with a message that names the nearest one. */
+/* All that matches. Without any match the lookup by the plain identifier fails with a message that names the
+ * nearest one. */
+static sgm_status find_matches(sgm_registry *registry, const char *identifier, sgm_matches *matches)
+{
+    SGM_TRY(sgm_registry_resolve(registry, identifier, matches));
+    if (matches->count > 0)
+        return SGM_OK;
+    sgm_content content = {0};
+    sgm_status status = sgm_registry_resolve_one(registry, identifier, &content);
+    sgm_content_clear(&content);
+    if (status != SGM_OK)
+        sgm_matches_free(matches);
+    return status;
+}
+
+/* Asks to set all that matches. Each match starts from its own value. */
 static sgm_status set_all(const sgm_action *action, sgm_hook_call *call)
 {
     sgm_matches matches;
-    SGM_TRY(sgm_registry_resolve(call->registry, action->text, &matches));
+    SGM_TRY(find_matches(call->registry, action->text, &matches));
     sgm_status status = SGM_OK;
-    if (matches.count == 0) { /* says what is near */
-        sgm_content content = {0};
-        status = sgm_registry_resolve_one(call->registry, action->text, &content);
-        sgm_content_clear(&content);
-    }
     for (size_t i = 0; i < matches.count && status == SGM_OK; i++)
         status = set_match(action, call, &matches.items[i]);
     sgm_matches_free(&matches);
@@ -140,6 +152,74 @@ static sgm_status notify(const sgm_action *action, sgm_hook_call *call)
     return SGM_OK;
 }
 
+/* A branch that is asked for; all texts are its own. */
+typedef struct branch_order {
+    sgm__branch_request request;
+    char *name, **identifiers, **values;
+} branch_order;
+
+static void free_branch(void *order)
+{
+    branch_order *o = order;
+    for (size_t i = 0; i < o->request.count; i++) {
+        sgm__free(o->identifiers[i]);
+        sgm__free(o->values[i]);
+    }
+    sgm__free(o->identifiers);
+    sgm__free(o->values);
+    sgm__free(o->name);
+    sgm__free(o);
+}
+
+static sgm_status begin_branch(void *order, sgm_trainer *trainer)
+{
+    branch_order *o = order;
+    o->request.identifiers = (const char *const *)o->identifiers;
+    o->request.values = (const char *const *)o->values;
+    return sgm__branch_begin(trainer, &o->request);
+}
+
+/* Notes one value that the branch gets, computed from the value that this training has. */
+static sgm_status add_value(const sgm_action *action, const sgm_match *match, branch_order *order)
+{
+    sgm_content content;
+    size_t i = order->request.count++;
+    SGM_TRY(new_content(action, match, &content));
+    order->identifiers[i] = sgm__strdup(match->identifier);
+    order->values[i] = sgm__content_text(&content);
+    return order->identifiers[i] && order->values[i] ? SGM_OK : SGM_ERROR_MEMORY;
+}
+
+static sgm_status add_values(const sgm_action *action, sgm_hook_call *call, branch_order *order)
+{
+    sgm_matches matches;
+    SGM_TRY(find_matches(call->registry, action->identifier, &matches));
+    order->identifiers = sgm__calloc(matches.count + 1, sizeof *order->identifiers);
+    order->values = sgm__calloc(matches.count + 1, sizeof *order->values);
+    sgm_status status = order->identifiers && order->values ? SGM_OK : SGM_ERROR_MEMORY;
+    for (size_t i = 0; i < matches.count && status == SGM_OK; i++)
+        status = add_value(action, &matches.items[i], order);
+    sgm_matches_free(&matches);
+    return status;
+}
+
+/* The state that the branch begins with is that behind all hooks of the event, as of a `save`. */
+static sgm_status branch(const sgm_action *action, sgm_hook_call *call)
+{
+    branch_order *order = sgm__calloc(1, sizeof *order);
+    if (!order || !(order->name = sgm__strdup(action->text))) {
+        sgm__free(order);
+        return SGM_ERROR_MEMORY;
+    }
+    order->request.name = order->name;
+    order->request.who = RULE_NAME;
+    sgm_status status = action->identifier ? add_values(action, call, order) : SGM_OK;
+    if (status == SGM_OK)
+        return sgm__hook_request_act(call, begin_branch, order, free_branch);
+    free_branch(order);
+    return status;
+}
+
 /* One action as a request. Names of checkpoints are taken as they are written, without values in braces. */
 static sgm_status act(const sgm_action *action, sgm_hook_call *call, const sgm_rule *rule)
 {
@@ -158,6 +238,8 @@ static sgm_status act(const sgm_action *action, sgm_hook_call *call, const sgm_r
         return restore(action, call);
     case SGM_ACTION_NOTIFY:
         return notify(action, call);
+    case SGM_ACTION_BRANCH:
+        return branch(action, call);
     }
     return sgm_fail(SGM_ERROR_UNSUPPORTED, "unknown action %d", (int)action->kind);
 }
@@ -209,14 +291,14 @@ static sgm_status check_match(const sgm_action *action, sgm_registry *root, cons
 }
 
 /* Without a match there is an error only if the entry would have to exist before the first iteration. */
-static sgm_status check_set(const sgm_action *action, sgm_hook_call *call)
+static sgm_status check_set(const sgm_action *action, const char *identifier, sgm_hook_call *call)
 {
     sgm_matches matches;
-    SGM_TRY(sgm_registry_resolve(call->registry, action->text, &matches));
+    SGM_TRY(sgm_registry_resolve(call->registry, identifier, &matches));
     sgm_status status = SGM_OK;
-    if (matches.count == 0 && sgm__hooks_is_known_early(sgm_hook_trainer(call), action->text)) {
+    if (matches.count == 0 && sgm__hooks_is_known_early(sgm_hook_trainer(call), identifier)) {
         sgm_content content = {0};
-        status = sgm_registry_resolve_one(call->registry, action->text, &content); /* says what is near */
+        status = sgm_registry_resolve_one(call->registry, identifier, &content); /* says what is near */
         sgm_content_clear(&content);
     }
     for (size_t i = 0; i < matches.count && status == SGM_OK; i++)
@@ -235,15 +317,25 @@ static sgm_status check_restore(sgm_hook_call *call)
                : SGM_OK;
 }
 
+static sgm_status check_branch(const sgm_action *action, sgm_hook_call *call)
+{
+    const sgm_trainer *trainer = sgm_hook_trainer(call);
+    if (trainer)
+        SGM_TRY(sgm__branch_check(trainer));
+    return action->identifier ? check_set(action, action->identifier, call) : SGM_OK;
+}
+
 static sgm_status check_action(const sgm_action *action, sgm_hook_call *call)
 {
     switch (action->kind) {
     case SGM_ACTION_SET:
-        return check_set(action, call);
+        return check_set(action, action->text, call);
     case SGM_ACTION_RESTORE:
         return check_restore(call);
     case SGM_ACTION_NOTIFY:
         return sgm__hook_check_braces(action->text, call);
+    case SGM_ACTION_BRANCH:
+        return check_branch(action, call);
     default:
         return SGM_OK;
     }
@@ -274,21 +366,21 @@ static void free_rule(void *rule)
  * own values, and the other requests reach the trainer. What criteria remember, the engine puts into
  * checkpoints. */
 static const sgm_hook_type rule_type = {.api = SGM_HOOK_API,
-                                        .name = "rule",
+                                        .name = RULE_NAME,
                                         .doc = "does what a rule says",
                                         .invoke = act_by_rule,
                                         .equal = equal_rules,
                                         .free = free_rule,
                                         .check = check_rule},
                            global_rule_type = {.api = SGM_HOOK_API,
-                                               .name = "rule",
+                                               .name = RULE_NAME,
                                                .doc = "does what a rule says",
                                                .invoke = act_by_rule,
                                                .equal = equal_rules,
                                                .free = free_rule,
                                                .check = check_rule,
-                                               .only_global = "what it restores, or sets for a time, is the "
-                                                              "trainer's, with all workers"};
+                                               .only_global = "what it restores, branches off, or sets for "
+                                                              "a time, is the trainer's, with all workers"};
 
 /* The type of the rule's hook. */
 static const sgm_hook_type *type_of(const sgm_rule *rule)
@@ -296,7 +388,7 @@ static const sgm_hook_type *type_of(const sgm_rule *rule)
     size_t count;
     const sgm_action *actions = sgm_rule_actions(rule, &count);
     for (size_t i = 0; i < count; i++)
-        if (actions[i].kind == SGM_ACTION_RESTORE ||
+        if (actions[i].kind == SGM_ACTION_RESTORE || actions[i].kind == SGM_ACTION_BRANCH ||
             (actions[i].kind == SGM_ACTION_SET && actions[i].duration > 0))
             return &global_rule_type;
     return &rule_type;
@@ -311,8 +403,8 @@ static const char **set_by(const sgm_rule *rule)
     const sgm_action *actions = sgm_rule_actions(rule, &count);
     const char **identifiers = sgm__calloc(count + 1, sizeof *identifiers);
     for (size_t i = 0; identifiers && i < count; i++)
-        if (actions[i].kind == SGM_ACTION_SET)
-            identifiers[sets++] = actions[i].text;
+        if (actions[i].kind == SGM_ACTION_SET || actions[i].identifier)
+            identifiers[sets++] = actions[i].identifier ? actions[i].identifier : actions[i].text;
     return identifiers;
 }
 

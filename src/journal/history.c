@@ -70,11 +70,12 @@ void sgm__history_free(sgm__history *history)
 /* --- reading a line --- */
 
 static const char *const events[SGM__ENTRY_KIND_COUNT] = {
-    [SGM__ENTRY_VALUE] = "change",  [SGM__ENTRY_TENSOR] = "change",   [SGM__ENTRY_ATTACH] = "change",
-    [SGM__ENTRY_DETACH] = "change", [SGM__ENTRY_PRESS] = "press",     [SGM__ENTRY_UNKNOWN] = "change",
-    [SGM__ENTRY_RESET] = "reset",   [SGM__ENTRY_RESTORE] = "restore", [SGM__ENTRY_SAVE] = "save",
-    [SGM__ENTRY_UPLOAD] = "upload", [SGM__ENTRY_PAUSE] = "pause",     [SGM__ENTRY_RESUME] = "resume",
-    [SGM__ENTRY_BEGIN] = "begin",   [SGM__ENTRY_END] = "end",         [SGM__ENTRY_CHECKPOINT] = "checkpoint",
+    [SGM__ENTRY_VALUE] = "change",          [SGM__ENTRY_TENSOR] = "change",   [SGM__ENTRY_ATTACH] = "change",
+    [SGM__ENTRY_DETACH] = "change",         [SGM__ENTRY_PRESS] = "press",     [SGM__ENTRY_UNKNOWN] = "change",
+    [SGM__ENTRY_RESET] = "reset",           [SGM__ENTRY_RESTORE] = "restore", [SGM__ENTRY_SAVE] = "save",
+    [SGM__ENTRY_UPLOAD] = "upload",         [SGM__ENTRY_PAUSE] = "pause",     [SGM__ENTRY_RESUME] = "resume",
+    [SGM__ENTRY_BEGIN] = "begin",           [SGM__ENTRY_END] = "end",         [SGM__ENTRY_BRANCH] = "branch",
+    [SGM__ENTRY_CHECKPOINT] = "checkpoint",
 };
 
 const char *sgm__entry_event(sgm__entry_kind kind)
@@ -154,9 +155,8 @@ static sgm_status check_fields(const json_t *line, sgm__entry_kind kind)
         if (!json_is_integer(value) || json_integer_value(value) < 0)
             return sgm_fail(SGM_ERROR_FORMAT, "'%s' must be a number from 0", wanted_numbers[i]);
     }
-    const char *text = kind == SGM__ENTRY_PRESS || kind == SGM__ENTRY_RESTORE ? "name"
-                       : sgm__entry_is_change(kind)                           ? "what"
-                                                                              : NULL;
+    bool named = kind == SGM__ENTRY_PRESS || kind == SGM__ENTRY_RESTORE || kind == SGM__ENTRY_BRANCH;
+    const char *text = named ? "name" : sgm__entry_is_change(kind) ? "what" : NULL;
     if (text != NULL && (text_of(line, text) == NULL || text_of(line, "who") == NULL))
         return sgm_fail(SGM_ERROR_FORMAT, "'%s' and 'who' must be texts", text);
     return SGM_OK;

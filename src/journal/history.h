@@ -21,6 +21,7 @@ typedef enum sgm__entry_kind {
     SGM__ENTRY_RESTORE,    /* to the checkpoint `text` */
     SGM__ENTRY_SAVE,       /* a checkpoint was saved as `text` */
     SGM__ENTRY_UPLOAD,     /* a checkpoint came from elsewhere, as `text` */
+    SGM__ENTRY_BRANCH,     /* the branch `text` began beside this training */
     SGM__ENTRY_PAUSE,      /* hooks of the pause have run */
     SGM__ENTRY_RESUME,     /* the same of the pause's end */
     SGM__ENTRY_BEGIN,      /* a process begins, or goes on from a checkpoint */

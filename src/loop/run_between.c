@@ -215,6 +215,8 @@ static sgm_status replay_entry(sgm__training_run *run, const sgm__journal_entry 
         return replay_move(run, entry);
     if (entry->kind == SGM__ENTRY_SAVE || entry->kind == SGM__ENTRY_UPLOAD)
         return replay_file(run->trainer, entry);
+    if (entry->kind == SGM__ENTRY_BRANCH)
+        return SGM_OK; /* a replay begins no other training */
     if (sgm__entry_is_change(entry->kind))
         return sgm__remade_change(run->trainer, entry);
     return replay_life(run, entry);

@@ -9,19 +9,8 @@
 #define SGM_MONITORS_MONITOR_H
 
 #include "base/base.h"
+#include "trainer/view.h"
 #include <sigma/environment.h>
-
-/* Asks for a branch: a new trainer that goes on from a checkpoint of an existing one, with some registry
- * values set differently. All texts are borrowed for the duration of the call. */
-typedef struct sgm__branch_request {
-    const char *name;       /* the new trainer's name */
-    const char *checkpoint; /* path of the checkpoint file from which the branch starts */
-    const char *who;        /* author of the values' changes, as the journal of changes records it */
-    /* `count` registry identifiers and their values as text. */
-    const char *const *identifiers, *const *values;
-    size_t count;
-    bool paused; /* the branch starts paused */
-} sgm__branch_request;
 
 /* What an environment tells a monitor about itself in `join`. The texts and the registry belong to the
  * environment and remain valid until the monitor's `finish` has returned. */

@@ -37,6 +37,8 @@ char *sgm__remade_told(const sgm__journal_entry *entry)
         return sgm__format("%s was uploaded", entry->text);
     case SGM__ENTRY_RESTORE:
         return sgm__format("%s was restored", entry->text);
+    case SGM__ENTRY_BRANCH:
+        return sgm__format("branch %s was begun", entry->text);
     case SGM__ENTRY_RESET:
         return sgm__strdup("the training was reset");
     case SGM__ENTRY_PAUSE:

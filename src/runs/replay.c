@@ -138,6 +138,7 @@ static const char *lack_of(const char *folder, const sgm__journal_entry *entry)
     case SGM__ENTRY_PRESS:
     case SGM__ENTRY_RESET:
     case SGM__ENTRY_SAVE:
+    case SGM__ENTRY_BRANCH:
     case SGM__ENTRY_PAUSE:
     case SGM__ENTRY_RESUME:
     case SGM__ENTRY_BEGIN:
@@ -251,12 +252,18 @@ static sgm_status read_history(const sgm_trainer *trainer, const sgm_replay *opt
     return status;
 }
 
-/* Plans what is done again: all but the first beginning, and moves of hooks, which they make again. */
+/* Whether hooks make it again by themselves, if it was theirs. */
+static bool is_made_by_hooks(const sgm__journal_entry *entry)
+{
+    return !entry->asked && (sgm__entry_is_move(entry->kind) || entry->kind == SGM__ENTRY_BRANCH);
+}
+
+/* Plans what is done again: all but the first beginning, and what hooks do. */
 static sgm_status plan(sgm_trainer *trainer, const sgm__history *history)
 {
     for (size_t i = 1; i < history->held.count; i++) {
         const sgm__journal_entry *entry = &history->held.items[i];
-        if (entry->kind != SGM__ENTRY_UNKNOWN && (entry->asked || !sgm__entry_is_move(entry->kind)))
+        if (entry->kind != SGM__ENTRY_UNKNOWN && !is_made_by_hooks(entry))
             SGM_TRY(sgm__plan_add(trainer, entry));
     }
     return SGM_OK;

@@ -222,6 +222,9 @@ typedef struct sgm__membership {
     bool unscheduled; /* sgm_env_run of the environment does not run it */
     bool branched;    /* it was branched off a running trainer; its failure is not the environment's */
     bool held;        /* a model uses it: it cannot be dropped before the environment */
+    /* Begins a branch of the trainer, as sgm__monitor_host.branch does. NULL: it has no environment. */
+    sgm_status (*branch)(void *env, sgm_trainer *from, const struct sgm__branch_request *request);
+    void *env; /* first argument of `branch` */
 } sgm__membership;
 
 #define SGM__KEPT_RATES 256

@@ -27,6 +27,18 @@ typedef struct sgm__trainer_view {
 } sgm__trainer_view;
 sgm__trainer_view sgm__trainer_look(const sgm_trainer *trainer);
 
+/* Asks for a branch: a new trainer that goes on from a checkpoint of an existing one, with some registry
+ * values set differently. All texts are borrowed for the duration of the call. */
+typedef struct sgm__branch_request {
+    const char *name;       /* the new trainer's name */
+    const char *checkpoint; /* path of the checkpoint file from which the branch starts */
+    const char *who;        /* author of the values' changes, as the journal of changes records it */
+    /* `count` registry identifiers and their values as text. */
+    const char *const *identifiers, *const *values;
+    size_t count;
+    bool paused; /* the branch starts paused */
+} sgm__branch_request;
+
 /* Whether sgm_env_run of the trainer's environment leaves the trainer out. */
 bool sgm__trainer_is_unscheduled(const sgm_trainer *trainer);
 /* The name of validation data, in the order in which they were added; NULL: there are no more. */

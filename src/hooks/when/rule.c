@@ -2,11 +2,13 @@
  *
  *   rule   := step [ "if" criteria "then" ] actions | "if" criteria "then" actions
  *   action := "stop" [STRING] | "pause" | "reset" | "save" STRING | "restore" STRING | "notify" STRING
+ *           | "branch" STRING [ "with" IDENTIFIER sign value ]
  *           | "set" IDENTIFIER sign value [ "for" COUNT ( "epochs" | "iterations" ) ]
  *
  * Here a rule is only read, written and compared. What makes it happen is a hook, hooks_ready/rule_hook.c,
  * whose step and criteria are the rule's and whose invoke() asks for the actions. Steps are read by
  * time.c, criteria by criteria_text.c, tokens by src/text/phrase.c. */
+#include "base/characters.h"
 #include "hooks/when/criteria.h"
 #include <sigma/rules.h>
 
@@ -18,14 +20,15 @@ struct sgm_rule {
     sgm_time_step step;
     sgm_criteria *criteria;
     sgm_action actions[MAXIMUM_ACTIONS];
-    char *texts[MAXIMUM_ACTIONS], *values[MAXIMUM_ACTIONS]; /* what the actions' texts point to */
+    /* what the actions' texts point to; of a branch's value, the identifier */
+    char *texts[MAXIMUM_ACTIONS], *values[MAXIMUM_ACTIONS], *identifiers[MAXIMUM_ACTIONS];
     size_t count;
 };
 
 /* Words of the grammar, in the order of their enumerations. */
-static const char *const action_words[] = {"stop", "pause",   "reset", "save",
-                                           "set",  "restore", "notify"}; /* by sgm_action_kind */
-#define ACTIONS "stop, pause, reset, save, set, restore or notify"
+static const char *const action_words[] = {"stop", "pause",   "reset",  "save",
+                                           "set",  "restore", "notify", "branch"}; /* by sgm_action_kind */
+#define ACTIONS "stop, pause, reset, save, set, restore, notify or branch"
 #define ACTION_WORD_COUNT (sizeof action_words / sizeof *action_words)
 static const char *const assignment_signs[] = {"=", "+=", "-=", "*=", "/="}; /* by sgm_assignment */
 #define ASSIGNMENT_COUNT (sizeof assignment_signs / sizeof *assignment_signs)
@@ -89,9 +92,8 @@ static sgm_status read_duration(sgm__phrase *phrase, sgm_action *action)
                                 (const char *const[]){"epochs", "iterations"}, 2);
 }
 
-/* IDENTIFIER, sign, value, duration. A division by 0 would make every value infinite, so it is refused here.
- */
-static sgm_status read_set(sgm__phrase *phrase, sgm_action *action, char **identifier, char **value)
+/* IDENTIFIER, sign, value. A division by 0 would make every value infinite, so it is refused here. */
+static sgm_status read_assignment(sgm__phrase *phrase, sgm_action *action, char **identifier, char **value)
 {
     size_t sign = 0;
     SGM_TRY(sgm__phrase_identifier(phrase, identifier));
@@ -104,7 +106,25 @@ static sgm_status read_set(sgm__phrase *phrase, sgm_action *action, char **ident
     SGM_TRY(read_value(phrase, action, value));
     if (action->assignment == SGM_SET_OVER && action->number == 0)
         return sgm__phrase_fail(&before, before.at, "nothing is divided by 0");
-    return read_duration(phrase, action);
+    return SGM_OK;
+}
+
+/* The name becomes a part of identifiers, and of the name of a folder. */
+static sgm_status read_branch(sgm__phrase *phrase, sgm_action *action, char **name, char **identifier,
+                              char **value)
+{
+    sgm__phrase before = *phrase;
+    SGM_TRY(sgm__phrase_string(phrase, "the branch's name in quotes", name));
+    if (!sgm__is_plain_name(*name))
+        return sgm__phrase_fail(&before, before.at,
+                                "the name of a branch has 1 to %d letters, digits, '-', '_' and '.', and "
+                                "begins with a letter, a digit or '_'",
+                                SGM__PLAIN_NAME_LONGEST);
+    if (!sgm__phrase_take(phrase, "with"))
+        return SGM_OK;
+    sgm_status status = read_assignment(phrase, action, identifier, value);
+    action->identifier = *identifier;
+    return status;
 }
 
 /* One action into the next place of the rule, which counts it at once: whatever fails behind,
@@ -129,8 +149,13 @@ static sgm_status read_action(sgm__phrase *phrase, sgm_rule *rule)
         status = read_name(phrase, text);
     else if (action->kind == SGM_ACTION_NOTIFY)
         status = read_notice(phrase, text);
+    else if (action->kind == SGM_ACTION_BRANCH)
+        status = read_branch(phrase, action, text, &rule->identifiers[rule->count - 1],
+                             &rule->values[rule->count - 1]);
     else if (action->kind == SGM_ACTION_SET)
-        status = read_set(phrase, action, text, &rule->values[rule->count - 1]);
+        status = read_assignment(phrase, action, text, &rule->values[rule->count - 1]);
+    if (status == SGM_OK && action->kind == SGM_ACTION_SET)
+        status = read_duration(phrase, action);
     action->text = *text;
     return status;
 }
@@ -161,8 +186,8 @@ static sgm_status read_actions(sgm__phrase *phrase, sgm_rule *rule)
 static sgm_status read_rule(sgm__phrase *phrase, sgm_rule *rule)
 {
     static const char *const beginnings[] = {"if", "every", "after", "at"};
-    static const char *const after_step[] = {"if",   "stop", "pause",   "reset",
-                                             "save", "set",  "restore", "notify"};
+    static const char *const after_step[] = {"if",  "stop",    "pause",  "reset", "save",
+                                             "set", "restore", "notify", "branch"};
     static const char *const after_criteria[] = {"then", "and", "or", "repeated"};
     bool has_step = sgm__phrase_is_step(phrase), step_known = has_step;
     rule->step = sgm_every(1, SGM_EPOCH);
@@ -204,6 +229,7 @@ void sgm_rule_free(sgm_rule *rule)
     for (size_t i = 0; i < rule->count; i++) {
         sgm__free(rule->texts[i]);
         sgm__free(rule->values[i]);
+        sgm__free(rule->identifiers[i]);
     }
     sgm_criteria_free(rule->criteria);
     sgm__free(rule);
@@ -236,8 +262,8 @@ static bool same_text(const char *a, const char *b)
 /* Members that an action does not use are 0 in both. */
 static bool same_action(const sgm_action *a, const sgm_action *b)
 {
-    return a->kind == b->kind && same_text(a->text, b->text) && a->assignment == b->assignment &&
-           a->number == b->number && a->value_kind == b->value_kind &&
+    return a->kind == b->kind && same_text(a->text, b->text) && same_text(a->identifier, b->identifier) &&
+           a->assignment == b->assignment && a->number == b->number && a->value_kind == b->value_kind &&
            same_text(a->value_text, b->value_text) && a->value_boolean == b->value_boolean &&
            a->duration == b->duration && a->duration_scale == b->duration_scale;
 }
@@ -275,6 +301,17 @@ double sgm_action_apply(const sgm_action *action, double before)
 /* --- writing --- */
 
 /* Numbers are written so that they read back exactly (sgm__append_number). */
+static void append_assignment(sgm__text *text, const char *identifier, const sgm_action *action)
+{
+    sgm__text_append(text, "%s %s ", identifier, assignment_signs[action->assignment]);
+    if (action->value_kind == SGM_KIND_TEXT)
+        sgm__append_string(text, action->value_text);
+    else if (action->value_kind == SGM_KIND_BOOLEAN)
+        sgm__text_append(text, "%s", action->value_boolean ? "true" : "false");
+    else
+        sgm__append_number(text, action->number);
+}
+
 static void append_action(sgm__text *text, const sgm_action *action)
 {
     sgm__text_append(text, "%s", action_words[action->kind]);
@@ -283,15 +320,12 @@ static void append_action(sgm__text *text, const sgm_action *action)
     sgm__text_append(text, " ");
     if (action->kind != SGM_ACTION_SET) {
         sgm__append_string(text, action->text);
+        sgm__text_append(text, "%s", action->identifier != NULL ? " with " : "");
+        if (action->identifier != NULL)
+            append_assignment(text, action->identifier, action);
         return;
     }
-    sgm__text_append(text, "%s %s ", action->text, assignment_signs[action->assignment]);
-    if (action->value_kind == SGM_KIND_TEXT)
-        sgm__append_string(text, action->value_text);
-    else if (action->value_kind == SGM_KIND_BOOLEAN)
-        sgm__text_append(text, "%s", action->value_boolean ? "true" : "false");
-    else
-        sgm__append_number(text, action->number);
+    append_assignment(text, action->text, action);
     if (action->duration > 0)
         sgm__text_append(text, " for %lld %s%s", (long long)action->duration,
                          sgm_time_scale_name(action->duration_scale), action->duration > 1 ? "s" : "");

@@ -7,9 +7,7 @@
 #include "runs/checkpoints.h"
 #include "text/json_text.h"
 
-/* Limits: values set by one request; bytes of a branch's name. */
-#define MAXIMUM_VALUES 64
-#define LONGEST_NAME 60
+#define MAXIMUM_VALUES 64 /* that are set by one request */
 
 /* The request: {"trainer", "checkpoint", "name", "set": {IDENTIFIER: VALUE}, "paused"}. Texts are borrowed
  * from its body, but for `made`. */
@@ -24,15 +22,12 @@ typedef struct branch_request {
 /* The name becomes a part of identifiers, and of the name of a folder. */
 static sgm_status check_name(const char *name)
 {
-    size_t length = strlen(name);
-    bool good = length > 0 && length <= LONGEST_NAME && name[0] != '.' && name[0] != '-';
-    for (const char *c = name; good && *c != '\0'; c++)
-        good = sgm__is_alphanumeric(*c) || strchr("-_.", *c) != NULL;
-    return good ? SGM_OK
-                : sgm_fail(SGM_ERROR_ARGUMENT,
-                           "the branch cannot be named '%.100s': expected 1 to %d letters, digits, '-', '_' "
-                           "and '.', beginning with a letter, a digit or '_'",
-                           name, LONGEST_NAME);
+    return sgm__is_plain_name(name)
+               ? SGM_OK
+               : sgm_fail(SGM_ERROR_ARGUMENT,
+                          "the branch cannot be named '%.100s': expected 1 to %d letters, digits, '-', '_' "
+                          "and '.', beginning with a letter, a digit or '_'",
+                          name, SGM__PLAIN_NAME_LONGEST);
 }
 
 /* Values are passed on as text, which the registry parses; numbers, booleans and lists as their JSON. */
