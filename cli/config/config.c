@@ -12,6 +12,7 @@
 #include "config/config_checks.h"
 #include "config/options.h"
 #include "handlers/handler.h"
+#include "hooks/hooks.h"
 #include "registry/pattern.h"
 
 #include <math.h>
@@ -369,6 +370,10 @@ const option config_table[] = {
                .row.doc = "parameters that stay as they are"),
     OPTION_ROW(config, rules, OPTION_LIST, .check = check_rule,
                .row.doc = "what to do when, \"if validation.loss stalls 5 epochs then stop\""),
+    OPTION_ROW(config, allow_commands, OPTION_FLAG, .row.default_text = "false",
+               .row.doc = "rules may run programs, 'run \"./publish\"'; else a rule that does is an error"),
+    OPTION_ROW(config, command_seconds, OPTION_NUMBER, .row.minimum = 0.001, .row.maximum = 86400,
+               .row.doc = "after which a program of a rule is killed; 60 if not given"),
     OPTION_ROW(
         config, hooks, OPTION_LIST, .check = check_hook, .name_at = sgm_hook_name_at,
         .row.doc =
@@ -407,6 +412,27 @@ static sgm_status check_first(const char *name, const char *group, const option 
                     table[0].row.name, option_complete(&table[0]).row.doc);
 }
 
+/* Fails if a rule runs a command, and the file does not allow it. Texts that cannot be read have errors of
+ * their own. */
+static sgm_status check_commands(const config *c, const char *name)
+{
+    const text_list *lists[] = {&c->rules, &c->hooks};
+    static const char *const keys[] = {"rules", "hooks"};
+    for (size_t k = 0; k < COUNT(lists) && !c->allow_commands; k++)
+        for (size_t i = 0; i < lists[k]->count; i++) {
+            sgm_hook *hook = sgm_hook_parse(lists[k]->items[i]);
+            bool runs = hook != NULL && sgm__hook_runs_commands(hook);
+            sgm_hook_free(hook);
+            if (runs)
+                return sgm_fail(
+                    SGM_ERROR_ARGUMENT,
+                    "%s: %s: '%.200s' runs a command, which must be allowed: allow_commands: true", name,
+                    keys[k], lists[k]->items[i]);
+        }
+    sgm_clear_error();
+    return SGM_OK;
+}
+
 /* Everything that can be wrong without data or a handler. The optimiser is made once, since its values
  * must go together. */
 static sgm_status check_whole(const config *c, const char *name)
@@ -426,6 +452,7 @@ static sgm_status check_whole(const config *c, const char *name)
     SGM_TRY(check_first(name, "operator", operator_table, COUNT(operator_table), &c->operator));
     SGM_TRY(
         check_first(name, "optimiser.schedule", schedule_table, SCHEDULE_OF_KIND, &c->optimiser.schedule));
+    SGM_TRY(check_commands(c, name));
     SGM_TRY(check_first(name, "start_from", start_table, COUNT(start_table), &c->start_from));
     sgm_optimiser *optimiser = config_optimiser(&c->optimiser);
     if (optimiser == NULL)

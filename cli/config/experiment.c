@@ -18,6 +18,7 @@
 #include <stdlib.h>
 
 /* Between an archive and the name of an array in it. */
+#define COMMAND_SECONDS 60 /* that a command of a rule may take, if the file does not say */
 #define NPZ_ARRAY ".npz:"
 
 bool is_numpy(const char *path)
@@ -209,6 +210,8 @@ sgm_status experiment_fill(sgm_trainer *trainer, const config *c)
         sgm_trainer_add_modifier(trainer, c->modifiers.keys[i], sgm_modifier_parse(c->modifiers.values[i]));
     for (size_t i = 0; i < c->freeze.count; i++)
         sgm_trainer_freeze(trainer, c->freeze.items[i]);
+    if (c->allow_commands)
+        sgm_trainer_allow_commands(trainer, c->command_seconds > 0 ? c->command_seconds : COMMAND_SECONDS);
     for (size_t i = 0; i < c->rules.count; i++)
         sgm_trainer_add_hook(trainer, sgm_rule_hook(c->rules.items[i]));
     for (size_t i = 0; i < c->hooks.count; i++)

@@ -191,7 +191,8 @@ SGM_API char *sgm_criteria_text(const sgm_criteria *criteria, const sgm_time_ste
  *     stop | stop "REASON" | pause | reset | save "NAME" | set IDENTIFIER = NUMBER   (also +=, -=, *=, /=)
  *     set IDENTIFIER = "TEXT" | set IDENTIFIER = true | set IDENTIFIER = false
  *     set ... for 3 epochs | set ... for 100 iterations | restore "NAME" | notify "TEXT"
- *     branch "NAME" | branch "NAME" with IDENTIFIER = VALUE   (with signs and values as of set)
+ *     run "COMMAND" | branch "NAME" | branch "NAME" with IDENTIFIER = VALUE   (with signs and values as of
+ * set)
  *
  * A value that is set for a time goes back at the end of the last epoch or iteration, before the hooks of
  * that event run, unless somebody else has set it meanwhile. If a rule sets it again before, it starts from
@@ -206,6 +207,12 @@ SGM_API char *sgm_criteria_text(const sgm_criteria *criteria, const sgm_time_ste
  * one, in a folder beside, to the same end, with a value that is set in it alone. It needs a trainer that its
  * environment runs (sgm_env_run). Branches begin none themselves. A name has 1 to 60 letters, digits, '-',
  * '_' and '.'.
+ *
+ * `run` starts a program beside the training, if the trainer allows it (sgm_trainer_allow_commands): the
+ * first word of the command, found along PATH, with the others as its arguments. Words have spaces between
+ * them, or within single quotes; no shell reads the command. The program's environment has SIGMA_TRAINER,
+ * SIGMA_FOLDER, SIGMA_EPOCH, SIGMA_ITERATION and SIGMA_LOSS. What it writes goes to the log; if it takes too
+ * long it is killed, and the log says so. A replay does not run it again.
  *
  * A rule only says what is to be done; who holds it does it.
  */
@@ -222,7 +229,8 @@ typedef enum sgm_action_kind {
     SGM_ACTION_SET,     /* text: the identifier */
     SGM_ACTION_RESTORE, /* text: the name, as of SAVE */
     SGM_ACTION_NOTIFY,  /* text: what is told, with values in braces; not empty */
-    SGM_ACTION_BRANCH   /* text: the branch's name */
+    SGM_ACTION_BRANCH,  /* text: the branch's name */
+    SGM_ACTION_RUN      /* text: the command */
 } sgm_action_kind;
 /* How a rule sets a number. */
 typedef enum sgm_assignment {

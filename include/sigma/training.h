@@ -375,6 +375,10 @@ SGM_API sgm_status sgm_trainer_restore(sgm_trainer *trainer, const char *checkpo
  * trainer bring back what was attached if it came from a text. *name (NULL: not wanted) is freed with
  * sgm_string_free. Any thread, as the next ones. */
 SGM_API sgm_status sgm_trainer_attach_hook(sgm_trainer *trainer, sgm_hook *hook, char **name);
+/* Lets rules of this trainer run commands (rules.h), each for at most so many seconds, up to 86400; 0: none,
+ * as at first. Before rules that run one are attached, which is SGM_ERROR_STATE otherwise, and while nothing
+ * runs. */
+SGM_API sgm_status sgm_trainer_allow_commands(sgm_trainer *trainer, double seconds);
 /* By the name, "early_stopper#2"; without the number if there is only one. */
 SGM_API sgm_status sgm_trainer_detach_hook(sgm_trainer *trainer, const char *name);
 /* A hook that is attached to a trainer. */

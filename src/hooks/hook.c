@@ -162,6 +162,19 @@ sgm_status sgm__hook_set_text(sgm_hook *hook, const char *text)
     return SGM_OK;
 }
 
+void sgm__hook_set_runs_commands(sgm_hook *hook)
+{
+    hook->runs_commands = true;
+}
+
+bool sgm__hook_runs_commands(const sgm_hook *hook)
+{
+    bool runs = hook->runs_commands;
+    for (size_t i = 0; i < hook->required_count && !runs; i++)
+        runs = sgm__hook_runs_commands(hook->required[i]);
+    return runs;
+}
+
 const char *sgm__hook_source(const sgm_hook *hook)
 {
     return hook->text;

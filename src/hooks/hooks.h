@@ -145,6 +145,10 @@ const char *sgm__hook_worker_text(const sgm_hook_call *call, char *buffer, size_
 /* The self of the first hook that the called one requires. For a worker's hook it is the worker's own
  * copy, unlike the one that the constructor saw. */
 void *sgm__hook_required_self(const sgm_hook_call *call);
+/* Notes that the hook runs a program, which trainers must allow; whether it, or one that it requires, does.
+ */
+void sgm__hook_set_runs_commands(sgm_hook *hook);
+bool sgm__hook_runs_commands(const sgm_hook *hook);
 /* Notes the text that the hook was made from; checkpoints and lists show it, and branches make the hook
  * anew from it. */
 sgm_status sgm__hook_set_text(sgm_hook *hook, const char *text);

@@ -30,6 +30,7 @@ struct sgm_hook {
     size_t required_count, required_capacity;
     int32_t priority;
     bool background, local;
+    bool runs_commands; /* it is a rule that runs a program */
     double time_limit;
     sgm_hook_failure failure;
     char *text;          /* the text that it was parsed from; NULL: a program made it */

@@ -11,6 +11,7 @@
 #include "registry/registry_internal.h"
 #include "runs/branch_beside.h"
 #include "runs/checkpoints.h"
+#include "runs/rule_command.h"
 #include "trainer/view.h"
 #include <math.h>
 #include <sigma/hooks.h>
@@ -220,6 +221,18 @@ static sgm_status branch(const sgm_action *action, sgm_hook_call *call)
     return status;
 }
 
+static sgm_status start_command(void *command, sgm_trainer *trainer)
+{
+    return sgm__rule_command_start(trainer, command);
+}
+
+/* After all hooks of the event, and what was asked for before: a checkpoint of a `save` is there. */
+static sgm_status run(const sgm_action *action, sgm_hook_call *call)
+{
+    char *command = sgm__strdup(action->text);
+    return command ? sgm__hook_request_act(call, start_command, command, sgm__free) : SGM_ERROR_MEMORY;
+}
+
 /* One action as a request. Names of checkpoints are taken as they are written, without values in braces. */
 static sgm_status act(const sgm_action *action, sgm_hook_call *call, const sgm_rule *rule)
 {
@@ -240,6 +253,8 @@ static sgm_status act(const sgm_action *action, sgm_hook_call *call, const sgm_r
         return notify(action, call);
     case SGM_ACTION_BRANCH:
         return branch(action, call);
+    case SGM_ACTION_RUN:
+        return run(action, call);
     }
     return sgm_fail(SGM_ERROR_UNSUPPORTED, "unknown action %d", (int)action->kind);
 }
@@ -379,8 +394,9 @@ static const sgm_hook_type rule_type = {.api = SGM_HOOK_API,
                                                .equal = equal_rules,
                                                .free = free_rule,
                                                .check = check_rule,
-                                               .only_global = "what it restores, branches off, or sets for "
-                                                              "a time, is the trainer's, with all workers"};
+                                               .only_global =
+                                                   "what it restores, runs, branches off, or sets for "
+                                                   "a time, is the trainer's, with all workers"};
 
 /* The type of the rule's hook. */
 static const sgm_hook_type *type_of(const sgm_rule *rule)
@@ -389,9 +405,20 @@ static const sgm_hook_type *type_of(const sgm_rule *rule)
     const sgm_action *actions = sgm_rule_actions(rule, &count);
     for (size_t i = 0; i < count; i++)
         if (actions[i].kind == SGM_ACTION_RESTORE || actions[i].kind == SGM_ACTION_BRANCH ||
+            actions[i].kind == SGM_ACTION_RUN ||
             (actions[i].kind == SGM_ACTION_SET && actions[i].duration > 0))
             return &global_rule_type;
     return &rule_type;
+}
+
+static bool runs_commands(const sgm_rule *rule)
+{
+    size_t count;
+    const sgm_action *actions = sgm_rule_actions(rule, &count);
+    for (size_t i = 0; i < count; i++)
+        if (actions[i].kind == SGM_ACTION_RUN)
+            return true;
+    return false;
 }
 
 /* The identifiers that the rule sets, NULL at the end: what the hook reads. In the background these are
@@ -425,6 +452,8 @@ sgm_hook *sgm_rule_hook(const char *text)
     sgm_hook *hook = sgm_hook_create(type_of(rule), rule, .when = *sgm_rule_step(rule), .only_if = own,
                                      .reads = reads, .priority = RULE_PRIORITY);
     sgm__free(reads);
+    if (hook && runs_commands(rule))
+        sgm__hook_set_runs_commands(hook);
     if (hook && sgm__hook_set_text(hook, text) != SGM_OK) {
         sgm_hook_free(hook);
         return NULL;

@@ -17,6 +17,7 @@
 #include "runs/checkpoints.h"
 #include "runs/remade.h"
 #include "runs/replay.h"
+#include "runs/rule_command.h"
 #include "runs/run_folder.h"
 #include "runs/trainer_commands.h"
 #include "show/show.h"
@@ -481,6 +482,7 @@ static sgm_status run_with(sgm_trainer *trainer, const sgm_run_options *options)
     current.task = sgm_task_begin(SGM_TASK_TRAIN, trainer->name, "iterations");
     sgm_task_allow_cancel(current.task);
     sgm_status status = run_to_the_end(&current);
+    sgm__rule_commands_end(trainer);
     if (trainer->sharing.strategy != NULL)
         trainer->sharing.strategy->end(trainer, status != SGM_OK && status != SGM_ERROR_INTERRUPTED);
     sgm_task_end(current.task, status);

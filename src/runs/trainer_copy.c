@@ -207,6 +207,7 @@ static sgm_status copy_all(sgm_trainer *to, sgm_trainer *from)
 {
     const sgm__strategy *strategy = sgm__sharing_of(from)->strategy;
     sgm__settings_of(to)->seed = sgm__settings_of(from)->seed;
+    sgm__settings_of(to)->command_seconds = sgm__settings_of(from)->command_seconds;
     SGM_TRY(copy_network(to, from));
     SGM_TRY(copy_data(to, from));
     SGM_TRY(copy_optimiser(to, from));

@@ -10,10 +10,25 @@
 
 #include <stdio.h>
 
+/* Whoever attaches it: the program, a person from another process or a page, or a checkpoint. */
+static sgm_status check_commands(const sgm_trainer *trainer, const sgm_hook *hook)
+{
+    const char *text = hook != NULL ? sgm__hook_source(hook) : NULL;
+    if (hook == NULL || !sgm__hook_runs_commands(hook) ||
+        trainer->sharing.owner->settings.command_seconds > 0)
+        return SGM_OK;
+    return sgm_fail(
+        SGM_ERROR_STATE,
+        "'%.200s' runs a command, which this training does not allow: say allow_commands: true in "
+        "its file, or sgm_trainer_allow_commands in its program",
+        text != NULL ? text : sgm_hook_name(hook));
+}
+
 /* A local hook goes to each replica, as a copy of its own; every other hook to the trainer. */
 sgm_status sgm__trainer_attach_as(sgm_trainer *trainer, sgm_hook *hook, sgm__attachment how, bool *attached,
                                   char **name)
 {
+    SGM_TRY(check_commands(trainer, hook));
     return trainer->sharing.strategy != NULL && sgm__hook_is_local(hook)
                ? trainer->sharing.strategy->attach(trainer, hook, how, attached, name)
                : sgm__hooks_attach_as(trainer->hooks, hook, how, attached, name);
@@ -45,7 +60,7 @@ void sgm__trainer_load_hooks(sgm_trainer *trainer, const json_t *state, sgm__loa
         const char *text = json_string_value(json_array_get(list, i));
         sgm_hook *hook = sgm_hook_parse(text != NULL ? text : "");
         bool attached = false;
-        if ((hook == NULL ||
+        if ((hook == NULL || check_commands(trainer, hook) != SGM_OK ||
              sgm__hooks_attach_as(trainer->hooks, hook, SGM__ATTACHED_AGAIN, &attached, NULL) != SGM_OK) &&
             sgm__trainer_can_train(trainer))
             sgm__log(SGM_LOG_WARNING, trainer->name, "the checkpoint's hook '%.200s' is left out: %s",

@@ -26,6 +26,8 @@
 #include <math.h>
 #include <stdio.h>
 
+#define MAXIMUM_COMMAND_SECONDS 86400
+
 /* Makes a trainer, or a replica if `owner` is given. A replica has a name, session, graph, registry and hooks
  * of its own, but no record of changes: those are its owner's. The loss is NaN before the first step, and the
  * best loss infinite, so that any loss is smaller. The registry is filled before the hooks are made, since
@@ -419,6 +421,19 @@ sgm_status sgm_trainer_on_progress(sgm_trainer *trainer, sgm_training_function f
     SGM_TRY(sgm__trainer_open(trainer));
     return sgm__trainer_close(trainer,
                               add_observer(trainer, (sgm__observer){.function = function, .user = user}));
+}
+
+sgm_status sgm_trainer_allow_commands(sgm_trainer *trainer, double seconds)
+{
+    if (trainer == NULL)
+        return sgm__fail_null("the trainer is NULL");
+    if (!(seconds >= 0 && seconds <= MAXIMUM_COMMAND_SECONDS))
+        return sgm_fail(SGM_ERROR_ARGUMENT, "sgm_trainer_allow_commands: expected 0 to %d seconds, got %g",
+                        MAXIMUM_COMMAND_SECONDS, seconds);
+    if (sgm_trainer_get_state(trainer) != SGM_TRAINER_IDLE)
+        return sgm_fail(SGM_ERROR_STATE, "trainer '%s' runs: commands are allowed before", trainer->name);
+    trainer->settings.command_seconds = seconds;
+    return SGM_OK;
 }
 
 /* The list of hooks has a lock of its own, so this does not wait for the trainer's: a hook can be added in

@@ -21,6 +21,7 @@ typedef struct sgm__trainer_settings {
     sgm_dtype precision;       /* float32, float64, or bfloat16 with float32 parameters */
     sgm__memory_budget memory; /* of a training step; none: what it takes */
     uint32_t inference;        /* how predictions are made: several sgm__inference (handlers/session.h) */
+    double command_seconds;    /* how long a command of a rule may run; 0: rules run none */
 } sgm__trainer_settings;
 
 typedef struct sgm__named_iterator {
@@ -238,11 +239,12 @@ typedef struct sgm__trainer_progress {
     sgm__metric_sums last_epoch; /* sums of the epoch before, shown until this epoch has a minibatch */
     char *ended_by;              /* the hook that ends this run for good, and why; NULL: none */
     double newest_loss;
-    int64_t newest_examples;       /* of the newest minibatch */
-    double waited;                 /* seconds that the run has waited for minibatches */
-    double rates[SGM__KEPT_RATES]; /* learning rate of iteration i, at i % SGM__KEPT_RATES */
-    double running_time;           /* seconds of training, up to running_since */
-    double running_since;          /* since when it has been running (sgm__now); 0: it does not run */
+    int64_t newest_examples;            /* of the newest minibatch */
+    double waited;                      /* seconds that the run has waited for minibatches */
+    double rates[SGM__KEPT_RATES];      /* learning rate of iteration i, at i % SGM__KEPT_RATES */
+    double running_time;                /* seconds of training, up to running_since */
+    struct sgm__rule_command *commands; /* of rules, that run beside this run; NULL: none */
+    double running_since;               /* since when it has been running (sgm__now); 0: it does not run */
 } sgm__trainer_progress;
 
 /* Changes of values: who makes them, and where they are noted (src/journal). */

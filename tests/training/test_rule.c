@@ -63,6 +63,9 @@ static const struct {
     {"after 2 epochs restore \"best\" and notify \"at {epoch}\"",
      {SGM_EPOCH, 2, 1},
      "after 2 epochs restore \"best\" and notify \"at {epoch}\""},
+    {"after 2 epochs save \"a\" and run \"./publish 'two words' a\"",
+     {SGM_EPOCH, 2, 1},
+     "after 2 epochs save \"a\" and run \"./publish 'two words' a\""},
     {"after 2 epochs branch \"a-1\" with b*=.5 and branch \"c\" with d = \"x\" and branch \"e\" and stop",
      {SGM_EPOCH, 2, 1},
      "after 2 epochs branch \"a-1\" with b *= 0.5 and branch \"c\" with d = \"x\" and branch \"e\" and stop"},
@@ -111,6 +114,8 @@ TEST(rules_differ_by_step_criteria_and_actions)
         "every epoch save \"a\"",
         "every epoch restore \"a\"",
         "every epoch notify \"a\"",
+        "every epoch run \"a\"",
+        "every epoch run \"b\"",
         "every epoch branch \"a\"",
         "every epoch branch \"b\"",
         "every epoch branch \"a\" with c = 1",
@@ -212,9 +217,9 @@ TEST(errors_name_the_column)
         {"iff a > 1 then stop", "column 1: expected if, every, after or at, found 'iff'; did you mean 'if'?"},
         {"evry epoch stop", "did you mean 'every'?"},
         {"every 5 epochs", "column 15: expected if, or an action (stop, pause, reset, save, set, restore, "
-                           "notify or branch), found the end"},
+                           "notify, branch or run), found the end"},
         {"every 5 epochs stpo", "column 16: expected if, or an action (stop, pause, reset, save, set, "
-                                "restore, notify or branch), found "
+                                "restore, notify, branch or run), found "
                                 "'stpo'; did you mean 'stop'?"},
         {"every 5 epohcs stop", "column 9: expected epochs, iterations or an event"},
         {"if validation.accuracy stals 5 epochs then stop", "column 24: expected '>'"},
@@ -223,10 +228,10 @@ TEST(errors_name_the_column)
          "column 10: expected then, and, or, or repeated, found 'than'; did you mean 'then'?"},
         {"if a > 1 stop", "column 10: expected then, and, or, or repeated, found 'stop'"},
         {"if then stop", "column 4: expected an identifier such as validation.accuracy, found 'then'"},
-        {"if a > 1 then", "column 14: expected an action (stop, pause, reset, save, set, restore, notify or "
-                          "branch), found the end"},
+        {"if a > 1 then", "column 14: expected an action (stop, pause, reset, save, set, restore, notify, "
+                          "branch or run), found the end"},
         {"if a > 1 then puase", "column 15: expected an action (stop, pause, reset, save, set, restore, "
-                                "notify or branch), found 'puase'; "
+                                "notify, branch or run), found 'puase'; "
                                 "did you mean 'pause'?"},
         {"if a > 1 then stop now", "column 20: expected 'and' with another action, or the end, found 'now'"},
         {"if a > 1 then stop and", "column 23: expected an action"},

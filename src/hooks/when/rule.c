@@ -2,6 +2,7 @@
  *
  *   rule   := step [ "if" criteria "then" ] actions | "if" criteria "then" actions
  *   action := "stop" [STRING] | "pause" | "reset" | "save" STRING | "restore" STRING | "notify" STRING
+ *           | "run" STRING
  *           | "branch" STRING [ "with" IDENTIFIER sign value ]
  *           | "set" IDENTIFIER sign value [ "for" COUNT ( "epochs" | "iterations" ) ]
  *
@@ -10,6 +11,7 @@
  * time.c, criteria by criteria_text.c, tokens by src/text/phrase.c. */
 #include "base/characters.h"
 #include "hooks/when/criteria.h"
+#include "text/command_words.h"
 #include <sigma/rules.h>
 
 #define MAXIMUM_ACTIONS 16 /* a rule is written on one line by a person */
@@ -26,9 +28,9 @@ struct sgm_rule {
 };
 
 /* Words of the grammar, in the order of their enumerations. */
-static const char *const action_words[] = {"stop", "pause",   "reset",  "save",
-                                           "set",  "restore", "notify", "branch"}; /* by sgm_action_kind */
-#define ACTIONS "stop, pause, reset, save, set, restore, notify or branch"
+static const char *const action_words[] = {"stop",    "pause",  "reset",  "save", "set",
+                                           "restore", "notify", "branch", "run"}; /* by sgm_action_kind */
+#define ACTIONS "stop, pause, reset, save, set, restore, notify, branch or run"
 #define ACTION_WORD_COUNT (sizeof action_words / sizeof *action_words)
 static const char *const assignment_signs[] = {"=", "+=", "-=", "*=", "/="}; /* by sgm_assignment */
 #define ASSIGNMENT_COUNT (sizeof assignment_signs / sizeof *assignment_signs)
@@ -52,6 +54,17 @@ static sgm_status read_notice(sgm__phrase *phrase, char **notice)
     sgm__phrase before = *phrase;
     SGM_TRY(sgm__phrase_string(phrase, "what to tell, in quotes", notice));
     return **notice != '\0' ? SGM_OK : sgm__phrase_fail(&before, before.at, "nothing is told");
+}
+
+/* The words are read again when the command runs. */
+static sgm_status read_command(sgm__phrase *phrase, char **command)
+{
+    char **words = NULL;
+    sgm__phrase before = *phrase;
+    SGM_TRY(sgm__phrase_string(phrase, "a command in quotes", command));
+    sgm_status status = sgm__command_words(*command, &words);
+    sgm__command_words_free(words);
+    return status == SGM_OK || status == SGM_ERROR_MEMORY ? status : sgm__phrase_within(&before, before.at);
 }
 
 /* The value of `set`: a number, or, only behind `=`, a text in quotes, true or false. *text keeps the
@@ -149,6 +162,8 @@ static sgm_status read_action(sgm__phrase *phrase, sgm_rule *rule)
         status = read_name(phrase, text);
     else if (action->kind == SGM_ACTION_NOTIFY)
         status = read_notice(phrase, text);
+    else if (action->kind == SGM_ACTION_RUN)
+        status = read_command(phrase, text);
     else if (action->kind == SGM_ACTION_BRANCH)
         status = read_branch(phrase, action, text, &rule->identifiers[rule->count - 1],
                              &rule->values[rule->count - 1]);
@@ -186,8 +201,8 @@ static sgm_status read_actions(sgm__phrase *phrase, sgm_rule *rule)
 static sgm_status read_rule(sgm__phrase *phrase, sgm_rule *rule)
 {
     static const char *const beginnings[] = {"if", "every", "after", "at"};
-    static const char *const after_step[] = {"if",  "stop",    "pause",  "reset", "save",
-                                             "set", "restore", "notify", "branch"};
+    static const char *const after_step[] = {"if",  "stop",    "pause",  "reset",  "save",
+                                             "set", "restore", "notify", "branch", "run"};
     static const char *const after_criteria[] = {"then", "and", "or", "repeated"};
     bool has_step = sgm__phrase_is_step(phrase), step_known = has_step;
     rule->step = sgm_every(1, SGM_EPOCH);
