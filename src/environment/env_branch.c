@@ -2,12 +2,11 @@
  * differently.
  *
  * The web monitor asks for them through sgm__monitor_host (sgm__env_branch), rules through their trainer
- * (src/runs/branch_beside.c). env_run.c opens a run to
- * branches and ends it with sgm__env_end_branches. A branch is made completely on the asking thread, with
- * `branches.adding` held: runner, trainer, parts, checkpoint, values; then a thread is started that runs
- * it. From then on it is in `branches.items`, so that sgm_env_stop reaches it, until the run has joined it.
- * The invariant is that `adding` excludes the end of the run: a branch starts only in a run that will wait
- * for it. */
+ * (src/runs/branch_beside.c). env_run.c opens a run to branches and ends it with sgm__env_end_branches. A
+ * branch is made completely on the asking thread, with `branches.adding` held: runner, trainer, parts,
+ * checkpoint, values; then a thread is started that runs it. From then on it is in `branches.items`, so that
+ * sgm_env_stop reaches it, until the run has joined it. The invariant is that `adding` excludes the end of
+ * the run: a branch starts only in a run that will wait for it. */
 #include "control/control.h"
 #include "environment/environment.h"
 #include "journal/changes.h"
