@@ -18,8 +18,8 @@
 #include <stdlib.h>
 
 /* Between an archive and the name of an array in it. */
-#define COMMAND_SECONDS 60 /* that a command of a rule may take, if the file does not say */
 #define NPZ_ARRAY ".npz:"
+#define COMMAND_SECONDS 60 /* that a command of a rule may take, if the file does not say */
 
 bool is_numpy(const char *path)
 {
