@@ -1,11 +1,12 @@
 /* Predictions of networks as the command and models make them: parameters as states that may change, as
- * constants, and in int8; and tokens of a generator.
+ * constants, in bfloat16, and in int8; and tokens of a generator.
  *
  *   predict [THREADS [SECONDS [NETWORK]]]
  *
  * Prints for each network microseconds of a prediction (the least of as many as fit the seconds), for one
- * record and for 64; of networks that read tokens also tokens that a generator reads in a second, and how
- * many bytes of weights that are in a second, beside what reading memory alone does.
+ * record and for 64; of networks that read tokens also tokens that a generator reads in a second, with the
+ * first places of the sequence taken and with all of them, and how many bytes of weights the first are in a
+ * second, beside what reading memory alone does.
  */
 #include "measure.h"
 #include <sigma/sigma.h>
@@ -50,6 +51,10 @@ static const network networks[] = {
      "input(256) + embedding(65, 384) + positions + 6 * transformer(6, causal) + layer_norm + dense(65, "
      "time_distributed) + softmax_cross_entropy",
      65, true},
+    {"gpt-6x384-1024",
+     "input(1024) + embedding(65, 384) + positions + 6 * transformer(6, causal) + layer_norm + dense(65, "
+     "time_distributed) + softmax_cross_entropy",
+     65, true},
     {"gpt-12x768",
      "input(256) + embedding(65, 768) + positions + 12 * transformer(12, causal) + layer_norm + dense(65, "
      "time_distributed) + softmax_cross_entropy",
@@ -91,24 +96,27 @@ static double time_of(sgm_trainer *trainer, sgm_tensor *inputs, double seconds)
     return least;
 }
 
-/* The least seconds of a token, of those that a generator reads while it has places left. */
-static double time_of_token(sgm_trainer *trainer, double seconds)
+/* Tokens whose time is taken at either end of the places. */
+#define AT_ENDS 32
+
+/* The least seconds of a token: *first of the first places of the sequence, *last of the last ones. */
+static void time_tokens(sgm_trainer *trainer, int64_t places, double seconds, double *first, double *last)
 {
-    double least = 1e9;
     const double *shares;
     sgm_generator *generator = sgm_generator_create(trainer);
     check(generator != NULL);
+    *first = *last = 1e9;
     for (double end = now() + seconds; now() < end;) {
         check(sgm_generator_reset(generator) == SGM_OK);
-        for (int64_t t = 0; t < 32; t++) {
-            double begin = now();
+        for (int64_t t = 0; t < places; t++) {
+            double *least = t < AT_ENDS ? first : t >= places - AT_ENDS ? last : NULL, begin = now();
             check(sgm_generator_read(generator, t * 5 % 65, &shares) == SGM_OK);
             double took = now() - begin;
-            least = took < least ? took : least;
+            if (least != NULL && took < *least)
+                *least = took;
         }
     }
     sgm_generator_free(generator);
-    return least;
 }
 
 /* Numbers in parameters that products read: matrices, but for tables of embeddings, whose rows are looked up.
@@ -125,29 +133,41 @@ static double weights_of(sgm_trainer *trainer)
     return numbers;
 }
 
-static void measure(const network *n, int threads, double seconds)
+/* How parameters are there: as states, which may change, or as constants of a type. */
+typedef struct way {
+    const char *name;
+    bool constant;
+    const char *quantize;
+    sgm_dtype precision;
+    int bytes; /* of a weight */
+} way;
+
+static const way ways[] = {{"states", false, NULL, SGM_FLOAT32, 4},
+                           {"constants", true, NULL, SGM_FLOAT32, 4},
+                           {"bfloat16", true, NULL, SGM_BFLOAT16, 2},
+                           {"int8", true, "int8", SGM_FLOAT32, 1}};
+
+static void measure(const network *n, const way *w, int threads, double seconds)
 {
-    static const char *const ways[] = {"states", "constants", "int8"};
-    sgm_env *env = sgm_env_create("predict", .seed = 1, .threads = threads);
+    sgm_env *env = sgm_env_create("predict", .seed = 1, .threads = threads, .precision = w->precision);
     sgm_trainer *trainer = sgm_trainer_create(env, n->name);
     check(sgm_trainer_set_network(trainer, n->notation) == SGM_OK && sgm_trainer_prepare(trainer) == SGM_OK);
     int64_t elements = strtol(strchr(n->notation, '(') + 1, NULL, 10);
+    int64_t places = elements;
     elements *= strncmp(n->notation, "input(28, 28)", 13) == 0 ? 28 : 1;
     sgm_tensor *one = make_inputs(n, 1, elements), *many = make_inputs(n, n->generates ? 1 : 64, elements);
-    double bytes = 4 * weights_of(trainer);
-    for (int way = 0; way < 3; way++) {
-        if (way > 0)
-            check(sgm_trainer_set_inference(trainer, .quantize = way == 2 ? "int8" : NULL) == SGM_OK);
-        printf("%-11s %-9s %10.1f", n->name, ways[way], 1e6 * time_of(trainer, one, seconds));
-        if (!n->generates)
-            printf(" %11.1f", 1e6 * time_of(trainer, many, seconds));
-        if (n->generates && way > 0) {
-            double token = time_of_token(trainer, seconds), read = way == 2 ? bytes / 4 : bytes;
-            printf(" %11s %12.0f %8.1f %8.1f", "", 1 / token, read / 1e6, read / token / 1e9);
-        }
-        printf("\n");
-        fflush(stdout);
+    if (w->constant)
+        check(sgm_trainer_set_inference(trainer, .quantize = w->quantize) == SGM_OK);
+    printf("%-14s %-9s %10.1f", n->name, w->name, 1e6 * time_of(trainer, one, seconds));
+    if (!n->generates)
+        printf(" %11.1f", 1e6 * time_of(trainer, many, seconds));
+    if (n->generates && w->constant) {
+        double first, last, read = w->bytes * weights_of(trainer);
+        time_tokens(trainer, places, seconds, &first, &last);
+        printf(" %11s %12.0f %8.0f %8.1f %8.1f", "", 1 / first, 1 / last, read / 1e6, read / first / 1e9);
     }
+    printf("\n");
+    fflush(stdout);
     sgm_tensor_free(one);
     sgm_tensor_free(many);
     sgm_env_free(env);
@@ -182,10 +202,11 @@ int main(int argc, char **argv)
     double seconds = argc > 2 ? strtod(argv[2], NULL) : 1;
     printf("memory is read at %.1f GB/s (256 MB), %.1f GB/s (2 MB) by one thread\n", read_speed(LARGE_BYTES),
            read_speed((size_t)2 << 20));
-    printf("%-11s %-9s %10s %11s %12s %8s %8s\n", "network", "weights", "1 (us)", "64 (us)", "tokens/s", "MB",
-           "GB/s");
+    printf("%-14s %-9s %10s %11s %12s %8s %8s %8s\n", "network", "weights", "1 (us)", "64 (us)", "tokens/s",
+           "at end", "MB", "GB/s");
     for (size_t i = 0; i < sizeof networks / sizeof *networks; i++)
         if (argc < 4 || strcmp(argv[3], networks[i].name) == 0)
-            measure(&networks[i], threads, seconds);
+            for (size_t k = 0; k < sizeof ways / sizeof *ways; k++)
+                measure(&networks[i], &ways[k], threads, seconds);
     return 0;
 }

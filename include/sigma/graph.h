@@ -154,7 +154,8 @@ typedef enum sgm_op_flags {
     SGM_OP_SOURCE = 8,  /* input, state, constant: has no kernel */
     SGM_OP_ACTIVATION = 16, /* one input, same shape: may be named as an activation in a network */
     /* the result may be written over the first input, which has its type and lies without gaps, where
-     * nothing else reads that any more: `forward` then finds both at the same address */
+     * nothing else reads that any more, also over a state that it is assigned to: `forward` then finds both
+     * at the same address */
     SGM_OP_IN_PLACE = 32
 } sgm_op_flags;
 
@@ -381,6 +382,13 @@ SGM_API sgm_value sgm_gather(sgm_graph *graph, sgm_value x, sgm_value indices, i
 /* Zeros of gather's input shape (`size` along `axis`) with `updates` added where gather would have read. */
 SGM_API sgm_value sgm_scatter_add(sgm_graph *graph, sgm_value updates, sgm_value indices, int32_t axis,
                                   int64_t size);
+/* `all` with `part` in place of its entries `place`, place + 1, ... of an axis, where `place` is one index
+ * (int64 or int32, rank 0) that is known when the program runs: XLA's dynamic_update_slice along one axis.
+ * `part` has the shape of `all`, but may have fewer entries on that axis; if they do not fit behind the
+ * place, that stops the run. A program that assigns the result to the state `all` writes only the part, if it
+ * reads the old value nowhere behind that and its handler has a kernel for it. */
+SGM_API sgm_value sgm_write_at(sgm_graph *graph, sgm_value all, sgm_value part, sgm_value place,
+                               int32_t axis);
 /* numpy.take_along_axis: indices have x's rank. */
 SGM_API sgm_value sgm_gather_along(sgm_graph *graph, sgm_value x, sgm_value indices, int32_t axis);
 /* Positions (int64) of the elements along an axis in their order; equal ones stay as they stand. */
@@ -477,6 +485,11 @@ SGM_API sgm_value sgm_rms_norm(sgm_graph *graph, sgm_value x, double epsilon);
  * s, and position t takes nothing from later ones. */
 SGM_API sgm_value sgm_attention(sgm_graph *graph, sgm_value queries, sgm_value keys, sgm_value values,
                                 bool causal);
+/* The same, where all queries see the keys and values 0 to `place` (int64 or int32, rank 0) of the s, which
+ * need not be filled behind it, but with finite numbers. A place that is none stops the run. With write_at it
+ * is how a sequence is read step by step. */
+SGM_API sgm_value sgm_attention_at(sgm_graph *graph, sgm_value queries, sgm_value keys, sgm_value values,
+                                   sgm_value place);
 /* Attention of `heads` heads: (..., time, 3 features), in which features of the queries lie before those of
  * the keys and of the values, head by head, to (..., time, features). */
 SGM_API sgm_value sgm_self_attention(sgm_graph *graph, sgm_value x, int64_t heads, bool causal);

@@ -244,7 +244,8 @@ typedef struct sgm_recording_options {
     size_t struct_size;
     int64_t batch;      /* examples; at least 1 */
     sgm_dtype dtype;    /* float32, float64, or bfloat16: mixed precision. Then states and inputs of the graph
-                         * are float32 and layers see them cast to bfloat16; costs and outputs are float32 */
+                         * are float32 and layers see them cast to bfloat16; costs and outputs are float32.
+                         * Keys and values that steps keep are bfloat16 */
     bool training;      /* dropout acts, costs are recorded */
     bool costs;         /* record costs though not training (validation) */
     uint64_t iteration; /* for layers that record something else each time */

@@ -240,7 +240,9 @@ static sgm_status step(sgm_generator *g, int64_t token)
 
 /* A network with places for so many steps (learnt positions, or keys of attention) cannot read more. When all
  * places are taken, the newest half of the tokens is read again from place 0: the context stays at least half
- * as long, and reading again costs one step per token on average. */
+ * as long, and reading again costs one step per token on average. Dropping the oldest place alone would cost
+ * less, but keys of upper layers have seen what is dropped, and learnt positions would be those of other
+ * places. */
 static sgm_status make_room(sgm_generator *g)
 {
     int64_t places = g->recording.places, kept = places / 2;

@@ -224,44 +224,57 @@ static sgm_status add_parameter(sgm_layer_call *call, const sgm_parameter *param
  * "average." for running averages. States that are not trained have one value only, so the prefix does not
  * apply to them. */
 static sgm_value parameter_state(const sgm_layer_call *call, sgm_graph *graph, const char *name,
-                                 const sgm_shape *shape, bool trainable)
+                                 const sgm_type *type, bool trainable)
 {
     const char *prefix = call->options->prefix;
     if (!trainable || prefix == NULL || *prefix == '\0')
-        return sgm_state(graph, name, sgm__master_dtype(call->options), shape);
+        return sgm_state(graph, name, type->dtype, &type->shape);
     char *full = sgm__format("%s%s", prefix, name);
     if (full == NULL)
         return sgm__record_fail(graph);
-    sgm_value value = sgm_state(graph, full, sgm__master_dtype(call->options), shape);
+    sgm_value value = sgm_state(graph, full, type->dtype, &type->shape);
     sgm__free(full);
     return value;
 }
 
-/* The state "LAYER.name" in the master type. A trainable one is cast to the layer's type, and the cast
- * passes its gradient on. Others stay uncast, so that the layer can assign to the state itself. */
+/* The state "LAYER.name", which `parameter` describes but for its value. Its name is the short one. */
+static sgm_value record_parameter(sgm_layer_call *call, sgm_graph *graph, const sgm_parameter *parameter)
+{
+    char full[2 * SGM__MAX_NAME + 16];
+    snprintf(full, sizeof full, "%s.%s", call->entry->name, parameter->name);
+    sgm_parameter added = *parameter;
+    added.name = full;
+    added.value = parameter_state(call, graph, full, &parameter->type, parameter->trainable);
+    if (!sgm_value_exists(added.value))
+        return added.value;
+    return add_parameter(call, &added) == SGM_OK ? added.value : sgm__record_fail(graph);
+}
+
+/* The state in the master type. A trainable one is cast to the layer's type, and the cast passes its gradient
+ * on. Others stay uncast, so that the layer can assign to the state itself. */
 sgm_value sgm_layer_parameter(sgm_layer_call *call, sgm_graph *graph, const char *name,
                               const sgm_shape *shape, int64_t fan_in, int64_t fan_out, bool trainable,
                               const char *initialiser)
 {
-    char full[2 * SGM__MAX_NAME + 16];
     if (name == NULL || shape == NULL || sgm__name_check(name, "a parameter", false) != SGM_OK)
         return sgm_graph_fail(graph, SGM_ERROR_ARGUMENT,
                               "a parameter needs a shape and a name of 1 to %d letters, digits, '_' and '-'",
                               SGM__MAX_NAME);
-    snprintf(full, sizeof full, "%s.%s", call->entry->name, name);
-    sgm_value value = parameter_state(call, graph, full, shape, trainable);
-    if (!sgm_value_exists(value))
-        return value;
-    const sgm_parameter parameter = {.name = full,
-                                     .type = sgm_value_type(graph, value),
+    const sgm_parameter parameter = {.name = name,
+                                     .type = {sgm__master_dtype(call->options), *shape},
                                      .fan_in = fan_in,
                                      .fan_out = fan_out,
                                      .trainable = trainable,
-                                     .initialiser = initialiser != NULL ? initialiser : "glorot",
-                                     .value = value};
-    if (add_parameter(call, &parameter) != SGM_OK)
-        return sgm__record_fail(graph);
+                                     .initialiser = initialiser != NULL ? initialiser : "glorot"};
+    sgm_value value = record_parameter(call, graph, &parameter);
     return trainable ? sgm__mixed_cast(graph, value, sgm_layer_dtype(call)) : value;
+}
+
+sgm_value sgm__layer_cache(sgm_layer_call *call, sgm_graph *graph, const char *name, const sgm_shape *shape)
+{
+    const sgm_parameter parameter = {
+        .name = name, .type = {sgm_layer_dtype(call), *shape}, .initialiser = "constant(0)"};
+    return record_parameter(call, graph, &parameter);
 }
 
 void sgm__layer_sparse(sgm_layer_call *call)

@@ -301,6 +301,9 @@ struct sgm_layer_call {
 /* A state "LAYER.name" that is not trained: the trainer fills it with zeros at the beginning of each epoch,
  * and what a run assigns to it is there in the next run. */
 sgm_value sgm__layer_memory(sgm_layer_call *call, sgm_graph *graph, const char *name, const sgm_shape *shape);
+/* The state "LAYER.name" in which a layer keeps what later steps need, zeros at first: in the layer's own
+ * type, as it is read as it was written, and nothing is summed in it. */
+sgm_value sgm__layer_cache(sgm_layer_call *call, sgm_graph *graph, const char *name, const sgm_shape *shape);
 /* The index of the step that is recorded, from 0, int64 of rank 0. Asking for it limits the network to as
  * many steps as the input declares, since the layer tells that many places apart. */
 sgm_value sgm__layer_place(sgm_layer_call *call, sgm_graph *graph);

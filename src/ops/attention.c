@@ -5,7 +5,9 @@
  * where queries, keys and values lie side by side as one product made them, (batch..., time, 3 *
  * features): it stays an instruction, and handlers with a kernel do it head by head without moving
  * anything; for the others it is composed block by block (compose), so that memory grows with the length
- * of a sequence, not with its square. Layers with attention are in src/network/layers/attention.c. */
+ * of a sequence, not with its square. attention_at is that of queries at one place of a sequence whose later
+ * keys and values do not exist yet: handlers with a kernel do not read those. Layers with attention are in
+ * src/network/layers/attention.c. */
 #include "ops/rules.h"
 
 #include <math.h>
@@ -271,4 +273,53 @@ const sgm_op sgm__op_self_attention = {
 sgm_value sgm_self_attention(sgm_graph *graph, sgm_value x, int64_t heads, bool causal)
 {
     return sgm__record_one(graph, &sgm__op_self_attention, x, &SGM__INTEGERS(heads, causal));
+}
+
+/* --- attention_at; inputs: queries, keys, values, place --- */
+
+static sgm_status infer_at(const sgm_type *inputs, int32_t count, const sgm_attributes *attributes,
+                           sgm_type *result)
+{
+    (void)count, (void)attributes;
+    char q[SGM__TYPE_TEXT], k[SGM__TYPE_TEXT], v[SGM__TYPE_TEXT];
+    SGM_TRY(sgm__want_float(&inputs[0]));
+    SGM_TRY(sgm__want_place(&inputs[3]));
+    if (!fits(&inputs[0].shape, &inputs[1].shape, &inputs[2].shape, false) ||
+        inputs[1].dtype != inputs[0].dtype || inputs[2].dtype != inputs[0].dtype)
+        return sgm_fail(SGM_ERROR_SHAPE,
+                        "wants queries (..., t, d), keys (..., s, d) and values (..., s, e) of one type, got "
+                        "%s, %s and %s",
+                        sgm__type_text(&inputs[0], q), sgm__type_text(&inputs[1], k),
+                        sgm__type_text(&inputs[2], v));
+    int32_t rank = inputs[0].shape.rank;
+    *result = inputs[0];
+    result->shape.dims[rank - 1] = inputs[2].shape.dims[rank - 1];
+    return SGM_OK;
+}
+
+/* All scores, of which those behind the place are hidden. The place is looked up in a list of all that there
+ * are, so that one out of range is an error. */
+static sgm_value compose_at(sgm_graph *graph, const sgm_value *inputs, int32_t count,
+                            const sgm_attributes *attributes)
+{
+    (void)count, (void)attributes;
+    sgm_shape shape = sgm_value_type(graph, inputs[0]).shape, keys = sgm_value_type(graph, inputs[1]).shape;
+    sgm_shape line = sgm_shape_of(keys.dims[keys.rank - 2]);
+    sgm_value places = sgm_iota(graph, SGM_INT64, &line, 0);
+    sgm_value queries = scaled(graph, inputs[0], shape.dims[shape.rank - 1]);
+    sgm_value scores = sgm_matmul(graph, queries, sgm_transpose(graph, inputs[1]));
+    sgm_value seen = sgm_less_equal(graph, places, sgm_gather(graph, places, inputs[3], 0));
+    scores = sgm_select(graph, seen, scores, sgm_filled_like(graph, scores, HIDDEN));
+    return sgm_matmul(graph, sgm_softmax(graph, scores), inputs[2]);
+}
+
+const sgm_op sgm__op_attention_at = {
+    SGM__OP("attention_at", 4,
+            "attention of queries that see the keys and values up to an index and with it"),
+    .compose = compose_at, .infer = infer_at};
+
+sgm_value sgm_attention_at(sgm_graph *graph, sgm_value queries, sgm_value keys, sgm_value values,
+                           sgm_value place)
+{
+    return sgm_record(graph, &sgm__op_attention_at, (sgm_value[]){queries, keys, values, place}, 4, NULL);
 }

@@ -8,7 +8,7 @@
  * | reshape, broadcast             | dims of the result                        |         |
  * | permute                        | axes                                      |         |
  * | slice                          | axis, start, stop, step (start <= stop)   |         |
- * | flip, concatenate, gather      | axis                                      |         |
+ * | flip, concatenate, gather, write_at | axis                                 |         |
  * | pad                            | axis, before, after, between              |         |
  * | scatter_add                    | axis, size                                |         |
  * | argsort                        | axis, descending                          |         |
@@ -17,7 +17,7 @@
  * | all_reduce                     | a number that no other one has            |         |
  * | random_uniform                 | stream, dtype, dims                       |         |
  * | matmul                         | 1 if the right operand is rounded, or none |         |
- * | softmax family, accuracy       |                                           |         |
+ * | softmax family, accuracy, attention_at |                                   |         |
  * | layer_norm, rms_norm, gradients   |                                           | epsilon |
  * | self_attention, its gradient      | heads, causal                             |         |
  * | ctc and its parts              | blank, skip                               |         |
@@ -93,6 +93,8 @@
     X(rms_norm_gradient)                                                                                     \
     X(self_attention)                                                                                        \
     X(self_attention_gradient)                                                                               \
+    X(attention_at)                                                                                          \
+    X(write_at)                                                                                              \
     X(quantized_matmul)                                                                                      \
     X(ctc)
 

@@ -106,6 +106,16 @@ sgm_status sgm__want_index(const sgm_type *type)
                     sgm_dtype_name(type->dtype));
 }
 
+sgm_status sgm__want_place(const sgm_type *type)
+{
+    char text[SGM__TYPE_TEXT];
+    SGM_TRY(sgm__want_index(type));
+    if (type->shape.rank == 0)
+        return SGM_OK;
+    return sgm_fail(SGM_ERROR_SHAPE, "wants one index, of rank 0, as the place, got %s: reshape it",
+                    sgm__type_text(type, text));
+}
+
 sgm_status sgm__want_axis(const sgm_type *type, int64_t axis)
 {
     char text[128];

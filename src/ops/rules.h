@@ -28,6 +28,7 @@ sgm_status sgm__want_float(const sgm_type *type);
 sgm_status sgm__want_number(const sgm_type *type); /* all but bool */
 sgm_status sgm__want_bool(const sgm_type *type);
 sgm_status sgm__want_index(const sgm_type *type);
+sgm_status sgm__want_place(const sgm_type *type); /* one index */
 sgm_status sgm__want_axis(const sgm_type *type, int64_t axis);
 sgm_status sgm__want_equal(const sgm_type *a, const sgm_type *b); /* in type and shape */
 #define SGM__TYPE_TEXT 160

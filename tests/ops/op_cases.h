@@ -22,7 +22,7 @@ typedef struct op_input {
     double low, high; /* random numbers from here to there; integers: below `high` */
 } op_input;
 
-#define OP_MAX_INPUTS 3
+#define OP_MAX_INPUTS 4
 typedef enum op_case_flags {
     OP_FIRST = 1,      /* has a gradient where the inputs are random */
     OP_SECOND = 2 | 1, /* and its gradient has one */
@@ -192,6 +192,8 @@ OP_RECORD(gather_0, sgm_gather(g, x[0], x[1], 0))
 OP_RECORD(gather_1, sgm_gather(g, x[0], x[1], 1))
 OP_RECORD(scatter_0, sgm_scatter_add(g, x[0], x[1], 0, 5))
 OP_RECORD(scatter_1, sgm_scatter_add(g, x[0], x[1], 1, 4))
+OP_RECORD(write_at_0, sgm_write_at(g, x[0], x[1], x[2], 0))
+OP_RECORD(write_at_1, sgm_write_at(g, x[0], x[1], x[2], -2))
 OP_RECORD(gather_along, sgm_gather_along(g, x[0], x[1], 1))
 OP_RECORD(argsort_up, sgm_argsort(g, x[0], 0, false))
 OP_RECORD(argsort_down, sgm_argsort(g, x[0], 1, true))
@@ -266,6 +268,7 @@ OP_RECORD(rms_norm_gradient, sgm_record(g, sgm_find_op("rms_norm_gradient"), x, 
 OP_RECORD(quantized_matmul, sgm_quantized_matmul(g, x[0], x[1], x[2]))
 OP_RECORD(attention, sgm_attention(g, x[0], x[1], x[2], false))
 OP_RECORD(attention_causal, sgm_attention(g, x[0], x[1], x[2], true))
+OP_RECORD(attention_at, sgm_attention_at(g, x[0], x[1], x[2], x[3]))
 OP_RECORD(self_attention, sgm_self_attention(g, x[0], 2, false))
 OP_RECORD(self_attention_causal, sgm_self_attention(g, x[0], 1, true))
 /* what its gradient is multiplied with comes from the second input */
@@ -409,6 +412,16 @@ static const op_case op_cases[] = {
     {"scatter_add", op_record_scatter_0, 2, OP_SECOND, {OP_X(7, 3), OP_IN(OP_INT64, 0, 5, 7)}, 0},
     {"scatter_add", op_record_scatter_1, 2, OP_SECOND, {OP_X(2, 2, 3, 2), OP_IN(OP_INT32, 0, 4, 2, 3)}, 0},
     {"scatter_add", op_record_scatter_0, 2, OP_SECOND, {OP_X(0, 3), OP_IN(OP_INT64, 0, 5, 0)}, 0},
+    {"write_at", op_record_write_at_0, 3, OP_SECOND | OP_COPIES,
+     {OP_X(4, 3), OP_X(1, 3), OP_IN_SCALAR(OP_INT64, 0, 4)}, 0},
+    {"write_at", op_record_write_at_0, 3, OP_SECOND | OP_COPIES,
+     {OP_X(5), OP_X(5), OP_IN_SCALAR(OP_INT32, 0, 1)}, 0},
+    {"write_at", op_record_write_at_1, 3, OP_SECOND | OP_COPIES,
+     {OP_X(2, 5, 3), OP_X(2, 2, 3), OP_IN_SCALAR(OP_INT32, 0, 4)}, 0},
+    {"write_at", op_record_write_at_1, 3, OP_COPIES,
+     {OP_IN(OP_BOOL, 0, 2, 3, 5, 2), OP_IN(OP_BOOL, 0, 2, 3, 3, 2), OP_IN_SCALAR(OP_INT64, 0, 3)}, 0},
+    {"write_at", op_record_write_at_1, 3, OP_COPIES,
+     {OP_IN(OP_INT64, -9, 9, 0, 4, 2), OP_IN(OP_INT64, -9, 9, 0, 1, 2), OP_IN_SCALAR(OP_INT64, 0, 4)}, 0},
     {"gather_along", op_record_gather_along, 2, OP_SECOND | OP_COPIES,
      {OP_X(3, 4), OP_IN(OP_INT64, 0, 4, 3, 6)}, 0},
     {"gather_along", op_record_gather_along, 2, OP_SECOND | OP_COPIES,
@@ -539,6 +552,12 @@ static const op_case op_cases[] = {
     {"rms_norm_gradient", op_record_rms_norm_gradient, 3, OP_SECOND, {OP_X(2, 5), OP_X(2, 5), OP_X(2, 5)}, 0},
     {"attention", op_record_attention, 3, OP_SECOND, {OP_X(2, 3, 4), OP_X(2, 5, 4), OP_X(2, 5, 2)}, 0},
     {"attention", op_record_attention_causal, 3, OP_SECOND, {OP_X(3, 2), OP_X(3, 2), OP_X(3, 5)}, 0},
+    {"attention_at", op_record_attention_at, 4, OP_SECOND,
+     {OP_X(2, 3, 4), OP_X(2, 5, 4), OP_X(2, 5, 2), OP_IN_SCALAR(OP_INT64, 0, 5)}, 0},
+    {"attention_at", op_record_attention_at, 4, OP_SECOND,
+     {OP_X(1, 3), OP_X(1, 3), OP_X(1, 1), OP_IN_SCALAR(OP_INT32, 0, 1)}, 0},
+    {"attention_at", op_record_attention_at, 4, OP_SECOND,
+     {OP_X(0, 1, 3), OP_X(0, 4, 3), OP_X(0, 4, 2), OP_IN_SCALAR(OP_INT64, 0, 4)}, 0},
     {"self_attention", op_record_self_attention, 1, OP_SECOND, {OP_X(2, 3, 12)}, 0},
     {"self_attention", op_record_self_attention_causal, 1, OP_SECOND, {OP_X(4, 6)}, 0},
     {"self_attention", op_record_self_attention_causal, 1, OP_SECOND, {OP_X(0, 2, 6)}, 0},
@@ -560,6 +579,12 @@ static const op_case op_cases[] = {
     {"rms_norm", op_record_rms_norm, 1, 0, {OP_X(3, 70, 131)}, 4},
     {"layer_norm_gradient", op_record_layer_norm_gradient, 3, 0, {OP_X(70, 131), OP_X(70, 131), OP_X(70, 131)}, 4},
     {"rms_norm_gradient", op_record_rms_norm_gradient, 3, 0, {OP_X(9, 37), OP_X(9, 37), OP_X(9, 37)}, 4},
+    {"attention_at", op_record_attention_at, 4, 0,
+     {OP_X(7, 1, 64), OP_X(7, 150, 64), OP_X(7, 150, 64), OP_IN_SCALAR(OP_INT64, 149, 150)}, 4},
+    {"attention_at", op_record_attention_at, 4, 0,
+     {OP_X(2, 3, 3, 83), OP_X(2, 3, 131, 83), OP_X(2, 3, 131, 35), OP_IN_SCALAR(OP_INT64, 100, 131)}, 4},
+    {"write_at", op_record_write_at_1, 3, OP_COPIES,
+     {OP_X(3, 70, 97), OP_X(3, 31, 97), OP_IN_SCALAR(OP_INT64, 0, 40)}, 0},
     {"self_attention", op_record_self_attention, 1, 0, {OP_X(3, 70, 66)}, 4},
     {"self_attention", op_record_self_attention_causal, 1, 0, {OP_X(2, 150, 99)}, 4},
     {"self_attention_gradient", op_record_self_attention_gradient, 2, 0, {OP_X(2, 150, 99), OP_X(2, 150, 33)}, 20},

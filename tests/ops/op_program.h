@@ -168,7 +168,7 @@ static inline double *op_read(sgm_session *session, sgm_program *program, const 
     return values;
 }
 
-static const char *const op_names[OP_MAX_INPUTS] = {"x0", "x1", "x2"};
+static const char *const op_names[OP_MAX_INPUTS] = {"x0", "x1", "x2", "x3"};
 
 /* Some operations are not there for each type. */
 static inline bool op_is_there(const op_case *c, sgm_dtype dtype)

@@ -61,6 +61,19 @@ TEST(shapes_that_do_not_fit_are_named)
             "wants equal shapes, got float32 (2, 3) and float32 (4,)");
     REFUSES(sgm_gather_along(g, x, n, 0), "gather_along: wants int64 or int32 indices that are shaped");
     REFUSES(sgm_scatter_add(g, y, n, 0, 5), "updates (4,) do not have the dimensions of indices (3,)");
+    REFUSES(
+        sgm_write_at(g, x, y, sgm_sum(g, n), 0),
+        "write_at: wants a part that is as float32 (2, 3) but for axis 0, of which it has 1 to 2 entries, "
+        "got float32 (4,)");
+    REFUSES(sgm_write_at(g, y, sgm_slice(g, y, 0, 0, 0, 1), sgm_sum(g, n), 0), "got float32 (0,)");
+    REFUSES(sgm_write_at(g, x, x, n, 0),
+            "write_at: wants one index, of rank 0, as the place, got int64 (3,)");
+    REFUSES(sgm_write_at(g, x, x, sgm_sum(g, n), 2), "write_at: shape (2, 3) has no axis 2");
+    REFUSES(
+        sgm_attention_at(g, x, x, y, sgm_sum(g, n)),
+        "attention_at: wants queries (..., t, d), keys (..., s, d) and values (..., s, e) of one type, got "
+        "float32 (2, 3), float32 (2, 3) and float32 (4,)");
+    REFUSES(sgm_attention_at(g, x, x, x, n), "attention_at: wants one index");
     REFUSES(sgm_top_k(g, y, 0, 5), "top_k: axis 0 of (4,) has no 5 largest elements");
     REFUSES(sgm_gather(g, input(g, "deep", SGM_FLOAT32, OP_DIMS(1, 1, 1, 1, 1, 1, 1, 1)),
                        input(g, "rows", SGM_INT64, OP_DIMS(1, 1)), 0),
@@ -88,6 +101,10 @@ TEST(types_that_do_not_fit_are_named)
     REFUSES(sgm_logical_not(g, n), "wants bool, got int64: compare it with something first");
     REFUSES(sgm_select(g, n, n, n), "wants bool, got int64");
     REFUSES(sgm_gather(g, x, y, 0), "wants indices of type int64 or int32, got float32");
+    REFUSES(sgm_write_at(g, x, sgm_cast(g, x, SGM_FLOAT64), sgm_sum(g, n), 0), "got float64 (2, 3)");
+    REFUSES(sgm_write_at(g, x, x, sgm_sum(g, x), 0), "write_at: wants indices of type int64 or int32");
+    REFUSES(sgm_attention_at(g, x, sgm_cast(g, x, SGM_FLOAT64), x, sgm_sum(g, n)), "of one type");
+    REFUSES(sgm_attention_at(g, n, n, n, sgm_sum(g, n)), "attention_at: wants a float type, got int64");
     REFUSES(sgm_reduce_sum(g, b, NULL, 0, false), "wants numbers, got bool");
     REFUSES(sgm_reduce_mean(g, n, NULL, 0, false), "reduce_mean: wants a float type, got int64");
     REFUSES(sgm_matmul(g, x, sgm_cast(g, x, SGM_FLOAT64)), "wants equal types");
@@ -127,6 +144,48 @@ static void expect_run_error(sgm_graph *graph, sgm_value value, const char *mess
     CHECK_OK(sgm_graph_status(graph));
     CHECK_ERROR(op_compute(graph, value), message);
     sgm_graph_free(graph);
+}
+
+/* On the reference, and on a handler with kernels. */
+static void expect_place_error(sgm_graph *graph, sgm_value value, const char *message)
+{
+    CHECK_OK(sgm_graph_status(graph));
+    sgm_graph_add_output(graph, "y", value);
+    static const char *const names[] = {"reference", "cpu"};
+    for (int i = 0; i < 2; i++) {
+        sgm_handler *handler = sgm_handler_create(names[i]);
+        sgm_session *session = sgm_session_create(handler);
+        sgm_program *program = sgm_session_prepare(session, graph);
+        CHECK_ERROR(program != NULL ? sgm_session_run(session, program) : SGM_ERROR_ARGUMENT, message);
+        sgm_session_free(session);
+        sgm_handler_free(handler);
+    }
+    sgm_graph_free(graph);
+}
+
+TEST(places_out_of_range_stop_the_run)
+{
+    static const struct {
+        double place;
+        const char *write, *attend;
+    } cases[] = {
+        {-1, "index -1 is out of range: axis 0 has 3 entries", "index -1 is out of range: axis 0 has 3"},
+        {2, "index 3 is out of range: axis 0 has 3 entries", NULL},
+        {4, "index 4 is out of range: axis 0 has 3 entries", "index 4 is out of range: axis 0 has 3"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        sgm_graph *g = sgm_graph_create();
+        sgm_value all = op_constant(g, SGM_FLOAT32, OP_DIMS(3, 2), OP_LIST(1, 2, 3, 4, 5, 6));
+        sgm_value part = op_constant(g, SGM_FLOAT32, OP_DIMS(2, 2), OP_LIST(7, 8, 9, 0));
+        sgm_value place = sgm_sum(g, op_constant(g, SGM_INT64, NULL, OP_LIST(cases[i].place)));
+        expect_place_error(g, sgm_write_at(g, all, part, place, 0), cases[i].write);
+        if (cases[i].attend == NULL)
+            continue;
+        g = sgm_graph_create();
+        all = op_constant(g, SGM_FLOAT32, OP_DIMS(3, 2), OP_LIST(1, 2, 3, 4, 5, 6));
+        part = op_constant(g, SGM_FLOAT32, OP_DIMS(2, 2), OP_LIST(7, 8, 9, 0));
+        place = sgm_sum(g, op_constant(g, SGM_INT64, NULL, OP_LIST(cases[i].place)));
+        expect_place_error(g, sgm_attention_at(g, part, all, all, place), cases[i].attend);
+    }
 }
 
 TEST(indices_out_of_range_and_singular_matrices_stop_the_run)

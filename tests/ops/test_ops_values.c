@@ -139,6 +139,44 @@ TEST(movement_puts_elements_where_they_belong)
 }
 
 /* 2^53 + 1 is no double. */
+/* One index, as a place is. */
+static sgm_value index_of(sgm_graph *g, double index)
+{
+    return sgm_reshape(g, op_constant(g, SGM_INT64, NULL, OP_LIST(index)), &(const sgm_shape){.rank = 0});
+}
+
+TEST(a_part_is_written_at_its_place)
+{
+    sgm_graph *g = sgm_graph_create();
+    op_expect(g, sgm_write_at(g, NUMBERS(1, 2, 3, 4, 5), NUMBERS(8, 9), index_of(g, 3), 0),
+              OP_LIST(1, 2, 3, 8, 9));
+    g = sgm_graph_create();
+    op_expect(g, sgm_write_at(g, MATRIX(2, 3, 1, 2, 3, 4, 5, 6), MATRIX(2, 1, 8, 9), index_of(g, 1), -1),
+              OP_LIST(1, 8, 3, 4, 9, 6));
+    g = sgm_graph_create(); /* gradients: nothing where it was replaced; what it became */
+    sgm_value all = MATRIX(2, 3, 1, 2, 3, 4, 5, 6), part = MATRIX(2, 2, 0, 0, 0, 0);
+    sgm_value y =
+        sgm_multiply(g, sgm_write_at(g, all, part, index_of(g, 1), 1), MATRIX(2, 3, 10, 20, 30, 40, 50, 60));
+    op_expect(g, op_gradient(g, y, all), OP_LIST(10, 0, 0, 40, 0, 0));
+    g = sgm_graph_create();
+    all = MATRIX(2, 3, 1, 2, 3, 4, 5, 6), part = MATRIX(2, 2, 0, 0, 0, 0);
+    y = sgm_multiply(g, sgm_write_at(g, all, part, index_of(g, 1), 1), MATRIX(2, 3, 10, 20, 30, 40, 50, 60));
+    op_expect(g, op_gradient(g, y, part), OP_LIST(20, 30, 50, 60));
+}
+
+/* The query and the keys are chosen so that the scores are 0, ln 2 and ln 4: weights 1 : 2, of the first two
+ * alone, and 1 : 2 : 4. */
+TEST(attention_at_a_place_sees_no_later_one)
+{
+    for (int place = 0; place < 3; place++) {
+        static const double expected[][2] = {{7, 0}, {3, 2.0 / 3}, {17.0 / 7, 6.0 / 7}};
+        sgm_graph *g = sgm_graph_create();
+        sgm_value q = MATRIX(1, 4, 2, 0, 0, 0), v = MATRIX(3, 2, 7, 0, 1, 1, 2, 1);
+        sgm_value k = MATRIX(3, 4, 0, 1, 2, 3, log(2), 0, 9, 9, log(4), 7, 7, 7);
+        op_expect(g, sgm_attention_at(g, q, k, v, index_of(g, place)), 2, expected[place]);
+    }
+}
+
 TEST(integers_of_64_bits_stay_exact_where_they_move_and_add_up)
 {
     const int64_t large = ((int64_t)1 << 53) + 1, values[] = {large, large - 1, large + 1};

@@ -1,6 +1,7 @@
 /* One step at a time gives what all steps at once give; limits and mistakes. */
 #include "test.h"
 
+#include "handlers/handler.h"
 #include <sigma/sigma.h>
 
 #include <math.h>
@@ -43,9 +44,10 @@ static void predict(sgm_trainer *trainer, int64_t first, int64_t count, bool sha
     sgm_tensor_free(inputs);
 }
 
-static void check_steps(const char *network, sgm_dtype precision, double tolerance)
+static void check_steps(const char *network, sgm_dtype precision, const char *quantize, double tolerance)
 {
     sgm_trainer *trainer = trainer_of(network, precision);
+    CHECK_OK(sgm_trainer_set_inference(trainer, .quantize = quantize));
     sgm_generator *generator = sgm_generator_create(trainer);
     CHECK_OK(generator);
     CHECK_INT(sgm_generator_vocabulary(generator), TOKENS);
@@ -83,10 +85,130 @@ static const char *const networks[] = {
 TEST(one_step_at_a_time_gives_what_all_at_once_give)
 {
     for (size_t i = 0; i < sizeof networks / sizeof *networks; i++) {
-        check_steps(networks[i], SGM_FLOAT64, 1e-12);
-        check_steps(networks[i], SGM_FLOAT32, 1e-5);
+        check_steps(networks[i], SGM_FLOAT64, NULL, 1e-12);
+        check_steps(networks[i], SGM_FLOAT32, NULL, 1e-5);
     }
-    check_steps(networks[3], SGM_BFLOAT16, 0.03);
+    check_steps(networks[3], SGM_BFLOAT16, NULL, 0.03);
+    check_steps(networks[4], SGM_BFLOAT16, NULL, 0.03);
+    check_steps("input(6) + embedding(5, 64) + 2 * transformer(4, causal, rotary) + layer_norm + dense(5, "
+                "time_distributed) + softmax_cross_entropy",
+                SGM_FLOAT32, "int8", 0.01);
+}
+
+/* --- sequences side by side, as a program reads them that records steps itself --- */
+
+#define BATCH 3
+
+static sgm_recording record(sgm_network *network, sgm_graph *graph, int64_t batch, sgm_dtype dtype, bool step)
+{
+    sgm_recording recording;
+    const sgm_recording_options options = {
+        .struct_size = sizeof options, .batch = batch, .dtype = dtype, .step = step};
+    CHECK_OK(sgm_network_record(network, graph, &options, &recording));
+    sgm_graph_add_output(graph, "y", recording.outputs[0].value);
+    return recording;
+}
+
+/* Random parameters; what steps keep, and their count, stay zeros. */
+static void fill_parameters(sgm_session *session, const sgm_recording *recording)
+{
+    double next = 1;
+    for (size_t i = 0; i < recording->parameter_count; i++) {
+        const sgm_parameter *p = &recording->parameters[i];
+        sgm_tensor *tensor = sgm_tensor_create(p->type.dtype, &p->type.shape);
+        float *values = sgm_tensor_data(tensor);
+        for (int64_t k = 0; p->trainable && k < sgm_shape_elements(&p->type.shape); k++)
+            values[k] = (float)(0.7 * sin(next++));
+        CHECK_OK(sgm_session_set(session, p->name, tensor));
+        sgm_tensor_free(tensor);
+    }
+    sgm_tensor *place = sgm_tensor_create(SGM_INT64, &(const sgm_shape){0});
+    CHECK_OK(sgm_session_set(session, "step.place", place));
+    sgm_tensor_free(place);
+}
+
+/* Sequence n says token_at(5 n + t). */
+static void run_tokens(sgm_session *session, sgm_program *program, int64_t first, int64_t count, float *y)
+{
+    sgm_shape shape = sgm_shape_of(BATCH, count);
+    sgm_tensor *in = sgm_tensor_create(SGM_FLOAT32, &shape);
+    for (int64_t n = 0; n < BATCH; n++)
+        for (int64_t t = 0; t < count; t++)
+            sgm_tensor_set(in, (const int64_t[]){n, t}, (double)token_at(5 * n * n + 2 * n + first + t));
+    CHECK_OK(sgm_session_feed(session, program, "inputs", in));
+    CHECK_OK(sgm_session_run(session, program));
+    sgm_type type = sgm_program_output_type(program, "y");
+    sgm_tensor *out = sgm_tensor_create(type.dtype, &type.shape);
+    CHECK_INT(sgm_shape_elements(&type.shape), BATCH * count * TOKENS);
+    CHECK_OK(sgm_session_read(session, program, "y", out));
+    memcpy(y, sgm_tensor_const_data(out), (size_t)(BATCH * count * TOKENS) * sizeof *y);
+    sgm_tensor_free(out);
+    sgm_tensor_free(in);
+}
+
+TEST(sequences_side_by_side_do_not_mix)
+{
+    for (size_t i = 3; i < sizeof networks / sizeof *networks; i++) {
+        sgm_network *network = sgm_network_parse(networks[i]), *steps = sgm_network_parse(networks[i]);
+        sgm_graph *graph = sgm_graph_create(), *step_graph = sgm_graph_create();
+        sgm_handler *handler = sgm_handler_create("cpu");
+        sgm_session *session = sgm_session_create(handler);
+        record(network, graph, BATCH, SGM_FLOAT32, false);
+        sgm_recording recording = record(steps, step_graph, BATCH, SGM_FLOAT32, true);
+        fill_parameters(session, &recording);
+        sgm_program *all = sgm_session_prepare(session, graph);
+        sgm_program *one = sgm_session_prepare(session, step_graph);
+        CHECK_OK(all);
+        CHECK_OK(one);
+        float expected[BATCH * TIME * TOKENS], y[BATCH * TOKENS];
+        run_tokens(session, all, 0, TIME, expected);
+        for (int64_t t = 0; t < TIME; t++) {
+            run_tokens(session, one, t, 1, y);
+            for (int64_t k = 0; k < BATCH * TOKENS; k++)
+                CHECK_NEAR(y[k], expected[(k / TOKENS * TIME + t) * TOKENS + k % TOKENS], 1e-5);
+        }
+        CHECK_ERROR(sgm_session_run(session, one), "index 6 is out of range");
+        sgm_session_free(session);
+        sgm_handler_free(handler);
+        sgm_graph_free(graph);
+        sgm_graph_free(step_graph);
+        sgm_network_free(network);
+        sgm_network_free(steps);
+    }
+}
+
+/* Keys and values are written into their states, place by place: no step of the program makes anything else
+ * as large as one of them. */
+static void check_plan(sgm_dtype dtype)
+{
+    sgm_network *network =
+        sgm_network_parse("input(100) + embedding(5, 8) + 2 * transformer(2, causal, rotary) "
+                          "+ dense(5, time_distributed) + softmax_cross_entropy");
+    sgm_graph *graph = sgm_graph_create();
+    sgm_handler *handler = sgm_handler_create("cpu");
+    record(network, graph, 1, dtype, true);
+    sgm__plan *plan = NULL;
+    CHECK_OK(sgm__plan_create(graph, handler, &plan));
+    int32_t written = 0;
+    for (int32_t i = 0; i < plan->order_count; i++) {
+        const sgm__node *node = &plan->nodes[plan->order[i]];
+        bool writes = strcmp(node->op->name, "write_at") == 0;
+        written += writes && node->place.store == SGM__STORE_STATE && node->type.dtype == dtype;
+        if (!writes && sgm_shape_elements(&node->type.shape) >= 800)
+            TEST_FAIL("%s makes %lld numbers", node->op->name,
+                      (long long)sgm_shape_elements(&node->type.shape));
+    }
+    CHECK_INT(written, 4);
+    sgm__plan_free(plan);
+    sgm_handler_free(handler);
+    sgm_graph_free(graph);
+    sgm_network_free(network);
+}
+
+TEST(a_step_writes_its_place_alone)
+{
+    check_plan(SGM_FLOAT32);
+    check_plan(SGM_BFLOAT16);
 }
 
 TEST(the_averages_are_what_is_read_with)

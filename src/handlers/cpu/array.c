@@ -1,11 +1,12 @@
-/* Helpers for strided arrays: overlap of values, collapsing of dimensions, offsets, and copies shared among
- * threads.
+/* Helpers for strided arrays: overlap of values, collapsing of dimensions, offsets, one index, and copies
+ * shared among threads.
  *
  * Used by all parts of the cpu handler (declared in cpu.h): fused.c, summed.c and flow.c ask for overlaps,
  * elementwise steps and reductions collapse their dimensions, and steps that are nothing but a copy end in
  * sgm__cpu_copy. Strides count elements and may be 0 (broadcast) or negative (flipped); dimension `rank - 1`
  * is the last and fastest. */
 #include "handlers/cpu/cpu.h"
+#include "ops/ops.h"
 
 bool sgm__cpu_overlap(const sgm__node *a, const sgm__node *b)
 {
@@ -40,6 +41,21 @@ void sgm__cpu_collapse(int32_t *rank, int64_t *dims, int64_t **strides, int32_t 
             strides[k][0] = 0;
     }
     *rank = kept;
+}
+
+sgm_status sgm__cpu_index(const sgm_array *array, int64_t count, int64_t axis, int64_t entries,
+                          int64_t *index)
+{
+    int32_t narrow;
+    if (array->dtype == SGM_INT64) {
+        memcpy(index, array->data, sizeof *index);
+    } else {
+        memcpy(&narrow, array->data, sizeof narrow);
+        *index = narrow;
+    }
+    if (*index >= 0 && *index <= entries - count)
+        return SGM_OK;
+    return sgm__fail_entry(*index < 0 || *index >= entries ? *index : entries, axis, entries);
 }
 
 /* --- copies --- */

@@ -143,6 +143,10 @@ bool sgm__cpu_overlap(const sgm__node *a, const sgm__node *b);
 void sgm__cpu_collapse(int32_t *rank, int64_t *dims, int64_t **strides, int32_t count);
 /* The distance, in elements, between the first element and element `number` in row-major order. */
 int64_t sgm__cpu_offset(int64_t number, int32_t rank, const int64_t *dims, const int64_t *strides);
+/* Reads one index, of int64 or int32, that names the first of `count` neighbouring entries of an axis; an
+ * error if that has no such entries. */
+sgm_status sgm__cpu_index(const sgm_array *array, int64_t count, int64_t axis, int64_t entries,
+                          int64_t *index);
 /* Copies `n` elements of `size` bytes. Strides count elements; `from_stride` 0 repeats one element. */
 void sgm__cpu_copy_row(unsigned char *to, int64_t to_stride, const unsigned char *from, int64_t from_stride,
                        int64_t n, size_t size);

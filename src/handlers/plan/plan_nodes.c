@@ -436,10 +436,58 @@ static sgm_status add_outputs(sgm__plan_build *build)
     return SGM_OK;
 }
 
-/* Adds a copy into the state's memory for every assignment. Assignments take effect together, after
- * everything was read: a value that is itself a state's old content (a swap of two states, for instance) is
- * first copied into the arena, since the state may be overwritten by then. That other readers of a state come
- * before its copy is seen to by plan_steps.c. */
+/* Whether a node after `node`, or what is computed when all nodes are done (an output, or another
+ * assignment), reads the memory of `state`. */
+static bool is_read_later(const sgm__plan_build *build, int32_t state, int32_t node)
+{
+    const sgm__plan *plan = build->plan;
+    const sgm_graph *graph = build->graph;
+    for (int32_t i = node + 1; i < plan->node_count; i++)
+        for (int32_t k = 0; k < plan->nodes[i].input_count; k++)
+            if (build->notes[plan->operands[plan->nodes[i].first_input + k]].root == state)
+                return true;
+    for (size_t i = 0; i < graph->output_count; i++)
+        if (build->notes[build->node_of[graph->outputs[i].value.index]].root == state)
+            return true;
+    for (size_t i = 0; i < graph->assignment_count; i++)
+        if (build->notes[build->node_of[graph->assignments[i].value.index]].root == state)
+            return true;
+    return false;
+}
+
+/* Whether a node can be computed in the memory of the state that it is assigned to, so that it needs neither
+ * memory of its own nor a copy: it is an operation that may overwrite its first operand, that operand is this
+ * state, and nothing reads the old value through another operand or later. */
+static bool overwrites(const sgm__plan_build *build, int32_t node, int32_t state)
+{
+    const sgm__node *n = &build->plan->nodes[node];
+    const int32_t *operands = &build->plan->operands[n->first_input];
+    bool may = (n->op->flags & SGM_OP_IN_PLACE) != 0 && n->place.store == SGM__STORE_ARENA &&
+               build->notes[node].buffer < 0 && operands[0] == state;
+    for (int32_t k = 1; k < n->input_count && may; k++)
+        may = build->notes[operands[k]].root != state;
+    return may && !is_read_later(build, state, node);
+}
+
+/* Gives nodes that overwrite the state that they are assigned to its memory. That those that read the old
+ * value before them come before them is seen to by plan_steps.c. Before outputs are added, which are copied
+ * if they lie in a state. */
+static void place_in_states(sgm__plan_build *build)
+{
+    for (size_t i = 0; i < build->graph->assignment_count; i++) {
+        int32_t node = build->node_of[build->graph->assignments[i].value.index],
+                state = build->node_of[build->graph->assignments[i].state.index];
+        if (!overwrites(build, node, state))
+            continue;
+        build->plan->nodes[node].place = build->plan->nodes[state].place;
+        build->notes[node].writes = state;
+    }
+}
+
+/* Adds a copy into the state's memory for every assignment of a value that is not there already. Assignments
+ * take effect together, after everything was read: a value that is itself a state's old content (a swap of
+ * two states, for instance) is first copied into the arena, since the state may be overwritten by then. That
+ * other readers of a state come before its copy is seen to by plan_steps.c. */
 static sgm_status add_assignments(sgm__plan_build *build)
 {
     size_t count = build->graph->assignment_count;
@@ -449,11 +497,13 @@ static sgm_status add_assignments(sgm__plan_build *build)
     sgm_status status = SGM_OK;
     for (size_t i = 0; i < count && status == SGM_OK; i++) {
         values[i] = build->node_of[build->graph->assignments[i].value.index];
-        if (build->plan->nodes[build->notes[values[i]].root].place.store == SGM__STORE_STATE)
+        if (build->plan->nodes[build->notes[values[i]].root].op == &sgm__op_state)
             status = add_copy(build, values[i], &values[i]);
     }
     for (size_t i = 0; i < count && status == SGM_OK; i++) {
         int32_t state = build->node_of[build->graph->assignments[i].state.index], copy;
+        if (build->notes[values[i]].writes == state)
+            continue;
         status = add_copy(build, values[i], &copy);
         if (status == SGM_OK) {
             build->plan->nodes[copy].place = build->plan->nodes[state].place;
@@ -483,6 +533,7 @@ sgm_status sgm__plan_build_nodes(sgm__plan_build *build)
     for (int32_t i = 0; i < (int32_t)build->graph->count; i++)
         SGM_TRY(add_instruction(build, i));
     note_buffers(build);
+    place_in_states(build);
     SGM_TRY(add_outputs(build));
     return add_assignments(build);
 }

@@ -132,41 +132,35 @@ static sgm_value look_at_steps(const heads *h, sgm_value q, sgm_value k, sgm_val
 /* --- one step, with the keys and values of those before it --- */
 
 /* The state of keys or values of all places, (batch, shared, places, size), with x (batch, 1, shared, size),
- * those of this step, in its place; the program assigns the result to the state. */
+ * those of this step, in its place; the program assigns the result to the state, and writes no other place.
+ */
 static sgm_value keep(const heads *h, sgm_value x, sgm_value place, const char *prefix, const char *name)
 {
     sgm_graph *graph = h->graph;
-    sgm_type type = sgm_value_type(graph, x);
-    int64_t places = h->call->network->steps;
-    sgm_shape shape = sgm_shape_of(type.shape.dims[0], h->shared, places, h->size);
-    sgm_shape line = sgm_shape_of(1, 1, places, 1);
+    int64_t batch = sgm_value_type(graph, x).shape.dims[0];
+    sgm_shape shape = sgm_shape_of(batch, h->shared, h->call->network->steps, h->size);
     char full[64];
     snprintf(full, sizeof full, "%s%s", prefix, name);
-    sgm_value state = sgm_layer_parameter(h->call, graph, full, &shape, 0, 0, false, "constant(0)");
-    sgm_value here = sgm_equal(graph, sgm_iota(graph, SGM_INT64, &line, 2), place);
-    sgm_value all = sgm_select(graph, here, sgm_permute(graph, x, (const int32_t[]){0, 2, 1, 3}),
-                               sgm__mixed_cast(graph, state, type.dtype));
-    sgm_assign(graph, state, sgm__mixed_cast(graph, all, sgm_value_type(graph, state).dtype));
+    sgm_value state = sgm__layer_cache(h->call, graph, full, &shape);
+    sgm_value here = sgm_permute(graph, x, (const int32_t[]){0, 2, 1, 3});
+    sgm_value all = sgm_write_at(graph, state, here, place, 2);
+    sgm_assign(graph, state, all);
     return all;
 }
 
 /* This step's query (batch, 1, heads, size) over the keys and values of this step and all before it, giving
- * (batch, heads * size). Places that have not come yet are masked. Heads that share keys are rows of one
- * product with them. */
+ * (batch, heads * size). Places that have not come yet are not looked at. Heads that share keys are rows of
+ * one attention to them. */
 static sgm_value look_back(const heads *h, sgm_value q, sgm_value k, sgm_value v, const char *prefix)
 {
     sgm_graph *graph = h->graph;
     sgm_value place = sgm__layer_place(h->call, graph);
-    sgm_shape groups = sgm_shape_of(-1, h->shared, h->count / h->shared, h->size);
-    sgm_shape line = sgm_shape_of(1, 1, 1, h->call->network->steps),
+    sgm_shape groups = sgm_shape_of(-1, h->shared, h->count / h->shared, h->size),
               rows = sgm_shape_of(-1, h->count * h->size);
     sgm_value keys = keep(h, k, place, prefix, "cache_keys"),
               values = keep(h, v, place, prefix, "cache_values");
-    q = sgm_multiply(graph, sgm_reshape(graph, q, &groups), sgm_number(graph, 1 / sqrt((double)h->size)));
-    sgm_value scores = sgm_matmul(graph, q, sgm_transpose(graph, keys));
-    sgm_value seen = sgm_less_equal(graph, sgm_iota(graph, SGM_INT64, &line, 3), place);
-    scores = sgm_select(graph, seen, scores, sgm_filled_like(graph, scores, HIDDEN));
-    return sgm_reshape(graph, sgm_matmul(graph, sgm_softmax(graph, scores), values), &rows);
+    q = sgm_reshape(graph, q, &groups);
+    return sgm_reshape(graph, sgm_attention_at(graph, q, keys, values, place), &rows);
 }
 
 /* The argument "key_heads", or as many as heads if it is not given. */

@@ -1,4 +1,4 @@
-/* The operations concatenate and pad: strided copies into parts of the result.
+/* The operations concatenate, pad and write_at: strided copies into parts of the result.
  *
  * Other movement (slices, transpositions, broadcasts) needs no kernel, as the planner makes views of it
  * (src/handlers/plan/plan_nodes.c). Operands of a concatenation may have been made in its memory already
@@ -73,6 +73,22 @@ static sgm_status run_pad(const sgm__cpu_call *call)
     return SGM_OK;
 }
 
+/* What was there before, unless the planner has put the result in its place, then the part. */
+static sgm_status run_write_at(const sgm__cpu_call *call)
+{
+    int64_t axis = call->node->attributes.integers[0], place;
+    const sgm_array *all = &call->inputs[0], *part = &call->inputs[1];
+    sgm__pool_ready(call->cpu->pool);
+    SGM_TRY(sgm__cpu_index(&call->inputs[2], part->shape.dims[axis], axis, all->shape.dims[axis], &place));
+    if (all->data != call->output.data)
+        sgm__cpu_copy(call->cpu, all, &call->output);
+    sgm_array to = part_of(&call->output, &part->shape, axis, place, 1);
+    sgm__cpu_copy(call->cpu, part, &to);
+    return SGM_OK;
+}
+
+const sgm__cpu_kernel sgm__cpu_write_at = {
+    .op = &sgm__op_write_at, .types = SGM__CPU_ALL_TYPES, .posts = true, .run = run_write_at};
 const sgm__cpu_kernel sgm__cpu_concatenate = {
     .op = &sgm__op_concatenate, .types = SGM__CPU_ALL_TYPES, .run = run_concatenate};
 const sgm__cpu_kernel sgm__cpu_pad = {.op = &sgm__op_pad, .types = SGM__CPU_ALL_TYPES, .run = run_pad};

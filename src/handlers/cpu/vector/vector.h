@@ -275,6 +275,12 @@ typedef struct sgm__vector {
     void (*blend_f32)(int64_t n, float *out, const float *a, float left, const float *b, float right,
                       float shift);
     double (*dot_f32)(int64_t n, const float *a, const float *b);
+    /* For attention of single queries: dots[j] = the sum of x[i] * rows[j * n + i], in float32; and sums[i]
+     * += that of weights[j] * rows[j * n + i], in the order of j. Of `_bf16` the rows are bfloat16. */
+    void (*dot_rows_f32)(int64_t count, int64_t n, float *dots, const float *x, const float *rows);
+    void (*dot_rows_bf16)(int64_t count, int64_t n, float *dots, const float *x, const uint16_t *rows);
+    void (*mix_rows_f32)(int64_t count, int64_t n, float *sums, const float *weights, const float *rows);
+    void (*mix_rows_bf16)(int64_t count, int64_t n, float *sums, const float *weights, const uint16_t *rows);
     /* Max pooling of two by two: out[i] is the largest of row[2i], row[2i + 1], below[2i], below[2i + 1], the
      * first one of equal ones, or the last NaN. spread_pairs_f32 is its gradient: gradient[i] goes to the
      * element that out[i] came from, 0 to the other three. */

@@ -234,3 +234,79 @@ static void softmax_gradient_row_f32(int64_t n, float *gradients, const float *w
                      (load_part_f(gradients + i, n - i) - mean) * factor * load_part_f(weights + i, n - i),
                      n - i);
 }
+
+/* --- a vector by a few rows after each other, of float32 or bfloat16; sums are float32 --- */
+
+/* The sum of all lanes: halves are added until one lane is left. */
+static inline float sum_lanes_f(vec_f x)
+{
+#if VECTOR_BYTES == 64
+    return _mm512_reduce_add_ps((__m512)x);
+#else
+    float lanes[LANES];
+    store_f(lanes, x);
+    for (int d = LANES / 2; d > 0; d /= 2)
+        for (int k = 0; k < d; k++)
+            lanes[k] += lanes[k + d];
+    return lanes[0];
+#endif
+}
+
+/* Rows at a time: as many sums as hide how long one multiply-add takes. */
+#define ROWS_AT_ONCE 4
+
+#define DEFINE_DOT_ROWS(name, element, load, load_part)                                                      \
+    static inline __attribute__((always_inline)) void few_##name(int rows, int64_t n, float *dots,           \
+                                                                 const float *x, const element *from)        \
+    {                                                                                                        \
+        vec_f sums[ROWS_AT_ONCE] = {{0}};                                                                    \
+        int64_t i = 0;                                                                                       \
+        for (; i + LANES <= n; i += LANES)                                                                   \
+            for (int k = 0; k < rows; k++)                                                                   \
+                sums[k] = FMA_F(load_f(x + i), load(from + k * n + i), sums[k]);                             \
+        for (int k = 0; k < rows && i < n; k++)                                                              \
+            sums[k] = FMA_F(load_part_f(x + i, n - i), load_part(from + k * n + i, n - i), sums[k]);         \
+        for (int k = 0; k < rows; k++)                                                                       \
+            dots[k] = sum_lanes_f(sums[k]);                                                                  \
+    }                                                                                                        \
+    static void name(int64_t count, int64_t n, float *dots, const float *x, const element *rows)             \
+    {                                                                                                        \
+        int64_t j = 0;                                                                                       \
+        for (; j + ROWS_AT_ONCE <= count; j += ROWS_AT_ONCE)                                                 \
+            few_##name(ROWS_AT_ONCE, n, dots + j, x, rows + j * n);                                          \
+        for (; j < count; j++)                                                                               \
+            few_##name(1, n, dots + j, x, rows + j * n);                                                     \
+    }
+DEFINE_DOT_ROWS(dot_rows_f32, float, load_f, load_part_f)
+DEFINE_DOT_ROWS(dot_rows_bf16, uint16_t, load_h, load_part_h)
+
+/* As many vectors of a row at a time, whose sums stay in registers over all rows. */
+#define DEFINE_MIX_ROWS(name, element, load, load_part)                                                      \
+    static inline __attribute__((always_inline)) void few_##name(                                            \
+        int vectors, int64_t count, int64_t n, float *sums, const float *weights, const element *rows)       \
+    {                                                                                                        \
+        vec_f kept[ROWS_AT_ONCE];                                                                            \
+        for (int k = 0; k < vectors; k++)                                                                    \
+            kept[k] = load_f(sums + k * LANES);                                                              \
+        for (int64_t j = 0; j < count; j++)                                                                  \
+            for (int k = 0; k < vectors; k++)                                                                \
+                kept[k] = FMA_F(splat_f(weights[j]), load(rows + j * n + k * LANES), kept[k]);               \
+        for (int k = 0; k < vectors; k++)                                                                    \
+            store_f(sums + k * LANES, kept[k]);                                                              \
+    }                                                                                                        \
+    static void name(int64_t count, int64_t n, float *sums, const float *weights, const element *rows)       \
+    {                                                                                                        \
+        int64_t i = 0;                                                                                       \
+        for (; i + ROWS_AT_ONCE * LANES <= n; i += ROWS_AT_ONCE * LANES)                                     \
+            few_##name(ROWS_AT_ONCE, count, n, sums + i, weights, rows + i);                                 \
+        for (; i + LANES <= n; i += LANES)                                                                   \
+            few_##name(1, count, n, sums + i, weights, rows + i);                                            \
+        if (i == n)                                                                                          \
+            return;                                                                                          \
+        vec_f kept = load_part_f(sums + i, n - i);                                                           \
+        for (int64_t j = 0; j < count; j++)                                                                  \
+            kept = FMA_F(splat_f(weights[j]), load_part(rows + j * n + i, n - i), kept);                     \
+        store_part_f(sums + i, kept, n - i);                                                                 \
+    }
+DEFINE_MIX_ROWS(mix_rows_f32, float, load_f, load_part_f)
+DEFINE_MIX_ROWS(mix_rows_bf16, uint16_t, load_h, load_part_h)

@@ -31,5 +31,6 @@
         .scale_f32 = scale_f32, .shift_f32 = shift_f32, .softmax_f32 = softmax_row_f32,                      \
         .softmax_gradient_f32 = softmax_gradient_row_f32, .blend_f32 = blend_f32, .dot_f32 = dot_f32,        \
         .uniform_f32 = uniform_f32, .largest_pairs_f32 = largest_pairs_f32,                                  \
-        .spread_pairs_f32 = spread_pairs_f32                                                                 \
+        .spread_pairs_f32 = spread_pairs_f32, .dot_rows_f32 = dot_rows_f32, .dot_rows_bf16 = dot_rows_bf16,  \
+        .mix_rows_f32 = mix_rows_f32, .mix_rows_bf16 = mix_rows_bf16                                         \
     }
