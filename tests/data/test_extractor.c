@@ -41,6 +41,22 @@ TEST(csv_columns_become_fields)
     sgm_extractor_free(table);
 }
 
+TEST(texts_are_numbered_in_their_order_over_several_columns)
+{
+    sgm_extractor *table =
+        sgm_csv_extractor(csv("x,7,b\no,8,x\n"), .fields = {{"inputs", 0, 2}},
+                          .mappings = {{0, 0, (const char *[]){"o", "x", NULL}, NULL},
+                                       {1, 2, (const char *[]){"b", "x", "7", "8", NULL}, NULL}});
+    sgm_block *block = extract(table, 10);
+    static const double expected[2][3] = {{1, 2, 0}, {0, 3, 1}};
+    CHECK_INT(block->count, 2);
+    for (int row = 0; row < 2; row++)
+        for (int column = 0; column < 3; column++)
+            CHECK_NEAR(pipeline_at(block, "inputs", row, column), expected[row][column], 0);
+    sgm_block_free(block);
+    sgm_extractor_free(table);
+}
+
 static void check_csv_error(const char *text, int32_t last, const char *part)
 {
     sgm_block *block;

@@ -194,6 +194,7 @@ typedef struct ending {
     char *order;
     char letter;
     sgm_env *env;
+    sgm_trainer *trainer;
 } ending;
 
 static void note_end(void *user)
@@ -203,18 +204,21 @@ static void note_end(void *user)
     self->order[length] = self->letter;
     self->order[length + 1] = '\0';
     CHECK(sgm_env_find("ends") == NULL);
-    CHECK_STR(sgm_env_error(self->env), ""); /* still there */
+    CHECK_STR(sgm_env_error(self->env), "");                           /* still there */
+    CHECK_INT(sgm_trainer_get_state(self->trainer), SGM_TRAINER_IDLE); /* its run has ended */
 }
 
 TEST(functions_of_the_end_are_called_newest_first)
 {
     char order[8] = "";
     sgm_env *env = sgm_env_create("ends", .handler = "reference");
-    ending a = {order, 'a', env}, b = {order, 'b', env};
+    sgm_trainer *trainer = line_trainer(env, "t");
+    ending a = {order, 'a', env, trainer}, b = {order, 'b', env, trainer};
     CHECK_OK(sgm_env_on_shutdown(env, note_end, &a));
-    CHECK_OK(line_trainer(env, "t"));
     CHECK_OK(sgm_env_on_shutdown(env, note_end, &b));
     CHECK_OK(sgm_env_run_background(env, .epochs = 1000000));
+    while (sgm_trainer_get_state(trainer) != SGM_TRAINER_RUNNING)
+        pause_for(0.001);
     sgm_env_free(env);
     CHECK_STR(order, "ba");
     CHECK_ERROR(sgm_env_on_shutdown(NULL, note_end, &a), "expected an environment");

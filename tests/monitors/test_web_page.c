@@ -35,6 +35,28 @@ TEST(the_page_shows_a_training)
     end_training(t);
 }
 
+#define THEME "document.documentElement.dataset.theme"
+#define SWITCH ".bar-end button[aria-label='Dark or light']"
+
+TEST(a_person_switches_between_light_and_dark)
+{
+    training *t = begin_training();
+    browser *b = &t->browser;
+    browser_do(b, "window.first = " THEME "; window.shade = getComputedStyle(document.body).backgroundColor");
+    CHECK(browser_is(b, "['dark', 'light'].includes(window.first)"));
+    browser_click(b, SWITCH);
+    browser_await(b, THEME " === (window.first === 'dark' ? 'light' : 'dark')");
+    CHECK(browser_is(b, "getComputedStyle(document.body).backgroundColor !== window.shade"));
+    /* It stays so when the page is loaded again. */
+    browser_do(b, "sessionStorage.setItem('theme', " THEME "); location.reload()");
+    browser_await(b, "window.first === undefined && document.querySelector(\"" SWITCH "\") !== null");
+    CHECK(browser_is(b, THEME " === sessionStorage.getItem('theme')"));
+    browser_click(b, SWITCH);
+    browser_await(b, THEME " !== sessionStorage.getItem('theme')");
+    browser_check_errors(b);
+    end_training(t);
+}
+
 TEST(the_page_fits_a_telephone)
 {
     training *t = begin_training();

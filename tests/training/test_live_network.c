@@ -44,15 +44,17 @@ TEST(tags_find_what_they_say)
         {"network.layers.*<dense>", "network.layers.1-dense network.layers.last"},
         {"network.layers.*<layer,external_input>", "network.layers.0-input"},
         {"network.layers.*<internal>", "network.layers.1-dense network.layers.last"},
-        {"network.layers.*<cost>", "network.layers.3-softmax_cross_entropy"},
-        {"<optimiser>.<costs>.*", "optimiser.costs.3-softmax_cross_entropy"},
+        {"network.layers.*<external_output>", "network.layers.3-output"},
+        {"network.layers.*<cost>", "network.layers.4-softmax_cross_entropy"},
+        {"<optimiser>.<costs>.*", "optimiser.costs.4-softmax_cross_entropy"},
         {"<network>.<layers>.last", "network.layers.last"},
         {"<iterator>.minibatch_size", "iterator.minibatch_size"},
         {"<validation>.<iterator>.batches", "held_out.iterator.batches"},
         {"<optimiser>.<schedule>.factor", "optimiser.schedule.factor"},
     };
     wave_trainer made = make_wave_trainer(
-        (wave_options){.network = "input(6) + dense(8, tanh) + dense(3, name=last) + softmax_cross_entropy"});
+        (wave_options){.network = "input(6) + dense(8, tanh) + dense(3, name=last) + output + "
+                                  "softmax_cross_entropy"});
     sgm_dataset *dataset = wave_dataset();
     CHECK_OK(sgm_trainer_add_data(made.trainer, "held_out", sgm_by_block(dataset)));
     CHECK_ERROR(sgm_trainer_add_data(made.trainer, "seed", sgm_by_block(dataset)), "choose another name");

@@ -129,6 +129,29 @@ TEST(means_are_reported_of_each_worker)
     free_wave_trainer(made);
 }
 
+/* The beginning and the end of a run reach the hooks of each worker. */
+TEST(hooks_of_workers_hear_of_start_and_stop)
+{
+    static const sgm_time_scale scales[] = {SGM_START, SGM_STOP};
+    operator_maker makers[] = {gradients, parameters};
+    for (int i = 0; i < 2; i++) {
+        heard lines = {0};
+        wave_trainer made = make_wave_trainer((wave_options){0});
+        CHECK_OK(sgm_trainer_set_operator(made.trainer, makers[i]()));
+        for (int k = 0; k < 2; k++)
+            CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_hook_make_local(sgm_value_reporter(
+                                                            "worker iteration", sgm_every(1, scales[k]),
+                                                            .report = hear, .user = &lines))));
+        CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 2));
+        CHECK_INT(lines.count, 4);
+        CHECK_STR(lines.lines[0], "worker 0: worker = 0, iteration = 0");
+        CHECK_STR(lines.lines[1], "worker 1: worker = 1, iteration = 0");
+        CHECK_STR(lines.lines[2], "worker 0: worker = 0, iteration = 2");
+        CHECK_STR(lines.lines[3], "worker 1: worker = 1, iteration = 2");
+        free_wave_trainer(made);
+    }
+}
+
 /* --- times, series, files --- */
 
 static int lines_of(const char *folder, const char *file, const char *word)
