@@ -195,7 +195,7 @@ TEST(what_cannot_branch_is_told_before)
     sgm_handler_free(settings.handler);
     sgm_dataset_free(data);
     CHECK_ERROR(sgm_hook_parse("local every epoch branch \"b\""),
-                "cannot be local: what it restores, branches");
+                "cannot be local: what it restores, runs, branches");
 }
 
 /* A person's branch, through the environment, is told by the journal as well. */
