@@ -125,13 +125,14 @@ TEST(what_cannot_be_prepared_is_named)
 TEST(a_trainer_that_is_removed_is_gone)
 {
     sgm_env *env = sgm_env_create("e", .handler = "reference");
-    sgm_trainer *a = line_trainer(env, "a"), *b = line_trainer(env, "b.c");
+    CHECK_OK(line_trainer(env, "a"));
+    sgm_trainer *b = line_trainer(env, "b.c");
     CHECK_OK(sgm_env_run(env, .epochs = 1));
     CHECK_OK(sgm_env_remove_trainer(env, b));
     CHECK_ERROR(sgm_trainer_create(env, "a"), "there is a trainer 'a' already");
     sgm_env_free(env);
     env = sgm_env_create("e", .handler = "reference");
-    a = line_trainer(env, "a");
+    sgm_trainer *a = line_trainer(env, "a");
     b = line_trainer(env, "b.c");
     CHECK_OK(sgm_env_remove_trainer(env, a));
     CHECK_OK(a = line_trainer(env, "a")); /* the name is free again */
