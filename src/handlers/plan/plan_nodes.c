@@ -461,10 +461,10 @@ static bool is_read_later(const sgm__plan_build *build, int32_t state, int32_t n
 static bool overwrites(const sgm__plan_build *build, int32_t node, int32_t state)
 {
     const sgm__node *n = &build->plan->nodes[node];
-    if ((n->op->flags & SGM_OP_IN_PLACE) == 0 || n->place.store != SGM__STORE_ARENA ||
+    if ((n->op->flags & SGM_OP_IN_PLACE) == 0 || n->input_count == 0 || n->place.store != SGM__STORE_ARENA ||
         build->notes[node].buffer >= 0)
         return false;
-    const int32_t *operands = build->plan->operands + n->first_input; /* an operation in place has some */
+    const int32_t *operands = build->plan->operands + n->first_input;
     bool may = operands[0] == state;
     for (int32_t k = 1; k < n->input_count && may; k++)
         may = build->notes[operands[k]].root != state;
