@@ -373,7 +373,7 @@ const option config_table[] = {
     OPTION_ROW(config, allow_commands, OPTION_FLAG, .row.default_text = "false",
                .row.doc = "rules may run programs, 'run \"./publish\"'; else a rule that does is an error"),
     OPTION_ROW(config, command_seconds, OPTION_NUMBER, .row.minimum = 0.001, .row.maximum = 86400,
-               .row.doc = "after which a program of a rule is killed; 60 if not given"),
+               .row.default_text = "60", .row.doc = "after which a program of a rule is killed"),
     OPTION_ROW(
         config, hooks, OPTION_LIST, .check = check_hook, .name_at = sgm_hook_name_at,
         .row.doc =

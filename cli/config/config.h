@@ -149,8 +149,8 @@ typedef struct config {
     optimiser_config optimiser;
     text_map initialisers, modifiers; /* by pattern of parameter names */
     text_list freeze;                 /* patterns of parameter names */
-    bool allow_commands;              /* of rules */
-    double command_seconds;           /* that a command may take; 0: the default */
+    bool allow_commands;              /* rules may run programs */
+    double command_seconds;           /* that a command of a rule may take */
     text_list rules, hooks;           /* each a text in the library's notation */
     operator_config operator;
     start_config start_from;

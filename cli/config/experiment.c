@@ -19,7 +19,6 @@
 
 /* Between an archive and the name of an array in it. */
 #define NPZ_ARRAY ".npz:"
-#define COMMAND_SECONDS 60 /* that a command of a rule may take, if the file does not say */
 
 bool is_numpy(const char *path)
 {
@@ -211,7 +210,7 @@ sgm_status experiment_fill(sgm_trainer *trainer, const config *c)
     for (size_t i = 0; i < c->freeze.count; i++)
         sgm_trainer_freeze(trainer, c->freeze.items[i]);
     if (c->allow_commands)
-        sgm_trainer_allow_commands(trainer, c->command_seconds > 0 ? c->command_seconds : COMMAND_SECONDS);
+        sgm_trainer_allow_commands(trainer, c->command_seconds);
     for (size_t i = 0; i < c->rules.count; i++)
         sgm_trainer_add_hook(trainer, sgm_rule_hook(c->rules.items[i]));
     for (size_t i = 0; i < c->hooks.count; i++)

@@ -171,8 +171,7 @@ static bool describe_action(size_t index, sgm__described *described)
         {"branch", "begins a training beside this one that goes on from here, with a value set in it alone",
          NULL, "after 10 epochs branch \"slow\" with optimiser.learning_rate *= 0.1", NULL, 0},
         {"run", "starts a program, if the file says allow_commands: true, with SIGMA_EPOCH, SIGMA_LOSS, ...",
-         NULL, "if validation.loss reaches minimum then save \"best\" and run \"./publish best.safetensors\"",
-         NULL, 0},
+         NULL, "if validation.loss reaches minimum then save \"best\" and run \"./publish best\"", NULL, 0},
         {"for", "behind a set: the value goes back after so many epochs or iterations", NULL,
          "if training.loss > 10 then set optimiser.learning_rate *= 0.1 for 3 epochs", NULL, 0},
     };
