@@ -30,21 +30,23 @@ typedef struct sgm_replay {
     bool inexact;
 } SGM_BY_NAME sgm_replay;
 /* The option `replay` of a run, which must have a new folder; the trainer must not have trained. Epochs and
- * iterations are the run's. SGM_ERROR_STATE, before anything is trained, with all reasons why the result
- * could not be the same: other data, network, seed, or instructions of the processor; a hook that depends on
- * the clock; an intervention of which the journal has not all. A damaged journal is SGM_ERROR_FORMAT, with
- * its line. Each checkpoint is compared with the run's own: the first that differs ends the replay, with an
- * error that says after which iteration. Paused by a hook, a replay goes on. */
+ * iterations are the run's. A run that went on from another training, as branches do, begins with the state
+ * in its origin.safetensors, which the trainer then has, also if the replay is refused. SGM_ERROR_STATE,
+ * before anything is trained, with all reasons why the result could not be the same: other data, network,
+ * seed, or instructions of the processor; a hook that depends on the clock; an intervention of which the
+ * journal has not all. A damaged journal is SGM_ERROR_FORMAT, with its line. Each checkpoint is compared with
+ * the run's own: the first that differs ends the replay, with an error that says after which iteration.
+ * Paused by a hook, a replay goes on. */
 #define sgm_replay_of(...) SGM_OPTIONS(sgm_replay, __VA_ARGS__)
 
-/* What a person or the program did to a run. */
+/* What a person or the program did to a run. A branch's first one, "branched", says what it came from. */
 typedef struct sgm_intervention {
     int64_t number;                   /* of its line in the journal, from 1 */
     int64_t branch, epoch, iteration; /* so many were done */
-    const char *event;                /* "change", "press", "reset", "restore", "save", "upload", "branch" */
-    const char *who;                  /* "ctl", "monitor", "terminal", "program" */
-    const char *text;                 /* "optimiser.learning_rate was set to 0.01" */
-    bool removable;                   /* it can be in `without`: a change, a press */
+    const char *event; /* "change", "press", "reset", "restore", "save", "upload", "branch", "branched" */
+    const char *who;   /* "ctl", "monitor", "terminal", "program" */
+    const char *text;  /* "optimiser.learning_rate was set to 0.01" */
+    bool removable;    /* it can be in `without`: a change, a press */
 } sgm_intervention;
 /* Those that led to the newest state of the run, in order; *list is freed with sgm_interventions_free. A
  * folder without a journal is SGM_ERROR_NOT_FOUND, a damaged journal SGM_ERROR_FORMAT with the line. */

@@ -14,6 +14,7 @@
 #include "loop/trainer_run.h"
 #include "monitors/monitor.h"
 #include "runs/branch_beside.h"
+#include "runs/origin.h"
 #include "runs/trainer_copy.h"
 #include "show/show.h"
 #include "train/train.h"
@@ -221,6 +222,7 @@ static sgm_status set_up(const branching *b)
     for (size_t i = 0; i < request->count; i++)
         SGM_TRY(set_value(trainer, request->who, request->identifiers[i], request->values[i]));
     SGM_TRY(sgm_trainer_status(trainer));
+    SGM_TRY(sgm__origin_note(trainer, b->from, request));
     sgm__log(SGM_LOG_INFO, request->name, "branches off '%s' after epoch %lld, iteration %lld",
              sgm_trainer_name(b->from), (long long)sgm__position_of(trainer)->epoch,
              (long long)sgm__position_of(trainer)->iteration);

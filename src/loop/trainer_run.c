@@ -15,6 +15,7 @@
 #include "loop/nan_watch.h"
 #include "optim/updates.h"
 #include "runs/checkpoints.h"
+#include "runs/origin.h"
 #include "runs/remade.h"
 #include "runs/replay.h"
 #include "runs/rule_command.h"
@@ -288,14 +289,19 @@ static sgm_status go_on_in_folder(sgm__training_run *run)
     return sgm__remade_read(trainer);
 }
 
-/* What a resume has to do again is read before the line for this beginning is there. */
+/* What a resume has to do again is read before the line for this beginning is there, and the values that a
+ * branch was given are in that line. A training that goes on here from elsewhere has a checkpoint at once: a
+ * resume would begin anew without it. */
 static sgm_status begin_journal(sgm__training_run *run)
 {
+    sgm_trainer *trainer = run->trainer;
+    bool goes_on = sgm__origin_is_elsewhere(trainer);
     if (run->options->resume)
         SGM_TRY(go_on_in_folder(run));
-    SGM_TRY(sgm__run_folder_begin(run->trainer, run->options->resume));
-    sgm__changes_write(run->trainer);
-    return SGM_OK;
+    SGM_TRY(sgm__run_folder_begin(trainer, run->options->resume));
+    if (run->options->resume || trainer->journal.branched == NULL)
+        sgm__changes_write(trainer);
+    return goes_on && !run->options->resume ? sgm__run_folder_save(trainer, run->options->folder) : SGM_OK;
 }
 
 /* A run that a hook has ended for good stays ended when it is resumed with the same length. The checkpoint

@@ -9,6 +9,7 @@
 #include "journal/run_lines.h"
 #include "persistence/bundle.h"
 #include "runs/checkpoints.h"
+#include "runs/origin.h"
 #include "trainer/trainer.h"
 
 #include <pthread.h>
@@ -30,14 +31,12 @@ sgm_status sgm__branch_tell(const sgm_trainer *trainer, const sgm__branch_reques
 {
     const char *slash = strrchr(request->checkpoint, '/');
     char checksum[SGM__CHECKSUM_DIGITS + 1] = "";
-    json_t *set = json_object();
-    for (size_t i = 0; i < request->count; i++)
-        json_object_set_new(set, request->identifiers[i], json_string(request->values[i]));
     sgm__checksum_of_file(request->checkpoint, checksum);
-    return sgm__run_folder_event(
-        trainer, SGM__ENTRY_BRANCH,
-        json_pack("{s:s, s:s, s:s, s:s, s:o}", "who", request->who, "name", request->name, "checkpoint",
-                  slash != NULL ? slash + 1 : request->checkpoint, "of", checksum, "set", set));
+    return sgm__run_folder_event(trainer, SGM__ENTRY_BRANCH,
+                                 json_pack("{s:s, s:s, s:s, s:s, s:o}", "who", request->who, "name",
+                                           request->name, "checkpoint",
+                                           slash != NULL ? slash + 1 : request->checkpoint, "of", checksum,
+                                           "set", sgm__branch_values(request)));
 }
 
 /* What the other thread is told, and what it tells. */
@@ -86,7 +85,7 @@ static sgm_status begin_from(sgm_trainer *trainer, const sgm__branch_request *as
 sgm_status sgm__branch_begin(sgm_trainer *trainer, const sgm__branch_request *request)
 {
     char *path = NULL;
-    if (sgm__membership_of(trainer)->branched)
+    if (sgm__journal_of(trainer)->branched != NULL)
         return SGM_OK;
     SGM_TRY(sgm__branch_check(trainer));
     SGM_TRY(sgm__checkpoint_path(trainer, request->name, true, &path));

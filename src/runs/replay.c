@@ -4,6 +4,7 @@
 #include "journal/planned.h"
 #include "journal/run_lines.h"
 #include "persistence/bundle.h"
+#include "runs/origin.h"
 #include "runs/remade.h"
 #include "runs/run_folder.h"
 #include "runs/run_identity.h"
@@ -19,9 +20,7 @@
 
 /* --- what a replay leaves out --- */
 
-/* Moves cannot be left out, as what follows belongs to the branch that they began, and files cannot, as a
- * move may need them. */
-static bool is_removable(const sgm__journal_entry *entry)
+bool sgm__replay_can_leave_out(const sgm__journal_entry *entry)
 {
     return entry->asked && sgm__entry_is_change(entry->kind);
 }
@@ -30,7 +29,7 @@ static sgm_status fail_number(const sgm__history *history, int64_t number)
 {
     sgm__text numbers = {0};
     for (size_t i = 0; i < history->held.count; i++)
-        if (is_removable(&history->held.items[i]))
+        if (sgm__replay_can_leave_out(&history->held.items[i]))
             sgm__text_append(&numbers, "%s%lld", numbers.length > 0 ? ", " : "",
                              (long long)history->held.items[i].line);
     sgm_status status =
@@ -58,7 +57,7 @@ static sgm_status leave_out(sgm__history *history, const sgm_replay *options)
             continue;
         while (i < history->held.count && history->held.items[i].line != options->without[k])
             i++;
-        if (i == history->held.count || !is_removable(&history->held.items[i]))
+        if (i == history->held.count || !sgm__replay_can_leave_out(&history->held.items[i]))
             return fail_number(history, options->without[k]);
         sgm__entries_remove(&history->held, i);
     }
@@ -284,6 +283,15 @@ static sgm_status set_end(const sgm_replay *options, const sgm__history *history
                     options->run, (long long)last->iteration, (long long)options->until);
 }
 
+/* The replay of a branch is one as well, so it begins no branches either. */
+static void take_branched(const sgm_trainer *trainer, const sgm__history *history)
+{
+    sgm__trainer_journal *journal = sgm__journal_of(trainer);
+    json_t *branched = json_object_get(json_array_get(history->beginnings, 0), "branched");
+    json_decref(journal->branched);
+    journal->branched = json_incref(branched);
+}
+
 static sgm_status begin(sgm_trainer *trainer, const sgm_replay *options, sgm__history *history)
 {
     sgm__replay *replay = sgm__journal_of(trainer)->replay;
@@ -292,11 +300,12 @@ static sgm_status begin(sgm_trainer *trainer, const sgm_replay *options, sgm__hi
         return sgm_fail(SGM_ERROR_NOT_FOUND, "'%s' has no " SGM__JOURNAL_FILE ", so no run to repeat",
                         options->run);
     const sgm__journal_entry *first = &history->held.items[0];
-    if (first->kind != SGM__ENTRY_BEGIN || first->iteration != 0)
-        return sgm_fail(SGM_ERROR_STATE,
-                        "'%s' did not begin at the beginning of a training, but after %lld iterations of "
-                        "another one: replay that one",
-                        options->run, (long long)first->iteration);
+    if (first->kind != SGM__ENTRY_BEGIN)
+        return sgm_fail(SGM_ERROR_FORMAT,
+                        "the journal of '%s' does not begin with the beginning of a run, but with '%s'",
+                        options->run, sgm__entry_event(first->kind));
+    SGM_TRY(sgm__origin_load(trainer, options->run, first));
+    take_branched(trainer, history);
     sgm__progress_of(trainer)->epochs = first->epochs;
     sgm__progress_of(trainer)->iterations = first->iterations;
     SGM_TRY(set_end(options, history, replay));
@@ -479,65 +488,4 @@ sgm_status sgm__replay_provide(sgm_trainer *trainer, const sgm__journal_entry *e
         return SGM_OK;
     return has_checkpoint(journal->replay->folder, entry, &known) ? take_checkpoint(trainer, entry->text)
                                                                   : SGM_OK;
-}
-
-/* --- the list for programs --- */
-
-/* What was asked for, and changed the training or its folder. */
-static bool is_shown(const sgm__journal_entry *entry)
-{
-    return entry->asked && entry->kind < SGM__ENTRY_PAUSE;
-}
-
-static sgm_status show(const sgm__journal_entry *entry, sgm_intervention *shown)
-{
-    *shown = (sgm_intervention){.number = entry->line,
-                                .branch = entry->branch,
-                                .epoch = entry->epoch,
-                                .iteration = entry->iteration,
-                                .event = sgm__entry_event(entry->kind),
-                                .who = sgm__strdup(entry->who),
-                                .text = sgm__remade_told(entry),
-                                .removable = is_removable(entry)};
-    return shown->who != NULL && shown->text != NULL ? SGM_OK : SGM_ERROR_MEMORY;
-}
-
-static sgm_status show_all(const sgm__history *history, sgm_intervention **list, size_t *count)
-{
-    *list = sgm__calloc(history->held.count + 1, sizeof **list);
-    sgm_status status = *list != NULL ? SGM_OK : SGM_ERROR_MEMORY;
-    for (size_t i = 0; i < history->held.count && status == SGM_OK; i++)
-        if (is_shown(&history->held.items[i]))
-            status = show(&history->held.items[i], &(*list)[(*count)++]);
-    return status;
-}
-
-sgm_status sgm_run_interventions(const char *folder, sgm_intervention **list, size_t *count)
-{
-    sgm__history history;
-    *list = NULL;
-    *count = 0;
-    if (folder == NULL)
-        return sgm__fail_null("the folder is NULL");
-    sgm_status status = sgm__history_read(folder, NULL, &history);
-    if (status == SGM_OK && history.held.count == 0)
-        status = sgm_fail(SGM_ERROR_NOT_FOUND, "'%s' has no " SGM__JOURNAL_FILE, folder);
-    if (status == SGM_OK)
-        status = show_all(&history, list, count);
-    sgm__history_free(&history);
-    if (status != SGM_OK) {
-        sgm_interventions_free(*list, *count);
-        *list = NULL;
-        *count = 0;
-    }
-    return status;
-}
-
-void sgm_interventions_free(sgm_intervention *list, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        sgm__free((void *)(uintptr_t)list[i].who);
-        sgm__free((void *)(uintptr_t)list[i].text);
-    }
-    sgm__free(list);
 }

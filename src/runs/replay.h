@@ -19,6 +19,9 @@ typedef struct sgm__replay {
     bool over;    /* all is done */
 } sgm__replay;
 
+/* Whether a replay can be asked to leave an entry out. Moves cannot be left out, as what follows belongs to
+ * the branch that they began, and files cannot, as a move may need them. */
+bool sgm__replay_can_leave_out(const sgm__journal_entry *entry);
 /* Before the first iteration, when the trainer is prepared: reads the journal, checks, plans. Sets how long
  * the run is to be, as the journal has it. */
 sgm_status sgm__replay_begin(sgm_trainer *trainer, const sgm_replay *options);

@@ -9,6 +9,7 @@
 #include "runs/run_folder.h"
 #include "persistence/bundle.h"
 #include "runs/checkpoints.h"
+#include "runs/origin.h"
 #include "runs/parts/files_version.h"
 #include "runs/replay.h"
 #include "runs/run_identity.h"
@@ -379,5 +380,10 @@ sgm_status sgm__run_folder_begin(sgm_trainer *trainer, bool resumed)
     json_object_set_new(line, "resumed", json_boolean(resumed));
     json_object_set_new(line, "epochs", json_integer(progress->epochs));
     json_object_set_new(line, "iterations", json_integer(progress->iterations));
+    sgm_status status = resumed ? SGM_OK : sgm__origin_keep(trainer, line);
+    if (status != SGM_OK) {
+        json_decref(line);
+        return status;
+    }
     return sgm__run_folder_event(trainer, SGM__ENTRY_BEGIN, line);
 }

@@ -27,7 +27,8 @@ sgm_status sgm__run_folder_save_as(sgm_trainer *trainer, const char *folder, con
 /* Saves checkpoint.safetensors, from which a resume goes on. The journal has a line for it; a replay compares
  * it with that of the run that it repeats. */
 sgm_status sgm__run_folder_save(sgm_trainer *trainer, const char *folder);
-/* The journal's line for the beginning of a process: what the run is made of, and how long it is to be. */
+/* The journal's line for the beginning of a process: what the run is made of, how long it is to be, and the
+ * state that it begins with if that is one of another training (origin.h). */
 sgm_status sgm__run_folder_begin(sgm_trainer *trainer, bool resumed);
 
 #endif

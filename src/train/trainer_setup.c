@@ -23,6 +23,7 @@
 #include "trainer/trainer_lock.h"
 #include "trainer/trainer_struct.h"
 
+#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 
@@ -126,6 +127,7 @@ void sgm__trainer_free(sgm_trainer *trainer)
     sgm__temporary_forget(trainer);
     sgm__plan_forget(trainer);
     sgm__change_record_free(trainer->journal.changes);
+    json_decref(trainer->journal.branched);
     sgm__trainer_unpublish_network(trainer);
     sgm__free(trainer->name);
     sgm__free(trainer);

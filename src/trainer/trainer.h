@@ -255,6 +255,7 @@ typedef struct sgm__trainer_journal {
     struct sgm__journal_entries
         *planned; /* what it does again at later iterations (planned.h); NULL: nothing */
     const struct sgm__journal_entry *making; /* what is being made again; NULL: nothing is */
+    struct json_t *branched;     /* how it left another training (src/runs/origin.h); NULL: it did not */
     struct sgm__replay *replay;  /* of the present run (src/runs/replay.h); NULL: it replays no other */
     sgm_tensor *setting_average; /* the moving average that goes with the tensor being set; NULL: none */
     struct sgm__changed_setting *changed; /* values that differ from what the program set (settings.c) */

@@ -465,9 +465,8 @@ TEST(a_branch_has_a_folder_beside)
     CHECK_OK(sgm_env_wait(t.env));
     CHECK(sgm__file_exists(in_folder("run-fast/checkpoint.safetensors")));
     char *changes = text_of("run-fast/journal.jsonl"), *metrics = text_of("run-fast/metrics.jsonl");
-    CHECK(strstr(changes,
-                 "\"who\":\"monitor\",\"what\":\"optimiser.learning_rate\",\"old\":0.01,\"new\":0.05") !=
-          NULL);
+    CHECK(strstr(changes, "\"branched\":{\"who\":\"monitor\",\"from\":\"first\",\"checkpoint\":"
+                          "\"here.safetensors\",\"set\":{\"optimiser.learning_rate\":\"0.05\"}}") != NULL);
     CHECK(strncmp(metrics, "{\"epoch\":2,", 11) == 0); /* the first epoch was the first trainer's */
     sgm__free(changes);
     sgm__free(metrics);

@@ -67,8 +67,8 @@ static bool has_line(const char *file, const char *words)
 
 static bool same_files(const char *one, const char *other)
 {
-    char command[400];
-    snprintf(command, sizeof command, "cmp -s '%s/%s' '%s/%s'", folder, one, folder, other);
+    char command[500];
+    snprintf(command, sizeof command, "cmp -s '%s/%.140s' '%s/%.140s'", folder, one, folder, other);
     return system(command) == 0;
 }
 
@@ -198,6 +198,109 @@ TEST(what_cannot_branch_is_told_before)
                 "cannot be local: what it restores, runs, branches");
 }
 
+/* The folder of a branch has the state that it began with, values and all, so it is repeated by itself. */
+static void check_again(const char *const *rules, const char *run, const char *again)
+{
+    char path[160], own[160], other[160];
+    grove g = plant(rules);
+    snprintf(path, sizeof path, "%s/%s", folder, run);
+    CHECK_OK(sgm_env_run(g.env, .folder = in_folder(again), .replay = sgm_replay_of(.run = path)));
+    snprintf(own, sizeof own, "%s/checkpoint.safetensors", run);
+    snprintf(other, sizeof other, "%s/checkpoint.safetensors", again);
+    CHECK(same_files(own, other));
+    CHECK_INT(g.env->trainer_count, 1);
+    sgm_env_free(g.env);
+}
+
+TEST(a_branch_is_repeated_from_where_it_began)
+{
+    const char *const rules[] = {"every 3 epochs set " RATE " *= 0.9",
+                                 "after 2 epochs branch \"slow\" with " RATE " *= 0.5", NULL};
+    sgm_intervention *list;
+    size_t count;
+    char path[160];
+    open_folder();
+    grove g = plant(rules);
+    CHECK_OK(sgm_env_run(g.env, .epochs = 5, .folder = in_folder("run")));
+    sgm_env_free(g.env);
+    check_again(rules, "run-slow", "again");
+    check_again(rules, "again", "once-more"); /* a replay is a run like any other */
+    CHECK(same_files("run-slow/origin.safetensors", "again/origin.safetensors"));
+    snprintf(path, sizeof path, "%s/run-slow", folder);
+    CHECK_OK(sgm_run_interventions(path, &list, &count));
+    CHECK_INT(count, 1);
+    CHECK_STR(list[0].event, "branched");
+    CHECK_STR(list[0].who, "rule");
+    CHECK_STR(list[0].text, "began as a branch of first, from slow.safetensors, with " RATE " = 0.005");
+    CHECK_INT(list[0].iteration, 16);
+    CHECK(!list[0].removable);
+    sgm_interventions_free(list, count);
+
+    /* Without that state, or with another one, it cannot be the same. */
+    CHECK_INT(unlink(in_folder("run-slow/origin.safetensors")), 0);
+    grove without = plant(rules);
+    CHECK_ERROR(sgm_env_run(without.env, .folder = in_folder("none"), .replay = sgm_replay_of(.run = path)),
+                "origin.safetensors', the state that the run began with, is gone, or another one by now");
+    CHECK(!sgm__file_exists(in_folder("none")));
+    sgm_env_free(without.env);
+    close_folder();
+}
+
+/* What the page does. */
+static void branch_off(const grove *g, const char *name, const char *checkpoint, bool paused)
+{
+    static const char *const identifiers[] = {RATE}, *const values[] = {"0.02"};
+    const sgm__branch_request request = {.name = name,
+                                         .checkpoint = checkpoint,
+                                         .who = "monitor",
+                                         .identifiers = identifiers,
+                                         .values = values,
+                                         .count = 1,
+                                         .paused = paused};
+    const sgm__membership *membership = sgm__membership_of(g->first);
+    CHECK_OK(membership->branch(membership->env, g->first, &request));
+}
+
+static void wait_for_pause(sgm_trainer *trainer)
+{
+    for (int i = 0; i < 10000 && sgm_trainer_get_state(trainer) != SGM_TRAINER_PAUSED; i++)
+        usleep(1000);
+    CHECK_INT(sgm_trainer_get_state(trainer), SGM_TRAINER_PAUSED);
+}
+
+/* The folder of a branch whose process dies before it has trained is that of the branch, not of a training
+ * that begins at its beginning. */
+TEST(a_branch_that_has_not_trained_yet_is_resumed)
+{
+    char path[160], command[400];
+    open_folder();
+    grove g = plant((const char *const[]){NULL});
+    CHECK_OK(sgm_env_run_background(g.env, .epochs = 3, .folder = in_folder("run"), .paused = true));
+    wait_for_pause(g.first);
+    CHECK_OK(sgm_trainer_step(g.first, 5));
+    for (int i = 0; i < 10000 && value_of(&g, "first.iteration") < 5; i++)
+        usleep(1000);
+    wait_for_pause(g.first);
+    snprintf(path, sizeof path, "%s/run/here.safetensors", folder);
+    CHECK_OK(sgm_trainer_save(g.first, path));
+    branch_off(&g, "mine", path, true);
+    wait_for_pause(g.env->trainers[1]);
+    snprintf(command, sizeof command, "cp -r '%s/run-mine' '%s/cut'", folder, folder);
+    CHECK_INT(system(command), 0);
+    CHECK_OK(sgm_trainer_resume(g.env->trainers[1]));
+    CHECK_OK(sgm_trainer_resume(g.first));
+    CHECK_OK(sgm_env_wait(g.env));
+    sgm_env_free(g.env);
+    grove resumed = plant((const char *const[]){NULL});
+    CHECK_OK(sgm_env_run(resumed.env, .epochs = 3, .folder = in_folder("cut"), .resume = true));
+    CHECK_NEAR(value_of(&resumed, "first." RATE), 0.02, 0);
+    CHECK(same_files("run-mine/checkpoint.safetensors", "cut/checkpoint.safetensors"));
+    sgm_env_free(resumed.env);
+    check_again((const char *const[]){NULL}, "run-mine", "again");
+    check_again((const char *const[]){NULL}, "cut", "again-cut");
+    close_folder();
+}
+
 /* A person's branch, through the environment, is told by the journal as well. */
 TEST(the_page_s_branches_are_told)
 {
@@ -205,18 +308,19 @@ TEST(the_page_s_branches_are_told)
     grove g = plant((const char *const[]){NULL});
     char path[160];
     CHECK_OK(sgm_env_run_background(g.env, .epochs = 3, .folder = in_folder("run"), .paused = true));
-    for (int i = 0; i < 10000 && sgm_trainer_get_state(g.first) != SGM_TRAINER_PAUSED; i++)
-        usleep(1000);
+    wait_for_pause(g.first);
     snprintf(path, sizeof path, "%s/run/here.safetensors", folder);
     CHECK_OK(sgm_trainer_save(g.first, path));
-    const sgm__branch_request request = {.name = "mine", .checkpoint = path, .who = "monitor"};
-    const sgm__membership *membership = sgm__membership_of(g.first);
-    CHECK_OK(membership->branch(membership->env, g.first, &request));
+    branch_off(&g, "mine", path, false);
     CHECK_OK(sgm_trainer_resume(g.first));
     CHECK_OK(sgm_env_wait(g.env));
     CHECK(has_line("run/journal.jsonl", "\"event\":\"branch\""));
     CHECK(has_line("run/journal.jsonl",
                    "\"who\":\"monitor\",\"name\":\"mine\",\"checkpoint\":\"here.safetensors\""));
+    CHECK(has_line("run-mine/journal.jsonl",
+                   "\"branched\":{\"who\":\"monitor\",\"from\":\"first\","
+                   "\"checkpoint\":\"here.safetensors\",\"set\":{\"" RATE "\":\"0.02\"}}"));
+    CHECK(!has_line("run-mine/journal.jsonl", "\"event\":\"change\""));
     sgm_env_free(g.env);
     sgm_intervention *list;
     size_t count;
