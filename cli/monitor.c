@@ -13,7 +13,8 @@
 static const char usage_text[] =
     "Usage: sigma monitor RUNS [--port PORT]\n\n"
     "Serves a page over the runs in a folder and its sub-folders, those that run and those that are over:\n"
-    "a table of configurations and metrics, charts that compare them, and renaming, hiding and deleting.\n"
+    "a table of configurations and metrics, charts that compare them, what was done to each, and replays\n"
+    "of it; renaming, hiding and deleting.\n"
     "It prints an address for one click, which is for you alone, and stays until Ctrl-C.\n\n"
     "  --port PORT    another one than the first free one from 8080 on\n\n"
     "To watch and steer one training, see 'sigma train --help', --monitor.\n\n"
@@ -108,6 +109,9 @@ static int serve(const sgm__runs_options *options)
     return CLI_OK;
 }
 
+/* This program, for replays that are asked for on the page. */
+static const char *const replay_words[] = {"/proc/self/exe", "replay", NULL};
+
 int monitor_run(int argc, char **argv)
 {
     int64_t port = 0;
@@ -118,8 +122,10 @@ int monitor_run(int argc, char **argv)
         if (a.word_count != 1)
             code = usage_error("monitor", "expected one folder of runs, got %zu words", a.word_count);
         else
-            code = serve(&(sgm__runs_options){
-                .folder = a.words[0], .configuration = read_configuration, .port = (int)port});
+            code = serve(&(sgm__runs_options){.folder = a.words[0],
+                                              .configuration = read_configuration,
+                                              .replay = replay_words,
+                                              .port = (int)port});
     }
     arguments_free(&a);
     return code;

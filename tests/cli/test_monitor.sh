@@ -43,6 +43,18 @@ has out '"optimiser\.schedule\.kind": ?"cosine"'
 has out '"validation\.accuracy": ?0\.'
 ask /api/run/digits
 has out '"columns": ?\{.*"loss": ?\[[0-9.]+, ?[0-9.]+\]'
+ask /api/run-interventions/digits
+has out '"interventions": ?\[\], ?"can_replay": ?true, ?"replays": ?\[\]'
+ask /api/run-replay '{"name":"digits"}'
+has out '"into": ?"digits-again"'
+for _ in $(seq 400); do
+    ask /api/run-interventions/digits
+    grep -q '"state": \?"running"' out || break
+    sleep 0.05
+done
+has out '"into": ?"digits-again", ?"state": ?"ended"'
+cmp runs/digits/checkpoint.safetensors runs/digits-again/checkpoint.safetensors
+verdict "the replay has the same checkpoint" $?
 ask /api/run-rename '{"name":"digits","to":"first"}'
 [ -d runs/first ] && [ ! -e runs/digits ]
 verdict "the run was renamed" $?

@@ -1,14 +1,12 @@
 /* One run as a whole: how it ended and why, its curve with what was changed, its configuration, its log. */
 import { get } from '../api.js';
-import { CanvasPen } from '../chart/pens.js';
-import { button, fill, h, select } from '../elements.js';
+import { button, fill, h } from '../elements.js';
 import { duration, integer, moment, number } from '../format.js';
 import { t } from '../language.js';
 import { dialogue, errorText } from '../overlays.js';
-import { context2d } from '../pixels.js';
-import { colour } from '../theme.js';
 import { metricsOf } from './columns.js';
-import { paint, pointsOf } from './plot.js';
+import { createRunChart } from './run_chart.js';
+import { createTimeline } from './timeline.js';
 
 const mostRows = 200;
 
@@ -25,31 +23,6 @@ function facts(run) {
         [t('runs.started'), moment(run.started)], ...bests];
     return h('dl', { class: 'run-facts' }, rows.map(([name, value]) => h('div', {}, h('dt', { text: name }),
         h('dd', { text: value }))));
-}
-
-/* One metric over iterations, with a line where something was changed. */
-function chartOf(run) {
-    const metrics = metricsOf([run]), plot = { axis: 'iteration', log: false, curves: [],
-        metric: metrics.find((key) => key.endsWith('.loss')) ?? metrics[0] };
-    if (metrics.length === 0) return null;
-    const canvas = h('canvas', { class: 'runs-canvas', role: 'img' }), box = h('div', { class: 'run-plot' }, canvas);
-    const draw = () => {
-        const made = context2d(canvas);
-        if (!made) return;
-        const { context, width, height } = made, pen = new CanvasPen(context);
-        plot.curves = [{ name: run.name, index: 0,
-            points: pointsOf(run.columns, plot.axis, plot.metric, plot.log) }];
-        canvas.setAttribute('aria-label', `${plot.metric}: ${number(plot.curves[0].points.at(-1)?.y)}`);
-        if (plot.curves[0].points.length === 0) return;
-        const map = paint(pen, plot, width, height), newest = run.columns.branch?.at(-1) ?? 0;
-        for (const change of run.changes)
-            if ((change.branch ?? 0) === newest && change.iteration >= map.left && change.iteration <= map.right)
-                pen.line([map.px(change.iteration), map.area.y, map.px(change.iteration), map.area.y + map.area.h],
-                    colour('warn'), 1, 0.7);
-    };
-    new ResizeObserver(draw).observe(box);
-    return section(t('runs.curve'), select(metrics.map((key) => [key, key]), plot.metric,
-        (value) => { plot.metric = value; draw(); }, { 'aria-label': t('runs.metric') }), box);
 }
 
 const shownValue = (value) => (typeof value === 'number' ? number(value) : typeof value === 'string' ? value
@@ -94,8 +67,10 @@ export function openRun(run) {
         const name = encodeURIComponent(run.name);
         try {
             const [whole, log] = await Promise.all([get(`run/${name}`), get(`run-log/${name}`)]);
+            const chart = createRunChart(whole);
             fill(content, whole.reason ? h('p', { class: `run-reason is-${whole.state}`, text: whole.reason }) : null,
-                facts(whole), chartOf(whole), changesOf(whole), configurationOf(whole), logOf(log));
+                facts(whole), chart.element, createTimeline(whole, chart), changesOf(whole), configurationOf(whole),
+                logOf(log));
         } catch (error) {
             fill(content, h('p', { class: 'form-error', text: errorText(error) }),
                 button(t('panel.again'), load));

@@ -3,6 +3,7 @@
  * Each request scans the folder first (scan.c), which is cheap when nothing has changed; there is no
  * thread that watches it. A page sends the revision that it knows, and gets the list only if there is a
  * newer one. All routes run on one thread of the server. */
+#include "monitors/runs/replays.h"
 #include "monitors/runs/runs_internal.h"
 
 #include <errno.h>
@@ -55,6 +56,7 @@ static sgm_status list_runs(void *user, const sgm__http_request *request, sgm__h
     sgm__runs *runs = user;
     const char *after = sgm__http_query(request, "after", 0);
     int64_t known = -1;
+    sgm__replays_look(runs);
     SGM_TRY(sgm__runs_scan(runs));
     if (after != NULL && sgm__parse_int64(after, &known) && known == runs->revision)
         return sgm__http_answer_json(answer,
@@ -68,24 +70,22 @@ static sgm_status list_runs(void *user, const sgm__http_request *request, sgm__h
                                            runs->path, "left_out", (json_int_t)runs->left_out, "runs", list));
 }
 
-/* Opens the folder of the run that the request's path names; the caller closes it. *run is valid until the
- * next scan. -1: failed, with an error. */
-static int open_run(sgm__runs *runs, const sgm__http_request *request, const sgm__run **run)
+int sgm__runs_open(sgm__runs *runs, const char *name, const sgm__run **run)
 {
     const char *leaf;
     if (sgm__runs_scan(runs) != SGM_OK)
         return -1;
-    *run = sgm__runs_find(runs, request->path);
+    *run = sgm__runs_find(runs, name);
     if (*run != NULL && (*run)->version_error != NULL) {
         sgm_fail(SGM_ERROR_FORMAT, "'%s/%s': %s", runs->path, (*run)->name, (*run)->version_error);
         return -1;
     }
-    int parent = *run != NULL ? sgm__runs_open_parent(runs, request->path, &leaf) : -1;
+    int parent = *run != NULL ? sgm__runs_open_parent(runs, name, &leaf) : -1;
     int folder = parent >= 0 ? sgm__runs_open_folder(parent, leaf) : -1;
     if (parent >= 0)
         close(parent);
     if (folder < 0 && *run != NULL)
-        sgm_fail(SGM_ERROR_NOT_FOUND, "there is no run '%.200s' any more", request->path);
+        sgm_fail(SGM_ERROR_NOT_FOUND, "there is no run '%.200s' any more", name);
     return folder;
 }
 
@@ -95,7 +95,7 @@ static sgm_status show_run(void *user, const sgm__http_request *request, sgm__ht
     sgm__runs *runs = user;
     const sgm__run *run;
     json_t *columns = NULL, *changes = NULL;
-    int folder = open_run(runs, request, &run);
+    int folder = sgm__runs_open(runs, request->path, &run);
     if (folder < 0)
         return sgm__last_failure();
     sgm_status status = sgm__run_columns(folder, &columns);
@@ -119,7 +119,7 @@ static sgm_status show_log(void *user, const sgm__http_request *request, sgm__ht
     const sgm__run *run;
     json_t *lines = NULL;
     bool cut = false;
-    int folder = open_run(user, request, &run);
+    int folder = sgm__runs_open(user, request->path, &run);
     if (folder < 0)
         return sgm__last_failure();
     sgm_status status = sgm__run_log(folder, &lines, &cut);
@@ -181,9 +181,14 @@ static sgm_status hide_run(void *user, const sgm__http_request *request, sgm__ht
 }
 
 static const sgm__http_route routes[] = {
-    {"GET", "/api/runs", .act = list_runs},     {"GET", "/api/run/", .act = show_run},
-    {"GET", "/api/run-log/", .act = show_log},  {"POST", "/api/run-rename", .act = rename_run},
-    {"POST", "/api/run-hide", .act = hide_run}, {"POST", "/api/run-delete", .act = delete_run},
+    {"GET", "/api/runs", .act = list_runs},
+    {"GET", "/api/run/", .act = show_run},
+    {"GET", "/api/run-log/", .act = show_log},
+    {"POST", "/api/run-rename", .act = rename_run},
+    {"POST", "/api/run-hide", .act = hide_run},
+    {"POST", "/api/run-delete", .act = delete_run},
+    {"GET", "/api/run-interventions/", .act = sgm__runs_interventions},
+    {"POST", "/api/run-replay", .act = sgm__runs_replay},
 };
 
 /* --- beginning and end --- */
@@ -191,6 +196,7 @@ static const sgm__http_route routes[] = {
 /* Also of a page that could not be started completely. */
 static void release(sgm__runs *runs)
 {
+    sgm__replays_stop(runs);
     for (size_t i = 0; i < runs->count; i++)
         sgm__run_free(runs->runs[i]);
     if (runs->folder >= 0)
@@ -225,7 +231,8 @@ sgm__runs *sgm__runs_start(const sgm__runs_options *options)
     sgm__runs *runs = sgm__calloc(1, sizeof *runs);
     if (runs == NULL)
         return NULL;
-    *runs = (sgm__runs){.folder = -1, .revision = 1, .configuration = options->configuration};
+    *runs = (sgm__runs){
+        .folder = -1, .revision = 1, .configuration = options->configuration, .replay = options->replay};
     if (begin(runs, options) == SGM_OK)
         return runs;
     release(runs);

@@ -16,6 +16,9 @@ typedef struct sgm__runs_options {
      * error, if the text is wrong. Called on the server's thread. The pointer may be NULL: configurations
      * are not shown then. */
     json_t *(*configuration)(const char *text, size_t length);
+    /* The first words of a command that replays a run, such as `sigma replay`, at most 3 and then NULL; it is
+     * told the run's folder and the options of that command. NULL: people cannot begin replays. */
+    const char *const *replay;
     int port;          /* 0: the first free port from 8080 on */
     const char *token; /* NULL: a random token */
 } sgm__runs_options;

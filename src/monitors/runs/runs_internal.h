@@ -66,7 +66,10 @@ struct sgm__runs {
     json_t *hidden; /* {NAME: true} for hidden runs */
     /* Grows with each visible change, so that pages ask for news only; runs beyond the limit. */
     int64_t revision, left_out;
-    bool changed; /* the current scan has found a change */
+    bool changed;                   /* the current scan has found a change */
+    const char *const *replay;      /* the words of the command that replays; NULL: none does */
+    struct sgm__replaying *replays; /* that a person began (replays.c), the oldest first */
+    size_t replay_count, replay_capacity;
     sgm__http *http;
 };
 
@@ -94,6 +97,11 @@ bool sgm__runs_answers(int folder);
 /* Replaces *text by a copy of `with`; NULL: by nothing. */
 void sgm__runs_set_text(char **text, const char *with, size_t length);
 void sgm__run_free(sgm__run *run);
+
+/* --- runs.c --- */
+/* Scans, then opens the folder of a run; the caller closes it. *run is valid until the next scan. -1: failed,
+ * with an error. */
+int sgm__runs_open(sgm__runs *runs, const char *name, const sgm__run **run);
 
 /* --- metrics.c --- */
 /* Whether the file is unchanged since the mark; then sets the mark to the state in `info`. */

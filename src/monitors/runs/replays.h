@@ -1,0 +1,17 @@
+/* Replays that a person asks for on the page over a folder of runs. Internal. */
+#ifndef SGM_MONITORS_RUNS_REPLAYS_H
+#define SGM_MONITORS_RUNS_REPLAYS_H
+
+#include "monitors/runs/runs_internal.h"
+
+/* GET /api/run-interventions/NAME: what was done to the run, and the replays of it that the page began. */
+sgm_status sgm__runs_interventions(void *runs, const sgm__http_request *request, sgm__http_answer *answer);
+/* POST /api/run-replay {"name", "without": [NUMBER, ...], "inexact"}: begins one, in a folder beside the run,
+ * whose name it answers as "into". */
+sgm_status sgm__runs_replay(void *runs, const sgm__http_request *request, sgm__http_answer *answer);
+/* Looks which have ended. */
+void sgm__replays_look(sgm__runs *runs);
+/* Ends those that train; each saves a checkpoint by itself. */
+void sgm__replays_stop(sgm__runs *runs);
+
+#endif
