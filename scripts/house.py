@@ -27,7 +27,7 @@ FLOORS = [
      "src/handlers/cpu/run", "src/handlers/device", "src/handlers/device/code", "src/handlers/device/run",
      "src/handlers/debug", "src/handlers/null", "src/handlers/reference", "src/handlers/source"],
     ["src/data", "src/data/block", "src/data/cache", "src/data/csv", "src/data/files", "src/data/kinds", "src/data/read", "src/data/table", "src/data/tokens", "src/network", "src/network/layers",
-     "src/onnx", "src/onnx/nodes", "src/onnx/wire", "src/persistence"],
+     "src/onnx", "src/onnx/nodes", "src/onnx/wire", "src/persistence", "src/eager"],
     ["src/optim", "src/metrics"],
     ["src/hooks/when"],
     ["src/hooks"],
@@ -55,7 +55,7 @@ FLOORS = [
 BESIDE = {("src/ops", "src/graph"), ("src/graph", "src/ops")}
 # Public headers: the lowest folder of src/ whose files may include each.
 HEADERS = {"base": "src/base", "tensor": "src/base", "text": "src/text", "registry": "src/text", "plugin": "src/base", "graph": "src/graph",
-           "handler": "src/handlers", "data": "src/data", "files": "src/data", "picture": "src/data", "sound": "src/data", "text_files": "src/data", "table": "src/data",
+           "handler": "src/handlers", "eager": "src/eager", "data": "src/data", "files": "src/data", "picture": "src/data", "sound": "src/data", "text_files": "src/data", "table": "src/data",
            "split": "src/data", "network": "src/network", "onnx": "src/onnx",
            "training": "src/optim", "hooks": "src/optim", "operator": "src/optim", "rules": "src/optim",
            "replay": "src/runs", "environment": "src/monitors", "sigma": "cli/config"}

@@ -147,17 +147,28 @@ typedef struct sgm_operand {
     const sgm_tensor *at; /* its value there, of its shape; it stays the caller's */
     bool fixed;           /* no gradient by it is checked, as of targets; integers and booleans always are */
 } sgm_operand;
+/* The element at which gradients and differences are farthest apart. */
+typedef struct sgm_gradient_difference {
+    bool known;         /* false: nothing was compared */
+    size_t operand;     /* its index among the operands */
+    int64_t element;    /* its row-major number */
+    double recorded;    /* what autodiff gives */
+    double differences; /* what central differences give */
+    double error; /* |recorded - differences| / (1 + |differences|); infinite if either is not a number */
+} sgm_gradient_difference;
 /* How closely. */
 typedef struct sgm_gradient_check_options {
     size_t struct_size;
     double step;      /* of the differences, (f(x + step) - f(x - step)) / (2 step); default 1e-5 */
     double tolerance; /* allowed distance from the differences' d, times 1 + |d|; default 2e-6 */
+    sgm_gradient_difference *worst; /* what was found, also if all is well; NULL: not wanted */
 } SGM_BY_NAME sgm_gradient_check_options;
 /* Whether the gradients of `y`, a value of float64 of any shape, are what central differences give: by each
  * element of each operand that is not fixed, with two runs on the handler "reference" for each. All inputs
  * and states that `y` depends on must be among the `count` operands; those checked are of float64. The error
- * names the operand and the element, and has both numbers. Where y has an edge (relu at 0) differences across
- * it fail. What is compared is recorded into the graph, which then is of no other use: clear or free it.
+ * names the operand and the element that is farthest off, and has both numbers. Where y has an edge (relu at
+ * 0) differences across it fail. What is compared is recorded into the graph, which then is of no other use:
+ * clear or free it.
  *
  *     sgm_gradient_check(graph, y, operands, 2, .tolerance = 1e-5) */
 #define sgm_gradient_check(...)                                                                              \

@@ -14,8 +14,9 @@
  * `a + b` runs b on a's result; `n * (...)` is n copies in a row; add(a, b, ...) and concatenate(a, b, ...)
  * run each branch on the same value and join the results; `name = chain;` names a value for use at a chain's
  * start or as a branch. Layers are named "NUMBER-TYPE" by their place in the text from 0 ("2-dense") unless
- * they have a name; their parameters are "2-dense.weights" and so on. A layer given to another belongs to it,
- * also when the call fails; NULL is passed on.
+ * they have a name; their parameters are "2-dense.weights" and so on. A layer with `share=NAME` has none of
+ * its own: it uses the trained ones of the layer NAME before it, in which the gradients of all uses add up. A
+ * layer given to another belongs to it, also when the call fails; NULL is passed on.
  */
 #ifndef SIGMA_NETWORK_H
 #define SIGMA_NETWORK_H
@@ -64,6 +65,7 @@ SGM_API sgm_layer *sgm_statements_with(sgm_layer *const *statements, size_t coun
 typedef struct sgm_layer_options {
     size_t struct_size;
     const char *name;            /* of the layer, instead of NUMBER-TYPE */
+    const char *share;           /* name of a layer before it, whose trained parameters it uses as its own */
     int64_t shape[SGM_MAX_RANK]; /* input, reshape: of one example, ends at the first 0 */
     int64_t size; /* dense, embedding, rnn, gru, lstm; convolutions: channels; poolings: the window's */
     const char *activation; /* dense, elementwise, activation, rnn: any operation with that flag; default:

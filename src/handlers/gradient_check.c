@@ -23,6 +23,8 @@ typedef struct check {
     sgm_handler *handler;
     sgm_session *session;
     sgm_program *program;
+    sgm_gradient_difference worst; /* of all elements so far */
+    int64_t wrong;                 /* elements whose difference is beyond the tolerance */
 } check;
 
 static const char *name_of(const check *c, size_t operand)
@@ -173,27 +175,27 @@ static char *place_text(const sgm_shape *shape, int64_t element, char text[128])
     return sgm_shape_text(&place, text, 128);
 }
 
-static sgm_status compare_element(const check *c, size_t operand, sgm_tensor *moved, int64_t element,
+/* Keeps what it finds; what is wrong is told when all elements have been looked at. A gradient that is not a
+ * number is worse than any. */
+static sgm_status compare_element(check *c, size_t operand, sgm_tensor *moved, int64_t element,
                                   double recorded)
 {
     double *at = (double *)sgm_tensor_data(moved) + element, kept = *at, above, below;
-    char place[128];
     *at = kept + c->options.step;
     SGM_TRY(run(c, operand, moved, &above));
     *at = kept - c->options.step;
     SGM_TRY(run(c, operand, moved, &below));
     *at = kept;
     double numeric = (above - below) / (2 * c->options.step);
-    if (fabs(recorded - numeric) <= c->options.tolerance * (1 + fabs(numeric)))
-        return SGM_OK;
-    return sgm_fail(SGM_ERROR_NUMERIC,
-                    "gradient by '%s' at element %s: recorded is %.10g, differences give %.10g (step %g, "
-                    "tolerance %g)",
-                    name_of(c, operand), place_text(sgm_tensor_shape(moved), element, place), recorded,
-                    numeric, c->options.step, c->options.tolerance);
+    double error = fabs(recorded - numeric) / (1 + fabs(numeric));
+    error = isnan(error) ? INFINITY : error;
+    c->wrong += !(error <= c->options.tolerance);
+    if (!c->worst.known || error > c->worst.error)
+        c->worst = (sgm_gradient_difference){true, operand, element, recorded, numeric, error};
+    return SGM_OK;
 }
 
-static sgm_status compare_elements(const check *c, size_t operand, sgm_tensor *moved, sgm_tensor *gradient)
+static sgm_status compare_elements(check *c, size_t operand, sgm_tensor *moved, sgm_tensor *gradient)
 {
     const double *recorded = sgm_tensor_data(gradient);
     int64_t count = sgm_shape_elements(sgm_tensor_shape(moved));
@@ -207,7 +209,25 @@ static sgm_status compare_elements(const check *c, size_t operand, sgm_tensor *m
     return SGM_OK;
 }
 
-static sgm_status compare(const check *c, size_t operand)
+/* Told once for all elements, by the worst. */
+static sgm_status verdict(const check *c)
+{
+    const sgm_gradient_difference *worst = &c->worst;
+    char place[128], others[80] = "";
+    if (c->wrong == 0)
+        return SGM_OK;
+    if (c->wrong > 1)
+        snprintf(others, sizeof others, "; of %lld elements that are wrong it is the worst",
+                 (long long)c->wrong);
+    return sgm_fail(SGM_ERROR_NUMERIC,
+                    "gradient by '%s' at element %s: recorded is %.10g, differences give %.10g (step %g, "
+                    "tolerance %g)%s",
+                    name_of(c, worst->operand),
+                    place_text(sgm_tensor_shape(c->operands[worst->operand].at), worst->element, place),
+                    worst->recorded, worst->differences, c->options.step, c->options.tolerance, others);
+}
+
+static sgm_status compare(check *c, size_t operand)
 {
     const sgm_shape *shape = sgm_tensor_shape(c->operands[operand].at);
     sgm_tensor *moved = sgm_tensor_create(SGM_FLOAT64, shape);
@@ -236,6 +256,10 @@ sgm_status sgm_gradient_check_with(sgm_graph *graph, sgm_value y, const sgm_oper
     for (size_t i = 0; i < count && status == SGM_OK; i++)
         if (is_checked(&c, i))
             status = compare(&c, i);
+    if (status == SGM_OK)
+        status = verdict(&c);
+    if (c.options.worst != NULL)
+        *c.options.worst = c.worst;
     sgm_session_free(c.session);
     sgm_handler_free(c.handler);
     return status;

@@ -35,7 +35,7 @@ char *sgm__arguments_list(const sgm_layer_type *type, char *buffer, size_t size)
     for (size_t i = 0; i < type->argument_count && length < size; i++)
         length += (size_t)snprintf(buffer + length, size - length, "%s, ", type->arguments[i].name);
     if (length < size)
-        snprintf(buffer + length, size - length, "name");
+        snprintf(buffer + length, size - length, "name, share");
     return buffer;
 }
 
@@ -202,6 +202,16 @@ sgm_status sgm__layer_set_name(sgm_layer *layer, const char *name)
                         "a layer cannot be named 'random': the states of random numbers are");
     layer->name = sgm__strdup(name);
     return layer->name != NULL ? SGM_OK : SGM_ERROR_MEMORY;
+}
+
+/* Whether there is such a layer, with such parameters, is seen when the network is recorded. */
+sgm_status sgm__layer_set_share(sgm_layer *layer, const char *of)
+{
+    if (layer->share != NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "argument 'share' of %s is given twice", layer->type->name);
+    SGM_TRY(sgm__name_check(of, "a layer to share with", false));
+    layer->share = sgm__strdup(of);
+    return layer->share != NULL ? SGM_OK : SGM_ERROR_MEMORY;
 }
 
 /* --- activations --- */

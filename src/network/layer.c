@@ -40,6 +40,7 @@ static void release(sgm_layer *layer)
     sgm__free(layer->arguments);
     sgm__free(layer->children);
     sgm__free(layer->name);
+    sgm__free(layer->share);
     sgm__free(layer);
 }
 
@@ -374,6 +375,8 @@ static sgm_status set_options(sgm_layer *layer, const sgm_layer_options *options
     int32_t argument;
     if (options->name != NULL)
         SGM_TRY(sgm__layer_set_name(layer, options->name));
+    if (options->share != NULL)
+        SGM_TRY(sgm__layer_set_share(layer, options->share));
     for (int32_t i = 0; i < SGM_MAX_RANK && options->shape[i] != 0; i++) {
         SGM_TRY(find_option(layer, "shape", SGM__FORM_SHAPE, &argument));
         SGM_TRY(sgm__argument_append_dimension(layer, argument, options->shape[i]));

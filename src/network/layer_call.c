@@ -196,14 +196,24 @@ static bool is_same_parameter(const sgm_parameter *a, const sgm_parameter *b)
            a->trainable == b->trainable && a->fan_in == b->fan_in && a->fan_out == b->fan_out;
 }
 
-/* Appends to the network's parameters. A layer that asks for the same parameter twice (shared weights) adds
- * it once; only its own parameters are searched, because the name of the layer is part of the name. */
+/* The index of a parameter among those from `first` on; -1 if it is not there. */
+static int64_t find_parameter(const sgm_network *network, size_t first, const char *name)
+{
+    for (size_t i = first; i < network->parameter_count; i++)
+        if (strcmp(network->parameters[i].name, name) == 0)
+            return (int64_t)i;
+    return -1;
+}
+
+/* Appends to the network's parameters. A layer that asks for the same parameter twice adds it once; only its
+ * own parameters are searched, because the name of the layer is part of the name. */
 static sgm_status add_parameter(sgm_layer_call *call, const sgm_parameter *parameter)
 {
     sgm_network *network = call->network;
-    for (size_t i = call->first_parameter; i < network->parameter_count; i++)
-        if (strcmp(network->parameters[i].name, parameter->name) == 0)
-            return SGM_OK;
+    int64_t known = find_parameter(network, call->first_parameter, parameter->name);
+    call->newest_parameter = known >= 0 ? (size_t)known : network->parameter_count;
+    if (known >= 0)
+        return SGM_OK;
     SGM_TRY(sgm__reserve(&network->parameters, &network->parameter_capacity, network->parameter_count + 1,
                          sizeof(sgm_parameter)));
     sgm_parameter *place = &network->parameters[network->parameter_count], added = *parameter;
@@ -250,6 +260,40 @@ static sgm_value record_parameter(sgm_layer_call *call, sgm_graph *graph, const 
     return add_parameter(call, &added) == SGM_OK ? added.value : sgm__record_fail(graph);
 }
 
+/* The parameter of another layer that has the name that this one asks for ("share"). It is the same state, so
+ * that gradients of all its uses add up, there is one of it in checkpoints, and one initialiser fills it. */
+static sgm_value shared_parameter(sgm_layer_call *call, sgm_graph *graph, const sgm_parameter *parameter)
+{
+    const char *of = call->entry->layer->share;
+    char full[2 * SGM__MAX_NAME + 16], here[128], there[128];
+    snprintf(full, sizeof full, "%s.%s", of, parameter->name);
+    int64_t known = find_parameter(call->network, 0, full);
+    if (known < 0)
+        return sgm_graph_fail(graph, SGM_ERROR_NOT_FOUND,
+                              "share=%s: no layer of this name with '%s' comes before it; name one, as in "
+                              "dense(8, name=%s)",
+                              of, parameter->name, of);
+    const sgm_parameter *shared = &call->network->parameters[known];
+    if (!sgm_shape_equal(&shared->type.shape, &parameter->type.shape))
+        return sgm_graph_fail(graph, SGM_ERROR_SHAPE,
+                              "share=%s: '%s' is %s, and this layer needs %s; give both the same sizes and "
+                              "inputs of as many features",
+                              of, full, sgm_shape_text(&shared->type.shape, there, sizeof there),
+                              sgm_shape_text(&parameter->type.shape, here, sizeof here));
+    call->newest_parameter = (size_t)known;
+    call->shared++;
+    return shared->value;
+}
+
+void sgm__layer_check_share(const sgm_layer_call *call, sgm_graph *graph)
+{
+    const char *of = call->entry->layer->share;
+    if (of != NULL && call->shared == 0 && sgm_graph_status(graph) == SGM_OK)
+        sgm_graph_fail(graph, SGM_ERROR_ARGUMENT,
+                       "share=%s: %s has no trained parameters to share; leave it out", of,
+                       call->entry->layer->type->name);
+}
+
 /* The state in the master type. A trainable one is cast to the layer's type, and the cast passes its gradient
  * on. Others stay uncast, so that the layer can assign to the state itself. */
 sgm_value sgm_layer_parameter(sgm_layer_call *call, sgm_graph *graph, const char *name,
@@ -266,7 +310,9 @@ sgm_value sgm_layer_parameter(sgm_layer_call *call, sgm_graph *graph, const char
                                      .fan_out = fan_out,
                                      .trainable = trainable,
                                      .initialiser = initialiser != NULL ? initialiser : "glorot"};
-    sgm_value value = record_parameter(call, graph, &parameter);
+    sgm_value value = trainable && call->entry->layer->share != NULL
+                          ? shared_parameter(call, graph, &parameter)
+                          : record_parameter(call, graph, &parameter);
     return trainable ? sgm__mixed_cast(graph, value, sgm_layer_dtype(call)) : value;
 }
 
@@ -279,8 +325,8 @@ sgm_value sgm__layer_cache(sgm_layer_call *call, sgm_graph *graph, const char *n
 
 void sgm__layer_sparse(sgm_layer_call *call)
 {
-    if (call->network->parameter_count > 0)
-        call->network->parameters[call->network->parameter_count - 1].sparse = true;
+    if (call->newest_parameter < call->network->parameter_count)
+        call->network->parameters[call->newest_parameter].sparse = true;
 }
 
 /* The value of a field that was asked for before; nothing if it was not. */

@@ -86,7 +86,8 @@ static sgm_status check_arguments(const sgm_layer_type *type)
                         type->argument_count);
     for (size_t i = 0; i < type->argument_count; i++) {
         const sgm_option *argument = &type->arguments[i];
-        if (argument->name == NULL || !sgm__is_word(argument->name) || strcmp(argument->name, "name") == 0)
+        if (argument->name == NULL || !sgm__is_word(argument->name) || strcmp(argument->name, "name") == 0 ||
+            strcmp(argument->name, "share") == 0)
             return sgm_fail(SGM_ERROR_ARGUMENT,
                             "argument %zu of layer '%s' needs a name of letters, digits and '_' other than "
                             "'name', which all layers have",

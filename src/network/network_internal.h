@@ -66,7 +66,8 @@ typedef struct sgm__argument_value {
 struct sgm_layer {
     sgm__node_kind kind;
     const sgm_layer_type *type; /* layer, branches: of the join */
-    char *name; /* layer, branches: NULL if not given; reference and definition: of the value */
+    char *name;  /* layer, branches: NULL if not given; reference and definition: of the value */
+    char *share; /* layer: the name of the layer whose trained parameters it uses; NULL: its own */
     sgm__argument_value *arguments; /* as many as the type has */
     int32_t times;                  /* repeat */
     sgm_layer **children;
@@ -97,9 +98,11 @@ sgm_status sgm__argument_append_dimension(sgm_layer *layer, int32_t argument, in
 sgm_status sgm__argument_append_number(sgm_layer *layer, int32_t argument, double value);
 /* Sets the name that the layer gets in the network; one '#' in it stands for the layer's number. */
 sgm_status sgm__layer_set_name(sgm_layer *layer, const char *name);
+/* Sets the name of the layer before it whose trained parameters it uses. */
+sgm_status sgm__layer_set_share(sgm_layer *layer, const char *of);
 /* Checks that nothing required is missing. */
 sgm_status sgm__arguments_finish(const sgm_layer *layer);
-/* "size, activation, no_bias, name"; returns `buffer`. */
+/* "size, activation, no_bias, name, share"; returns `buffer`. */
 char *sgm__arguments_list(const sgm_layer_type *type, char *buffer, size_t size);
 /* A name that may stand in identifiers; `what` is for the message. */
 sgm_status sgm__name_check(const char *name, const char *what, bool number_sign);
@@ -291,10 +294,12 @@ struct sgm_layer_call {
     const sgm__entry *entry;
     sgm_graph *graph;
     const sgm_recording_options *options;
-    size_t first_parameter; /* index of this layer's first one in the network's parameters */
-    sgm_value lengths;      /* of the first input that has some; sgm__layer_set_lengths replaces them */
-    bool other_lengths;     /* sgm__layer_set_lengths was called */
-    sgm_value count;        /* a cost: the number that it is a mean over; nothing: the examples */
+    size_t first_parameter;  /* index of this layer's first one in the network's parameters */
+    size_t newest_parameter; /* index of the one that was asked for last */
+    size_t shared;           /* how many of another layer it has asked for */
+    sgm_value lengths;       /* of the first input that has some; sgm__layer_set_lengths replaces them */
+    bool other_lengths;      /* sgm__layer_set_lengths was called */
+    sgm_value count;         /* a cost: the number that it is a mean over; nothing: the examples */
 };
 
 /* --- states that go on from run to run (memory.c) --- */
@@ -333,6 +338,8 @@ sgm_value sgm__layer_whole(sgm_graph *graph, sgm_value x);
 void sgm__layer_set_lengths(sgm_layer_call *call, sgm_value lengths);
 /* The parameter that was asked for last is sparse (sgm_parameter). */
 void sgm__layer_sparse(sgm_layer_call *call);
+/* A layer that shares must have asked for a parameter of the other one; else its graph fails. */
+void sgm__layer_check_share(const sgm_layer_call *call, sgm_graph *graph);
 /* Costs are recorded only while training or where the options want costs; their value is reduced to one
  * number. */
 bool sgm__entry_is_cost(const sgm__entry *entry);

@@ -188,39 +188,52 @@ static bool is_flag_instead(const sgm_layer_type *type, int32_t index, const sgm
     return flag >= 0 && type->arguments[flag].kind == SGM_KIND_BOOLEAN;
 }
 
-/* word "=" value. "name" is not in the types' tables, since every layer has it, so it goes to
- * sgm__layer_set_name. Key and '=' are checked by the caller (sgm__parser_is_at_name) and skipped here. A
- * shape can be given in brackets or as one number. */
+/* The value of an argument that every layer has and that is in no type's table: a layer's name. */
+static sgm_status parse_layer_name(sgm__parser *p, sgm_layer *layer,
+                                   sgm_status (*set)(sgm_layer *layer, const char *name))
+{
+    sgm__parsed_value v;
+    SGM_TRY(sgm__parser_value(p, &v));
+    if (!v.is_text)
+        return sgm__parser_fail(p, &v.token, SGM_ERROR_FORMAT, "a layer's name must be text, found %s",
+                                sgm__parser_quote(&v.token).text);
+    return set(layer, v.text) == SGM_OK ? SGM_OK : sgm__parser_place(p, &v.token);
+}
+
+/* The value of argument `index`. A shape can be given in brackets or as one number. */
+static sgm_status parse_argument(sgm__parser *p, sgm_layer *layer, int32_t index, const sgm__token *key)
+{
+    if (layer->arguments[index].given)
+        return sgm__parser_fail(p, key, SGM_ERROR_FORMAT, "argument %s is given twice",
+                                sgm__parser_quote(key).text);
+    if (layer->type->arguments[index].list && sgm__token_is(&p->token, '('))
+        return parse_list(p, layer, index);
+    sgm__parsed_value v;
+    SGM_TRY(sgm__parser_value(p, &v));
+    if (!is_flag_instead(layer->type, index, &v))
+        return set_argument(p, layer, index, &v);
+    index = sgm__argument_find(layer->type, v.text);
+    return sgm__argument_set_flag(layer, index, true) == SGM_OK ? SGM_OK : sgm__parser_place(p, &v.token);
+}
+
+/* word "=" value. "name" and "share" are not in the types' tables, since every layer has them. Key and '='
+ * are checked by the caller (sgm__parser_is_at_name) and skipped here. */
 sgm_status sgm__parser_named_argument(sgm__parser *p, sgm_layer *layer)
 {
     sgm__token key = p->token;
     char *name = sgm__parser_copy(p, &key);
     if (name == NULL)
         return sgm_last_status();
-    bool is_name = strcmp(name, "name") == 0;
-    int32_t index = is_name ? -1 : find_argument(p, layer->type, &key, name);
+    sgm_status (*set)(sgm_layer * layer, const char *of) = strcmp(name, "name") == 0    ? sgm__layer_set_name
+                                                           : strcmp(name, "share") == 0 ? sgm__layer_set_share
+                                                                                        : NULL;
+    int32_t index = set != NULL ? -1 : find_argument(p, layer->type, &key, name);
     sgm__free(name);
-    if (!is_name && index < 0)
+    if (set == NULL && index < 0)
         return sgm_last_status();
     sgm__parser_next(p);
     sgm__parser_next(p);
-    if (!is_name && layer->arguments[index].given)
-        return sgm__parser_fail(p, &key, SGM_ERROR_FORMAT, "argument %s is given twice",
-                                sgm__parser_quote(&key).text);
-    if (!is_name && layer->type->arguments[index].list && sgm__token_is(&p->token, '('))
-        return parse_list(p, layer, index);
-    sgm__parsed_value v;
-    SGM_TRY(sgm__parser_value(p, &v));
-    if (!is_name && is_flag_instead(layer->type, index, &v)) {
-        index = sgm__argument_find(layer->type, v.text);
-        return sgm__argument_set_flag(layer, index, true) == SGM_OK ? SGM_OK : sgm__parser_place(p, &v.token);
-    }
-    if (!is_name)
-        return set_argument(p, layer, index, &v);
-    if (!v.is_text)
-        return sgm__parser_fail(p, &v.token, SGM_ERROR_FORMAT, "a layer's name must be text, found %s",
-                                sgm__parser_quote(&v.token).text);
-    return sgm__layer_set_name(layer, v.text) == SGM_OK ? SGM_OK : sgm__parser_place(p, &v.token);
+    return set != NULL ? parse_layer_name(p, layer, set) : parse_argument(p, layer, index, &key);
 }
 
 /* Named and positional arguments may be mixed in any order; positions count only those without a name. */

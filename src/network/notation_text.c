@@ -107,6 +107,11 @@ static void write_arguments(sgm__text *text, const sgm_layer *layer, const char 
     if (layer->name != NULL) {
         sgm__text_append(text, "%sname=", separator);
         write_text(text, layer->name);
+        separator = ", ";
+    }
+    if (layer->share != NULL) {
+        sgm__text_append(text, "%sshare=", separator);
+        write_text(text, layer->share);
     }
 }
 
@@ -124,7 +129,7 @@ static void write_children(sgm__text *text, const sgm_layer *layer, const char *
 /* The brackets are left out if there is nothing in them. */
 static void write_layer(sgm__text *text, const sgm_layer *layer)
 {
-    bool any = layer->name != NULL;
+    bool any = layer->name != NULL || layer->share != NULL;
     for (size_t i = 0; i < layer->type->argument_count && !any; i++)
         any = layer->arguments[i].given;
     sgm__text_append(text, "%s", layer->type->name);

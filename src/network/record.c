@@ -120,6 +120,7 @@ sgm_status sgm__network_record_layer(sgm_network *network, sgm_graph *graph,
         return SGM_OK;
     sgm_layer_call call = begin(network, graph, options, entry);
     sgm_value value = run_forward(&call);
+    sgm__layer_check_share(&call, graph);
     if (cost)
         value = reduce_cost(graph, value, options->batch);
     network->values[entry] = value;

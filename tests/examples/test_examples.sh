@@ -18,7 +18,7 @@ verdict()
     fi
 }
 
-for call in composed_op native_op custom_layer ctc characters xor autoencoder tictactoe 'vae 80' gpt 'gan 80' 'detection 3'; do
+for call in eager composed_op native_op custom_layer ctc characters xor autoencoder tictactoe 'vae 80' gpt 'gan 80' 'detection 3'; do
     # shellcheck disable=SC2086 # a name and its arguments
     "$SIGMA_BUILD_DIR"/examples/$call >"$folder/out" 2>&1 && [ -s "$folder/out" ]
     verdict "$call" $?

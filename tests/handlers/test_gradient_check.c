@@ -89,6 +89,35 @@ TEST(a_wrong_gradient_is_told_with_its_place_and_numbers)
     CHECK_NEAR(differences, weight * 18, 1e-6);
 }
 
+/* 2 x^2 is recorded where 3 x^2 is right: farthest off at 5. */
+TEST(the_worst_element_is_the_one_that_is_told)
+{
+    sgm_shape shape = sgm_shape_of(3);
+    sgm_graph *graph = sgm_graph_create();
+    sgm_value x = sgm_input_value(graph, "x", SGM_FLOAT64, &shape);
+    sgm_tensor *at = tensor_of(SGM_FLOAT64, &shape, (const double[]){2, 5, 3});
+    const sgm_operand operand = {.value = x, .at = at};
+    sgm_gradient_difference worst = {.known = false};
+    sgm_value y = sgm_sum(graph, sgm_record(graph, &wrong_cube, &x, 1, NULL));
+    CHECK_INT(sgm_gradient_check(graph, y, &operand, 1, .worst = &worst), SGM_ERROR_NUMERIC);
+    CHECK(strstr(sgm_last_error(), "gradient by 'x' at element (1,): recorded is 50, differences give 75") !=
+          NULL);
+    CHECK(strstr(sgm_last_error(), "of 3 elements that are wrong it is the worst") != NULL);
+    CHECK(worst.known);
+    CHECK_INT(worst.operand, 0);
+    CHECK_INT(worst.element, 1);
+    CHECK_NEAR(worst.recorded, 50, 1e-9);
+    CHECK_NEAR(worst.differences, 75, 1e-6);
+    CHECK_NEAR(worst.error, 25.0 / 76, 1e-6);
+    sgm_graph_clear(graph);
+    x = sgm_input_value(graph, "x", SGM_FLOAT64, &shape);
+    const sgm_operand again = {.value = x, .at = at};
+    CHECK_OK(sgm_gradient_check(graph, sgm_exp(graph, x), &again, 1, .worst = &worst));
+    CHECK(worst.known && worst.error < 2e-6);
+    sgm_tensor_free(at);
+    sgm_graph_free(graph);
+}
+
 TEST(what_cannot_be_checked_is_told)
 {
     sgm_shape other = sgm_shape_of(3, 2), scalar = sgm_scalar_shape();

@@ -122,7 +122,7 @@ TEST(errors_point_at_the_column)
     check_error("\xc3\xa4 + dense(3)", "column 1: expected a layer, found '?'");
     check_error("input(4) + mean_squared(\"\xc3\xa4\xc3\xb6\", x, y)",
                 "column 34: mean_squared has no use for 'y' here; its arguments are targets, importance, "
-                "weights, name");
+                "weights, name, share");
     check_error("input(4) +\n  desne(3)", "line 2, column 3: unknown layer 'desne' (did you mean 'dense'?)");
 }
 
@@ -145,7 +145,7 @@ TEST(arguments_are_checked)
     check_error("input(4) + dense(3, size=4)", "column 21: argument 'size' is given twice");
     check_error("input(4) + dense(3, sise=4)",
                 "column 21: dense has no argument 'sise' (did you mean 'size'?); it has size, activation, "
-                "no_bias, time_distributed, name");
+                "no_bias, time_distributed, name, share");
     check_error("input(4) + dropout(1)",
                 "column 20: argument 'rate' of dropout is 1; it must be between 0 and 0.9999");
     check_error("input(4) + dropout(1e999)", "column 20: '1e999' is not a number");
@@ -335,7 +335,7 @@ TEST(calls_make_the_same_text)
 
 TEST(calls_are_checked)
 {
-    CHECK_ERROR(sgm_dropout(.size = 3), "dropout has no option 'size'; it has rate, name");
+    CHECK_ERROR(sgm_dropout(.size = 3), "dropout has no option 'size'; it has rate, name, share");
     CHECK_ERROR(sgm_dropout(), "dropout needs its argument 'rate'");
     CHECK_ERROR(sgm_dense(.size = 3, .activation = "rleu"),
                 "unknown activation 'rleu' (did you mean 'relu'?)");
