@@ -89,13 +89,15 @@ export function defaultColumns(runs) {
         ...shown.slice(0, 4).map((key) => `metrics:${key}`)];
 }
 
+const order = new Intl.Collator(undefined, { numeric: true });
+
 export function sorted(runs, key, down) {
     const sign = down ? -1 : 1;
     return [...runs].sort((a, b) => {
         const x = valueOf(a, key), y = valueOf(b, key);
         if (x === null || y === null) return (x === null) - (y === null); /* what has none comes last */
         if (typeof x === 'number' && typeof y === 'number') return sign * (x - y);
-        return sign * String(x).localeCompare(String(y), undefined, { numeric: true });
+        return sign * order.compare(String(x), String(y));
     });
 }
 

@@ -55,7 +55,7 @@ function showCompare() {
 function select(name, wanted) {
     view.selected = view.selected.filter((one) => one !== name);
     if (wanted && view.selected.length < mostSelected) view.selected.push(name);
-    show();
+    parts.table.mark(view.selected);
     showCompare();
     parts.table.keepInSight(name);
 }
@@ -110,7 +110,8 @@ async function look() {
         notice(error.code === 0 ? t('runs.lost') : error.code === 401 || error.code === 403 ? t('connection.refused')
             : error.message);
     }
-    timer = setTimeout(look, seconds * 1000);
+    /* A long file is read in parts, one for each question. */
+    timer = setTimeout(look, view.runs.some((run) => run.reading) ? 200 : seconds * 1000);
 }
 
 /* --- the page --- */

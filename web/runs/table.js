@@ -35,21 +35,29 @@ export function createTable(place, { onSelect, onMenu, onOpen, onSort }) {
             title: text.length > 24 ? text : null });
     }
 
-    function row(run, { columns, selected }, numeric) {
-        const index = selected.indexOf(run.name), swatch = h('span', { class: 'runs-swatch' });
-        if (index >= 0) swatch.style.background = colourOf(index);
+    function row(run, { columns }, numeric) {
+        const swatch = h('span', { class: 'runs-swatch' });
         const check = h('input', { type: 'checkbox', 'aria-label': t('runs.select', { name: run.name }),
             data: { run: run.name }, on: { change: () => onSelect(run.name, check.checked) } });
-        check.checked = index >= 0;
         const open = iconButton('more', t('runs.menu', { name: run.name }), () => onMenu(open, run),
             { 'aria-haspopup': 'menu', data: { icon: 'more', menu: run.name } });
-        return h('tr', { class: `${index >= 0 ? 'is-selected' : ''}${run.hidden ? ' is-hidden' : ''}` },
+        return h('tr', { class: run.hidden ? 'is-hidden' : null, data: { row: run.name } },
             h('th', { scope: 'row' }, h('div', { class: 'runs-name' },
                 h('label', { class: 'runs-tick' }, check, swatch),
                 h('button', { type: 'button', class: 'runs-open', text: run.name, data: { open: run.name },
                     title: t('runs.open', { name: run.name }), on: { click: () => onOpen(run) } }))),
             columns.filter((key) => key !== 'name').map((key) => cell(run, key, numeric)),
             h('td', { class: 'runs-menu' }, open));
+    }
+
+    /* Ticks the rows that are selected, in their colours. */
+    function mark(selected) {
+        for (const element of box.querySelectorAll('tr[data-row]')) {
+            const index = selected.indexOf(element.dataset.row);
+            element.classList.toggle('is-selected', index >= 0);
+            element.querySelector('[data-run]').checked = index >= 0;
+            element.querySelector('.runs-swatch').style.background = index >= 0 ? colourOf(index) : '';
+        }
     }
 
     /* What had the focus has it again. */
@@ -80,11 +88,12 @@ export function createTable(place, { onSelect, onMenu, onOpen, onSort }) {
             h('tbody', {}, list.slice(0, limit).map((run) => row(run, view, numeric)))), left > 0 ? more : null,
         list.length === 0 ? h('p', { class: 'runs-empty',
             text: t(view.runs.length === 0 ? 'runs.none' : 'runs.nothing') }) : null));
+        mark(view.selected);
         return list;
     }
     /* What stands beside it may have taken its place. */
     function keepInSight(name) {
         box.querySelector(`[data-run="${CSS.escape(name)}"]`)?.closest('tr').scrollIntoView({ block: 'nearest' });
     }
-    return { show, keepInSight };
+    return { show, mark, keepInSight };
 }

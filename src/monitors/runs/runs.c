@@ -7,6 +7,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -26,20 +28,40 @@ static void set_text(json_t *object, const char *key, const char *text)
     json_object_set_new(object, key, value != NULL ? value : json_null());
 }
 
+/* Whole numbers as integers: epochs and iterations are some. */
+static json_t *number_of(double value)
+{
+    return value == floor(value) && fabs(value) < 0x1p53 ? json_integer((json_int_t)value) : json_real(value);
+}
+
+/* A number of all metrics, by name. */
+static json_t *numbers_of(const sgm__run_columns *metrics, size_t offset)
+{
+    json_t *object = json_object();
+    for (size_t i = 0; i < metrics->count; i++) {
+        const sgm__run_column *column = &metrics->columns[i];
+        json_object_set_new(object, column->name,
+                            number_of(*(const double *)((const char *)column + offset)));
+    }
+    return object;
+}
+
 /* A run as JSON, without its curves. Numbers of the newest line of metrics appear as "epochs", "iteration"
  * and "seconds". */
 static json_t *describe(const sgm__runs *runs, const sgm__run *run)
 {
-    json_t *object =
-        json_pack("{s:s, s:s, s:b, s:f, s:I, s:I, s:O, s:O, s:O}", "name", run->name, "state",
-                  state_name(run->state), "hidden", json_object_get(runs->hidden, run->name) != NULL,
-                  "started", run->started, "lines", (json_int_t)run->lines, "bad", (json_int_t)run->bad,
-                  "metrics", run->newest, "minimum", run->minimum, "maximum", run->maximum);
+    json_t *object = json_pack("{s:s, s:s, s:b, s:b, s:f, s:I, s:I, s:o, s:o, s:o}", "name", run->name,
+                               "state", state_name(run->state), "reading", run->reading, "hidden",
+                               json_object_get(runs->hidden, run->name) != NULL, "started", run->started,
+                               "lines", (json_int_t)run->lines, "bad", (json_int_t)run->bad, "metrics",
+                               numbers_of(&run->metrics, offsetof(sgm__run_column, newest)), "minimum",
+                               numbers_of(&run->metrics, offsetof(sgm__run_column, minimum)), "maximum",
+                               numbers_of(&run->metrics, offsetof(sgm__run_column, maximum)));
     static const char *const figures[][2] = {
         {"epochs", "epoch"}, {"iteration", "iteration"}, {"seconds", "seconds"}};
     for (size_t i = 0; i < 3; i++) {
-        json_t *value = json_object_get(run->newest, figures[i][1]);
-        json_object_set_new(object, figures[i][0], value != NULL ? json_incref(value) : json_null());
+        const sgm__run_column *column = sgm__run_column_named(&run->metrics, figures[i][1]);
+        json_object_set_new(object, figures[i][0], column != NULL ? number_of(column->newest) : json_null());
     }
     json_object_set_new(object, "configuration",
                         run->configuration != NULL ? json_incref(run->configuration) : json_object());
@@ -98,7 +120,7 @@ static sgm_status show_run(void *user, const sgm__http_request *request, sgm__ht
     int folder = open_run(runs, request, &run);
     if (folder < 0)
         return sgm__last_failure();
-    sgm_status status = sgm__run_columns(folder, &columns);
+    sgm_status status = sgm__run_all_metrics(run, folder, &columns);
     if (status == SGM_OK)
         status = sgm__run_changes(folder, &changes);
     close(folder);

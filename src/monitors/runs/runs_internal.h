@@ -1,21 +1,21 @@
 /* What the parts of the page over a folder of runs share.
  *
- * runs.c has the routes; scan.c finds runs and notices changed files; metrics.c and log.c read a run's
- * files; change.c renames, deletes and hides. All routes are slow ones, which one thread of the server
- * runs one after the other, so nothing here is locked. Files are opened relative to open folders and never
- * through links, because the folder may hold anything. Internal. */
+ * runs.c has the routes; scan.c finds runs and notices changed files; metrics.c, with lines.h, and log.c read
+ * a run's files; change.c renames, deletes and hides. All routes are slow ones, which one thread of the
+ * server runs one after the other, so nothing here is locked. Files are opened relative to open folders and
+ * never through links, because the folder may hold anything. Internal. */
 #ifndef SGM_MONITORS_RUNS_RUNS_INTERNAL_H
 #define SGM_MONITORS_RUNS_RUNS_INTERNAL_H
 
 #include "monitors/http/http.h"
+#include "monitors/runs/lines.h"
 #include "monitors/runs/runs.h"
 
 #include <dirent.h>
 #include <sys/stat.h>
 
-/* Limits of what is kept: runs, and metrics of one run. */
+/* The most runs that are kept. */
 #define SGM__RUNS_MAXIMUM 20000
-#define SGM__RUNS_MAXIMUM_METRICS 256
 /* In the folder of all runs: the names of those that a person has hidden. */
 #define SGM__RUNS_HIDDEN_FILE ".sigma-runs.json"
 
@@ -49,9 +49,9 @@ typedef struct sgm__run {
     /* Its files have another version, so that none of them is read; NULL: they have this one. */
     char *version_error;
     off_t read;         /* offset in metrics.jsonl up to which lines were read */
+    bool reading;       /* it was too long for one scan: the next one reads on */
     int64_t lines, bad; /* lines read, and lines that are no JSON object */
-    /* Numbers by the names of metrics: in the newest line that has them, and their extremes. */
-    json_t *newest, *minimum, *maximum;
+    sgm__run_columns metrics;
     json_t *configuration;     /* flat object of config.yaml; NULL: none */
     char *configuration_error; /* NULL: none */
 } sgm__run;
@@ -101,8 +101,8 @@ bool sgm__run_is_same(sgm__run_mark *mark, const struct stat *info);
 /* Reads what is new in metrics.jsonl; true: something was. */
 bool sgm__run_read_metrics(sgm__run *run, int folder);
 /* All metrics as {"epoch": [..], "loss": [..]}: an entry for each line, null where the line has no such
- * number. Long files are thinned to about 20,000 lines. */
-sgm_status sgm__run_columns(int folder, json_t **columns);
+ * number. Of long files every n-th line and the last, about 20,000. */
+sgm_status sgm__run_all_metrics(const sgm__run *run, int folder, json_t **columns);
 /* The newest changes in journal.jsonl, as a list of objects. */
 sgm_status sgm__run_changes(int folder, json_t **changes);
 /* The newest lines of log.txt, oldest first, as texts; *cut: there are older ones. */

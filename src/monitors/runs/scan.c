@@ -223,9 +223,7 @@ void sgm__run_free(sgm__run *run)
 {
     if (run == NULL)
         return;
-    json_decref(run->newest);
-    json_decref(run->minimum);
-    json_decref(run->maximum);
+    sgm__run_columns_free(&run->metrics);
     json_decref(run->configuration);
     sgm__free(run->version_error);
     sgm__free(run->configuration_error);
@@ -240,14 +238,9 @@ static sgm__run *create_run(const char *name, const struct stat *info)
     sgm__run *run = sgm__calloc(1, sizeof *run);
     if (run == NULL)
         return NULL;
-    *run = (sgm__run){.name = sgm__strdup(name),
-                      .inode = info->st_ino,
-                      .device = info->st_dev,
-                      .started = -1,
-                      .newest = json_object(),
-                      .minimum = json_object(),
-                      .maximum = json_object()};
-    if (run->name != NULL && run->newest != NULL && run->minimum != NULL && run->maximum != NULL)
+    *run =
+        (sgm__run){.name = sgm__strdup(name), .inode = info->st_ino, .device = info->st_dev, .started = -1};
+    if (run->name != NULL)
         return run;
     sgm__run_free(run);
     return NULL;
