@@ -27,6 +27,12 @@ function facts(run) {
         h('dd', { text: value }))));
 }
 
+function notesOf({ note, tags }) {
+    if (note === '' && tags.length === 0) return null;
+    return section(t('runs.note'), tags.length > 0 ? h('p', { class: 'runs-tags' }, tags.map((tag) =>
+        h('span', { class: 'badge', text: tag }))) : null, h('p', { class: 'run-note', text: note }));
+}
+
 /* One metric over iterations, with a line where something was changed. */
 function chartOf(run) {
     const metrics = metricsOf([run]), plot = { axis: 'iteration', log: false, curves: [],
@@ -95,7 +101,7 @@ export function openRun(run) {
         try {
             const [whole, log] = await Promise.all([get(`run/${name}`), get(`run-log/${name}`)]);
             fill(content, whole.reason ? h('p', { class: `run-reason is-${whole.state}`, text: whole.reason }) : null,
-                facts(whole), chartOf(whole), changesOf(whole), configurationOf(whole), logOf(log));
+                facts(whole), notesOf(whole), chartOf(whole), changesOf(whole), configurationOf(whole), logOf(log));
         } catch (error) {
             fill(content, h('p', { class: 'form-error', text: errorText(error) }),
                 button(t('panel.again'), load));

@@ -7,7 +7,7 @@ import { colourOf } from './plot.js';
 
 const atOnce = 200;
 
-export function createTable(place, { onSelect, onMenu, onOpen, onSort }) {
+export function createTable(place, { onSelect, onMenu, onOpen, onSort, onStar }) {
     const box = h('div', { class: 'runs-scroll scroll', tabindex: '0' });
     const more = button('', () => { limit += atOnce * 5; show(shown); }, { class: 'button is-quiet runs-more' });
     let limit = atOnce, shown = null;
@@ -31,6 +31,8 @@ export function createTable(place, { onSelect, onMenu, onOpen, onSort }) {
                 bad));
         }
         const text = textOf(run, key);
+        if (key === 'tags') return h('td', { class: 'runs-tags' }, run.tags.map((tag) =>
+            h('span', { class: 'badge', text: tag })));
         return h('td', { class: numeric.has(key) ? 'is-number' : 'runs-text', text,
             title: text.length > 24 ? text : null });
     }
@@ -41,9 +43,12 @@ export function createTable(place, { onSelect, onMenu, onOpen, onSort }) {
             data: { run: run.name }, on: { change: () => onSelect(run.name, check.checked) } });
         const open = iconButton('more', t('runs.menu', { name: run.name }), () => onMenu(open, run),
             { 'aria-haspopup': 'menu', data: { icon: 'more', menu: run.name } });
-        return h('tr', { class: run.hidden ? 'is-hidden' : null, data: { row: run.name } },
+        const star = iconButton(run.starred ? 'starred' : 'star', t('runs.star_of', { name: run.name }),
+            () => onStar(run), { 'aria-pressed': String(run.starred), data: { icon: 'star', star: run.name },
+                class: 'icon-button runs-star' });
+        return h('tr', { class: run.archived ? 'is-archived' : null, data: { row: run.name } },
             h('th', { scope: 'row' }, h('div', { class: 'runs-name' },
-                h('label', { class: 'runs-tick' }, check, swatch),
+                h('label', { class: 'runs-tick' }, check, swatch), star,
                 h('button', { type: 'button', class: 'runs-open', text: run.name, data: { open: run.name },
                     title: t('runs.open', { name: run.name }), on: { click: () => onOpen(run) } }))),
             columns.filter((key) => key !== 'name').map((key) => cell(run, key, numeric)),
@@ -62,15 +67,15 @@ export function createTable(place, { onSelect, onMenu, onOpen, onSort }) {
 
     /* What had the focus has it again. */
     function keepFocus(act) {
-        const { run, key, menu, open } = document.activeElement?.dataset ?? {};
+        const { run, key, menu, open, star } = document.activeElement?.dataset ?? {};
         const inside = box.contains(document.activeElement);
         const is = ({ dataset }) => dataset.run === run && dataset.key === key && dataset.menu === menu
-            && dataset.open === open;
+            && dataset.open === open && dataset.star === star;
         const { scrollTop, scrollLeft } = box;
         act();
         box.scrollTo(scrollLeft, scrollTop);
         if (!inside) return;
-        const all = [...box.querySelectorAll('[data-run], [data-key], [data-menu], [data-open]')];
+        const all = [...box.querySelectorAll('[data-run], [data-key], [data-menu], [data-open], [data-star]')];
         all.find(is)?.focus({ preventScroll: true });
     }
 

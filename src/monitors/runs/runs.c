@@ -48,11 +48,10 @@ static json_t *numbers_of(const sgm__run_columns *metrics, size_t offset)
 
 /* A run as JSON, without its curves. Numbers of the newest line of metrics appear as "epochs", "iteration"
  * and "seconds". */
-static json_t *describe(const sgm__runs *runs, const sgm__run *run)
+static json_t *describe(const sgm__run *run)
 {
-    json_t *object = json_pack("{s:s, s:s, s:b, s:b, s:f, s:I, s:I, s:o, s:o, s:o}", "name", run->name,
-                               "state", state_name(run->state), "reading", run->reading, "hidden",
-                               json_object_get(runs->hidden, run->name) != NULL, "started", run->started,
+    json_t *object = json_pack("{s:s, s:s, s:b, s:f, s:I, s:I, s:o, s:o, s:o}", "name", run->name, "state",
+                               state_name(run->state), "reading", run->reading, "started", run->started,
                                "lines", (json_int_t)run->lines, "bad", (json_int_t)run->bad, "metrics",
                                numbers_of(&run->metrics, offsetof(sgm__run_column, newest)), "minimum",
                                numbers_of(&run->metrics, offsetof(sgm__run_column, minimum)), "maximum",
@@ -68,6 +67,7 @@ static json_t *describe(const sgm__runs *runs, const sgm__run *run)
     set_text(object, "configuration_error",
              run->version_error != NULL ? run->version_error : run->configuration_error);
     set_text(object, "reason", run->reason);
+    sgm__run_describe_notes(run, object);
     return object;
 }
 
@@ -83,7 +83,7 @@ static sgm_status list_runs(void *user, const sgm__http_request *request, sgm__h
                                      json_pack("{s:I, s:b}", "revision", (json_int_t)known, "same", true));
     json_t *list = json_array();
     for (size_t i = 0; i < runs->count; i++)
-        json_array_append_new(list, describe(runs, runs->runs[i]));
+        json_array_append_new(list, describe(runs->runs[i]));
     return sgm__http_answer_json(answer,
                                  json_pack("{s:I, s:s, s:s, s:I, s:o}", "revision",
                                            (json_int_t)runs->revision, "version", sgm_version(), "folder",
@@ -128,7 +128,7 @@ static sgm_status show_run(void *user, const sgm__http_request *request, sgm__ht
         json_decref(columns);
         return status;
     }
-    json_t *object = describe(runs, run);
+    json_t *object = describe(run);
     json_object_set_new(object, "columns", columns);
     json_object_set_new(object, "changes", changes);
     return sgm__http_answer_json(answer, object);
@@ -189,23 +189,25 @@ static sgm_status delete_run(void *user, const sgm__http_request *request, sgm__
     return act_with_two(user, request, answer, "confirmation", sgm__runs_delete);
 }
 
-static sgm_status hide_run(void *user, const sgm__http_request *request, sgm__http_answer *answer)
+/* {"before": {...}}: the members as they were, to be sent by who undoes it. */
+static sgm_status note_run(void *user, const sgm__http_request *request, sgm__http_answer *answer)
 {
-    const json_t *body = sgm__http_object(request);
+    json_t *body = sgm__http_object(request);
     const char *name = json_string_value(json_object_get(body, "name"));
-    const json_t *hidden = json_object_get(body, "hidden");
-    sgm_status status =
-        name != NULL && json_is_boolean(hidden)
-            ? sgm__runs_hide(user, name, json_is_true(hidden))
-            : sgm_fail(SGM_ERROR_ARGUMENT,
-                       "expected a JSON object with the text 'name' and the boolean 'hidden'");
-    return answer_done(status, answer);
+    json_t *before = json_object();
+    sgm_status status = name != NULL
+                            ? sgm__runs_note(user, name, body, before)
+                            : sgm_fail(SGM_ERROR_ARGUMENT, "expected a JSON object with the text 'name'");
+    if (status == SGM_OK)
+        return sgm__http_answer_json(answer, json_pack("{s:o}", "before", before));
+    json_decref(before);
+    return status;
 }
 
 static const sgm__http_route routes[] = {
-    {"GET", "/api/runs", .act = list_runs},     {"GET", "/api/run/", .act = show_run},
-    {"GET", "/api/run-log/", .act = show_log},  {"POST", "/api/run-rename", .act = rename_run},
-    {"POST", "/api/run-hide", .act = hide_run}, {"POST", "/api/run-delete", .act = delete_run},
+    {"GET", "/api/runs", .act = list_runs},      {"GET", "/api/run/", .act = show_run},
+    {"GET", "/api/run-log/", .act = show_log},   {"POST", "/api/run-rename", .act = rename_run},
+    {"POST", "/api/run-notes", .act = note_run}, {"POST", "/api/run-delete", .act = delete_run},
 };
 
 /* --- beginning and end --- */
@@ -217,7 +219,6 @@ static void release(sgm__runs *runs)
         sgm__run_free(runs->runs[i]);
     if (runs->folder >= 0)
         close(runs->folder);
-    json_decref(runs->hidden);
     sgm__free(runs->runs);
     sgm__free(runs->path);
     sgm__free(runs);

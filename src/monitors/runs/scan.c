@@ -206,6 +206,7 @@ static void read_configuration(sgm__runs *runs, sgm__run *run, int folder)
  * has no end. */
 static void look_at(sgm__runs *runs, sgm__run *run, int folder, bool is_running)
 {
+    runs->changed |= sgm__run_read_notes(run, folder);
     read_version(runs, run, folder);
     if (run->version_error != NULL)
         return;
@@ -225,6 +226,7 @@ void sgm__run_free(sgm__run *run)
         return;
     sgm__run_columns_free(&run->metrics);
     json_decref(run->configuration);
+    json_decref(run->notes);
     sgm__free(run->version_error);
     sgm__free(run->configuration_error);
     sgm__free(run->reason);
@@ -392,10 +394,6 @@ sgm_status sgm__runs_scan(sgm__runs *runs)
     sgm_status status = scan_folder(&s, runs->folder, "");
     sgm__free(s.locks.places);
     drop_unseen(runs);
-    json_t *hidden = sgm__runs_read_hidden(runs->folder);
-    runs->changed |= !json_equal(hidden, runs->hidden);
-    json_decref(runs->hidden);
-    runs->hidden = hidden;
     runs->revision += runs->changed;
     return status;
 }
