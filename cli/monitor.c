@@ -14,7 +14,7 @@ static const char usage_text[] =
     "Usage: sigma monitor RUNS [--port PORT]\n\n"
     "Serves a page over the runs in a folder and its sub-folders, those that run and those that are over:\n"
     "a table of configurations and metrics, charts that compare them, what was done to each, and replays\n"
-    "of it; renaming, hiding and deleting.\n"
+    "of it; notes, tags and stars; renaming, archiving and deleting.\n"
     "It prints an address for one click, which is for you alone, and stays until Ctrl-C.\n\n"
     "  --port PORT    another one than the first free one from 8080 on\n\n"
     "To watch and steer one training, see 'sigma train --help', --monitor.\n\n"

@@ -70,9 +70,13 @@ const shapes = {
     eye: 'M1.8 8S4 3.8 8 3.8 14.2 8 14.2 8 12 12.2 8 12.2 1.8 8 1.8 8zM8 9.9a1.9 1.9 0 1 0 0-3.8 1.9 1.9 0 0 0 0 3.8z',
     reset: 'M13 3v3.5H9.5M12.7 6.3a5.3 5.3 0 1 0 .5 3',
     copy: 'M5.5 5.5v-3h8v8h-3M2.5 5.5h8v8h-8z',
+    star: 'M8 2l1.85 3.75 4.15.6-3 2.9.7 4.100-3.7-1.950-3.7 1.950.7-4.100-3-2.900 4.150-.6z',
+    starred: 'M8 2l1.85 3.75 4.15.6-3 2.9.7 4.100-3.7-1.950-3.7 1.950.7-4.100-3-2.900 4.150-.6z',
+    text: 'M3 3.500h10M3 6.500h10M3 9.500h10M3 12.500h6',
+    archive: 'M2.5 3h11v3h-11zM3.5 6v7h9V6M6.5 8.700h3',
     pencil: 'M3 13l.6-2.8 7.4-7.4 2.2 2.2-7.4 7.4zM9.6 4.2l2.2 2.2',
 };
-const filled = new Set(['play', 'pause', 'stop', 'step', 'rewind']);
+const filled = new Set(['play', 'pause', 'stop', 'step', 'rewind', 'starred']);
 
 export function icon(name) {
     const space = 'http://www.w3.org/2000/svg';

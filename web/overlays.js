@@ -64,7 +64,7 @@ export function popover(anchor, content, label) {
     return element;
 }
 
-/* Entries: {label, icon?, act, checked?, disabled?, danger?, keys?, tip?}, '-' for a line, or {heading}. */
+/* Entries: {label, icon?, act, id?, checked?, disabled?, danger?, keys?, tip?}, '-' for a line, or {heading}. */
 export function menu(anchor, entries) {
     const element = h('div', { class: 'popover menu', role: 'menu' }, entries.map((entry) => menuEntry(entry)));
     if (!raise(element, anchor)) return;
@@ -88,6 +88,7 @@ function menuEntry(entry) {
     const checkable = entry.checked !== undefined;
     return h('button', { type: 'button', class: entry.danger ? 'menu-entry is-danger' : 'menu-entry',
         disabled: entry.disabled, title: entry.tip,
+        data: entry.id ? { entry: entry.id } : null,
         role: checkable ? 'menuitemcheckbox' : 'menuitem', 'aria-checked': checkable ? String(entry.checked) : null,
         on: { click: () => { closePopover(true); entry.act(); } } },
     entry.icon || checkable ? icon(checkable ? (entry.checked ? 'check' : 'none') : entry.icon)
@@ -128,7 +129,7 @@ export function dialogue({ title, content, accept, act, danger = false, wide = f
             go.disabled = false;
         }
         element.addEventListener('close', () => { element.remove(); resolve(done); });
-        const typed = () => [...form.querySelectorAll('input')].map((input) => input.value).join('\n'), begun = typed();
+        const typed = () => [...form.querySelectorAll('input, textarea')].map((input) => input.value).join('\n'), begun = typed();
         element.addEventListener('click', (event) => { /* beside it: unless something would be lost */
             if (event.target === element && typed() === begun) element.close();
         });

@@ -1,4 +1,4 @@
-/* The page over a folder of runs: what is found, read, renamed, hidden, deleted, and what is refused. */
+/* The page over a folder of runs: what is found, read, noted, renamed, deleted, and what is refused. */
 #include "monitors/runs/runs.h"
 #include "monitors/web_client.h"
 
@@ -316,7 +316,125 @@ TEST(runs_so_far_down_that_they_are_not_listed_are_kept)
     end(&p);
 }
 
-TEST(runs_are_renamed_hidden_and_deleted)
+/* The answer's "before" of one member, as text. */
+static const char *before_of(const place *p, const char *key)
+{
+    static char text[128];
+    char *made = json_dumps(json_object_get(json_object_get(p->answer, "before"), key),
+                            JSON_ENCODE_ANY | JSON_COMPACT);
+    snprintf(text, sizeof text, "%s", made != NULL ? made : "none");
+    free(made);
+    return text;
+}
+
+static char *file_of(const place *p, const char *run)
+{
+    char path[300], *text = NULL;
+    size_t length;
+    snprintf(path, sizeof path, "%s/%s/notes.json", p->folder, run);
+    CHECK_OK(sgm__file_read(path, 4096, &text, &length));
+    return text;
+}
+
+TEST(what_is_noted_of_a_run_is_in_its_folder)
+{
+    place p;
+    begin(&p);
+    write_file(&p, "a", "metrics.jsonl", "w", LINE(1, 0.5));
+    const json_t *run = run_named(&p, "a");
+    CHECK_STR(json_string_value(json_object_get(run, "note")), "");
+    CHECK_INT(json_array_size(json_object_get(run, "tags")), 0);
+    CHECK(json_is_false(json_object_get(run, "starred")));
+    long long revision = json_integer_value(json_object_get(get(&p, "/api/runs"), "revision"));
+
+    /* All at once; what was is answered, and sending it takes it back. */
+    post(&p, "/api/run-notes",
+         "{\"name\":\"a\",\"note\":\"too fast\",\"tags\":[\"first\",\"\u00fcb\"],\"starred\":true}");
+    CHECK_INT(p.client.code, 200);
+    CHECK_STR(before_of(&p, "note"), "\"\"");
+    CHECK_STR(before_of(&p, "tags"), "[]");
+    CHECK_STR(before_of(&p, "starred"), "false");
+    CHECK_STR(before_of(&p, "archived"), "none");
+    CHECK(json_integer_value(json_object_get(get(&p, "/api/runs"), "revision")) > revision);
+    run = run_named(&p, "a");
+    CHECK_STR(json_string_value(json_object_get(run, "note")), "too fast");
+    CHECK_STR(json_string_value(json_array_get(json_object_get(run, "tags"), 1)), "\u00fcb");
+    CHECK(json_is_true(json_object_get(run, "starred")));
+    post(&p, "/api/run-notes", "{\"name\":\"a\",\"note\":\"slower\"}");
+    CHECK_STR(before_of(&p, "note"), "\"too fast\"");
+    CHECK_INT(json_array_size(json_object_get(run_named(&p, "a"), "tags")), 2);
+
+    /* Members of others stay; a renamed run keeps its notes. */
+    write_file(&p, "a", "notes.json", "w", "{\"note\":\"by hand\",\"cost\":12}");
+    post(&p, "/api/run-notes", "{\"name\":\"a\",\"archived\":true}");
+    CHECK_INT(p.client.code, 200);
+    char *text = file_of(&p, "a");
+    CHECK(strstr(text, "\"cost\": 12") != NULL && strstr(text, "\"note\": \"by hand\"") != NULL);
+    sgm__free(text);
+    post(&p, "/api/run-rename", "{\"name\":\"a\",\"to\":\"best one\"}");
+    CHECK(json_is_true(json_object_get(run_named(&p, "best one"), "archived")));
+    end(&p);
+}
+
+TEST(what_cannot_be_noted_is_refused_and_changes_nothing)
+{
+    static const struct {
+        const char *members, *why;
+    } wrong[] = {
+        {"\"note\":7", "'note' is a text of 32768 bytes at most"},
+        {"\"tags\":\"a\"", "'tags' is a list of 32 texts at most"},
+        {"\"tags\":[\"two words\"]", "without blanks and commas, not 'two words'"},
+        {"\"tags\":[\"\"]", "a tag is a word of 1 to 60 bytes"},
+        {"\"starred\":1", "'starred' is true or false"},
+        {"\"colour\":\"red\"", "a run has no 'colour' to be noted: it has note, tags, starred and archived"},
+        {"\"name\":\"a\"", "nothing is to be noted"},
+    };
+    place p;
+    char body[200], path[128];
+    begin(&p);
+    write_file(&p, "a", "metrics.jsonl", "w", LINE(1, 0.5));
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        snprintf(body, sizeof body, "{\"name\":\"a\",\"archived\":true,%s}", wrong[i].members);
+        if (strstr(wrong[i].members, "\"name\"") != NULL)
+            snprintf(body, sizeof body, "{\"name\":\"a\"}");
+        post(&p, "/api/run-notes", body);
+        CHECK_INT(p.client.code, 400);
+        const char *why = json_string_value(json_object_get(p.answer, "error"));
+        if (why == NULL || strstr(why, wrong[i].why) == NULL)
+            TEST_FAIL("%s: %s", wrong[i].members, why);
+    }
+    post(&p, "/api/run-notes", "{\"name\":\"b\",\"archived\":true}");
+    CHECK_INT(p.client.code, 404);
+    post(&p, "/api/run-notes", "{\"archived\":true}");
+    CHECK_INT(p.client.code, 400);
+    snprintf(path, sizeof path, "%s/a/notes.json", p.folder);
+    CHECK(!sgm__file_exists(path));
+
+    /* A file of somebody's that is none of ours stays as it is, and so does what a link leads to. */
+    write_file(&p, "a", "notes.json", "w", "groceries");
+    post(&p, "/api/run-notes", "{\"name\":\"a\",\"archived\":true}");
+    CHECK_INT(p.client.code, 400);
+    CHECK_STR(json_string_value(json_object_get(p.answer, "error")),
+              "notes.json of 'a' is no JSON object: mend or remove it in the run's folder");
+    char *text = file_of(&p, "a");
+    CHECK_STR(text, "groceries");
+    sgm__free(text);
+    CHECK_INT(unlink(path), 0);
+    write_file(&p, "b", "outside.json", "w", "{\"note\":\"of b\"}");
+    CHECK_INT(symlink("../b/outside.json", path), 0);
+    CHECK_STR(json_string_value(json_object_get(run_named(&p, "a"), "note")), "");
+    post(&p, "/api/run-notes", "{\"name\":\"a\",\"note\":\"mine\"}");
+    CHECK_INT(p.client.code, 200);
+    CHECK_STR(json_string_value(json_object_get(run_named(&p, "a"), "note")), "mine");
+    snprintf(path, sizeof path, "%s/b/outside.json", p.folder);
+    size_t length;
+    CHECK_OK(sgm__file_read(path, 4096, &text, &length));
+    CHECK_STR(text, "{\"note\":\"of b\"}");
+    sgm__free(text);
+    end(&p);
+}
+
+TEST(runs_are_renamed_and_deleted)
 {
     place p;
     char path[128];
@@ -324,17 +442,11 @@ TEST(runs_are_renamed_hidden_and_deleted)
     write_file(&p, "a", "metrics.jsonl", "w", LINE(1, 0.5));
     write_file(&p, "a/more", "notes.txt", "w", "x");
     write_file(&p, "b", "metrics.jsonl", "w", LINE(1, 0.5));
-    post(&p, "/api/run-hide", "{\"name\":\"a\",\"hidden\":true}");
-    CHECK_INT(p.client.code, 200);
-    CHECK(json_is_true(json_object_get(run_named(&p, "a"), "hidden")));
     post(&p, "/api/run-rename", "{\"name\":\"a\",\"to\":\"b\"}");
     CHECK_INT(p.client.code, 409);
     post(&p, "/api/run-rename", "{\"name\":\"a\",\"to\":\"best one\"}");
     CHECK_INT(p.client.code, 200);
     CHECK(run_named(&p, "a") == NULL);
-    CHECK(json_is_true(json_object_get(run_named(&p, "best one"), "hidden")));
-    post(&p, "/api/run-hide", "{\"name\":\"best one\",\"hidden\":false}");
-    CHECK(json_is_false(json_object_get(run_named(&p, "best one"), "hidden")));
     get(&p, "/api/run/best%20one");
     CHECK_INT(p.client.code, 200);
 

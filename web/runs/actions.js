@@ -2,16 +2,20 @@
 import { post } from '../api.js';
 import { h, labelled } from '../elements.js';
 import { t } from '../language.js';
-import { dialogue, menu, popover, toast, toastError } from '../overlays.js';
+import { dialogue, menu, popover, toast } from '../overlays.js';
 import { groupsOf, labelOf } from './columns.js';
 import { openRun } from './detail.js';
+import { archive, editNotes, knownTags, star } from './notes.js';
 
-export function runMenu(anchor, run, done) {
+export function runMenu(anchor, run, runs, done) {
     const running = run.state === 'running', why = running ? t('runs.is_running') : null;
     menu(anchor, [
         { label: t('runs.look'), icon: 'chart', act: () => openRun(run) },
         { label: t('runs.rename'), icon: 'pencil', disabled: running, tip: why, act: () => rename(run, done) },
-        { label: t(run.hidden ? 'runs.unhide' : 'runs.hide'), icon: 'eye', act: () => hide(run, done) },
+        { id: 'runs.notes', label: t('runs.notes'), icon: 'text', act: () => editNotes(run, knownTags(runs), done) },
+        { label: t(run.starred ? 'runs.unstar' : 'runs.star'), icon: 'star', act: () => star(run, done) },
+        { id: 'runs.archive', label: t(run.archived ? 'runs.unarchive' : 'runs.archive'), icon: 'archive',
+            act: () => archive(run, done) },
         '-',
         { label: t('runs.delete'), icon: 'trash', danger: true, disabled: running, tip: why,
             act: () => remove(run, done) },
@@ -28,16 +32,6 @@ function rename(run, done) {
             await post('run-rename', { name: run.name, to });
             done(run.name, run.name.slice(0, slash) + to);
         } });
-}
-
-async function hide(run, done) {
-    try {
-        await post('run-hide', { name: run.name, hidden: !run.hidden });
-        toast(t(run.hidden ? 'runs.unhidden' : 'runs.hidden', { name: run.name }));
-        done();
-    } catch (error) {
-        toastError(error);
-    }
 }
 
 function remove(run, done) {

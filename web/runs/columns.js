@@ -3,7 +3,7 @@
 import { duration, integer, moment, none, number } from '../format.js';
 import { t } from '../language.js';
 
-const fixed = ['name', 'state', 'epochs', 'seconds', 'started'];
+const fixed = ['name', 'state', 'epochs', 'seconds', 'started'], noted = ['tags', 'note'];
 const parts = ['configuration', 'metrics', 'minimum', 'maximum'];
 const counted = new Set(['epoch', 'iteration', 'seconds', 'branch']); /* of metrics: no column of their own */
 
@@ -14,7 +14,8 @@ function split(key) {
 
 function valueOf(run, key) {
     const [part, name] = split(key);
-    return (part ? run[part][name] : run[name]) ?? null;
+    const value = (part ? run[part][name] : run[name]) ?? null;
+    return noted.includes(key) && value.length === 0 ? null : value; /* what is empty comes last */
 }
 
 export function labelOf(key) {
@@ -35,12 +36,13 @@ export function textOf(run, key) {
     if (key === 'started') return moment(value);
     if (key === 'seconds') return duration(value);
     if (key === 'epochs') return integer(value);
+    if (key === 'tags') return value.join(' ');
     return typeof value === 'number' ? number(value, 4) : String(value);
 }
 
 /* All columns, in groups: {heading, keys}. */
 export function groupsOf(runs) {
-    const groups = [{ heading: t('runs.group.run'), keys: fixed }];
+    const groups = [{ heading: t('runs.group.run'), keys: [...fixed, ...noted] }];
     for (const part of parts) {
         const keys = new Set(runs.flatMap((run) => Object.keys(run[part])));
         const wanted = [...keys].filter((key) => part === 'configuration' || !counted.has(key)).sort();
@@ -85,9 +87,12 @@ export function defaultColumns(runs) {
     const told = tellingApart(runs).slice(0, 4);
     const metrics = metricsOf(runs), validated = metrics.filter((key) => /\.(loss|accuracy)$/.test(key));
     const shown = validated.length > 0 ? validated : metrics.filter((key) => key !== 'learning_rate');
-    return [...fixed, ...told.map((key) => `configuration:${key}`),
+    const written = noted.filter((key) => runs.some((run) => run[key].length > 0));
+    return [...fixed, ...written, ...told.map((key) => `configuration:${key}`),
         ...shown.slice(0, 4).map((key) => `metrics:${key}`)];
 }
+
+const order = new Intl.Collator(undefined, { numeric: true });
 
 export function sorted(runs, key, down) {
     const sign = down ? -1 : 1;
@@ -95,7 +100,7 @@ export function sorted(runs, key, down) {
         const x = valueOf(a, key), y = valueOf(b, key);
         if (x === null || y === null) return (x === null) - (y === null); /* what has none comes last */
         if (typeof x === 'number' && typeof y === 'number') return sign * (x - y);
-        return sign * String(x).localeCompare(String(y), undefined, { numeric: true });
+        return sign * order.compare(String(x), String(y));
     });
 }
 
@@ -104,7 +109,9 @@ const comparisons = { '<': (a, b) => a < b, '>': (a, b) => a > b, '<=': (a, b) =
 /* Of a run, by its whole name or by the end of it: learning_rate is optimiser.learning_rate, and only where nothing
  * is configured so that of the metrics. */
 function valuesNamed(run, name) {
-    const { epochs, seconds, state } = run, own = { name: run.name, epochs, seconds, state };
+    const { epochs, seconds, state, note, starred, archived } = run;
+    if (name === 'tag') return run.tags;
+    const own = { name: run.name, epochs, seconds, state, note, starred, archived };
     const shapes = [(key) => key.toLowerCase() === name, (key) => key.toLowerCase().endsWith(`.${name}`)];
     for (const part of [own, run.configuration, run.metrics])
         for (const shape of shapes) {
@@ -127,12 +134,14 @@ function fits(run, word) {
 
 function haystack(run) {
     const values = Object.entries(run.configuration).map(([key, value]) => `${key}=${value}`);
-    return [run.name, t(`runs.state.${run.state}`), ...values].join('\n').toLowerCase();
+    return [run.name, t(`runs.state.${run.state}`), run.note, ...run.tags, ...values].join('\n').toLowerCase();
 }
 
-export function filtered(runs, text, withHidden) {
+/* An archived run is there if `withArchived`, a run without a star unless `onlyStarred`. */
+export function filtered(runs, text, { withArchived, onlyStarred }) {
     const words = text.toLowerCase().replace(/\s*([<>]=?|=)\s*/g, '$1').split(/\s+/).filter(Boolean);
-    return runs.filter((run) => (withHidden || !run.hidden) && words.every((word) => fits(run, word)));
+    return runs.filter((run) => (withArchived || !run.archived) && (run.starred || !onlyStarred)
+        && words.every((word) => fits(run, word)));
 }
 
 function quoted(value) {

@@ -12,7 +12,7 @@ import { colourOf, exportPng, exportSvg, paint, pointsOf } from './plot.js';
 import { dragZoom } from './zoom.js';
 
 const mostRows = 1000; /* of the table */
-const kept = new Map(); /* name -> {lines, started, columns} */
+const kept = new Map(); /* name -> {lines, started, columns: null until `coming` is there, coming} */
 
 export function createCompare(place, remove) {
     const own = { axis: 'epoch', metric: null, log: false, runs: [], map: null, zoom: null, request: 0,
@@ -102,11 +102,18 @@ export function renamed(from, to) {
     kept.delete(from);
 }
 
+/* One request for a run at a time; of a file that is still being read in parts the first answer is enough. */
 async function fetchColumns(run) {
     const known = kept.get(run.name);
-    if (known && known.lines === run.lines && known.started === run.started) return;
-    const { columns } = await get(`run/${encodeURIComponent(run.name)}`);
-    kept.set(run.name, { lines: run.lines, started: run.started, columns });
+    if (known && known.started === run.started && (known.lines === run.lines || run.reading)) return known.coming;
+    const entry = { lines: run.lines, started: run.started, columns: known?.columns ?? null };
+    entry.coming = get(`run/${encodeURIComponent(run.name)}`).then(({ columns }) => { entry.columns = columns; },
+        (error) => {
+            if (kept.get(run.name) === entry) kept.delete(run.name);
+            throw error;
+        });
+    kept.set(run.name, entry);
+    return entry.coming;
 }
 
 function exportButton(own) {

@@ -25,6 +25,12 @@ function facts(run) {
         h('dd', { text: value }))));
 }
 
+function notesOf({ note, tags }) {
+    if (note === '' && tags.length === 0) return null;
+    return section(t('runs.note'), tags.length > 0 ? h('p', { class: 'runs-tags' }, tags.map((tag) =>
+        h('span', { class: 'badge', text: tag }))) : null, h('p', { class: 'run-note', text: note }));
+}
+
 const shownValue = (value) => (typeof value === 'number' ? number(value) : typeof value === 'string' ? value
     : JSON.stringify(value));
 
@@ -69,8 +75,8 @@ export function openRun(run) {
             const [whole, log] = await Promise.all([get(`run/${name}`), get(`run-log/${name}`)]);
             const chart = createRunChart(whole);
             fill(content, whole.reason ? h('p', { class: `run-reason is-${whole.state}`, text: whole.reason }) : null,
-                facts(whole), chart.element, createTimeline(whole, chart), changesOf(whole), configurationOf(whole),
-                logOf(log));
+                facts(whole), notesOf(whole), chart.element, createTimeline(whole, chart), changesOf(whole),
+                configurationOf(whole), logOf(log));
         } catch (error) {
             fill(content, h('p', { class: 'form-error', text: errorText(error) }),
                 button(t('panel.again'), load));

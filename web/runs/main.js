@@ -12,11 +12,12 @@ import { chooseColumns, runMenu } from './actions.js';
 import { csvOf, filtered, defaultColumns } from './columns.js';
 import { createCompare, renamed } from './compare.js';
 import { openRun } from './detail.js';
+import { star } from './notes.js';
 import { createTable } from './table.js';
 
 const seconds = 3, mostSelected = 24;
 const view = { runs: [], rows: [], columns: [], sort: { key: 'started', down: true }, selected: [], filter: '',
-    withHidden: false, chosen: null, revision: -1, folder: '', leftOut: 0 };
+    withArchived: false, onlyStarred: false, chosen: null, revision: -1, folder: '', leftOut: 0 };
 let parts = {}, timer = 0, list = [];
 
 function remembered(name) {
@@ -36,13 +37,14 @@ function remember(name, value) {
 
 function show() {
     view.columns = view.chosen ?? defaultColumns(view.runs);
-    view.rows = filtered(view.runs, view.filter, view.withHidden);
+    view.rows = filtered(view.runs, view.filter, view);
     list = parts.table.show(view);
     const running = view.runs.filter((run) => run.state === 'running').length;
     setText(parts.count, t('runs.count', { n: integer(view.rows.length), all: integer(view.runs.length) })
         + (running > 0 ? `, ${t('runs.running_count', { n: integer(running) })}` : '')
         + (view.leftOut > 0 ? `, ${t('runs.left_out', { n: integer(view.leftOut) })}` : ''));
-    parts.hidden.hidden = !view.runs.some((run) => run.hidden);
+    parts.archived.hidden = !view.runs.some((run) => run.archived);
+    parts.starred.hidden = !view.onlyStarred && !view.runs.some((run) => run.starred);
 }
 
 function showCompare() {
@@ -55,7 +57,7 @@ function showCompare() {
 function select(name, wanted) {
     view.selected = view.selected.filter((one) => one !== name);
     if (wanted && view.selected.length < mostSelected) view.selected.push(name);
-    show();
+    parts.table.mark(view.selected);
     showCompare();
     parts.table.keepInSight(name);
 }
@@ -110,7 +112,8 @@ async function look() {
         notice(error.code === 0 ? t('runs.lost') : error.code === 401 || error.code === 403 ? t('connection.refused')
             : error.message);
     }
-    timer = setTimeout(look, seconds * 1000);
+    /* A long file is read in parts, one for each question. */
+    timer = setTimeout(look, view.runs.some((run) => run.reading) ? 200 : seconds * 1000);
 }
 
 /* --- the page --- */
@@ -123,21 +126,28 @@ function buildBar(bar) {
         h('div', { class: 'bar-end' }, languageButton(), parts.theme));
 }
 
+/* A button that is pressed as long as `view[name]` holds. */
+function switchOf(label, name) {
+    const element = button(t(label), () => {
+        view[name] = !view[name];
+        element.setAttribute('aria-pressed', String(view[name]));
+        show();
+    }, { class: 'button is-quiet', 'aria-pressed': String(view[name]), data: { switch: name } });
+    return element;
+}
+
 function buildTools() {
     parts.filter = h('input', { type: 'search', class: 'input', value: view.filter,
         placeholder: t('runs.filter_example'), 'aria-label': t('runs.filter'), title: t('runs.filter_hint'),
         on: { input: () => { view.filter = parts.filter.value; show(); } } });
-    parts.hidden = button(t('runs.with_hidden'), () => {
-        view.withHidden = !view.withHidden;
-        parts.hidden.setAttribute('aria-pressed', String(view.withHidden));
-        show();
-    }, { class: 'button is-quiet', 'aria-pressed': String(view.withHidden) });
+    parts.archived = switchOf('runs.with_archived', 'withArchived');
+    parts.starred = switchOf('runs.only_starred', 'onlyStarred');
     const columns = button(t('runs.columns'), () => chooseColumns(columns, view.runs, view.columns, setColumns),
         { class: 'button is-quiet', 'aria-haspopup': 'dialog' });
     const clear = button(t('runs.clear'), () => { view.selected = []; show(); showCompare(); },
         { class: 'button is-quiet runs-clear' });
     return h('div', { class: 'runs-toolbar' }, h('div', { class: 'search' }, icon('search'), parts.filter),
-        parts.hidden, columns, clear,
+        parts.starred, parts.archived, columns, clear,
         button(t('chart.csv'), () => download(new Blob([csvOf(list, view.columns)], { type: 'text/csv' }), 'runs.csv'),
             { class: 'button is-quiet' }));
 }
@@ -152,7 +162,8 @@ function build() {
     fill(parts.root, table, parts.compare);
     add(table, [buildTools(), place]);
     parts.table = createTable(place, { onSelect: select, onSort: sortBy,
-        onOpen: openRun, onMenu: (anchor, run) => runMenu(anchor, run, changed) });
+        onOpen: openRun, onMenu: (anchor, run) => runMenu(anchor, run, view.runs, changed),
+        onStar: (run) => star(run, look) });
     parts.comparison = createCompare(parts.compare, (name) => select(name, false));
     show();
     showCompare();

@@ -1,4 +1,4 @@
-/* What a person does to runs on the page: rename, delete, hide.
+/* What a person does to runs on the page: rename, delete.
  *
  * Renaming and deleting first "take" the run: it must be in the newest scan, must not be running, and must
  * hold no other runs; its lock is held until the change is done, so that no run begins in it meanwhile.
@@ -13,10 +13,9 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-/* Bytes of a name; levels of folders; bytes of the file of hidden names. */
+/* Bytes of a name; levels of folders. */
 #define LONGEST_NAME 200
 #define DEEPEST 32
-#define MAXIMUM_HIDDEN ((size_t)4 << 20)
 
 int sgm__runs_open_parent(const sgm__runs *runs, const char *name, const char **leaf)
 {
@@ -122,18 +121,6 @@ static sgm_status check_name(const char *name)
                            name, LONGEST_NAME);
 }
 
-/* A hidden run stays hidden under its new name. `leaf` points into `name`: what is before it is the outer
- * folder. */
-static sgm_status move_hidden(sgm__runs *runs, const char *name, const char *leaf, const char *to)
-{
-    if (json_object_get(runs->hidden, name) == NULL)
-        return SGM_OK;
-    char *whole = sgm__format("%.*s%s", (int)(leaf - name), name, to);
-    sgm_status status = whole != NULL ? sgm__runs_hide(runs, whole, true) : SGM_ERROR_MEMORY;
-    sgm__free(whole);
-    return status;
-}
-
 /* RENAME_NOREPLACE: an existing folder is never replaced, not even by one that appeared in this moment. */
 sgm_status sgm__runs_rename(sgm__runs *runs, const char *name, const char *to)
 {
@@ -145,7 +132,7 @@ sgm_status sgm__runs_rename(sgm__runs *runs, const char *name, const char *to)
                                  : sgm_fail(SGM_ERROR_FILE, "'%.200s' cannot be renamed: %s", name,
                                             sgm__errno_text(errno));
     let_go(&own);
-    return status == SGM_OK ? move_hidden(runs, name, own.leaf, to) : status;
+    return status;
 }
 
 /* --- deleting --- */
@@ -208,62 +195,4 @@ sgm_status sgm__runs_delete(sgm__runs *runs, const char *name, const char *confi
                           sgm__errno_text(errno));
     let_go(&own);
     return status;
-}
-
-/* --- hiding --- */
-
-/* A file that is missing or broken hides nothing. */
-json_t *sgm__runs_read_hidden(int folder)
-{
-    char *text = NULL;
-    size_t length = 0, i;
-    json_t *hidden = json_object(), *name;
-    if (sgm__runs_read(folder, SGM__RUNS_HIDDEN_FILE, MAXIMUM_HIDDEN, &text, &length) != SGM_OK ||
-        text == NULL)
-        return hidden;
-    json_t *file = json_loadb(text, length, 0, NULL);
-    json_array_foreach(json_object_get(file, "hidden"), i, name) if (json_is_string(name))
-        json_object_set_new(hidden, json_string_value(name), json_true());
-    json_decref(file);
-    sgm__free(text);
-    return hidden;
-}
-
-/* Replaces the file atomically. */
-static sgm_status write_hidden(const sgm__runs *runs)
-{
-    json_t *list = json_array(), *value;
-    const char *name;
-    json_object_foreach(runs->hidden, name, value)
-    {
-        json_array_append_new(list, json_string(name));
-    }
-    json_t *file = json_pack("{s:o}", "hidden", list);
-    char *text = json_dumps(file, JSON_INDENT(1));
-    char *path = sgm__format("%s/%s", runs->path, SGM__RUNS_HIDDEN_FILE);
-    sgm_status status = text != NULL && path != NULL ? sgm__file_write_atomic(path, text, strlen(text))
-                                                     : sgm__fail_memory(256);
-    sgm__free(path);
-    free(text);
-    json_decref(file);
-    return status;
-}
-
-/* Names of runs that are gone are dropped on the way, so that the file does not grow. */
-sgm_status sgm__runs_hide(sgm__runs *runs, const char *name, bool hidden)
-{
-    void *next;
-    const char *known;
-    json_t *value;
-    SGM_TRY(sgm__runs_scan(runs));
-    if (sgm__runs_find(runs, name) == NULL)
-        return sgm__last_failure();
-    json_object_foreach_safe(runs->hidden, next, known, value) if (sgm__runs_find(runs, known) == NULL)
-        json_object_del(runs->hidden, known);
-    if (hidden)
-        json_object_set_new(runs->hidden, name, json_true());
-    else
-        json_object_del(runs->hidden, name);
-    runs->revision++;
-    return write_hidden(runs);
 }

@@ -2,8 +2,8 @@
  *
  * sgm__run_read_metrics follows metrics.jsonl as it grows: it remembers the offset up to which complete
  * lines were read (run->read) and keeps only the newest value and the extremes of each metric.
- * sgm__run_columns reads the whole file for one answer. Lines that are no JSON object are counted and left
- * out, since a run may be writing one, or a crash may have cut one. */
+ * sgm__run_all_metrics reads the whole file for one answer. Lines that are no JSON object are counted and
+ * left out, since a run may be writing one, or a crash may have cut one. */
 #include "journal/run_lines.h"
 #include "monitors/runs/runs_internal.h"
 
@@ -11,10 +11,9 @@
 #include <math.h>
 #include <unistd.h>
 
-/* Limits in bytes: of metrics read in one scan, of metrics for all curves, of changes, and of log lines
- * for one answer; rows of curves. */
-#define MAXIMUM_AT_ONCE ((size_t)64 << 20)
-#define MAXIMUM_METRICS ((size_t)1 << 30)
+/* Limits in bytes: of metrics read in one scan, of changes, and of log lines for one answer; rows of curves.
+ */
+#define MAXIMUM_AT_ONCE ((off_t)16 << 20)
 #define MAXIMUM_CHANGES ((size_t)4 << 20)
 #define MAXIMUM_ROWS 20000
 #define MAXIMUM_LOG ((size_t)96 << 10)
@@ -29,43 +28,36 @@ bool sgm__run_is_same(sgm__run_mark *mark, const struct stat *info)
     return same;
 }
 
-/* Keeps the maximum (sign 1) or the minimum (sign -1) of one metric. */
-static void bound(json_t *bounds, const char *key, json_t *value, int sign)
+/* Takes a number of a line. Metrics beyond the limit are ignored. */
+static void take_number(void *user, const char *name, size_t length, double value)
 {
-    const json_t *known = json_object_get(bounds, key);
-    if (known == NULL || sign * (json_number_value(value) - json_number_value(known)) > 0)
-        json_object_set(bounds, key, value);
+    sgm__run *run = user;
+    bool is_new;
+    sgm__run_column *column = sgm__run_column_of(&run->metrics, name, length, &is_new);
+    if (column == NULL)
+        return;
+    column->newest = value;
+    column->minimum = value < column->minimum ? value : column->minimum;
+    column->maximum = value > column->maximum ? value : column->maximum;
 }
 
-/* Takes the numbers of one line. Metrics beyond the limit are ignored. */
-static void take_line(sgm__run *run, const char *line, size_t length)
+static void take_line(void *user, char *line, size_t length, off_t offset)
 {
-    json_t *values = json_loadb(line, length, 0, NULL), *value;
-    const char *key;
-    if (!json_is_object(values))
-        run->bad++;
-    else
+    (void)offset;
+    sgm__run *run = user;
+    if (line != NULL && sgm__run_line_numbers(line, length, take_number, run))
         run->lines++;
-    json_object_foreach(values, key, value)
-    {
-        bool known = json_object_get(run->newest, key) != NULL;
-        if (!json_is_number(value) || (!known && json_object_size(run->newest) >= SGM__RUNS_MAXIMUM_METRICS))
-            continue;
-        json_object_set(run->newest, key, value);
-        bound(run->minimum, key, value, -1);
-        bound(run->maximum, key, value, 1);
-    }
-    json_decref(values);
+    else
+        run->bad++;
 }
 
 /* Forgets everything: the file is another one. */
 static void begin_anew(sgm__run *run)
 {
     run->read = 0;
+    run->reading = false;
     run->lines = run->bad = 0;
-    json_object_clear(run->newest);
-    json_object_clear(run->minimum);
-    json_object_clear(run->maximum);
+    sgm__run_columns_free(&run->metrics);
 }
 
 /* The next line of a text from *start on, without its end; moves *start behind it. NULL: there is no more
@@ -79,21 +71,6 @@ static const char *next_line(const char *text, size_t length, size_t *start, siz
     *line = (size_t)(end - begin);
     *start += *line + 1;
     return begin;
-}
-
-/* Takes the complete lines of `text`. `is_all`: the text reaches to the end of the file. If not, a text
- * without a line end would be read again for ever, so it is skipped as one bad line. */
-static void take_lines(sgm__run *run, const char *text, size_t length, bool is_all)
-{
-    size_t start = 0, line;
-    for (const char *at; (at = next_line(text, length, &start, &line)) != NULL;)
-        if (line > 0)
-            take_line(run, at, line);
-    if (start == 0 && !is_all) { /* no line of metrics is that long */
-        run->bad++;
-        start = length;
-    }
-    run->read += (off_t)start;
 }
 
 /* Whether the file has been replaced or rewritten rather than continued: another inode, a smaller size, or
@@ -125,69 +102,96 @@ bool sgm__run_read_metrics(sgm__run *run, int folder)
     }
     if (is_another(&before, &info))
         begin_anew(run);
-    size_t left = (size_t)(info.st_size - run->read),
-           portion = left < MAXIMUM_AT_ONCE ? left : MAXIMUM_AT_ONCE;
-    char *text = sgm__alloc(portion);
-    ssize_t count = text != NULL ? pread(file, text, portion, run->read) : -1;
-    if (count > 0)
-        take_lines(run, text, (size_t)count, portion == left);
-    if (count < 0 || portion < left)
+    off_t end = info.st_size - run->read > MAXIMUM_AT_ONCE ? run->read + MAXIMUM_AT_ONCE : info.st_size;
+    sgm_status status = sgm__run_each_line(file, run->read, end, take_line, run, &run->read);
+    run->reading = status == SGM_OK && end < info.st_size;
+    if (status != SGM_OK || run->reading)
         run->metrics_mark.changed = (struct timespec){0}; /* the next scan reads on */
-    sgm__free(text);
     close(file);
     return true;
 }
 
 /* --- all of a run --- */
 
-/* A column for a metric that appears in a later row: null in all rows before. */
-static json_t *new_column(size_t rows)
-{
-    json_t *column = json_array();
-    for (size_t i = 0; i < rows; i++)
-        json_array_append_new(column, json_null());
-    return column;
-}
+/* The rows of one answer. */
+typedef struct rows {
+    int file;
+    sgm__run_columns names;
+    json_t *columns[SGM__RUNS_MAXIMUM_METRICS]; /* of `names`: arrays that `all` has; as long as `count` */
+    json_t *all;
+    size_t count, number, stride; /* rows, lines, and of how many lines one becomes a row */
+    off_t left;                   /* the last line that became none; -1: the last line has become one */
+} rows;
 
-/* Adds the numbers of a line as row number `rows` to the columns; columns without a number in this line
- * get null. False, and no row: the line is no JSON object. */
-static bool add_row(json_t *columns, size_t rows, const char *line, size_t length)
+/* A metric that appears in a later row has null in all rows before. */
+static void add_number(void *user, const char *name, size_t length, double value)
 {
-    json_t *values = json_loadb(line, length, 0, NULL), *value, *column;
-    const char *key;
-    bool good = json_is_object(values);
-    json_object_foreach(values, key, value)
-    {
-        if (!json_is_number(value))
-            continue;
-        column = json_object_get(columns, key);
-        if (column == NULL && json_object_size(columns) < SGM__RUNS_MAXIMUM_METRICS)
-            json_object_set_new(columns, key, column = new_column(rows));
-        if (column != NULL)
-            json_array_append(column, value);
+    rows *r = user;
+    bool is_new;
+    const sgm__run_column *column = sgm__run_column_of(&r->names, name, length, &is_new);
+    if (column == NULL)
+        return;
+    json_t **list = &r->columns[column - r->names.columns];
+    if (is_new) {
+        json_object_set_new(r->all, column->name, *list = json_array());
+        for (size_t i = 0; i < r->count; i++)
+            json_array_append_new(*list, json_null());
     }
-    json_decref(values);
-    if (good)
-        json_object_foreach(columns, key, column) if (json_array_size(column) <= rows)
-            json_array_append_new(column, json_null());
-    return good;
+    if (json_array_size(*list) == r->count) /* the first of that name */
+        json_array_append_new(*list, json_real(value));
 }
 
-/* Takes every stride-th line, and the last one always. */
-sgm_status sgm__run_columns(int folder, json_t **columns)
+/* Every metric without a number in this line gets null. */
+static void add_row(rows *r, char *line, size_t length)
 {
-    char *text;
-    size_t length, line, start = 0, count = 0, rows = 0, number = 0;
-    SGM_TRY(sgm__runs_read(folder, SGM__METRICS_FILE, MAXIMUM_METRICS, &text, &length));
-    *columns = json_object();
-    for (size_t i = 0; i < length; i++)
-        count += text[i] == '\n';
-    size_t stride = count / MAXIMUM_ROWS + 1;
-    for (const char *at; (at = next_line(text, length, &start, &line)) != NULL; number++)
-        if (number % stride == 0 || number + 1 == count)
-            rows += add_row(*columns, rows, at, line);
-    sgm__free(text);
-    return *columns != NULL ? SGM_OK : sgm__fail_memory(64);
+    if (!sgm__run_line_numbers(line, length, add_number, r))
+        return;
+    r->count++;
+    for (size_t i = 0; i < r->names.count; i++)
+        if (json_array_size(r->columns[i]) < r->count)
+            json_array_append_new(r->columns[i], json_null());
+}
+
+static void add_line(void *user, char *line, size_t length, off_t offset)
+{
+    rows *r = user;
+    bool is_row = r->number++ % r->stride == 0;
+    r->left = is_row ? -1 : offset;
+    if (is_row && line != NULL)
+        add_row(r, line, length);
+}
+
+static void add_last(void *user, char *line, size_t length, off_t offset)
+{
+    (void)offset;
+    if (line != NULL)
+        add_row(user, line, length);
+}
+
+/* Takes every stride-th line, and the last one always. How many lines there are is taken from what a scan has
+ * read, which is all or, of a file that it has not come to the end of yet, a part. */
+sgm_status sgm__run_all_metrics(const sgm__run *run, int folder, json_t **columns)
+{
+    struct stat info;
+    off_t next;
+    rows r = {
+        .file = sgm__runs_open_file(folder, SGM__METRICS_FILE, &info), .all = json_object(), .left = -1};
+    sgm_status status = r.all != NULL ? SGM_OK : sgm__fail_memory(64);
+    double share = r.file >= 0 && run->read > 0 ? (double)info.st_size / (double)run->read : 0;
+    r.stride = (size_t)((double)(run->lines + run->bad) * share) / MAXIMUM_ROWS + 1;
+    if (r.file >= 0 && status == SGM_OK)
+        status = sgm__run_each_line(r.file, 0, info.st_size, add_line, &r, &next);
+    if (status == SGM_OK && r.left >= 0)
+        status = sgm__run_each_line(r.file, r.left, r.left + 1, add_last, &r, &next);
+    if (r.file >= 0)
+        close(r.file);
+    sgm__run_columns_free(&r.names);
+    if (status != SGM_OK) {
+        json_decref(r.all);
+        r.all = NULL;
+    }
+    *columns = r.all;
+    return status;
 }
 
 /* Only the end of the file is read, so the first line may be incomplete; it is then no JSON and left out. A

@@ -8,6 +8,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -27,26 +29,46 @@ static void set_text(json_t *object, const char *key, const char *text)
     json_object_set_new(object, key, value != NULL ? value : json_null());
 }
 
+/* Whole numbers as integers: epochs and iterations are some. */
+static json_t *number_of(double value)
+{
+    return value == floor(value) && fabs(value) < 0x1p53 ? json_integer((json_int_t)value) : json_real(value);
+}
+
+/* A number of all metrics, by name. */
+static json_t *numbers_of(const sgm__run_columns *metrics, size_t offset)
+{
+    json_t *object = json_object();
+    for (size_t i = 0; i < metrics->count; i++) {
+        const sgm__run_column *column = &metrics->columns[i];
+        json_object_set_new(object, column->name,
+                            number_of(*(const double *)((const char *)column + offset)));
+    }
+    return object;
+}
+
 /* A run as JSON, without its curves. Numbers of the newest line of metrics appear as "epochs", "iteration"
  * and "seconds". */
-static json_t *describe(const sgm__runs *runs, const sgm__run *run)
+static json_t *describe(const sgm__run *run)
 {
-    json_t *object =
-        json_pack("{s:s, s:s, s:b, s:f, s:I, s:I, s:O, s:O, s:O}", "name", run->name, "state",
-                  state_name(run->state), "hidden", json_object_get(runs->hidden, run->name) != NULL,
-                  "started", run->started, "lines", (json_int_t)run->lines, "bad", (json_int_t)run->bad,
-                  "metrics", run->newest, "minimum", run->minimum, "maximum", run->maximum);
+    json_t *object = json_pack("{s:s, s:s, s:b, s:f, s:I, s:I, s:o, s:o, s:o}", "name", run->name, "state",
+                               state_name(run->state), "reading", run->reading, "started", run->started,
+                               "lines", (json_int_t)run->lines, "bad", (json_int_t)run->bad, "metrics",
+                               numbers_of(&run->metrics, offsetof(sgm__run_column, newest)), "minimum",
+                               numbers_of(&run->metrics, offsetof(sgm__run_column, minimum)), "maximum",
+                               numbers_of(&run->metrics, offsetof(sgm__run_column, maximum)));
     static const char *const figures[][2] = {
         {"epochs", "epoch"}, {"iteration", "iteration"}, {"seconds", "seconds"}};
     for (size_t i = 0; i < 3; i++) {
-        json_t *value = json_object_get(run->newest, figures[i][1]);
-        json_object_set_new(object, figures[i][0], value != NULL ? json_incref(value) : json_null());
+        const sgm__run_column *column = sgm__run_column_named(&run->metrics, figures[i][1]);
+        json_object_set_new(object, figures[i][0], column != NULL ? number_of(column->newest) : json_null());
     }
     json_object_set_new(object, "configuration",
                         run->configuration != NULL ? json_incref(run->configuration) : json_object());
     set_text(object, "configuration_error",
              run->version_error != NULL ? run->version_error : run->configuration_error);
     set_text(object, "reason", run->reason);
+    sgm__run_describe_notes(run, object);
     return object;
 }
 
@@ -63,7 +85,7 @@ static sgm_status list_runs(void *user, const sgm__http_request *request, sgm__h
                                      json_pack("{s:I, s:b}", "revision", (json_int_t)known, "same", true));
     json_t *list = json_array();
     for (size_t i = 0; i < runs->count; i++)
-        json_array_append_new(list, describe(runs, runs->runs[i]));
+        json_array_append_new(list, describe(runs->runs[i]));
     return sgm__http_answer_json(answer,
                                  json_pack("{s:I, s:s, s:s, s:I, s:o}", "revision",
                                            (json_int_t)runs->revision, "version", sgm_version(), "folder",
@@ -98,7 +120,7 @@ static sgm_status show_run(void *user, const sgm__http_request *request, sgm__ht
     int folder = sgm__runs_open(runs, request->path, &run);
     if (folder < 0)
         return sgm__last_failure();
-    sgm_status status = sgm__run_columns(folder, &columns);
+    sgm_status status = sgm__run_all_metrics(run, folder, &columns);
     if (status == SGM_OK)
         status = sgm__run_changes(folder, &changes);
     close(folder);
@@ -106,7 +128,7 @@ static sgm_status show_run(void *user, const sgm__http_request *request, sgm__ht
         json_decref(columns);
         return status;
     }
-    json_t *object = describe(runs, run);
+    json_t *object = describe(run);
     json_object_set_new(object, "columns", columns);
     json_object_set_new(object, "changes", changes);
     return sgm__http_answer_json(answer, object);
@@ -167,17 +189,19 @@ static sgm_status delete_run(void *user, const sgm__http_request *request, sgm__
     return act_with_two(user, request, answer, "confirmation", sgm__runs_delete);
 }
 
-static sgm_status hide_run(void *user, const sgm__http_request *request, sgm__http_answer *answer)
+/* {"before": {...}}: the members as they were, to be sent by who undoes it. */
+static sgm_status note_run(void *user, const sgm__http_request *request, sgm__http_answer *answer)
 {
-    const json_t *body = sgm__http_object(request);
+    json_t *body = sgm__http_object(request);
     const char *name = json_string_value(json_object_get(body, "name"));
-    const json_t *hidden = json_object_get(body, "hidden");
-    sgm_status status =
-        name != NULL && json_is_boolean(hidden)
-            ? sgm__runs_hide(user, name, json_is_true(hidden))
-            : sgm_fail(SGM_ERROR_ARGUMENT,
-                       "expected a JSON object with the text 'name' and the boolean 'hidden'");
-    return answer_done(status, answer);
+    json_t *before = json_object();
+    sgm_status status = name != NULL
+                            ? sgm__runs_note(user, name, body, before)
+                            : sgm_fail(SGM_ERROR_ARGUMENT, "expected a JSON object with the text 'name'");
+    if (status == SGM_OK)
+        return sgm__http_answer_json(answer, json_pack("{s:o}", "before", before));
+    json_decref(before);
+    return status;
 }
 
 static const sgm__http_route routes[] = {
@@ -185,7 +209,7 @@ static const sgm__http_route routes[] = {
     {"GET", "/api/run/", .act = show_run},
     {"GET", "/api/run-log/", .act = show_log},
     {"POST", "/api/run-rename", .act = rename_run},
-    {"POST", "/api/run-hide", .act = hide_run},
+    {"POST", "/api/run-notes", .act = note_run},
     {"POST", "/api/run-delete", .act = delete_run},
     {"GET", "/api/run-interventions/", .act = sgm__runs_interventions},
     {"POST", "/api/run-replay", .act = sgm__runs_replay},
@@ -201,7 +225,6 @@ static void release(sgm__runs *runs)
         sgm__run_free(runs->runs[i]);
     if (runs->folder >= 0)
         close(runs->folder);
-    json_decref(runs->hidden);
     sgm__free(runs->runs);
     sgm__free(runs->path);
     sgm__free(runs);

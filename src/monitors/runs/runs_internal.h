@@ -1,23 +1,23 @@
 /* What the parts of the page over a folder of runs share.
  *
- * runs.c has the routes; scan.c finds runs and notices changed files; metrics.c and log.c read a run's
- * files; change.c renames, deletes and hides. All routes are slow ones, which one thread of the server
- * runs one after the other, so nothing here is locked. Files are opened relative to open folders and never
- * through links, because the folder may hold anything. Internal. */
+ * runs.c has the routes; scan.c finds runs and notices changed files; metrics.c, with lines.h, and log.c read
+ * a run's files; change.c renames and deletes, notes.c has what a person notes. All routes are slow ones,
+ * which one thread of the server runs one after the other, so nothing here is locked. Files are opened
+ * relative to open folders and never through links, because the folder may hold anything. Internal. */
 #ifndef SGM_MONITORS_RUNS_RUNS_INTERNAL_H
 #define SGM_MONITORS_RUNS_RUNS_INTERNAL_H
 
 #include "monitors/http/http.h"
+#include "monitors/runs/lines.h"
 #include "monitors/runs/runs.h"
 
 #include <dirent.h>
 #include <sys/stat.h>
 
-/* Limits of what is kept: runs, and metrics of one run. */
+/* The most runs that are kept. */
 #define SGM__RUNS_MAXIMUM 20000
-#define SGM__RUNS_MAXIMUM_METRICS 256
-/* In the folder of all runs: the names of those that a person has hidden. */
-#define SGM__RUNS_HIDDEN_FILE ".sigma-runs.json"
+/* In a run's folder: what a person has written about it. */
+#define SGM__RUNS_NOTES_FILE "notes.json"
 
 /* What of a file's state is compared to notice a change. All zero: there was no file. */
 typedef struct sgm__run_mark {
@@ -45,15 +45,16 @@ typedef struct sgm__run {
     char *reason;   /* why it failed or was stopped; NULL: no reason */
     double started; /* seconds since 1970 */
     /* Of each file, its state when it was last read. */
-    sgm__run_mark version_mark, metrics_mark, configuration_mark, log_mark;
+    sgm__run_mark version_mark, metrics_mark, configuration_mark, log_mark, notes_mark;
     /* Its files have another version, so that none of them is read; NULL: they have this one. */
     char *version_error;
     off_t read;         /* offset in metrics.jsonl up to which lines were read */
+    bool reading;       /* it was too long for one scan: the next one reads on */
     int64_t lines, bad; /* lines read, and lines that are no JSON object */
-    /* Numbers by the names of metrics: in the newest line that has them, and their extremes. */
-    json_t *newest, *minimum, *maximum;
+    sgm__run_columns metrics;
     json_t *configuration;     /* flat object of config.yaml; NULL: none */
     char *configuration_error; /* NULL: none */
+    json_t *notes;             /* the object of notes.json; NULL: none */
 } sgm__run;
 
 /* The page's state. */
@@ -63,7 +64,6 @@ struct sgm__runs {
     json_t *(*configuration)(const char *text, size_t length);
     sgm__run **runs; /* sorted by name between scans */
     size_t count, capacity;
-    json_t *hidden; /* {NAME: true} for hidden runs */
     /* Grows with each visible change, so that pages ask for news only; runs beyond the limit. */
     int64_t revision, left_out;
     bool changed;                   /* the current scan has found a change */
@@ -109,8 +109,8 @@ bool sgm__run_is_same(sgm__run_mark *mark, const struct stat *info);
 /* Reads what is new in metrics.jsonl; true: something was. */
 bool sgm__run_read_metrics(sgm__run *run, int folder);
 /* All metrics as {"epoch": [..], "loss": [..]}: an entry for each line, null where the line has no such
- * number. Long files are thinned to about 20,000 lines. */
-sgm_status sgm__run_columns(int folder, json_t **columns);
+ * number. Of long files every n-th line and the last, about 20,000. */
+sgm_status sgm__run_all_metrics(const sgm__run *run, int folder, json_t **columns);
 /* The newest changes in journal.jsonl, as a list of objects. */
 sgm_status sgm__run_changes(int folder, json_t **changes);
 /* The newest lines of log.txt, oldest first, as texts; *cut: there are older ones. */
@@ -125,11 +125,17 @@ bool sgm__run_read_log(sgm__run *run, int folder);
  * neither renamed nor deleted. */
 sgm_status sgm__runs_rename(sgm__runs *runs, const char *name, const char *to);
 sgm_status sgm__runs_delete(sgm__runs *runs, const char *name, const char *confirmation);
-sgm_status sgm__runs_hide(sgm__runs *runs, const char *name, bool hidden);
 /* A descriptor of the folder that holds the run, which the caller closes; *leaf is the run's name in that
  * folder. -1, with an error: it is gone. */
 int sgm__runs_open_parent(const sgm__runs *runs, const char *name, const char **leaf);
-/* A new object {NAME: true}; NULL only without memory. */
-json_t *sgm__runs_read_hidden(int folder);
+
+/* --- notes.c --- */
+/* Reads notes.json, if it has changed; true: it has. */
+bool sgm__run_read_notes(sgm__run *run, int folder);
+/* Adds "note", "tags", "starred" and "archived" to the object that describes the run. */
+void sgm__run_describe_notes(const sgm__run *run, json_t *object);
+/* Scans first. Sets those of these members that `wanted` has, and adds what they were to the object `before`,
+ * so that the same call undoes it. Also of a run that is running. */
+sgm_status sgm__runs_note(sgm__runs *runs, const char *name, json_t *wanted, json_t *before);
 
 #endif

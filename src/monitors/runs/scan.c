@@ -206,6 +206,7 @@ static void read_configuration(sgm__runs *runs, sgm__run *run, int folder)
  * has no end. */
 static void look_at(sgm__runs *runs, sgm__run *run, int folder, bool is_running)
 {
+    runs->changed |= sgm__run_read_notes(run, folder);
     read_version(runs, run, folder);
     if (run->version_error != NULL)
         return;
@@ -223,10 +224,9 @@ void sgm__run_free(sgm__run *run)
 {
     if (run == NULL)
         return;
-    json_decref(run->newest);
-    json_decref(run->minimum);
-    json_decref(run->maximum);
+    sgm__run_columns_free(&run->metrics);
     json_decref(run->configuration);
+    json_decref(run->notes);
     sgm__free(run->version_error);
     sgm__free(run->configuration_error);
     sgm__free(run->reason);
@@ -240,14 +240,9 @@ static sgm__run *create_run(const char *name, const struct stat *info)
     sgm__run *run = sgm__calloc(1, sizeof *run);
     if (run == NULL)
         return NULL;
-    *run = (sgm__run){.name = sgm__strdup(name),
-                      .inode = info->st_ino,
-                      .device = info->st_dev,
-                      .started = -1,
-                      .newest = json_object(),
-                      .minimum = json_object(),
-                      .maximum = json_object()};
-    if (run->name != NULL && run->newest != NULL && run->minimum != NULL && run->maximum != NULL)
+    *run =
+        (sgm__run){.name = sgm__strdup(name), .inode = info->st_ino, .device = info->st_dev, .started = -1};
+    if (run->name != NULL)
         return run;
     sgm__run_free(run);
     return NULL;
@@ -399,10 +394,6 @@ sgm_status sgm__runs_scan(sgm__runs *runs)
     sgm_status status = scan_folder(&s, runs->folder, "");
     sgm__free(s.locks.places);
     drop_unseen(runs);
-    json_t *hidden = sgm__runs_read_hidden(runs->folder);
-    runs->changed |= !json_equal(hidden, runs->hidden);
-    json_decref(runs->hidden);
-    runs->hidden = hidden;
     runs->revision += runs->changed;
     return status;
 }
