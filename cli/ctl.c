@@ -1,10 +1,11 @@
 /* `sigma ctl`: commands to a training of another process.
  *
- * The words of the command line become one line of JSON, ctl_ask.c sends it through the socket in the
+ * The words of the command line become one line of JSON, runs/ctl_ask.c sends it through the socket in the
  * run's folder, and the answer is printed as text, or as it came (--json). What the commands mean is
  * decided by the training (src/control/control_command.c): this file knows their names and how many words
  * they take, nothing else. */
-#include "ctl_ask.h"
+#include "cli.h"
+#include "runs/ctl_ask.h"
 
 #include <jansson.h>
 #include <sigma/rules.h>
@@ -323,8 +324,10 @@ static int control(const talk *t, const char *const *words, size_t count)
     char *text = question(words, count, t->seconds, &code);
     if (text == NULL)
         return code;
-    code = ctl_ask(t->folder, text, (double)t->seconds, &line) == SGM_OK ? print_answer(&line, t->as_json)
-                                                                         : report_error("ctl", CLI_FAILED);
+    const ctl_question asked = {
+        .folder = t->folder, .text = text, .seconds = (double)t->seconds, .limit = "--timeout"};
+    code =
+        ctl_ask(&asked, &line) == SGM_OK ? print_answer(&line, t->as_json) : report_error("ctl", CLI_FAILED);
     free(text);
     sgm__text_free(&line);
     return code;

@@ -5,8 +5,8 @@
  * their files; the processes that train need not exist any more. To watch one training from its own
  * process see `sigma train --monitor`. */
 #include "cli.h"
-#include "config/yaml_tree.h"
 #include "monitors/runs/runs.h"
+#include "runs/flat.h"
 
 #include <stdio.h>
 
@@ -19,79 +19,6 @@ static const char usage_text[] =
     "  --port PORT    another one than the first free one from 8080 on\n\n"
     "To watch and steer one training, see 'sigma train --help', --monitor.\n\n"
     "Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.\n";
-
-/* --- a configuration as one flat object --- */
-
-/* A scalar as JSON. Only unquoted ones may be numbers or truth values; quoted ones are texts. */
-static json_t *value_of(const yaml_node *node)
-{
-    int64_t whole;
-    double number;
-    if (node->plain && sgm__parse_int64(node->text, &whole))
-        return json_integer(whole);
-    if (node->plain && sgm__parse_double(node->text, &number))
-        return json_real(number);
-    if (node->plain && (strcmp(node->text, "true") == 0 || strcmp(node->text, "false") == 0))
-        return json_boolean(node->text[0] == 't');
-    return json_string(node->text);
-}
-
-/* Whether a node is a list whose items are all scalars. */
-static bool is_plain_list(const yaml_node *node)
-{
-    for (size_t i = 0; i < node->count; i++)
-        if (node->children[i]->kind != YAML_TEXT)
-            return false;
-    return node->kind == YAML_LIST;
-}
-
-/* A list of scalars as one text, "a, b". */
-static void put_list(json_t *flat, const char *name, const yaml_node *node)
-{
-    sgm__text text = {0};
-    for (size_t i = 0; i < node->count; i++)
-        sgm__text_append(&text, "%s%s", i > 0 ? ", " : "", node->children[i]->text);
-    json_object_set_new(flat, name, json_string(text.data != NULL ? text.data : ""));
-    sgm__text_free(&text);
-}
-
-/* Adds all values below `node` to `flat` under dotted names: {optimiser: {type: adam}} becomes
- * "optimiser.type". Items of lists that contain lists or maps are numbered from 1. */
-static void flatten(json_t *flat, const char *name, const yaml_node *node)
-{
-    if (node->kind == YAML_TEXT) {
-        json_object_set_new(flat, name, value_of(node));
-        return;
-    }
-    if (is_plain_list(node)) {
-        put_list(flat, name, node);
-        return;
-    }
-    for (size_t i = 0; i < node->count; i++) {
-        const char *dot = *name != '\0' ? "." : "";
-        char *inner = node->kind == YAML_MAP ? sgm__format("%s%s%s", name, dot, node->keys[i]->text)
-                                             : sgm__format("%s%s%zu", name, dot, i + 1);
-        if (inner != NULL)
-            flatten(flat, inner, node->children[i]);
-        sgm__free(inner);
-    }
-}
-
-/* The configuration of a run as one flat object; NULL and an error if the file is no YAML. Called by the
- * server's thread (sgm__runs_options). A configuration that is not a map gives an empty object. */
-static json_t *read_configuration(const char *text, size_t length)
-{
-    yaml_node *tree = yaml_tree_parse("config.yaml", text, length);
-    if (tree == NULL)
-        return NULL;
-    json_t *flat = json_object();
-    if (flat == NULL)
-        sgm__fail_memory(64);
-    else if (tree->kind == YAML_MAP)
-        flatten(flat, "", tree);
-    yaml_tree_free(tree);
-    return flat;
-}
 
 /* --- the command --- */
 
@@ -123,7 +50,7 @@ int monitor_run(int argc, char **argv)
             code = usage_error("monitor", "expected one folder of runs, got %zu words", a.word_count);
         else
             code = serve(&(sgm__runs_options){.folder = a.words[0],
-                                              .configuration = read_configuration,
+                                              .configuration = flat_configuration,
                                               .replay = replay_words,
                                               .port = (int)port});
     }

@@ -14,7 +14,7 @@
 
 static const char usage_text[] =
     "Usage: sigma replay RUN [--into DIR] [--until ITERATION] [--without NUMBER[,NUMBER ...]] [--inexact]\n"
-    "             [--quiet] [--no-keys] [--monitor[=PORT]] [--monitor-wait]\n"
+    "             [--check] [--quiet] [--no-keys] [--monitor[=PORT]] [--monitor-wait]\n"
     "       sigma replay RUN --list [--json]\n\n"
     "Trains again what is in the folder RUN, in a new folder, and does at the same iterations what was done\n"
     "to it: values and tensors that were set, hooks that came or went, resets, restores. The end is RUN's\n"
@@ -27,6 +27,7 @@ static const char usage_text[] =
     "  --without NUMBER[,NUMBER ...]\n"
     "                 leave out what has these numbers in the list: what would have been?\n"
     "  --inexact      train also if the result cannot be the same; why is a warning then\n"
+    "  --check        only check whether it can be done: nothing is trained, no folder is made\n"
     "  --list         only list what was done, with numbers\n"
     "  --json         the list as JSON\n"
     "  --quiet        results only, no progress\n"
@@ -112,7 +113,9 @@ static void read_newest(const char *folder, char checksum[SGM__CHECKSUM_DIGITS +
 static int tell_result(const char *run, const config *c, const sgm_replay *replay)
 {
     char has[SGM__CHECKSUM_DIGITS + 1], wanted[SGM__CHECKSUM_DIGITS + 1];
-    if (replay->until > 0 || replay->without_count > 0)
+    if (replay->check)
+        printf("the replay can be done%s\n", replay->inexact ? "" : ", bit for bit");
+    if (replay->check || replay->until > 0 || replay->without_count > 0)
         return CLI_OK;
     read_newest(run, wanted);
     read_newest(c->folder, has);
@@ -121,10 +124,12 @@ static int tell_result(const char *run, const config *c, const sgm_replay *repla
     return same || replay->inexact ? CLI_OK : CLI_FAILED;
 }
 
+/* A check has a folder in name only, which is not made. */
 static int replay_described(const char *run, const char *into, const train_arguments *given)
 {
     config c;
     sgm_metrics validation;
+    into = into == NULL && given->replay->check ? "check" : into;
     char *file = file_of(run, "config.yaml"), *folder = sgm__format("folder=%s", into != NULL ? into : "");
     const char *overrides[] = {folder};
     if (file == NULL || folder == NULL || config_load(&c, file, overrides, into != NULL ? 1 : 0) != SGM_OK) {
@@ -171,6 +176,7 @@ int replay_run(int argc, char **argv)
         {"--until", ARGUMENT_COUNT, &replay.until},
         {"--without", ARGUMENT_TEXT, &without},
         {"--inexact", ARGUMENT_FLAG, &replay.inexact},
+        {"--check", ARGUMENT_FLAG, &replay.check},
         {"--list", ARGUMENT_FLAG, &list},
         {"--json", ARGUMENT_FLAG, &json},
         {"--quiet", ARGUMENT_FLAG, &given.quiet},
@@ -189,7 +195,8 @@ int replay_run(int argc, char **argv)
         code = usage_error("replay", "'%s' is no folder of a run: it has no config.yaml", a.words[0]);
     else if (understood && json && !list)
         code = usage_error("replay", "--json goes with --list");
-    else if (understood && list && (into != NULL || without != NULL || replay.until > 0 || replay.inexact))
+    else if (understood && list &&
+             (into != NULL || without != NULL || replay.until > 0 || replay.inexact || replay.check))
         code = usage_error("replay", "--list only lists: of the other options it takes --json");
     else if (understood && into != NULL && into[0] == '\0')
         code = usage_error("replay", "--into: expected the name of a folder");

@@ -99,6 +99,7 @@ typedef struct run_parts {
     config *c;
     bool paused;        /* begin paused */
     bool replays;       /* another run is done again */
+    bool checks;        /* that is only checked */
     bool follows;       /* another rank has the folder and the monitors, and prints how it goes */
     char failure[1024]; /* message of a configuration that could not be saved; "": none */
 } run_parts;
@@ -309,7 +310,7 @@ static int tell_end(const run_parts *p, const char *command, sgm_status status, 
     }
     if (status != SGM_OK)
         return report_error(command, CLI_FAILED);
-    if (p->follows)
+    if (p->follows || p->checks)
         return CLI_OK;
     if ((p->validation != NULL && measure(p, c, "validation", p->validation, validation) != SGM_OK) ||
         (p->test != NULL && measure(p, c, "test", p->test, &test) != SGM_OK))
@@ -337,7 +338,9 @@ static void warn_of_launcher(const config *c)
  * nothing to save. */
 int train_configuration(config *c, const train_arguments *given, sgm_metrics *validation)
 {
-    run_parts parts = {.paused = given->paused, .replays = given->replay != NULL};
+    run_parts parts = {.paused = given->paused,
+                       .replays = given->replay != NULL,
+                       .checks = given->replay != NULL && given->replay->check};
     int code = CLI_OK;
     if (data_config_is_empty(&c->data.training))
         return usage_error(given->command, "there is no training data; name some as data.training");

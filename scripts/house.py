@@ -47,8 +47,8 @@ FLOORS = [
      "src/monitors/web/inspect"],
     ["src/environment"],
     ["cli/config", "cli/config/data"],
-    ["cli/plot", "cli/predict", "cli/data"],
-    ["cli/eval"],
+    ["cli/plot", "cli/predict", "cli/data", "cli/runs"],
+    ["cli/eval", "cli/mcp", "cli/mcp/tools"],
     ["cli"],
 ]
 # Folders of one floor do not know each other, but for these, and for folders within one: src/data and src/data/read.

@@ -28,6 +28,8 @@ typedef struct sgm_replay {
     /* also where it is known beforehand that the result will be another one, as on a processor with other
      * instructions: what is known is a warning then, and no error */
     bool inexact;
+    /* only check: nothing is trained, and the folder is not made */
+    bool check;
 } SGM_BY_NAME sgm_replay;
 /* The option `replay` of a run, which must have a new folder; the trainer must not have trained. Epochs and
  * iterations are the run's. A run that went on from another training, as branches do, begins with the state

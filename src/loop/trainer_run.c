@@ -346,6 +346,12 @@ static sgm_status plan_replay(const sgm__training_run *run)
     return sgm__replay_begin(run->trainer, run->options->replay);
 }
 
+/* Whether the run is a replay that is only to be checked, and has been. */
+static bool is_check(const sgm__training_run *run)
+{
+    return run->trainer->journal.replay != NULL && run->trainer->journal.replay->check;
+}
+
 static sgm_status check_optimiser(const sgm_trainer *trainer)
 {
     return trainer->learner.optimiser != NULL
@@ -368,6 +374,8 @@ static sgm_status start(sgm__training_run *run)
     trainer->progress.iterations = run->options->iterations;
     if (run->options->replay != NULL)
         SGM_TRY(plan_replay(run));
+    if (is_check(run))
+        return SGM_OK;
     if (run->options->folder != NULL) {
         SGM_TRY(sgm__run_folder_open(trainer, run->options->folder, run->options->resume, &run->lock));
         SGM_TRY(check_optimiser(trainer));
@@ -447,7 +455,7 @@ static sgm_status run_to_the_end(sgm__training_run *run)
 {
     sgm_trainer *trainer = run->trainer;
     sgm_status status = sgm__trainer_keep(trainer, start(run));
-    if (status != SGM_OK && !run->begun)
+    if ((status != SGM_OK && !run->begun) || is_check(run))
         return status;
     if (status == SGM_OK)
         status = sgm__trainer_keep(trainer, run_all(run));

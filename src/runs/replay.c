@@ -313,6 +313,7 @@ static sgm_status begin(sgm_trainer *trainer, const sgm_replay *options, sgm__hi
     SGM_TRY(look_for_reasons(trainer, options, history, &replay->exact));
     replay->exact = replay->exact && options->without_count == 0;
     replay->inexact = options->inexact;
+    replay->check = options->check;
     return plan(trainer, history);
 }
 

@@ -16,6 +16,7 @@ typedef struct sgm__replay {
     int64_t branch, epoch, iteration; /* where the newest checkpoint of that run was made */
     bool exact;   /* nothing is left out, and nothing is known that would change the result */
     bool inexact; /* another result is no error */
+    bool check;   /* nothing is trained */
     bool over;    /* all is done */
 } sgm__replay;
 

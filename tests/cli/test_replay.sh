@@ -66,6 +66,18 @@ number=$(awk '/learning_rate was set/ { print $1 }' out)
 run 0 replay run --list --json
 has out '"text": "here was restored"'
 
+# --- only checked ---
+run 0 replay run --check
+has out '^the replay can be done, bit for bit$'
+run 1 replay run --check --without 1
+has err '1 is no intervention that can be left out; there are: '
+run 1 replay run --check --until 1000000
+has err 'until: the run .run. has [0-9]+ iterations'
+[ ! -e check ]
+verdict "a check makes no folder" $?
+run 2 replay run --check --list
+has err -- '--list only lists: of the other options it takes --json'
+
 # --- once more ---
 run 0 replay run --into again --quiet
 has out '^the checkpoint is that of run, bit for bit$'
@@ -90,6 +102,10 @@ has err "the replay of 'run' cannot give the same bits:"
 has err "the seed was '[0-9]+' when it began, and is '77'"
 [ ! -e none ]
 verdict "a replay that is refused leaves no folder" $?
+run 1 replay run --check
+has err "the seed was '[0-9]+' when it began, and is '77'"
+run 0 replay run --check --inexact
+has out '^the replay can be done$'
 run 0 replay run --into inexact --inexact --quiet
 has out '^the checkpoint is not that of run$'
 sed -i '3s/iteration/Iteration/' run/journal.jsonl

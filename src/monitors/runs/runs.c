@@ -217,10 +217,38 @@ static const sgm__http_route routes[] = {
 
 /* --- beginning and end --- */
 
-/* Also of a page that could not be started completely. */
-static void release(sgm__runs *runs)
+static sgm_status open_folder(sgm__runs *runs, const char *folder)
 {
+<<<<<<< HEAD
     sgm__replays_stop(runs);
+=======
+    runs->path = sgm__strdup(folder);
+    if (runs->path == NULL)
+        return sgm__last_failure();
+    runs->folder = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (runs->folder < 0)
+        return sgm_fail(errno == ENOENT ? SGM_ERROR_NOT_FOUND : SGM_ERROR_FILE,
+                        "the folder '%s' cannot be opened: %s", folder, sgm__errno_text(errno));
+    return SGM_OK;
+}
+
+sgm__runs *sgm__runs_open(const char *folder, sgm__runs_configuration configuration)
+{
+    sgm__runs *runs = sgm__calloc(1, sizeof *runs);
+    if (runs == NULL)
+        return NULL;
+    *runs = (sgm__runs){.folder = -1, .revision = 1, .configuration = configuration};
+    if (open_folder(runs, folder) == SGM_OK)
+        return runs;
+    sgm__runs_close(runs);
+    return NULL;
+}
+
+void sgm__runs_close(sgm__runs *runs)
+{
+    if (runs == NULL)
+        return;
+>>>>>>> 6c23335c6c170d412608df4a7490412844813b9d
     for (size_t i = 0; i < runs->count; i++)
         sgm__run_free(runs->runs[i]);
     if (runs->folder >= 0)
@@ -230,15 +258,11 @@ static void release(sgm__runs *runs)
     sgm__free(runs);
 }
 
-static sgm_status begin(sgm__runs *runs, const sgm__runs_options *options)
+sgm__runs *sgm__runs_start(const sgm__runs_options *options)
 {
-    runs->path = sgm__strdup(options->folder);
-    if (runs->path == NULL)
-        return sgm__last_failure();
-    runs->folder = open(options->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (runs->folder < 0)
-        return sgm_fail(errno == ENOENT ? SGM_ERROR_NOT_FOUND : SGM_ERROR_FILE,
-                        "the folder '%s' cannot be opened: %s", options->folder, sgm__errno_text(errno));
+    sgm__runs *runs = sgm__runs_open(options->folder, options->configuration);
+    if (runs == NULL)
+        return NULL;
     const sgm__http_options serving = {.port = options->port,
                                        .token = options->token,
                                        .page = "runs.html",
@@ -246,6 +270,7 @@ static sgm_status begin(sgm__runs *runs, const sgm__runs_options *options)
                                        .route_count = sizeof routes / sizeof *routes,
                                        .user = runs};
     runs->http = sgm__http_start(&serving);
+<<<<<<< HEAD
     return runs->http != NULL ? SGM_OK : sgm__last_failure();
 }
 
@@ -257,8 +282,11 @@ sgm__runs *sgm__runs_start(const sgm__runs_options *options)
     *runs = (sgm__runs){
         .folder = -1, .revision = 1, .configuration = options->configuration, .replay = options->replay};
     if (begin(runs, options) == SGM_OK)
+=======
+    if (runs->http != NULL)
+>>>>>>> 6c23335c6c170d412608df4a7490412844813b9d
         return runs;
-    release(runs);
+    sgm__runs_close(runs);
     return NULL;
 }
 
@@ -271,5 +299,5 @@ const char *sgm__runs_url(const sgm__runs *runs)
 void sgm__runs_stop(sgm__runs *runs)
 {
     if (runs != NULL && sgm__http_stop(runs->http)) /* otherwise a function still runs */
-        release(runs);
+        sgm__runs_close(runs);
 }

@@ -60,8 +60,9 @@ typedef struct sgm__run {
 /* The page's state. */
 struct sgm__runs {
     char *path;
-    int folder; /* descriptor of `path` */
-    json_t *(*configuration)(const char *text, size_t length);
+    int folder;       /* descriptor of `path` */
+    const char *only; /* nothing but this folder in it is looked at, borrowed; NULL: all */
+    sgm__runs_configuration configuration;
     sgm__run **runs; /* sorted by name between scans */
     size_t count, capacity;
     /* Grows with each visible change, so that pages ask for news only; runs beyond the limit. */

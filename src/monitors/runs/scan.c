@@ -357,9 +357,10 @@ static sgm_status scan_folder(scan *s, int folder, const char *within)
         return *within != '\0' ? SGM_OK
                                : sgm_fail(SGM_ERROR_FILE, "the folder '%s' cannot be read: %s", s->runs->path,
                                           sgm__errno_text(errno));
+    const char *only = *within == '\0' ? s->runs->only : NULL;
     while (status == SGM_OK && (entry = readdir(entries)) != NULL)
-        if (entry->d_name[0] != '.' && (entry->d_type == DT_DIR || entry->d_type == DT_UNKNOWN) &&
-            is_text(entry->d_name))
+        if (entry->d_name[0] != '.' && (only == NULL || strcmp(entry->d_name, only) == 0) &&
+            (entry->d_type == DT_DIR || entry->d_type == DT_UNKNOWN) && is_text(entry->d_name))
             status = scan_entry(s, folder, within, entry->d_name);
     closedir(entries);
     return status;

@@ -3,8 +3,8 @@
  *
  * The training may be stopped (Ctrl-Z, a debugger), hang, or be in an iteration that takes long, so the
  * socket does not block: each wait is a poll of LOOK_MILLISECONDS, and check_patience decides between them
- * whether to go on. The question itself says how long the other side may take (`within`, put in by ctl.c),
- * so that both sides give up at about the same time and a command that nobody waits for any more is
+ * whether to go on. The question itself says how long the other side may take (`within`, put in by the
+ * asker), so that both sides give up at about the same time and a command that nobody waits for any more is
  * withdrawn. */
 #include "ctl_ask.h"
 
@@ -24,12 +24,12 @@
 /* Seconds beyond the limit in which the other side's own message about it may come: that one says more. */
 #define GRACE_SECONDS 2.0
 
-/* A connection and how long it may last. `began` is a time of sgm__now, `seconds` the limit of the user. */
+/* A connection and how long it may last. */
 typedef struct way {
-    const char *folder;
+    const ctl_question *question;
     int descriptor; /* does not block */
     long process;   /* number of the process at the other end; 0: not connected yet */
-    double began, seconds;
+    double began;   /* a time of sgm__now */
 } way;
 
 /* --- what may go wrong --- */
@@ -76,24 +76,27 @@ static bool is_stopped(long process)
 /* Fails if it is no use to wait longer, with a message that says what became of the command. */
 static sgm_status check_patience(const way *w)
 {
+    const ctl_question *q = w->question;
     double waited = sgm__now() - w->began;
+    if (q->is_withdrawn != NULL && q->is_withdrawn(q->user))
+        return sgm_fail(SGM_ERROR_INTERRUPTED, "the command was withdrawn, unless it had begun, as log.txt "
+                                               "tells then");
     if (waited > STOPPED_SECONDS && is_stopped(w->process))
         return sgm_fail(SGM_ERROR_STATE,
                         "process %ld, which trains in '%s', is stopped and does not answer; 'kill -CONT %ld' "
                         "lets it go on. The command is withdrawn, unless it had begun, as log.txt tells then",
-                        w->process, w->folder, w->process);
-    if (waited <= w->seconds + GRACE_SECONDS)
+                        w->process, q->folder, w->process);
+    if (waited <= q->seconds + GRACE_SECONDS)
         return SGM_OK;
     if (w->process == 0)
-        return sgm_fail(
-            SGM_ERROR_STATE,
-            "the training in '%s' has let nobody in for %.0f seconds (--timeout), and many wait; is "
-            "its process stopped? The command was not sent",
-            w->folder, waited);
+        return sgm_fail(SGM_ERROR_STATE,
+                        "the training in '%s' has let nobody in for %.0f seconds (%s), and many wait; is "
+                        "its process stopped? The command was not sent",
+                        q->folder, waited, q->limit);
     return sgm_fail(SGM_ERROR_STATE,
-                    "the training in '%s' (process %ld) has not answered for %.0f seconds (--timeout). The "
+                    "the training in '%s' (process %ld) has not answered for %.0f seconds (%s). The "
                     "command is withdrawn, unless it has begun, as log.txt tells then",
-                    w->folder, w->process, waited);
+                    q->folder, w->process, waited, q->limit);
 }
 
 /* Waits until the socket can be read or written, as `events` says, or patience ends. */
@@ -115,7 +118,7 @@ static sgm_status connect_patiently(way *w, const struct sockaddr_un *address)
     socklen_t size = sizeof who;
     while (connect(w->descriptor, (const struct sockaddr *)address, sizeof *address) != 0) {
         if (errno != EAGAIN && errno != EINTR)
-            return no_connection(w->folder, errno);
+            return no_connection(w->question->folder, errno);
         SGM_TRY(check_patience(w));
         poll(NULL, 0, LOOK_MILLISECONDS);
     }
@@ -129,14 +132,15 @@ static sgm_status connect_to(way *w)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     size_t room = sizeof address.sun_path;
-    int length = snprintf(address.sun_path, room, "%s/control.sock", w->folder);
+    const char *reach = w->question->reach != NULL ? w->question->reach : w->question->folder;
+    int length = snprintf(address.sun_path, room, "%s/control.sock", reach);
     if (length < 0 || (size_t)length >= room)
         return sgm_fail(SGM_ERROR_ARGUMENT,
                         "the path of a socket has at most %zu bytes, '%s/control.sock' has %d; go nearer, or "
                         "make a link",
-                        room - 1, w->folder, length);
+                        room - 1, reach, length);
     w->descriptor = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    return w->descriptor >= 0 ? connect_patiently(w, &address) : no_connection(w->folder, errno);
+    return w->descriptor >= 0 ? connect_patiently(w, &address) : no_connection(w->question->folder, errno);
 }
 
 /* Whether errno says that the socket is only not ready yet. */
@@ -186,12 +190,12 @@ static sgm_status receive_line(const way *w, sgm__text *line)
 }
 
 /* One connection for one question; it is closed on every way out. */
-sgm_status ctl_ask(const char *folder, const char *text, double seconds, sgm__text *line)
+sgm_status ctl_ask(const ctl_question *question, sgm__text *line)
 {
-    way w = {.folder = folder, .descriptor = -1, .began = sgm__now(), .seconds = seconds};
+    way w = {.question = question, .descriptor = -1, .began = sgm__now()};
     sgm_status status = connect_to(&w);
     if (status == SGM_OK)
-        status = send_all(&w, text, strlen(text));
+        status = send_all(&w, question->text, strlen(question->text));
     if (status == SGM_OK)
         status = send_all(&w, "\n", 1);
     if (status == SGM_OK)
