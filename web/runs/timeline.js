@@ -10,7 +10,7 @@ const seconds = 2;
 /* chart: see run_chart.js. The section looks at replays that train as long as it is on the page. */
 export function createTimeline(run, chart) {
     const name = encodeURIComponent(run.name), off = new Set();
-    const list = h('div', { class: 'run-box scroll', tabindex: '0' }), states = h('ul', { class: 'run-replays' });
+    const list = h('div', { class: 'run-deeds scroll', tabindex: '0' }), states = h('ul', { class: 'run-replays' });
     const problem = h('p', { class: 'form-error', role: 'alert', hidden: true });
     const go = button('', () => begin(false), { class: 'button is-primary' });
     const hint = h('p', { class: 'dim', text: t('runs.interventions_hint') });

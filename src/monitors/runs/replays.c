@@ -132,7 +132,7 @@ sgm_status sgm__runs_interventions(void *user, const sgm__http_request *request,
     sgm__runs *runs = user;
     const sgm__run *run;
     json_t *list = NULL;
-    int folder = sgm__runs_open(runs, request->path, &run);
+    int folder = sgm__runs_open_run(runs, request->path, &run);
     if (folder < 0)
         return sgm__last_failure();
     sgm__replays_look(runs);

@@ -92,7 +92,7 @@ static sgm_status list_runs(void *user, const sgm__http_request *request, sgm__h
                                            runs->path, "left_out", (json_int_t)runs->left_out, "runs", list));
 }
 
-int sgm__runs_open(sgm__runs *runs, const char *name, const sgm__run **run)
+int sgm__runs_open_run(sgm__runs *runs, const char *name, const sgm__run **run)
 {
     const char *leaf;
     if (sgm__runs_scan(runs) != SGM_OK)
@@ -117,7 +117,7 @@ static sgm_status show_run(void *user, const sgm__http_request *request, sgm__ht
     sgm__runs *runs = user;
     const sgm__run *run;
     json_t *columns = NULL, *changes = NULL;
-    int folder = sgm__runs_open(runs, request->path, &run);
+    int folder = sgm__runs_open_run(runs, request->path, &run);
     if (folder < 0)
         return sgm__last_failure();
     sgm_status status = sgm__run_all_metrics(run, folder, &columns);
@@ -141,7 +141,7 @@ static sgm_status show_log(void *user, const sgm__http_request *request, sgm__ht
     const sgm__run *run;
     json_t *lines = NULL;
     bool cut = false;
-    int folder = sgm__runs_open(user, request->path, &run);
+    int folder = sgm__runs_open_run(user, request->path, &run);
     if (folder < 0)
         return sgm__last_failure();
     sgm_status status = sgm__run_log(folder, &lines, &cut);
@@ -219,9 +219,6 @@ static const sgm__http_route routes[] = {
 
 static sgm_status open_folder(sgm__runs *runs, const char *folder)
 {
-<<<<<<< HEAD
-    sgm__replays_stop(runs);
-=======
     runs->path = sgm__strdup(folder);
     if (runs->path == NULL)
         return sgm__last_failure();
@@ -248,7 +245,7 @@ void sgm__runs_close(sgm__runs *runs)
 {
     if (runs == NULL)
         return;
->>>>>>> 6c23335c6c170d412608df4a7490412844813b9d
+    sgm__replays_stop(runs);
     for (size_t i = 0; i < runs->count; i++)
         sgm__run_free(runs->runs[i]);
     if (runs->folder >= 0)
@@ -269,22 +266,9 @@ sgm__runs *sgm__runs_start(const sgm__runs_options *options)
                                        .routes = routes,
                                        .route_count = sizeof routes / sizeof *routes,
                                        .user = runs};
+    runs->replay = options->replay;
     runs->http = sgm__http_start(&serving);
-<<<<<<< HEAD
-    return runs->http != NULL ? SGM_OK : sgm__last_failure();
-}
-
-sgm__runs *sgm__runs_start(const sgm__runs_options *options)
-{
-    sgm__runs *runs = sgm__calloc(1, sizeof *runs);
-    if (runs == NULL)
-        return NULL;
-    *runs = (sgm__runs){
-        .folder = -1, .revision = 1, .configuration = options->configuration, .replay = options->replay};
-    if (begin(runs, options) == SGM_OK)
-=======
     if (runs->http != NULL)
->>>>>>> 6c23335c6c170d412608df4a7490412844813b9d
         return runs;
     sgm__runs_close(runs);
     return NULL;

@@ -23,18 +23,11 @@ void sgm__runs_close(sgm__runs *runs);
 
 typedef struct sgm__runs_options {
     const char *folder; /* runs are its sub-folders, and the sub-folders of these */
-<<<<<<< HEAD
-    /* Turns the text of a config.yaml into one flat object, {"optimiser.type": "adam", ...}; NULL, with an
-     * error, if the text is wrong. Called on the server's thread. The pointer may be NULL: configurations
-     * are not shown then. */
-    json_t *(*configuration)(const char *text, size_t length);
+    /* Called on the server's thread. NULL: configurations are not shown. */
+    sgm__runs_configuration configuration;
     /* The first words of a command that replays a run, such as `sigma replay`, at most 3 and then NULL; it is
      * told the run's folder and the options of that command. NULL: people cannot begin replays. */
     const char *const *replay;
-=======
-    /* Called on the server's thread. NULL: configurations are not shown. */
-    sgm__runs_configuration configuration;
->>>>>>> 6c23335c6c170d412608df4a7490412844813b9d
     int port;          /* 0: the first free port from 8080 on */
     const char *token; /* NULL: a random token */
 } sgm__runs_options;

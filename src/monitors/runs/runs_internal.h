@@ -102,7 +102,7 @@ void sgm__run_free(sgm__run *run);
 /* --- runs.c --- */
 /* Scans, then opens the folder of a run; the caller closes it. *run is valid until the next scan. -1: failed,
  * with an error. */
-int sgm__runs_open(sgm__runs *runs, const char *name, const sgm__run **run);
+int sgm__runs_open_run(sgm__runs *runs, const char *name, const sgm__run **run);
 
 /* --- metrics.c --- */
 /* Whether the file is unchanged since the mark; then sets the mark to the state in `info`. */
