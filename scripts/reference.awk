@@ -19,6 +19,7 @@ function begin_file(    k)
 {
     for (k in name) delete name[k]
     for (k in row_count) delete row_count[k]
+    for (k in looked_at) delete looked_at[k]
     for (k in define) delete define[k]
     for (k in defined) delete defined[k]
     file = FILENAME
@@ -131,6 +132,7 @@ function end_directive(    name_of, body)
 {
     state = ""
     flush_list()
+    if (directive ~ /^#include <sigma\//) read_lists(between(directive, "<sigma/", ">"))
     if (directive !~ /^#define/) { if (directive !~ /^#undef/) lead = ""; return }
     gsub(/\/\*[^*]*\*\//, "", directive)
     gsub(/[ \t]+/, " ", directive)
@@ -146,6 +148,24 @@ function end_directive(    name_of, body)
     first_of_line = items + 1
     new_item("macro", name_of)
     text[items] = body
+}
+
+# The lists of a header that this one includes, which may use them.
+function read_lists(included,    path, s, more, name_of)
+{
+    path = file
+    sub(/[^\/]*$/, included, path)
+    if (path in looked_at) return
+    looked_at[path] = 1
+    while ((getline s < path) > 0) {
+        while (s ~ /\\$/ && (getline more < path) > 0) s = substr(s, 1, length(s) - 1) " " more
+        gsub(/[ \t]+/, " ", s)
+        if (s ~ /^#include <sigma\//) read_lists(between(s, "<sigma/", ">"))
+        if (!match(s, /^#define [A-Z_]+\(X\)/)) continue
+        name_of = substr(s, 9, RLENGTH - 11)
+        read_rows(name_of, substr(s, 9 + length(name_of)))
+    }
+    close(path)
 }
 
 # Rows of #define LIST(X) X(a, b, "text") ..., to be put in where the list is used.

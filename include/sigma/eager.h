@@ -47,6 +47,7 @@ SGM_COMPOSED_UNARY_LIST(SGM_EAGER_UNARY_FUNCTION)
 SGM_BINARY_LIST(SGM_EAGER_BINARY_FUNCTION)
 
 /* --- and those whose functions in sigma/graph.h take values alone --- */
+/* Of one tensor: name, what it is. */
 #define SGM_EAGER_OF_ONE_LIST(X)                                                                             \
     X(softplus, "log(1 + exp(x)), without overflow")                                                         \
     X(sum, "the sum of all elements")                                                                        \
@@ -56,6 +57,7 @@ SGM_BINARY_LIST(SGM_EAGER_BINARY_FUNCTION)
     X(determinant, "of matrices (..., n, n)")                                                                \
     X(softmax, "exp(x) / sum(exp(x)) over the last axis")                                                    \
     X(log_softmax, "the logarithm of softmax")
+/* Of two tensors: name, what it is. */
 #define SGM_EAGER_OF_TWO_LIST(X)                                                                             \
     X(matmul, "(..., m, k) x (..., k, n)")                                                                   \
     X(dot, "the dot product of two vectors")                                                                 \
@@ -66,6 +68,7 @@ SGM_EAGER_OF_TWO_LIST(SGM_EAGER_BINARY_FUNCTION)
 #undef SGM_EAGER_BINARY_FUNCTION
 
 /* --- over `count` axes (0 axes: all), which stay as dimensions of 1 with `keep` --- */
+/* Name, what it is. */
 #define SGM_EAGER_REDUCTION_LIST(X)                                                                          \
     X(reduce_sum, "the sum")                                                                                 \
     X(reduce_max, "the largest")                                                                             \
@@ -80,6 +83,7 @@ SGM_EAGER_REDUCTION_LIST(SGM_EAGER_REDUCTION)
 #undef SGM_EAGER_REDUCTION
 
 /* --- along one axis --- */
+/* Name, what it is. */
 #define SGM_EAGER_ALONG_LIST(X)                                                                              \
     X(arg_max, "position (int64) of the first largest element")                                              \
     X(arg_min, "position (int64) of the first smallest element")                                             \

@@ -1,8 +1,6 @@
 /* Where a run begins that goes on from another training: see origin.h. */
 #include "runs/origin.h"
-#include "journal/run_lines.h"
 #include "persistence/bundle.h"
-#include "runs/run_folder.h"
 #include "trainer/trainer.h"
 
 #include <sigma/training.h>
@@ -68,16 +66,11 @@ bool sgm__origin_is_elsewhere(const sgm_trainer *trainer)
 }
 
 /* Saves the file, and reads its checksum. */
-static sgm_status save(sgm_trainer *trainer, const char *folder, char checksum[SGM__CHECKSUM_DIGITS + 1])
+static sgm_status save(sgm_trainer *trainer, const char *path, char checksum[SGM__CHECKSUM_DIGITS + 1])
 {
-    SGM_TRY(sgm__run_folder_save_as(trainer, folder, NAME));
-    char *path = path_in(folder);
-    sgm_status status = path == NULL ? SGM_ERROR_MEMORY
-                        : sgm__checksum_of_file(path, checksum)
-                            ? SGM_OK
-                            : sgm_fail(SGM_ERROR_FILE, "cannot read '%s' again", path);
-    sgm__free(path);
-    return status;
+    SGM_TRY(sgm_trainer_save(trainer, path));
+    return sgm__checksum_of_file(path, checksum) ? SGM_OK
+                                                 : sgm_fail(SGM_ERROR_FILE, "cannot read '%s' again", path);
 }
 
 sgm_status sgm__origin_keep(sgm_trainer *trainer, json_t *line)
@@ -86,7 +79,10 @@ sgm_status sgm__origin_keep(sgm_trainer *trainer, json_t *line)
     char checksum[SGM__CHECKSUM_DIGITS + 1] = "";
     if (!sgm__origin_is_elsewhere(trainer))
         return SGM_OK;
-    SGM_TRY(save(trainer, journal->folder, checksum));
+    char *path = path_in(journal->folder);
+    sgm_status status = path != NULL ? save(trainer, path, checksum) : SGM_ERROR_MEMORY;
+    sgm__free(path);
+    SGM_TRY(status);
     json_object_set_new(line, "name", json_string(NAME));
     json_object_set_new(line, "of", json_string(checksum));
     if (journal->branched != NULL)
