@@ -503,6 +503,24 @@ TEST(names_lead_nowhere_else)
     end(&p);
 }
 
+/* The description of a branch is a copy; what it began with is in its journal. */
+TEST(a_branch_is_shown_with_the_values_that_it_has)
+{
+    place p;
+    begin(&p);
+    write_file(&p, "a-slow", "config.yaml", "w", "rate 5");
+    CHECK_NEAR(number(run_named(&p, "a-slow"), "configuration", "rate"), 5, 0);
+    write_file(&p, "a-slow", "journal.jsonl", "w",
+               "{\"event\":\"begin\",\"branched\":{\"from\":\"a\",\"set\":{\"rate\":\"0.25\",\"kind\":"
+               "\"cosine\"}}}\n"
+               "{\"event\":\"end\"}\n");
+    CHECK_NEAR(number(run_named(&p, "a-slow"), "configuration", "rate"), 0.25, 0);
+    CHECK_STR(
+        json_string_value(json_object_get(json_object_get(run_named(&p, "a-slow"), "configuration"), "kind")),
+        "cosine");
+    end(&p);
+}
+
 TEST(a_configuration_that_is_none_is_told)
 {
     place p;

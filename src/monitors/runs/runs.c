@@ -63,8 +63,7 @@ static json_t *describe(const sgm__run *run)
         const sgm__run_column *column = sgm__run_column_named(&run->metrics, figures[i][1]);
         json_object_set_new(object, figures[i][0], column != NULL ? number_of(column->newest) : json_null());
     }
-    json_object_set_new(object, "configuration",
-                        run->configuration != NULL ? json_incref(run->configuration) : json_object());
+    json_object_set_new(object, "configuration", sgm__run_configuration(run));
     set_text(object, "configuration_error",
              run->version_error != NULL ? run->version_error : run->configuration_error);
     set_text(object, "reason", run->reason);

@@ -54,6 +54,8 @@ typedef struct sgm__run {
     sgm__run_columns metrics;
     json_t *configuration;     /* flat object of config.yaml; NULL: none */
     char *configuration_error; /* NULL: none */
+    bool began;                /* the first line of its journal was read */
+    json_t *set;               /* of a branch: what it began with; NULL: the run is none */
     json_t *notes;             /* the object of notes.json; NULL: none */
 } sgm__run;
 
@@ -98,6 +100,12 @@ bool sgm__runs_answers(int folder);
 /* Replaces *text by a copy of `with`; NULL: by nothing. */
 void sgm__runs_set_text(char **text, const char *with, size_t length);
 void sgm__run_free(sgm__run *run);
+
+/* --- branched.c --- */
+/* Reads whether the run is a branch, once its journal has begun; true: it is. */
+bool sgm__run_read_branched(sgm__run *run, int folder);
+/* The configuration, new, with the values that a branch began with. */
+json_t *sgm__run_configuration(const sgm__run *run);
 
 /* --- runs.c --- */
 /* Scans, then opens the folder of a run; the caller closes it. *run is valid until the next scan. -1: failed,

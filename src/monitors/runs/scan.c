@@ -212,6 +212,7 @@ static void look_at(sgm__runs *runs, sgm__run *run, int folder, bool is_running)
         return;
     runs->changed |= sgm__run_read_metrics(run, folder);
     read_configuration(runs, run, folder);
+    runs->changed |= sgm__run_read_branched(run, folder);
     runs->changed |= sgm__run_read_log(run, folder);
     sgm__run_state state = is_running ? SGM__RUN_RUNNING : run->ended;
     runs->changed |= state != run->state;
@@ -226,6 +227,7 @@ void sgm__run_free(sgm__run *run)
         return;
     sgm__run_columns_free(&run->metrics);
     json_decref(run->configuration);
+    json_decref(run->set);
     json_decref(run->notes);
     sgm__free(run->version_error);
     sgm__free(run->configuration_error);
