@@ -201,6 +201,7 @@ static void offer_option_value(const request *r)
 {
     static const char *const levels[] = {"debug", "info", "warning", "error", "off"};
     static const char *const parts[] = {"training", "validation", "test"};
+    static const char *const roles[] = {"look", "steer", "admin"};
     if (strcmp(r->before, "--log-level") == 0) {
         for (size_t i = 0; i < sizeof levels / sizeof *levels; i++)
             offer(r, levels[i], "");
@@ -210,6 +211,9 @@ static void offer_option_value(const request *r)
         offer_datasets(r);
     } else if (strcmp(r->before, "--metrics") == 0) {
         offer_metrics(r);
+    } else if (strcmp(r->before, "--role") == 0) {
+        for (size_t i = 0; i < sizeof roles / sizeof *roles; i++)
+            offer(r, roles[i], "what an agent may do");
     } else {
         offer_files("", strcmp(r->before, "--plugin") == 0 ? "so" : "");
     }
@@ -324,21 +328,14 @@ static const struct {
     const char *command;
     void (*offer)(const request *r);
 } words_of_commands[] = {
-    {"train", offer_trainings},
-    {"search", offer_trainings},
-    {"find-rate", offer_trainings},
-    {"ctl", offer_ctl},
-    {"monitor", offer_run},
-    {"eval", offer_run_and_files},
-    {"predict", offer_run_and_files},
-    {"export", offer_run},
-    {"serve", offer_run},
-    {"generate", offer_run},
-    {"tokenize", offer_run_and_files},
-    {"inspect", offer_trainings},
-    {"data", offer_data},
-    {"info", offer_names},
-    {"completion", offer_shells},
+    {"train", offer_trainings},     {"search", offer_trainings},
+    {"find-rate", offer_trainings}, {"ctl", offer_ctl},
+    {"monitor", offer_run},         {"mcp", offer_run},
+    {"eval", offer_run_and_files},  {"predict", offer_run_and_files},
+    {"export", offer_run},          {"serve", offer_run},
+    {"generate", offer_run},        {"tokenize", offer_run_and_files},
+    {"inspect", offer_trainings},   {"data", offer_data},
+    {"info", offer_names},          {"completion", offer_shells},
 };
 
 static void offer_commands(const request *r)

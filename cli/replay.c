@@ -47,19 +47,21 @@ static void print_list(const sgm_intervention *list, size_t count)
     else
         printf("number  branch  epoch  iteration  who       what\n");
     for (size_t i = 0; i < count; i++)
-        printf("%6lld  %6lld  %5lld  %9lld  %-8s  %s\n", (long long)list[i].number, (long long)list[i].branch,
-               (long long)list[i].epoch, (long long)list[i].iteration, list[i].who, list[i].text);
+        printf("%6lld  %6lld  %5lld  %9lld  %-8s  %s%s%s\n", (long long)list[i].number,
+               (long long)list[i].branch, (long long)list[i].epoch, (long long)list[i].iteration, list[i].who,
+               list[i].text, list[i].reason[0] != '\0' ? ": " : "", list[i].reason);
 }
 
 static void print_json(const sgm_intervention *list, size_t count)
 {
     json_t *all = json_array();
     for (size_t i = 0; i < count; i++)
-        json_array_append_new(
-            all, json_pack("{s:I, s:I, s:I, s:I, s:s, s:s, s:s, s:b}", "number", (json_int_t)list[i].number,
-                           "branch", (json_int_t)list[i].branch, "epoch", (json_int_t)list[i].epoch,
-                           "iteration", (json_int_t)list[i].iteration, "event", list[i].event, "who",
-                           list[i].who, "text", list[i].text, "removable", list[i].removable));
+        json_array_append_new(all, json_pack("{s:I, s:I, s:I, s:I, s:s, s:s, s:s, s:s, s:b}", "number",
+                                             (json_int_t)list[i].number, "branch", (json_int_t)list[i].branch,
+                                             "epoch", (json_int_t)list[i].epoch, "iteration",
+                                             (json_int_t)list[i].iteration, "event", list[i].event, "who",
+                                             list[i].who, "text", list[i].text, "reason", list[i].reason,
+                                             "removable", list[i].removable));
     char *text = json_dumps(all, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
     if (text != NULL)
         puts(text);

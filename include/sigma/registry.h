@@ -207,6 +207,9 @@ SGM_API char *sgm_registry_resolve_text(sgm_registry *root, const char *format);
 typedef struct sgm_resolve_set_options {
     size_t struct_size;
     bool add_if_missing; /* in the last-level registries that were reached; not with `*` in the last part */
+    /* Nothing is set: only kinds, bounds and words are checked. A binding may refuse the value all the same.
+     */
+    bool check_only;
 } SGM_BY_NAME sgm_resolve_set_options;
 /* Sets all that match, or none: every one is checked first, and when a binding refuses, those before it are
  * set back. `count` (may be NULL) gets how many; none is an error. */

@@ -45,10 +45,11 @@ typedef struct sgm_replay {
 typedef struct sgm_intervention {
     int64_t number;                   /* of its line in the journal, from 1 */
     int64_t branch, epoch, iteration; /* so many were done */
-    const char *event; /* "change", "press", "reset", "restore", "save", "upload", "branch", "branched" */
-    const char *who;   /* "ctl", "monitor", "terminal", "program" */
-    const char *text;  /* "optimiser.learning_rate was set to 0.01" */
-    bool removable;    /* it can be in `without`: a change, a press */
+    const char *event;  /* "change", "press", "reset", "restore", "save", "upload", "branch", "branched" */
+    const char *who;    /* "ctl", "monitor:anna", "mcp:NAME", "program" */
+    const char *text;   /* "optimiser.learning_rate was set to 0.01" */
+    const char *reason; /* why, as the asker said; "": that was not said */
+    bool removable;     /* it can be in `without`: a change, a press */
 } sgm_intervention;
 /* Those that led to the newest state of the run, in order; *list is freed with sgm_interventions_free. A
  * folder without a journal is SGM_ERROR_NOT_FOUND, a damaged journal SGM_ERROR_FORMAT with the line. */

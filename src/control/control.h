@@ -4,21 +4,23 @@
 #ifndef SGM_CONTROL_CONTROL_H
 #define SGM_CONTROL_CONTROL_H
 
+#include "control/role.h"
 #include "trainer/view.h"
 #include <jansson.h>
 
 typedef struct sgm__control_call {
     sgm_trainer *trainer; /* in whatever state, with or without a folder */
     const char *who;      /* the asker's name in the log and in the record of changes: "ctl", "monitor" */
+    sgm__role role;       /* which a request may lower */
     bool files; /* requests may name files, which are read and written with the rights of this process */
 } sgm__control_call;
 
-/* Carries out {"command": ..., ...} and adds its results to the object `answer`. Numbers, booleans and
- * lists in the request become texts, in place. Errors name the field or the identifier, what was expected
- * and what came. Any thread. Quick commands are carried out at once; `status` leaves out what needs the
- * trainer's lock if the trainer is busy. All other commands wait for the step that is running: as long as
- * the thread's patience allows (trainer_lock.h), or as many seconds as the field "within" says. If the
- * wait is over, or the asker has left, the command changes nothing. */
+/* Carries out {"command": ..., ...}, as command_table.h has it, and adds its results to the object `answer`.
+ * Numbers, booleans and lists in the request become texts, in place. Errors name the field or the identifier,
+ * what was expected and what came. Any thread. Quick commands are carried out at once; `status` leaves out
+ * what needs the trainer's lock if the trainer is busy. All other commands wait for the step that is running:
+ * as long as the thread's patience allows (trainer_lock.h), or as many seconds as the field "within" says. If
+ * the wait is over, or the asker has left, the command changes nothing. */
 sgm_status sgm__control_obey(const sgm__control_call *call, json_t *request, json_t *answer);
 /* Whether the command on this line never waits for a step, or only for a fraction of a second: pausing,
  * resuming, stopping, and reading what needs no lock. A line that is no command is quick, too. */

@@ -89,3 +89,41 @@ void sgm__answer_add(json_t *list, const char *identifier, const sgm_content *co
     json_array_append_new(list, item);
     sgm_string_free(text);
 }
+
+/* --- rows of options --- */
+
+/* The default of an option, a new reference; NULL: none is shown. A numeric default of 0 is not: it often
+ * stands for another value that depends on something else. */
+static json_t *default_of(const sgm_option *option)
+{
+    if (option->kind == SGM_KIND_BOOLEAN)
+        return json_boolean(option->default_value != 0);
+    if (option->kind == SGM_KIND_TEXT && option->default_text != NULL)
+        return sgm__answer_text(option->default_text);
+    if (option->kind == SGM_KIND_INTEGER && option->default_value != 0)
+        return json_integer((json_int_t)option->default_value);
+    return option->kind == SGM_KIND_NUMBER && option->default_value != 0
+               ? sgm__answer_number(option->default_value)
+               : NULL;
+}
+
+void sgm__answer_option(json_t *item, const sgm_option *option, bool with_default)
+{
+    if (option->unit != NULL)
+        json_object_set_new(item, "unit", sgm__answer_text(option->unit));
+    if (option->minimum != option->maximum) {
+        json_object_set_new(item, "minimum", sgm__answer_number(option->minimum));
+        json_object_set_new(item, "maximum", sgm__answer_number(option->maximum));
+    }
+    if (option->choices != NULL) {
+        json_t *choices = json_array();
+        for (size_t i = 0; option->choices[i] != NULL; i++)
+            json_array_append_new(choices, sgm__answer_text(option->choices[i]));
+        json_object_set_new(item, "choices", choices);
+    }
+    if (option->doc != NULL)
+        json_object_set_new(item, "doc", sgm__answer_text(option->doc));
+    json_t *default_value = with_default ? default_of(option) : NULL;
+    if (default_value != NULL)
+        json_object_set_new(item, "default", default_value);
+}

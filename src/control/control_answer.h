@@ -15,6 +15,8 @@ json_t *sgm__answer_shape(const sgm_shape *shape,
                           int32_t first); /* list of the sizes, from dimension `first` on */
 /* null for a tensor: sgm__answer_add describes it in "text". */
 json_t *sgm__answer_content(const sgm_content *content);
+/* Adds what an option's row says to an object: unit, bounds, choices, documentation, and the default. */
+void sgm__answer_option(json_t *item, const sgm_option *option, bool with_default);
 /* Adds {"identifier", "kind", "value", "text"} to a list. */
 void sgm__answer_add(json_t *list, const char *identifier, const sgm_content *content);
 

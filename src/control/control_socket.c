@@ -435,7 +435,8 @@ sgm__control_server *sgm__control_server_start(sgm_trainer *trainer, const char 
     sgm__control_server *server = sgm__calloc(1, sizeof *server);
     if (server != NULL) {
         server->listener = server->wake = -1;
-        server->call = (sgm__control_call){.trainer = trainer, .who = "ctl", .files = true};
+        server->call =
+            (sgm__control_call){.trainer = trainer, .who = "ctl", .role = SGM__ROLE_ADMIN, .files = true};
         server->last = &server->first;
         pthread_mutex_init(&server->lock, NULL);
         pthread_cond_init(&server->more, NULL);

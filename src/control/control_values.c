@@ -5,7 +5,7 @@
  * the trainer and notes changes in the journal. The functions here read texts, and turn what the registry
  * says into JSON (control_answer.c). control_command.c has the table of all commands and calls these. */
 #include "control/control_internal.h"
-#include "journal/change_record.h"
+#include "journal/changes.h"
 #include "show/tensor_file.h"
 #include "show/trainer_publish.h"
 #include "trainer/trainer.h"
@@ -82,8 +82,9 @@ static sgm_status tensor_parse(const char *text, const sgm_tensor *like, sgm_ten
 typedef struct listing {
     const sgm__control_request *command;
     json_t *entries;
-    bool values; /* list also values, and the tags of each entry's registry */
-    bool locked; /* this thread has the trainer's lock, since: */
+    bool values;   /* list also values, and the tags of each entry's registry */
+    bool settings; /* leave out what cannot be set */
+    bool locked;   /* this thread has the trainer's lock, since: */
     double since;
 } listing;
 
@@ -120,44 +121,6 @@ static sgm_status let_train(listing *l)
 static bool is_settable(sgm_kind kind, const sgm_option *option)
 {
     return (option == NULL || !option->read_only) && kind >= SGM_KIND_BOOLEAN && kind <= SGM_KIND_TENSOR;
-}
-
-/* The default of an option, a new reference; NULL: none is shown. A numeric default of 0 is not: it often
- * stands for another value that depends on something else. */
-static json_t *default_of(const sgm_option *option)
-{
-    if (option->kind == SGM_KIND_BOOLEAN)
-        return json_boolean(option->default_value != 0);
-    if (option->kind == SGM_KIND_TEXT && option->default_text != NULL)
-        return sgm__answer_text(option->default_text);
-    if (option->kind == SGM_KIND_INTEGER && option->default_value != 0)
-        return json_integer((json_int_t)option->default_value);
-    return option->kind == SGM_KIND_NUMBER && option->default_value != 0
-               ? sgm__answer_number(option->default_value)
-               : NULL;
-}
-
-/* Adds what the option's row says: unit, bounds, choices, documentation. */
-static void add_row(json_t *item, const sgm_option *option, bool settable)
-{
-    if (option->unit != NULL)
-        json_object_set_new(item, "unit", sgm__answer_text(option->unit));
-    if (option->minimum != option->maximum) {
-        json_object_set_new(item, "minimum", sgm__answer_number(option->minimum));
-        json_object_set_new(item, "maximum", sgm__answer_number(option->maximum));
-    }
-    if (option->choices != NULL) {
-        json_t *choices = json_array();
-        for (size_t i = 0; option->choices[i] != NULL; i++)
-            json_array_append_new(choices, sgm__answer_text(option->choices[i]));
-        json_object_set_new(item, "choices", choices);
-    }
-    if (option->doc != NULL)
-        json_object_set_new(item, "doc", sgm__answer_text(option->doc));
-    json_object_set_new(item, "live", json_boolean(option->live));
-    json_t *default_value = settable ? default_of(option) : NULL;
-    if (default_value != NULL)
-        json_object_set_new(item, "default", default_value);
 }
 
 /* Adds the present value. Of tensors only the type is told: reading them would copy all parameters, and
@@ -204,12 +167,16 @@ static sgm_status add_entry(listing *l, sgm_registry *registry, const char *name
     SGM_TRY(let_train(l));
     const sgm_option *option = sgm_registry_option(registry, name);
     bool settable = is_settable(kind, option);
+    if (l->settings && !settable)
+        return SGM_OK;
     json_t *item = json_object();
     json_object_set_new(item, "identifier", sgm__answer_text(identifier));
     json_object_set_new(item, "kind", json_string(sgm_kind_name(kind)));
     json_object_set_new(item, "settable", json_boolean(settable));
-    if (option != NULL)
-        add_row(item, option, settable);
+    if (option != NULL) {
+        sgm__answer_option(item, option, settable);
+        json_object_set_new(item, "live", json_boolean(option->live));
+    }
     if (settable)
         json_object_set_new(item, "effect", sgm__answer_text(sgm__option_effect(option)));
     json_array_append_new(l->entries, item);
@@ -342,19 +309,29 @@ static sgm_status list_all(listing *l, const char *identifier)
 }
 
 /* Entries that were listed before an error stay in the answer, which sgm__control_answer then clears. */
-sgm_status sgm__control_list(sgm__control_request *c)
+static sgm_status list_as(sgm__control_request *c, listing l, const char *key)
 {
-    const char *values = sgm__control_field(c, "values");
-    if (values != NULL && strcmp(values, "true") != 0 && strcmp(values, "false") != 0)
-        return sgm_fail(SGM_ERROR_ARGUMENT, "list: 'values' is true or false, not '%.100s'", values);
-    listing l = {
-        .command = c, .entries = json_array(), .values = values != NULL && strcmp(values, "true") == 0};
-    json_object_set_new(c->answer, "entries", l.entries);
+    l.command = c;
+    l.entries = json_array();
+    json_object_set_new(c->answer, key, l.entries);
     sgm_status status = lock(&l);
     if (status == SGM_OK)
         status = list_all(&l, sgm__control_field(c, "identifier"));
     unlock(&l);
     return status;
+}
+
+sgm_status sgm__control_list(sgm__control_request *c)
+{
+    const char *values = sgm__control_field(c, "values");
+    if (values != NULL && strcmp(values, "true") != 0 && strcmp(values, "false") != 0)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "list: 'values' is true or false, not '%.100s'", values);
+    return list_as(c, (listing){.values = values != NULL && strcmp(values, "true") == 0}, "entries");
+}
+
+sgm_status sgm__control_list_settings(sgm__control_request *c)
+{
+    return list_as(c, (listing){.settings = true}, "settings");
 }
 
 /* --- get and set --- */
@@ -409,16 +386,17 @@ static sgm_status parse_value(const sgm__control_request *c, sgm_content *conten
     return status;
 }
 
-/* Sets all matches, none of which is a tensor, to one value. */
-static sgm_status set_plain(sgm__control_request *c)
+/* Sets all matches, none of which is a tensor, to one value; or, with `check_only`, checks it for them. */
+static sgm_status set_plain(sgm__control_request *c, bool check_only)
 {
+    const sgm_resolve_set_options options = {.struct_size = sizeof options, .check_only = check_only};
     sgm_content content = {0};
     if (sgm__control_field(c, "file") != NULL)
         return sgm_fail(SGM_ERROR_TYPE, "'%.100s' is no tensor: a file is for tensors",
                         sgm__control_field(c, "identifier"));
     SGM_TRY(parse_value(c, &content));
-    sgm_status status = sgm_registry_resolve_set(sgm__registry_of(c->call->trainer),
-                                                 sgm__control_field(c, "identifier"), content, NULL, NULL);
+    sgm_status status = sgm_registry_resolve_set(
+        sgm__registry_of(c->call->trainer), sgm__control_field(c, "identifier"), content, &options, NULL);
     sgm_content_clear(&content);
     return status;
 }
@@ -473,6 +451,19 @@ static sgm_status answer_set(sgm__control_request *c)
     return status;
 }
 
+static bool is_of_tensors(const sgm_matches *matches)
+{
+    return matches->count > 0 && matches->items[0].content.kind == SGM_KIND_TENSOR;
+}
+
+/* What a set is about. */
+static sgm_status find_to_set(const sgm__control_request *c, sgm_matches *matches)
+{
+    if (sgm__control_field(c, "value") == NULL && sgm__control_field(c, "file") == NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "set needs a value%s", c->call->files ? " or a file" : "");
+    return find(c, sgm__control_field(c, "identifier"), matches);
+}
+
 /* With the trainer's lock. `changed_by` names the asker to the journal for the time of the set, and
  * changes between sgm__changes_begin and sgm__changes_end are one change for undo. */
 sgm_status sgm__control_set(sgm__control_request *c)
@@ -480,15 +471,57 @@ sgm_status sgm__control_set(sgm__control_request *c)
     sgm_trainer *trainer = c->call->trainer;
     const char *before = sgm__journal_of(trainer)->changed_by;
     sgm_matches matches = {0};
-    if (sgm__control_field(c, "value") == NULL && sgm__control_field(c, "file") == NULL)
-        return sgm_fail(SGM_ERROR_ARGUMENT, "set needs a value%s", c->call->files ? " or a file" : "");
-    SGM_TRY(find(c, sgm__control_field(c, "identifier"), &matches));
-    bool tensors = matches.count > 0 && matches.items[0].content.kind == SGM_KIND_TENSOR;
+    SGM_TRY(find_to_set(c, &matches));
+    bool tensors = is_of_tensors(&matches);
     sgm__journal_of(trainer)->changed_by = c->call->who;
     sgm__changes_begin(trainer);
-    sgm_status status = tensors ? set_tensors(c, &matches) : set_plain(c);
+    sgm_status status = tensors ? set_tensors(c, &matches) : set_plain(c, false);
     sgm__changes_end(trainer);
     sgm__journal_of(trainer)->changed_by = before;
     sgm_matches_free(&matches);
     return status == SGM_OK ? answer_set(c) : status;
+}
+
+/* Tells of each match what it is and what it would be. A text is shown as the entry's kind has it. */
+static sgm_status tell_plain(sgm__control_request *c, const sgm_matches *matches)
+{
+    sgm_content value = {0};
+    sgm_status status = SGM_OK;
+    SGM_TRY(set_plain(c, true));
+    for (size_t i = 0; i < matches->count && status == SGM_OK; i++) {
+        const sgm_match *match = &matches->items[i];
+        status = sgm_content_parse(sgm__control_field(c, "value"), match->content.kind, &value);
+        if (status == SGM_OK)
+            status = sgm__would_change(
+                c, match->identifier, sgm__answer_content(&match->content), sgm__answer_content(&value),
+                sgm__option_effect(row_of(sgm__registry_of(c->call->trainer), match->identifier)));
+        sgm_content_clear(&value);
+    }
+    return status;
+}
+
+/* Both tensors as the journal would show them. The new ones take the places of the old ones in `matches`. */
+static sgm_status tell_tensors(sgm__control_request *c, sgm_matches *matches)
+{
+    sgm_registry *root = sgm__registry_of(c->call->trainer);
+    json_t *old = json_array();
+    for (size_t i = 0; i < matches->count; i++)
+        json_array_append_new(old, sgm__content_change_json(&matches->items[i].content));
+    sgm_status status = read_tensors(c, matches);
+    for (size_t i = 0; i < matches->count && status == SGM_OK; i++)
+        status = sgm__would_change(c, matches->items[i].identifier, json_incref(json_array_get(old, i)),
+                                   sgm__content_change_json(&matches->items[i].content),
+                                   sgm__option_effect(row_of(root, matches->items[i].identifier)));
+    json_decref(old);
+    return status;
+}
+
+/* Checks kind, bounds, words and shapes; what the trainer itself refuses beyond that, only a set can tell. */
+sgm_status sgm__control_try_set(sgm__control_request *c)
+{
+    sgm_matches matches = {0};
+    SGM_TRY(find_to_set(c, &matches));
+    sgm_status status = is_of_tensors(&matches) ? tell_tensors(c, &matches) : tell_plain(c, &matches);
+    sgm_matches_free(&matches);
+    return status;
 }

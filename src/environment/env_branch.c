@@ -193,11 +193,13 @@ static sgm_status copy_description(const branching *b)
 
 /* Sets one value through the command "set" of the control socket, so that it is parsed, checked and
  * recorded in the journal as a person's change. */
-static sgm_status set_value(sgm_trainer *trainer, const char *who, const char *identifier, const char *value)
+static sgm_status set_value(sgm_trainer *trainer, const sgm__branch_request *branch, const char *identifier,
+                            const char *value)
 {
-    const sgm__control_call call = {.trainer = trainer, .who = who};
-    json_t *answer = json_object(), *request = json_pack("{s:s, s:s, s:s}", "command", "set", "identifier",
-                                                         identifier, "value", value);
+    const sgm__control_call call = {.trainer = trainer, .who = branch->who, .role = SGM__ROLE_STEER};
+    json_t *answer = json_object(),
+           *request = json_pack("{s:s, s:s, s:s, s:s*}", "command", "set", "identifier", identifier, "value",
+                                value, "reason", branch->reason);
     sgm_status status =
         request != NULL ? sgm__control_obey(&call, request, answer)
                         : sgm_fail(SGM_ERROR_FORMAT, "the value of '%.100s' is no text in UTF-8", identifier);
@@ -220,7 +222,7 @@ static sgm_status set_up(const branching *b)
     if (b->folder != NULL) /* for the axis of seconds: how long the training had been running there */
         sgm__progress_of(trainer)->running_time = sgm__run_folder_seconds(trainer, b->folder);
     for (size_t i = 0; i < request->count; i++)
-        SGM_TRY(set_value(trainer, request->who, request->identifiers[i], request->values[i]));
+        SGM_TRY(set_value(trainer, request, request->identifiers[i], request->values[i]));
     SGM_TRY(sgm_trainer_status(trainer));
     SGM_TRY(sgm__origin_note(trainer, b->from, request));
     sgm__log(SGM_LOG_INFO, request->name, "branches off '%s' after epoch %lld, iteration %lld",

@@ -22,7 +22,8 @@ sgm__command *sgm__command_create(sgm__command_kind kind, sgm__command_fields fi
     command->undoes = fields.undoes;
     if (copy_text(fields.who, &command->who) &&
         copy_text(fields.text != NULL ? fields.text : "", &command->text) &&
-        copy_text(fields.before, &command->before) && copy_text(fields.after, &command->after))
+        copy_text(fields.reason, &command->reason) && copy_text(fields.before, &command->before) &&
+        copy_text(fields.after, &command->after))
         return command;
     sgm__command_free(command);
     return NULL;
@@ -37,6 +38,7 @@ void sgm__command_free(sgm__command *command)
     sgm_content_clear(&command->content);
     sgm__free(command->who);
     sgm__free(command->text);
+    sgm__free(command->reason);
     sgm__free(command->before);
     sgm__free(command->after);
     sgm__free(command->message);

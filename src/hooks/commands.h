@@ -37,6 +37,7 @@ typedef struct sgm__command {
     sgm__command_kind kind;
     char *who;            /* the asker's name in the record of changes: a hook's name, "ctl", "program" */
     char *text;           /* see the kind; never NULL */
+    char *reason;         /* why, as the asker says; NULL: that is not said */
     char *before, *after; /* of a note: texts of the hook; NULL: none */
     int64_t undoes;       /* of a note: number of the change that it takes back; 0: none */
     sgm_content content;  /* of a set */
@@ -56,7 +57,7 @@ typedef struct sgm__command {
 
 /* The fields of a command that is to be made; texts may be NULL: none. */
 typedef struct sgm__command_fields {
-    const char *who, *text, *before, *after;
+    const char *who, *text, *reason, *before, *after;
     int64_t undoes;
 } sgm__command_fields;
 

@@ -53,6 +53,7 @@ static void free_change(sgm__change_record *record, sgm__noted_change *change)
     sgm_content_clear(&change->new);
     sgm__free(change->identifier);
     sgm__free(change->who);
+    sgm__free(change->reason);
     sgm__free(change->attached);
     sgm__free(change->detached);
     json_decref(change->before);
@@ -132,7 +133,7 @@ static sgm_status keep_contents(sgm__noted_change *change, const sgm_content *be
     return plain ? sgm__content_copy(after, false, &change->new) : SGM_OK;
 }
 
-/* Fills in who changed what, when, and where in the training. The texts are the change's also after a
+/* Fills in who changed what, why, when, and where in the training. The texts are the change's also after a
  * failure. */
 static sgm_status fill_in(const sgm_trainer *trainer, const char *who, const char *identifier,
                           sgm__noted_change *change)
@@ -148,8 +149,12 @@ static sgm_status fill_in(const sgm_trainer *trainer, const char *who, const cha
                                   .branch = journal->branch,
                                   .again = journal->making != NULL && journal->replay == NULL,
                                   .identifier = sgm__strdup(identifier),
-                                  .who = sgm__strdup(who)};
-    return change->identifier != NULL && change->who != NULL ? SGM_OK : SGM_ERROR_MEMORY;
+                                  .who = sgm__strdup(who),
+                                  .reason = sgm__strdup(journal->reason)};
+    return change->identifier != NULL && change->who != NULL &&
+                   (change->reason != NULL || journal->reason == NULL)
+               ? SGM_OK
+               : SGM_ERROR_MEMORY;
 }
 
 /* Marks a change as taken back. If that change had itself taken back an earlier one, the earlier one holds
@@ -193,8 +198,7 @@ static bool is_undoable(const sgm__change_record *record, const sgm__noted_chang
            sgm__change_obstacle(record, change) == NULL;
 }
 
-/* A change as sgm__changes_json has it; with the record's lock. */
-static json_t *change_json(const sgm_trainer *trainer, const sgm__noted_change *change)
+json_t *sgm__change_json(const sgm_trainer *trainer, const sgm__noted_change *change)
 {
     json_t *shown = json_object();
     json_object_set_new(shown, "trainer", text_json(sgm_trainer_name(trainer)));
@@ -207,6 +211,7 @@ static json_t *change_json(const sgm_trainer *trainer, const sgm__noted_change *
     json_object_set_new(shown, "before", json_deep_copy(change->before));
     json_object_set_new(shown, "after", json_deep_copy(change->after));
     json_object_set_new(shown, "who", text_json(change->who));
+    json_object_set_new(shown, "reason", change->reason != NULL ? text_json(change->reason) : json_null());
     json_object_set_new(shown, "person", json_boolean(sgm__is_person(change->who)));
     json_object_set_new(shown, "undoes", change->undoes > 0 ? json_integer(change->undoes) : json_null());
     json_object_set_new(shown, "undone", json_boolean(change->undone));
@@ -225,7 +230,7 @@ static void tell(sgm_trainer *trainer, const sgm__noted_change *change)
         if (listeners[i].function == NULL)
             continue;
         if (shown == NULL)
-            shown = change_json(trainer, change);
+            shown = sgm__change_json(trainer, change);
         listeners[i].function(listeners[i].user, shown);
     }
     json_decref(shown);
@@ -480,7 +485,7 @@ json_t *sgm__changes_json(sgm_trainer *trainer, int64_t after)
     pthread_mutex_lock(&record->lock);
     for (size_t i = 0; i < record->count; i++)
         if (record->items[i].number > after)
-            json_array_append_new(list, change_json(trainer, &record->items[i]));
+            json_array_append_new(list, sgm__change_json(trainer, &record->items[i]));
     pthread_mutex_unlock(&record->lock);
     return list;
 }

@@ -21,7 +21,8 @@ typedef struct sgm__noted_change {
     double when;    /* seconds since 1970 */
     double seconds; /* running time of the trainer at the change, without pauses */
     int64_t epoch, iteration, branch;
-    char *identifier, *who;  /* "monitor", "ctl", "program", or the name of a hook */
+    char *identifier, *who;  /* "monitor", "ctl", "mcp:NAME", "program", or the name of a hook */
+    char *reason;            /* why, as `who` says; NULL: that is not said */
     json_t *before, *after;  /* both values as journal.jsonl shows them */
     sgm_content old, new;    /* both values themselves. `old` empty: the change cannot be taken back. `new` is
                                 empty for tensors, as training goes on changing them */
@@ -36,9 +37,10 @@ typedef struct sgm__change_record sgm__change_record;
 sgm__change_record *sgm__change_record_create(void);
 void sgm__change_record_free(sgm__change_record *record);
 
-/* sgm__is_person: whether `who` is a person (at a monitor, or with sigma ctl), whose changes can be
- * undone. sgm__is_request: whether `who` is a person or the program. A resumed run makes the changes of
- * both again; hooks make theirs again by themselves. */
+/* sgm__is_person: whether `who` asks from outside (a person at a monitor or with sigma ctl, or an agent in a
+ * person's name), so that the changes can be undone; "ctl:anna" is as "ctl". sgm__is_request: whether `who`
+ * is such or the program. A resumed run makes the changes of both again; hooks make theirs again by
+ * themselves. */
 bool sgm__is_person(const char *who);
 bool sgm__is_request(const char *who);
 
@@ -80,12 +82,16 @@ void sgm__hook_undo_clear(sgm__hook_undo *hook);
 sgm_status sgm__changes_undo(sgm_trainer *trainer, int64_t number, const char *who, int64_t *first,
                              sgm__hook_undo *hook);
 
+/* Adds what sgm__changes_undo would take back to `list`, newest first, each as sgm__changes_json has it, and
+ * fails where that would. */
+sgm_status sgm__changes_would_undo(sgm_trainer *trainer, int64_t number, json_t *list);
+
 /* Whether sgm__changes_undo of number 0 has something to take back. Any thread; does not wait for a step. */
 bool sgm__changes_can_undo(sgm_trainer *trainer);
 
 /* The changes after number `after`, oldest first, as a JSON array of {"trainer", "number", "time",
- * "iteration", "epoch", "seconds", "identifier", "before", "after", "who", "person", "undoes" or null,
- * "undone", "undoable"}. Any thread; does not wait for a step. NULL: out of memory. */
+ * "iteration", "epoch", "seconds", "identifier", "before", "after", "who", "reason" or null, "person",
+ * "undoes" or null, "undone", "undoable"}. Any thread; does not wait for a step. NULL: out of memory. */
 json_t *sgm__changes_json(sgm_trainer *trainer, int64_t after);
 
 /* Calls function(user, change) for each change from now on, on the thread that makes the change, with the

@@ -31,6 +31,8 @@ struct sgm__change_record {
 
 /* The change of that number; NULL: there was none, or it is no longer kept. */
 sgm__noted_change *sgm__change_find(sgm__change_record *record, int64_t number);
+/* A change as sgm__changes_json has it. */
+json_t *sgm__change_json(const sgm_trainer *trainer, const sgm__noted_change *change);
 /* Whether the change has what is needed to take it back: an old value, or the text of a hook. */
 bool sgm__change_can_be_undone(const sgm__noted_change *change);
 /* The newest later change of the same entry that still holds, which must be taken back first; NULL: none. */

@@ -129,14 +129,20 @@ static const sgm__noted_change *next_of_group(const sgm__change_record *record, 
     return change != NULL && change->group == group ? change : NULL;
 }
 
+/* Whether a change of that command is still to be taken back. */
+static bool is_of_group(const sgm__noted_change *change, int64_t group)
+{
+    return change->group == group && !change->undone && change->undoes == 0 &&
+           sgm__change_can_be_undone(change);
+}
+
 /* Looks at all changes of a command before the first is taken back, so that all of them go or none. */
 static sgm_status check_group(const sgm_trainer *trainer, int64_t group)
 {
     const sgm__change_record *record = sgm__journal_of(trainer)->changes;
     for (size_t i = record->count; i-- > 0;) {
         const sgm__noted_change *change = &record->items[i];
-        if (change->group != group || change->undone || change->undoes > 0 ||
-            !sgm__change_can_be_undone(change))
+        if (!is_of_group(change, group))
             continue;
         SGM_TRY(check_undoable(trainer, change));
         SGM_TRY(check_value(trainer, change));
@@ -173,19 +179,46 @@ void sgm__hook_undo_clear(sgm__hook_undo *hook)
     *hook = (sgm__hook_undo){0};
 }
 
+/* The change of that number, or for number 0 the newest of a person. */
+static sgm_status find_to_undo(const sgm_trainer *trainer, int64_t number, const sgm__noted_change **change)
+{
+    sgm__change_record *record = sgm__journal_of(trainer)->changes;
+    *change = number > 0 ? sgm__change_find(record, number) : newest_of_person(record);
+    if (*change != NULL)
+        return SGM_OK;
+    return number > 0
+               ? no_number(trainer, number)
+               : sgm_fail(SGM_ERROR_STATE, "there is no change of a person to take back in trainer '%s'",
+                          sgm_trainer_name(trainer));
+}
+
+sgm_status sgm__changes_would_undo(sgm_trainer *trainer, int64_t number, json_t *list)
+{
+    const sgm__change_record *record = sgm__journal_of(trainer)->changes;
+    const sgm__noted_change *change;
+    SGM_TRY(find_to_undo(trainer, number, &change));
+    SGM_TRY(check_undoable(trainer, change));
+    SGM_TRY(check_value(trainer, change));
+    int64_t group = number > 0 || change->old.kind == SGM_KIND_NOTHING ? 0 : change->group;
+    if (group > 0)
+        SGM_TRY(check_group(trainer, group));
+    json_array_append_new(list, sgm__change_json(trainer, change));
+    for (size_t i = record->count; i-- > 0 && group > 0;) {
+        const sgm__noted_change *at = &record->items[i];
+        if (at != change && is_of_group(at, group))
+            json_array_append_new(list, sgm__change_json(trainer, at));
+    }
+    return SGM_OK;
+}
+
 /* With a number only that change is taken back; without one, all changes of the newest command. */
 sgm_status sgm__changes_undo(sgm_trainer *trainer, int64_t number, const char *who, int64_t *first,
                              sgm__hook_undo *hook)
 {
     *hook = (sgm__hook_undo){0};
     sgm__change_record *record = sgm__journal_of(trainer)->changes;
-    const sgm__noted_change *change =
-        number > 0 ? sgm__change_find(record, number) : newest_of_person(record);
-    if (change == NULL && number > 0)
-        return no_number(trainer, number);
-    if (change == NULL)
-        return sgm_fail(SGM_ERROR_STATE, "there is no change of a person to take back in trainer '%s'",
-                        sgm_trainer_name(trainer));
+    const sgm__noted_change *change;
+    SGM_TRY(find_to_undo(trainer, number, &change));
     int64_t group = number > 0 ? 0 : change->group;
     *first = change->number;
     if (change->old.kind == SGM_KIND_NOTHING && sgm__change_can_be_undone(change))

@@ -21,12 +21,15 @@
 
 #define SAMPLE 8 /* elements of a tensor that a line shows */
 
-static const char *const persons[] = {"ctl", "monitor", "terminal"};
+/* Where requests come from; "mcp" is an agent that asks in a person's name. */
+static const char *const persons[] = {"ctl", "monitor", "terminal", "mcp"};
 
+/* What follows a colon is the name that the asker gave itself. */
 bool sgm__is_person(const char *who)
 {
+    size_t length = strcspn(who, ":");
     for (size_t i = 0; i < sizeof persons / sizeof *persons; i++)
-        if (strcmp(who, persons[i]) == 0)
+        if (strlen(persons[i]) == length && strncmp(who, persons[i], length) == 0)
             return true;
     return false;
 }
@@ -175,6 +178,13 @@ static json_t *line_head(sgm__entry_kind kind, time_t when, int64_t branch, int6
     return line;
 }
 
+/* Nothing if no reason was given. */
+static void set_reason(json_t *line, const char *reason)
+{
+    if (reason != NULL)
+        json_object_set_new(line, "reason", json_string(reason));
+}
+
 /* What the lines of all changes begin with. */
 static json_t *change_head(sgm__entry_kind kind, const sgm__noted_change *change)
 {
@@ -182,10 +192,11 @@ static json_t *change_head(sgm__entry_kind kind, const sgm__noted_change *change
     if (change->again)
         json_object_set_new(head, "again", json_true());
     json_object_set_new(head, "who", json_string(change->who));
+    set_reason(head, change->reason);
     return head;
 }
 
-/* Keys: event, when (UTC), branch, epoch, iteration, who, what, old, new. */
+/* Keys: event, when (UTC), branch, epoch, iteration, who, reason (if one was given), what, old, new. */
 sgm_status sgm__run_folder_change(const char *folder, const sgm__noted_change *change)
 {
     json_t *head = change_head(SGM__ENTRY_VALUE, change);
@@ -206,7 +217,7 @@ static sgm_status append_event(const char *folder, json_t *line)
     return status;
 }
 
-/* Keys: event, when (UTC), branch, epoch, iteration, who, name. */
+/* Keys: event, when (UTC), branch, epoch, iteration, who, reason (if one was given), name. */
 sgm_status sgm__run_folder_press(const char *folder, const sgm__noted_change *change)
 {
     json_t *line = change_head(SGM__ENTRY_PRESS, change);
@@ -222,6 +233,8 @@ sgm_status sgm__run_folder_event(const sgm_trainer *trainer, sgm__entry_kind kin
     if (journal->folder != NULL) {
         json_t *line = line_head(kind, time(NULL), journal->branch, position->epoch, position->iteration);
         json_object_update(line, more);
+        if (json_object_get(line, "who") != NULL) /* else nobody has asked for it */
+            set_reason(line, journal->reason);
         status = append_event(journal->folder, line);
     }
     json_decref(more);
@@ -284,8 +297,9 @@ sgm_status sgm__run_folder_next_branch(const sgm_trainer *trainer, int64_t *numb
     return SGM_OK;
 }
 
-/* Keys: those of all lines, of the branch that was left; who, name (the checkpoint, or null for a reset), of
- * (its checksum), begun, begun_epoch, begun_iteration, left_checkpoint. */
+/* Keys: those of all lines, of the branch that was left; who, reason (if one was given), name (the
+ * checkpoint, or null for a reset), of (its checksum), begun, begun_epoch, begun_iteration, left_checkpoint.
+ */
 sgm_status sgm__run_folder_move(const sgm_trainer *trainer, const sgm__branch *branch, const char *from,
                                 const char *path)
 {
@@ -294,6 +308,7 @@ sgm_status sgm__run_folder_move(const sgm_trainer *trainer, const sgm__branch *b
                              branch->left_epoch, branch->left_iteration);
     char checksum[SGM__CHECKSUM_DIGITS + 1];
     json_object_set_new(line, "who", json_string(branch->who));
+    set_reason(line, sgm__journal_of(trainer)->reason);
     json_object_set_new(line, "name", from != NULL ? json_string(from) : json_null());
     if (path != NULL && sgm__checksum_of_file(path, checksum))
         json_object_set_new(line, "of", json_string(checksum));

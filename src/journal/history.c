@@ -17,6 +17,7 @@ void sgm__entry_clear(sgm__journal_entry *entry)
     sgm__free(entry->text);
     sgm__free(entry->average);
     sgm__free(entry->who);
+    sgm__free(entry->reason);
     sgm__free(entry->checksum);
     *entry = (sgm__journal_entry){0};
 }
@@ -34,9 +35,10 @@ sgm_status sgm__entries_add(sgm__journal_entries *list, const sgm__journal_entry
     made.text = copy_text(entry->text);
     made.average = copy_text(entry->average);
     made.who = copy_text(entry->who);
+    made.reason = copy_text(entry->reason);
     made.checksum = copy_text(entry->checksum);
     if (made.identifier != NULL && made.text != NULL && made.average != NULL && made.who != NULL &&
-        made.checksum != NULL) {
+        made.reason != NULL && made.checksum != NULL) {
         list->items[list->count++] = made;
         return SGM_OK;
     }
@@ -179,6 +181,7 @@ static sgm_status read_entry(const json_t *line, int64_t number, sgm__journal_en
     SGM_TRY(check_fields(line, entry->kind));
     entry->line = number;
     entry->who = text_of(line, "who");
+    entry->reason = text_of(line, "reason");
     entry->asked = entry->who != NULL && sgm__is_request(entry->who);
     entry->branch = json_integer_value(json_object_get(line, "branch"));
     entry->begun = json_integer_value(json_object_get(line, "begun"));

@@ -49,6 +49,7 @@ typedef struct sgm__journal_entry {
     char *text;                 /* see the kind; else "" */
     char *average;              /* of a tensor: the .npy file of the moving average that it got; "": none */
     char *who;                  /* "ctl", "monitor", "program", or a hook's name; "" */
+    char *reason;               /* why, as `who` said; "" */
     char *checksum;             /* of the checkpoint that was written, restored, saved or uploaded; "" */
     int64_t epochs, iterations; /* of a beginning: how long the run was to be; 0: no limit */
 } sgm__journal_entry;

@@ -152,10 +152,11 @@ static sgm_status replay_move(sgm__training_run *run, const sgm__journal_entry *
 {
     bool resets = entry->kind == SGM__ENTRY_RESET, moved = false;
     sgm_status done = SGM_ERROR_MEMORY, status = SGM_ERROR_MEMORY;
+    const sgm__trainer_journal *journal = &run->trainer->journal;
     SGM_TRY(sgm__replay_provide(run->trainer, entry));
-    sgm__command *command =
-        sgm__command_create(resets ? SGM__COMMAND_RESET : SGM__COMMAND_RESTORE,
-                            (sgm__command_fields){.who = entry->who, .text = entry->text});
+    sgm__command *command = sgm__command_create(
+        resets ? SGM__COMMAND_RESET : SGM__COMMAND_RESTORE,
+        (sgm__command_fields){.who = entry->who, .text = entry->text, .reason = journal->reason});
     if (command != NULL)
         status = do_command(run, command, &done, &moved);
     sgm__command_free(command);
@@ -225,10 +226,13 @@ static sgm_status replay_entry(sgm__training_run *run, const sgm__journal_entry 
 /* An entry that fails ends the replay, as what follows would be another training. */
 static sgm_status replay_taken(sgm__training_run *run, sgm__journal_entry *entry)
 {
+    sgm__trainer_journal *journal = &run->trainer->journal;
+    journal->reason = entry->reason[0] != '\0' ? entry->reason : NULL;
     sgm_status status = replay_entry(run, entry);
+    journal->reason = NULL;
     if (status != SGM_OK)
         status = sgm__fail_within("line %lld of the journal of '%s'", (long long)entry->line,
-                                  run->trainer->journal.replay->folder);
+                                  journal->replay->folder);
     sgm__entry_clear(entry);
     return status;
 }

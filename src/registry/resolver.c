@@ -441,9 +441,9 @@ static sgm_status make_changes(const walking *walk, const sgm_content *content, 
     return SGM_OK;
 }
 
-/* sgm__changes_commit releases the lock; on a failure before it, this function does. Changes are cleared
+/* sgm__changes_commit releases the lock; where it is not called, this function does. Changes are cleared
  * without the lock. */
-static sgm_status set_found(sgm__core *root, walking *walk, const sgm_content *content)
+static sgm_status set_found(sgm__core *root, walking *walk, const sgm_content *content, bool check_only)
 {
     sgm__change *changes = NULL;
     sgm__tree *tree = sgm__tree_lock(root);
@@ -455,7 +455,7 @@ static sgm_status set_found(sgm__core *root, walking *walk, const sgm_content *c
         changes = sgm__calloc(count, sizeof *changes);
         status = changes != NULL ? make_changes(walk, content, changes) : SGM_ERROR_MEMORY;
     }
-    if (status == SGM_OK)
+    if (status == SGM_OK && !check_only)
         status = sgm__changes_commit(root, tree, changes, count);
     else
         sgm__tree_unlock(tree);
@@ -479,7 +479,7 @@ sgm_status sgm_registry_resolve_set(sgm_registry *root, const char *identifier, 
         status = check_set(root, &options, resolver.identifier, &content);
     if (status == SGM_OK) {
         resolver.walk.missing = options.add_if_missing;
-        status = set_found(root->core, &resolver.walk, &content);
+        status = set_found(root->core, &resolver.walk, &content, options.check_only);
     }
     if (status == SGM_OK && count != NULL)
         *count = resolver.walk.count;

@@ -33,8 +33,8 @@ sgm_status sgm__branch_tell(const sgm_trainer *trainer, const sgm__branch_reques
     char checksum[SGM__CHECKSUM_DIGITS + 1] = "";
     sgm__checksum_of_file(request->checkpoint, checksum);
     return sgm__run_folder_event(trainer, SGM__ENTRY_BRANCH,
-                                 json_pack("{s:s, s:s, s:s, s:s, s:o}", "who", request->who, "name",
-                                           request->name, "checkpoint",
+                                 json_pack("{s:s, s:s*, s:s, s:s, s:s, s:o}", "who", request->who, "reason",
+                                           request->reason, "name", request->name, "checkpoint",
                                            slash != NULL ? slash + 1 : request->checkpoint, "of", checksum,
                                            "set", sgm__branch_values(request)));
 }

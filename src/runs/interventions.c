@@ -20,8 +20,9 @@ static sgm_status show(const sgm__journal_entry *entry, sgm_intervention *shown)
                                 .event = sgm__entry_event(entry->kind),
                                 .who = sgm__strdup(entry->who),
                                 .text = sgm__remade_told(entry),
+                                .reason = sgm__strdup(entry->reason),
                                 .removable = sgm__replay_can_leave_out(entry)};
-    return shown->who != NULL && shown->text != NULL ? SGM_OK : SGM_ERROR_MEMORY;
+    return shown->who != NULL && shown->text != NULL && shown->reason != NULL ? SGM_OK : SGM_ERROR_MEMORY;
 }
 
 /* A branch begins with an intervention of its own: the values that it was given. */
@@ -31,7 +32,8 @@ static sgm_status show_branched(const sgm__history *history, sgm_intervention **
     const sgm__journal_entry *first = &history->held.items[0];
     if (!json_is_object(branched))
         return SGM_OK;
-    const char *who = json_string_value(json_object_get(branched, "who"));
+    const char *who = json_string_value(json_object_get(branched, "who")),
+               *reason = json_string_value(json_object_get(branched, "reason"));
     sgm_intervention *shown = &(*list)[(*count)++];
     *shown = (sgm_intervention){.number = first->line,
                                 .branch = first->branch,
@@ -39,8 +41,9 @@ static sgm_status show_branched(const sgm__history *history, sgm_intervention **
                                 .iteration = first->iteration,
                                 .event = "branched",
                                 .who = sgm__strdup(who != NULL ? who : ""),
+                                .reason = sgm__strdup(reason != NULL ? reason : ""),
                                 .text = sgm__origin_told(branched)};
-    return shown->who != NULL && shown->text != NULL ? SGM_OK : SGM_ERROR_MEMORY;
+    return shown->who != NULL && shown->text != NULL && shown->reason != NULL ? SGM_OK : SGM_ERROR_MEMORY;
 }
 
 static sgm_status show_all(const sgm__history *history, sgm_intervention **list, size_t *count)
@@ -78,6 +81,7 @@ void sgm_interventions_free(sgm_intervention *list, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         sgm__free((void *)(uintptr_t)list[i].who);
+        sgm__free((void *)(uintptr_t)list[i].reason);
         sgm__free((void *)(uintptr_t)list[i].text);
     }
     sgm__free(list);

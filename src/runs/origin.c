@@ -30,9 +30,9 @@ sgm_status sgm__origin_note(sgm_trainer *trainer, const sgm_trainer *from, const
 {
     sgm__trainer_journal *journal = sgm__journal_of(trainer);
     json_decref(journal->branched);
-    journal->branched =
-        json_pack("{s:s, s:s, s:s, s:o}", "who", request->who, "from", sgm_trainer_name(from), "checkpoint",
-                  file_name(request->checkpoint), "set", sgm__branch_values(request));
+    journal->branched = json_pack("{s:s, s:s*, s:s, s:s, s:o}", "who", request->who, "reason",
+                                  request->reason, "from", sgm_trainer_name(from), "checkpoint",
+                                  file_name(request->checkpoint), "set", sgm__branch_values(request));
     return journal->branched != NULL ? SGM_OK : sgm__fail_memory(128);
 }
 

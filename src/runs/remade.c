@@ -160,7 +160,9 @@ sgm_status sgm__remade_change(sgm_trainer *trainer, const sgm__journal_entry *en
     sgm__trainer_journal *journal = sgm__journal_of(trainer);
     journal->making = entry;
     journal->changed_by = entry->who;
+    journal->reason = entry->reason[0] != '\0' ? entry->reason : NULL;
     sgm_status status = make(trainer, entry);
+    journal->reason = NULL;
     journal->changed_by = "program";
     journal->making = NULL;
     return status;

@@ -3,7 +3,7 @@
  * The engine in src/hooks does the attaching; this file decides whether a checkpoint brings the hook back,
  * detaches by name wherever the hook is (the trainer, or replicas of workers), and has each change
  * recorded in the journal. The public functions are at the end; the control socket calls
- * sgm__trainer_attach and sgm__trainer_detach (src/control/control_command.c). */
+ * sgm__trainer_attach and sgm__trainer_detach (src/control/command_hooks.c). */
 #include "journal/change_record.h"
 #include "runs/trainer_commands.h"
 #include "show/show.h"
@@ -221,6 +221,19 @@ static sgm_status fail_button(sgm_trainer *trainer, const char *name)
                        name, name);
     sgm__text_free(&names);
     return status;
+}
+
+sgm_status sgm__trainer_check_button(sgm_trainer *trainer, const char *name)
+{
+    sgm_attached_hook *hooks;
+    size_t count;
+    bool found = false;
+    SGM_TRY(sgm_trainer_hooks(trainer, &hooks, &count));
+    for (size_t i = 0; i < count; i++)
+        for (char **button = hooks[i].buttons; *button != NULL; button++)
+            found |= strcmp(*button, name) == 0;
+    sgm_attached_hooks_free(hooks, count);
+    return found ? SGM_OK : fail_button(trainer, name);
 }
 
 sgm_status sgm__trainer_press(sgm_trainer *trainer, const char *name, const char *who)

@@ -135,7 +135,12 @@ static const kind_row kinds[] = {
 
 sgm_status sgm__trainer_do(sgm_trainer *trainer, const sgm__command *command, sgm__command_outcome *outcome)
 {
-    return kinds[command->kind].act(trainer, command, outcome);
+    sgm__trainer_journal *journal = sgm__journal_of(trainer);
+    const char *before = journal->reason;
+    journal->reason = command->reason;
+    sgm_status status = kinds[command->kind].act(trainer, command, outcome);
+    journal->reason = before;
+    return status;
 }
 
 /* --- the queue: the training's thread --- */

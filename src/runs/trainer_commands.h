@@ -52,6 +52,8 @@ sgm_status sgm__trainer_detach(sgm_trainer *trainer, const char *name, sgm__hook
 /* The present name of the attached hook with this text, of which there is one at most; sgm__free. NULL: none
  * is attached, or memory is short. */
 char *sgm__trainer_hook_of(sgm_trainer *trainer, const char *text);
+/* SGM_ERROR_NOT_FOUND, with those that there are, if no attached hook has this button. */
+sgm_status sgm__trainer_check_button(sgm_trainer *trainer, const char *name);
 /* Presses a button of all hooks, also of workers, in the name of `who`, with the trainer's lock. */
 sgm_status sgm__trainer_press(sgm_trainer *trainer, const char *name, const char *who);
 /* As a resumed run or a replay does it again, in the name of `who`, with the trainer's lock. A hook that is

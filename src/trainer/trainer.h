@@ -251,6 +251,7 @@ typedef struct sgm__trainer_progress {
 typedef struct sgm__trainer_journal {
     const char *folder;                 /* the run's folder, which has journal.jsonl; NULL: none */
     const char *changed_by;             /* the source of changes at this moment: "ctl", a hook's name, ... */
+    const char *reason;                 /* why it is made, as who asked for it says; NULL: that is not said */
     struct sgm__change_record *changes; /* NULL in a replica */
     struct sgm__journal_entries
         *planned; /* what it does again at later iterations (planned.h); NULL: nothing */

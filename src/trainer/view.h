@@ -33,6 +33,7 @@ typedef struct sgm__branch_request {
     const char *name;       /* the new trainer's name */
     const char *checkpoint; /* path of the checkpoint file from which the branch starts */
     const char *who;        /* author of the values' changes, as the journal of changes records it */
+    const char *reason;     /* why, which the journal keeps, too; NULL: that is not said */
     /* `count` registry identifiers and their values as text. */
     const char *const *identifiers, *const *values;
     size_t count;

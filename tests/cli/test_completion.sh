@@ -30,6 +30,7 @@ offers train a.yaml optimiser.schedule.kind=cos -- '^optimiser\.schedule\.kind=c
 offers predict run --data va -- '^validation'
 offers eval run --metrics per -- '^perplexity'
 offers ctl run st -- '^status'
+offers mcp runs --role st -- '^steer'
 offers ctl run attach early -- '^early_stopper'
 offers info soft -- '^softmax_cross_entropy'
 offers data ir -- '^iris'
@@ -37,7 +38,7 @@ offers completion z -- '^zsh'
 "$sigma" completion candidates nothing "" >out 2>err
 same "offers of no command" "$(cat out)" ""
 # Every command has an answer for its options.
-for command in train search find-rate ctl monitor eval predict export serve generate tokenize inspect data info; do
+for command in train search find-rate ctl replay monitor mcp eval predict export serve generate tokenize inspect data info; do
     offers $command --he -- '^--help'
     offers $command --plug -- '^--plugin'
 done

@@ -91,6 +91,24 @@ ctl 2 run get optimiser.beta1 optimiser.beta2 beta.npy
 has err 'get takes at most 2 words, got 3'
 ctl 0 run get optimiser.beta2
 has out '^optimiser.beta2 = 0.999$'
+ctl 0 run set optimiser.beta2 0.25 --dry-run
+has out '^optimiser.beta2 0.999 -> 0.25, from the next iteration on$'
+ctl 0 run get optimiser.beta2
+has out '^optimiser.beta2 = 0.999$'
+ctl 0 run set optimiser.beta2 0.25 --by anna --reason 'less memory'
+has run/journal.jsonl '"who":"ctl:anna","reason":"less memory","what":"optimiser.beta2","old":0.999,"new":0.25,'
+ctl 0 run changes
+has out 'optimiser.beta2 +0.999 -> 0.25, by ctl:anna: less memory$'
+ctl 0 run undo
+ctl 1 run set optimiser.beta2 0.25 --role look
+has err "^sigma ctl: set needs the role 'steer', this is 'look'"
+ctl 0 run describe optimiser.beta2
+has out '^role +admin$'
+has out '^set +steer +changes values'
+has out '^optimiser.beta2 +number +set '
+ctl 0 run --help
+has out '^  set IDENTIFIER VALUE.FILE.npy$'
+same "the width of the help" "$(awk 'length > 110' out)" ""
 ctl 1 run undo 1000000
 has err "has no change 1000000; the newest is "
 ctl 0 run changes

@@ -103,7 +103,8 @@ TEST(everything_is_read_and_set_while_it_runs)
 
 static void obey(sgm_trainer *trainer, const char *request)
 {
-    const sgm__control_call call = {.trainer = trainer, .who = "monitor", .files = true};
+    const sgm__control_call call = {
+        .trainer = trainer, .who = "monitor", .role = SGM__ROLE_ADMIN, .files = true};
     sgm__free(sgm__control_answer(&call, request, strlen(request))); /* some are refused */
 }
 

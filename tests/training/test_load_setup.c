@@ -104,7 +104,7 @@ TEST(it_goes_on_to_the_bit)
 
 static sgm_status ask(sgm_trainer *trainer, const char *request)
 {
-    const sgm__control_call call = {.trainer = trainer, .who = "ctl"};
+    const sgm__control_call call = {.trainer = trainer, .who = "ctl", .role = SGM__ROLE_ADMIN};
     json_t *asked = json_loads(request, 0, NULL), *answer = json_object();
     CHECK(asked != NULL);
     sgm_status status = sgm__control_obey(&call, asked, answer);

@@ -133,7 +133,7 @@ TEST(all_workers_see_it)
 
 static void ask(sgm_trainer *trainer, const char *request)
 {
-    const sgm__control_call call = {.trainer = trainer, .who = "ctl"};
+    const sgm__control_call call = {.trainer = trainer, .who = "ctl", .role = SGM__ROLE_ADMIN};
     json_t *asked = json_loads(request, 0, NULL), *answer = json_object();
     CHECK(asked != NULL);
     CHECK_OK(sgm__control_obey(&call, asked, answer));
@@ -257,7 +257,7 @@ TEST(a_press_before_the_run_is_in_its_folder)
 TEST(it_is_a_change_that_stays)
 {
     wave_trainer made = make();
-    const sgm__control_call call = {.trainer = made.trainer, .who = "ctl"};
+    const sgm__control_call call = {.trainer = made.trainer, .who = "ctl", .role = SGM__ROLE_ADMIN};
     json_t *answer = json_object(), *undo = json_pack("{s:s}", "command", "undo"),
            *changes = json_pack("{s:s}", "command", "changes");
     add(made.trainer, RULE);

@@ -29,7 +29,7 @@ static const deed deeds[] = {
 
 static void ask(sgm_trainer *trainer, const char *request)
 {
-    const sgm__control_call call = {.trainer = trainer, .who = "ctl"};
+    const sgm__control_call call = {.trainer = trainer, .who = "ctl", .role = SGM__ROLE_ADMIN};
     json_t *asked = json_loads(request, 0, NULL), *answer = json_object();
     CHECK(asked != NULL);
     CHECK_OK(sgm__control_obey(&call, asked, answer));

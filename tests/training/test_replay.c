@@ -85,7 +85,7 @@ static bool ask(steered *s, const char *format, ...)
     va_start(values, format);
     vsnprintf(request, sizeof request, format, values);
     va_end(values);
-    const sgm__control_call call = {.trainer = s->made.trainer, .who = "ctl"};
+    const sgm__control_call call = {.trainer = s->made.trainer, .who = "ctl", .role = SGM__ROLE_ADMIN};
     json_t *asked = json_loads(request, 0, NULL), *answer = json_object();
     CHECK(asked != NULL);
     bool done = sgm__control_obey(&call, asked, answer) == SGM_OK;

@@ -187,7 +187,7 @@ TEST(the_training_does_not_wait_for_it)
 
 static sgm_status ask_attach(sgm_trainer *trainer, const char *hook)
 {
-    const sgm__control_call call = {.trainer = trainer, .who = "monitor"};
+    const sgm__control_call call = {.trainer = trainer, .who = "monitor", .role = SGM__ROLE_ADMIN};
     json_t *asked = json_pack("{s:s, s:s}", "command", "attach", "hook", hook), *answer = json_object();
     sgm_status status = sgm__control_obey(&call, asked, answer);
     json_decref(asked);

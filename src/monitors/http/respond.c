@@ -50,6 +50,7 @@ static int code_of(sgm_status status)
         {SGM_ERROR_NUMERIC, MHD_HTTP_BAD_REQUEST},  {SGM_ERROR_NOT_FOUND, MHD_HTTP_NOT_FOUND},
         {SGM_ERROR_STATE, MHD_HTTP_CONFLICT},       {SGM_ERROR_UNSUPPORTED, MHD_HTTP_NOT_IMPLEMENTED},
         {SGM_ERROR_NETWORK, MHD_HTTP_BAD_GATEWAY},  {SGM_ERROR_INTERRUPTED, MHD_HTTP_SERVICE_UNAVAILABLE},
+        {SGM_ERROR_PERMISSION, MHD_HTTP_FORBIDDEN},
     };
     for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++)
         if (codes[i].status == status)

@@ -16,7 +16,8 @@
 
 sgm_status sgm__web_command(const sgm__web_trainer *watched, json_t *command, sgm__http_answer *answer)
 {
-    const sgm__control_call call = {.trainer = watched->trainer, .who = SGM__WEB_WHO};
+    const sgm__control_call call = {
+        .trainer = watched->trainer, .who = SGM__WEB_WHO, .role = SGM__ROLE_ADMIN};
     json_t *made = json_object();
     sgm_status status = sgm__control_obey(&call, command, made);
     if (status == SGM_OK)

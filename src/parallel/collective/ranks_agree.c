@@ -441,7 +441,7 @@ static sgm_status do_line(sgm__ranks *ranks, const char *line, size_t length)
     char *who = tab != NULL ? sgm__strndup(line, (size_t)(tab - line)) : NULL;
     json_t *request = tab != NULL ? json_loadb(tab + 1, length - (size_t)(tab + 1 - line), 0, NULL) : NULL;
     json_t *answer = json_object();
-    sgm__control_call call = {.trainer = ranks->trainer, .who = who, .files = true};
+    sgm__control_call call = {.trainer = ranks->trainer, .who = who, .role = SGM__ROLE_ADMIN, .files = true};
     sgm_status status = who != NULL && request != NULL && answer != NULL
                             ? sgm__control_obey(&call, request, answer)
                             : sgm_fail(SGM_ERROR_FORMAT, "rank 0 sent a command that cannot be read");

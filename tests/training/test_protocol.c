@@ -1,0 +1,311 @@
+/* What all requests have in common: roles, names of askers, reasons, dry runs; and the answer to `describe`.
+ */
+#include "commands_test.h"
+
+#include "control/command_table.h"
+#include "control/control.h"
+#include "journal/change_record.h"
+#include "runs/checkpoints.h"
+#include "runs/run_folder.h"
+#include "show/show.h"
+
+/* --- asking --- */
+
+static char answer[1 << 20];
+
+/* In this role; the answer's text, or the error's. */
+static const char *ask_as(sgm_trainer *trainer, sgm__role role, const char *request)
+{
+    const sgm__control_call call = {.trainer = trainer, .who = "ctl", .role = role, .files = true};
+    json_t *asked = json_loads(request, 0, NULL), *made = json_object();
+    CHECK(asked != NULL);
+    sgm_status status = sgm__control_obey(&call, asked, made);
+    char *text = json_dumps(made, JSON_COMPACT | JSON_PRESERVE_ORDER);
+    snprintf(answer, sizeof answer, "%s", status == SGM_OK ? text : sgm_last_error());
+    free(text);
+    json_decref(asked);
+    json_decref(made);
+    return answer;
+}
+
+#define CHECK_AS(trainer, role, request, part)                                                               \
+    do {                                                                                                     \
+        if (strstr(ask_as(trainer, role, request), part) == NULL)                                            \
+            TEST_FAIL("%s gives %.600s, expected %s in it", request, answer, part);                          \
+    } while (0)
+#define CHECK_ANSWER(trainer, request, part) CHECK_AS(trainer, SGM__ROLE_ADMIN, request, part)
+
+static json_t *newest_change(sgm_trainer *trainer)
+{
+    json_t *list = sgm__changes_json(trainer, 0);
+    json_t *change = json_incref(json_array_get(list, json_array_size(list) - 1));
+    json_decref(list);
+    return change;
+}
+
+static size_t change_count(sgm_trainer *trainer)
+{
+    json_t *list = sgm__changes_json(trainer, 0);
+    size_t count = json_array_size(list);
+    json_decref(list);
+    return count;
+}
+
+static const char *text_of(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    return text != NULL ? text : "";
+}
+
+static char *journal_text(void)
+{
+    char *text;
+    size_t length;
+    CHECK_OK(sgm__file_read(in_folder("journal.jsonl"), 1 << 20, &text, &length));
+    return text;
+}
+
+static wave_trainer make_ready(void)
+{
+    wave_trainer made = make();
+    CHECK_OK(sgm_trainer_prepare(made.trainer));
+    CHECK_OK(sgm__trainer_publish_states(made.trainer));
+    return made;
+}
+
+/* --- the table --- */
+
+TEST(each_command_says_what_it_is)
+{
+    const sgm__command_row *row;
+    for (size_t i = 0; (row = sgm__command_at(i)) != NULL; i++) {
+        const sgm__command_row *found;
+        CHECK_OK(sgm__command_find(row->name, &found));
+        CHECK(found == row);
+        CHECK(row->doc != NULL && row->doc[0] != '\0' && row->doc[strlen(row->doc) - 1] != '.');
+        CHECK((row->when != NULL) == (row->try != NULL));           /* what changes can be tried */
+        CHECK((row->when != NULL) == (row->role > SGM__ROLE_LOOK)); /* and takes more than looking */
+        CHECK(row->fewest_words <= row->most_words && row->most_words <= row->field_count);
+        CHECK((row->most_words > 0) == (row->words[0] != '\0'));
+        for (size_t k = 0; k < row->field_count; k++)
+            CHECK(row->fields[k].name != NULL && row->fields[k].doc != NULL);
+    }
+}
+
+TEST(describe_tells_commands_and_settings)
+{
+    wave_trainer made = make_ready();
+    ask_as(made.trainer, SGM__ROLE_STEER, "{\"command\":\"describe\"}");
+    json_t *told = json_loads(answer, 0, NULL), *item;
+    CHECK(told != NULL);
+    CHECK_STR(text_of(told, "role"), "steer");
+    CHECK_INT(json_integer_value(json_object_get(told, "protocol")), 1);
+    size_t i, found = 0;
+    json_array_foreach(json_object_get(told, "commands"), i, item)
+    {
+        CHECK_STR(text_of(item, "name"), sgm__command_at(i)->name);
+        if (strcmp(text_of(item, "name"), "step") == 0) {
+            const json_t *field = json_array_get(json_object_get(item, "fields"), 0);
+            CHECK_STR(text_of(field, "name"), "iterations");
+            CHECK_STR(text_of(field, "kind"), "integer");
+            CHECK(json_is_true(json_object_get(field, "required")));
+            CHECK_NEAR(json_number_value(json_object_get(field, "minimum")), 1, 0);
+            CHECK_STR(text_of(item, "role"), "steer");
+            CHECK_STR(text_of(item, "effect"), "at once");
+            CHECK(json_is_true(json_object_get(item, "dry_run")));
+            CHECK(json_is_true(json_object_get(item, "allowed")));
+        }
+    }
+    CHECK(sgm__command_at(i) == NULL);
+    json_array_foreach(json_object_get(told, "settings"), i, item)
+    {
+        CHECK(json_is_true(json_object_get(item, "settable")));
+        if (strcmp(text_of(item, "identifier"), "iterator.minibatch_size") == 0) {
+            found++;
+            CHECK_STR(text_of(item, "kind"), "integer");
+            CHECK_STR(text_of(item, "unit"), "examples");
+            CHECK_STR(text_of(item, "effect"), "from the next epoch on");
+            CHECK_NEAR(json_number_value(json_object_get(item, "minimum")), 1, 0);
+        }
+        CHECK(strcmp(text_of(item, "identifier"), "epoch") != 0);
+    }
+    CHECK_INT(found, 1);
+    json_decref(told);
+    CHECK_ANSWER(made.trainer, "{\"command\":\"describe\",\"identifier\":\"optimiser.learning_rate\"}",
+                 "\"settings\":[{\"identifier\":\"optimiser.learning_rate\",\"kind\":\"number\"");
+    free_wave_trainer(made);
+}
+
+/* --- roles --- */
+
+TEST(a_role_does_what_it_may)
+{
+    wave_trainer made = make_ready();
+    CHECK_AS(made.trainer, SGM__ROLE_LOOK,
+             "{\"command\":\"set\",\"identifier\":\"optimiser.learning_rate\",\"value\":0.5}",
+             "set needs the role 'steer', this is 'look'");
+    CHECK_AS(made.trainer, SGM__ROLE_LOOK, "{\"command\":\"status\"}", "\"state\":\"idle\"");
+    CHECK_AS(made.trainer, SGM__ROLE_STEER,
+             "{\"command\":\"get\",\"identifier\":\"network.layers.3-dense.biases\",\"file\":\"x.npy\"}",
+             "naming a file needs the role 'admin', this is 'steer'");
+    CHECK_ANSWER(made.trainer,
+                 "{\"command\":\"set\",\"identifier\":\"optimiser.learning_rate\",\"value\":0.5,"
+                 "\"role\":\"look\"}",
+                 "set needs the role 'steer', this is 'look'");
+    CHECK_AS(made.trainer, SGM__ROLE_LOOK, "{\"command\":\"status\",\"role\":\"admin\"}",
+             "a request cannot raise its role: this is 'look', not 'admin'");
+    CHECK_ANSWER(made.trainer, "{\"command\":\"status\",\"role\":\"root\"}",
+                 "a role is 'look', 'steer' or 'admin', not 'root'");
+    CHECK_INT(change_count(made.trainer), 0);
+    free_wave_trainer(made);
+}
+
+/* --- names and reasons --- */
+
+TEST(the_journal_says_who_and_why)
+{
+    wave_trainer made = make();
+    background run;
+    begin(&run, made.trainer, open_folder());
+    CHECK_ANSWER(made.trainer, "{\"command\":\"pause\"}", "{}");
+    wait_for_pause(made.trainer);
+    CHECK_ANSWER(made.trainer,
+                 "{\"command\":\"set\",\"identifier\":\"optimiser.learning_rate\",\"value\":0.25,"
+                 "\"by\":\"anna\",\"reason\":\"the loss \\\"jumps\\\"\"}",
+                 "\"value\":0.25");
+    json_t *change = newest_change(made.trainer);
+    CHECK_STR(text_of(change, "who"), "ctl:anna");
+    CHECK_STR(text_of(change, "reason"), "the loss \"jumps\"");
+    CHECK(json_is_true(json_object_get(change, "undoable")));
+    CHECK(json_is_true(json_object_get(change, "person")));
+    json_decref(change);
+    CHECK_ANSWER(made.trainer, "{\"command\":\"undo\",\"by\":\"mcp:claude\",\"reason\":\"no better\"}",
+                 "\"undone\":1");
+    change = newest_change(made.trainer);
+    CHECK_STR(text_of(change, "who"), "mcp:claude");
+    CHECK_STR(text_of(change, "reason"), "no better");
+    json_decref(change);
+    CHECK_ANSWER(made.trainer,
+                 "{\"command\":\"set\",\"identifier\":\"optimiser.learning_rate\",\"value\":0.125}",
+                 "\"value\":0.125");
+    change = newest_change(made.trainer);
+    CHECK_STR(text_of(change, "who"), "ctl");
+    CHECK(json_is_null(json_object_get(change, "reason"))); /* not that of the last one */
+    json_decref(change);
+    CHECK_ANSWER(made.trainer, "{\"command\":\"save\",\"name\":\"here\",\"reason\":\"before a try\"}",
+                 "here");
+    CHECK_ANSWER(made.trainer, "{\"command\":\"restore\",\"name\":\"here\",\"reason\":\"it failed\"}", "{}");
+    CHECK_ANSWER(made.trainer, "{\"command\":\"stop\",\"by\":\"anna\",\"reason\":\"enough\"}", "{}");
+    pthread_join(run.thread, NULL);
+    char *text = journal_text();
+    static const char *const lines[] = {
+        "\"who\":\"ctl:anna\",\"reason\":\"the loss "
+        "\\\"jumps\\\"\",\"what\":\"optimiser.learning_rate\",\"old\":",
+        "\"who\":\"mcp:claude\",\"reason\":\"no better\",\"what\":\"optimiser.learning_rate\",\"old\":0.25,",
+        "\"who\":\"ctl\",\"what\":\"optimiser.learning_rate\",\"old\":",
+        "\"who\":\"ctl\",\"name\":\"here\",\"of\":",
+        "\"reason\":\"before a try\"",
+        "\"event\":\"restore\"",
+        "\"who\":\"ctl\",\"reason\":\"it failed\",\"name\":\"here\"",
+    };
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+        if (strstr(text, lines[i]) == NULL)
+            TEST_FAIL("the journal has no %s: %s", lines[i], text);
+    sgm__free(text);
+    free_wave_trainer(made);
+    close_folder();
+}
+
+TEST(names_and_reasons_are_short_lines)
+{
+    wave_trainer made = make_ready();
+    char request[900], filled[600];
+    memset(filled, 'a', sizeof filled);
+    filled[501] = '\0';
+    snprintf(request, sizeof request, "{\"command\":\"status\",\"reason\":\"%s\"}", filled);
+    CHECK_ANSWER(made.trainer, request, "'reason' is a text of 1 to 500 bytes on one line");
+    filled[500] = '\0';
+    snprintf(request, sizeof request, "{\"command\":\"status\",\"reason\":\"%s\"}", filled);
+    CHECK_ANSWER(made.trainer, request, "\"state\"");
+    filled[65] = '\0';
+    snprintf(request, sizeof request, "{\"command\":\"status\",\"by\":\"%s\"}", filled);
+    CHECK_ANSWER(made.trainer, request, "'by' is a text of 1 to 64 bytes on one line");
+    CHECK_ANSWER(made.trainer, "{\"command\":\"status\",\"by\":\"a\\nb\"}", "'by' is a text of 1 to 64");
+    CHECK_ANSWER(made.trainer, "{\"command\":\"status\",\"by\":\"\"}", "'by' is a text of 1 to 64");
+    CHECK_ANSWER(made.trainer, "{\"command\":\"status\",\"by\":7}", "'by' is a text of 1 to 64");
+    CHECK_ANSWER(made.trainer, "{\"command\":\"status\",\"dry_run\":1}", "'dry_run' is true or false");
+    free_wave_trainer(made);
+}
+
+/* --- dry runs --- */
+
+TEST(a_dry_run_tells_and_changes_nothing)
+{
+    wave_trainer made = make();
+    background run;
+    begin(&run, made.trainer, open_folder());
+    CHECK_ANSWER(made.trainer, "{\"command\":\"pause\"}", "{}");
+    wait_for_pause(made.trainer);
+    CHECK_ANSWER(made.trainer, "{\"command\":\"attach\",\"hook\":\"if external \\\"go\\\" then pause\"}",
+                 "name");
+    char *before = journal_text();
+    static const struct {
+        const char *request, *part;
+    } tries[] = {
+        {"\"command\":\"set\",\"identifier\":\"optimiser.learning_rate\",\"value\":0.25",
+         "\"would_change\":[{\"identifier\":\"optimiser.learning_rate\",\"old\":0.01,\"new\":0.25,\"effect\":"
+         "\"from the next iteration on\"}]"},
+        {"\"command\":\"set\",\"identifier\":\"iterator.minibatch_size\",\"value\":8",
+         "\"new\":8,\"effect\":\"from the next epoch on\""},
+        {"\"command\":\"set\",\"identifier\":\"optimiser.learning_rate\",\"value\":-1",
+         "optimiser.learning_rate: expected a number of at least 0, got -1"},
+        {"\"command\":\"set\",\"identifier\":\"epoch\",\"value\":1", "epoch is read-only"},
+        {"\"command\":\"set\",\"identifier\":\"network.layers.3-dense.biases\",\"value\":[1,2,3]",
+         "\"new\":{\"shape\":[3],\"norm\":3.741657"},
+        {"\"command\":\"set\",\"identifier\":\"network.layers.3-dense.biases\",\"value\":[1]",
+         "expected values of shape (3,), got (1,)"},
+        {"\"command\":\"undo\"", "\"identifier\":\"hook "},
+        {"\"command\":\"undo\",\"number\":99", "has no change 99"},
+        {"\"command\":\"attach\",\"hook\":\"every 2 epochs value_reporter(epoch)\"", "\"old\":\"none\""},
+        {"\"command\":\"attach\",\"hook\":\"nonsense\"", "nonsense"},
+        {"\"command\":\"detach\",\"name\":\"nobody\"", "no hook 'nobody' is attached"},
+        {"\"command\":\"press\",\"name\":\"go\"", "\"identifier\":\"button go\""},
+        {"\"command\":\"press\",\"name\":\"stay\"", "no rule waits for external \\\"stay\\\""},
+        {"\"command\":\"save\",\"name\":\"here\"", "\"new\":\"here\",\"effect\":\"between two iterations\""},
+        {"\"command\":\"save\",\"name\":\"../here\"", "here"},
+        {"\"command\":\"restore\",\"name\":\"here\"", "here"},
+        {"\"command\":\"reset\"", "\"new\":\"epoch 0, iteration 0\""},
+        {"\"command\":\"step\",\"iterations\":3", "\"identifier\":\"iteration\""},
+        {"\"command\":\"resume\"", "\"old\":\"paused\",\"new\":\"running\""},
+        {"\"command\":\"stop\"", "\"new\":\"idle\""},
+        {"\"command\":\"status\"", "status changes nothing: leave 'dry_run' out"},
+    };
+    size_t count = change_count(made.trainer);
+    for (size_t i = 0; i < sizeof tries / sizeof *tries; i++) {
+        char request[400];
+        snprintf(request, sizeof request, "{%s,\"dry_run\":true}", tries[i].request);
+        ask_as(made.trainer, SGM__ROLE_ADMIN, request);
+        char *plain = strdup(tries[i].part), *to = plain; /* errors have no escapes */
+        for (const char *from = tries[i].part; answer[0] != '{' && *from != '\0'; from++)
+            if (*from != '\\')
+                *to++ = *from;
+        if (answer[0] != '{')
+            *to = '\0';
+        if (strstr(answer, plain) == NULL)
+            TEST_FAIL("%s gives %.600s, expected %s in it", request, answer, plain);
+        free(plain);
+    }
+    char *after = journal_text();
+    CHECK_STR(after, before);
+    sgm__free(before);
+    sgm__free(after);
+    CHECK_INT(change_count(made.trainer), count);
+    CHECK_NEAR(number_of(made.trainer, "optimiser.learning_rate"), 0.01, 0);
+    CHECK(!sgm__checkpoint_exists(made.trainer, "here"));
+    CHECK_ANSWER(made.trainer, "{\"command\":\"status\"}", "\"state\":\"paused\"");
+    CHECK_AS(made.trainer, SGM__ROLE_LOOK, "{\"command\":\"pause\",\"dry_run\":true}",
+             "pause needs the role 'steer'");
+    end(&run);
+    free_wave_trainer(made);
+    close_folder();
+}
