@@ -62,6 +62,13 @@ TEST(runs_are_compared_and_deleted)
     browser_click(&b, ".runs-tools button[data-icon='shrink']");
     browser_await(&b, "document.querySelector('.runs-values tbody').textContent === '20.2510.500.75'");
 
+    browser_do(
+        &b,
+        "const before = URL.createObjectURL; URL.createObjectURL = (blob) => { blob.text().then((text) => "
+        "{ window.saved = text; }); return before.call(URL, blob); }");
+    browser_click(&b, ".runs-tools button[data-icon='text']");
+    browser_await(&b, "window.saved.includes('</span>second</th>') && window.saved.includes('<polyline')");
+
     browser_type(&b, ".search input", "loss<0.3");
     browser_await(&b, "document.querySelectorAll('[data-run]').length === 1");
     browser_click(&b, "[data-menu='first']");

@@ -1,5 +1,6 @@
 /* The runs that were selected: one metric of all in a chart, and in what they were configured otherwise. */
 import { get } from '../api.js';
+import { download } from '../chart/export.js';
 import { CanvasPen } from '../chart/pens.js';
 import { fill, h, iconButton, labelled, select, toggle } from '../elements.js';
 import { number } from '../format.js';
@@ -85,7 +86,7 @@ export function createCompare(place, remove) {
             smoothing(own, redraw),
             labelled(t('runs.log'), toggle(t('chart.yLog'), own.log, change('log')),
                 { class: 'field is-switch runs-log' }),
-            values, exportButton(own));
+            values, exportButton(own), iconButton('text', t('runs.report'), () => saveReport(own.runs)));
         fill(legend, own.runs.map((run, index) => {
             const swatch = h('span', { class: 'runs-swatch' });
             swatch.style.background = colourOf(index);
@@ -117,6 +118,15 @@ async function fetchColumns(run) {
         });
     kept.set(run.name, entry);
     return entry.coming;
+}
+
+/* One HTML file about these runs. */
+async function saveReport(runs) {
+    try {
+        download(await get('report', { run: runs.map((run) => run.name) }), 'report.html');
+    } catch (error) {
+        toastError(error);
+    }
 }
 
 /* 0: off. */
