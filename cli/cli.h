@@ -38,6 +38,7 @@ int inspect_run(int argc, char **argv);
  * exit code. */
 int inspect_threads(const char *path);
 int monitor_run(int argc, char **argv);
+int report_run(int argc, char **argv);
 int info_run(int argc, char **argv);
 
 /* --- train_run.c --- */

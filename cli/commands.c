@@ -13,6 +13,7 @@ static const subcommand commands[] = {
     {"ctl", "watch and steer a training that runs", ctl_run},
     {"replay", "train again as a run was trained, with all that was done to it", replay_run},
     {"monitor", "show the runs of a folder in the browser, and compare them", monitor_run},
+    {"report", "write what runs did into one HTML file", report_run},
     {"mcp", "serve runs to an agent, by the Model Context Protocol", mcp_run_command},
     {"eval", "measure a trained network on data", eval_run},
     {"predict", "predict with a trained network", predict_run},

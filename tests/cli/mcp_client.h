@@ -9,6 +9,7 @@
 #include <jansson.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -35,6 +36,7 @@ static pid_t start_sigma(const char *const *words, int *in, int *out)
     CHECK(in == NULL || (pipe2(to, O_CLOEXEC) == 0 && pipe2(from, O_CLOEXEC) == 0));
     pid_t process = fork();
     if (process == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that fails leaves no training behind */
         int null = open("/dev/null", O_RDWR);
         dup2(in != NULL ? to[0] : null, STDIN_FILENO);
         dup2(in != NULL ? from[1] : null, STDOUT_FILENO);

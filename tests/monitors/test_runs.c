@@ -434,6 +434,33 @@ TEST(what_cannot_be_noted_is_refused_and_changes_nothing)
     end(&p);
 }
 
+TEST(a_report_is_one_file)
+{
+    place p;
+    begin(&p);
+    write_file(&p, "a", "metrics.jsonl", "w", LINE(1, 0.5) LINE(2, 0.25));
+    write_file(&p, "group/b", "metrics.jsonl", "w", LINE(1, 0.75));
+    write_file(&p, "a", "journal.jsonl", "w", "{\"event\":\"set\"}\n"); /* without a checksum: damaged */
+    client_answer answer =
+        client_ask(p.client.port,
+                   "GET /api/report?run=a&run=group%%2Fb HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n"
+                   "Authorization: Bearer %s\r\nConnection: close\r\n\r\n",
+                   p.client.port, p.client.token);
+    const char *text = answer.all;
+    CHECK_INT(answer.code, 200);
+    CHECK(strstr(text, "Content-Type: text/html; charset=utf-8") != NULL);
+    CHECK(strstr(text, "attachment; filename=\"report.html\"") != NULL);
+    CHECK(strstr(text, "</span>group/b</th>") != NULL && strstr(text, "<polyline class=\"s0\"") != NULL);
+    CHECK(strstr(text, "line 1: ") != NULL); /* why the journal cannot be read */
+    client_free(&answer);
+    get(&p, "/api/report?run=c");
+    CHECK_INT(p.client.code, 404);
+    get(&p, "/api/report");
+    CHECK_INT(p.client.code, 400);
+    CHECK_STR(json_string_value(json_object_get(p.answer, "error")), "which runs? expected ?run=NAME");
+    end(&p);
+}
+
 TEST(runs_are_renamed_and_deleted)
 {
     place p;

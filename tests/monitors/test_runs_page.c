@@ -62,6 +62,13 @@ TEST(runs_are_compared_and_deleted)
     browser_click(&b, ".runs-tools button[data-icon='shrink']");
     browser_await(&b, "document.querySelector('.runs-values tbody').textContent === '20.2510.500.75'");
 
+    browser_do(
+        &b,
+        "const before = URL.createObjectURL; URL.createObjectURL = (blob) => { blob.text().then((text) => "
+        "{ window.saved = text; }); return before.call(URL, blob); }");
+    browser_click(&b, ".runs-tools button[data-icon='text']");
+    browser_await(&b, "window.saved.includes('</span>second</th>') && window.saved.includes('<polyline')");
+
     browser_type(&b, ".search input", "loss<0.3");
     browser_await(&b, "document.querySelectorAll('[data-run]').length === 1");
     browser_click(&b, "[data-menu='first']");
@@ -141,5 +148,94 @@ TEST(runs_are_noted_starred_and_archived)
     browser_click(&b, "[data-open='second']");
     browser_await(&b, "document.querySelector('.run-note').textContent === 'the gradient <b>exploded</b>'");
     browser_click(&b, "dialog .icon-button");
+    end_page(&b, runs, folder);
+}
+
+/* Runs of two settings and three seeds, of which the rate alone decides. */
+static void write_experiment(const char *folder)
+{
+    static const char *const rates[] = {"0.001", "0.01", "0.1"};
+    for (int i = 0; i < 12; i++) {
+        char name[32], metrics[200], path[200], configuration[80];
+        snprintf(name, sizeof name, "run-%02d", i);
+        snprintf(metrics, sizeof metrics,
+                 "{\"epoch\":1,\"iteration\":9,\"seconds\":60,\"loss\":1}\n"
+                 "{\"epoch\":2,\"iteration\":18,\"seconds\":120,\"loss\":%d.%d}\n",
+                 i % 3, i / 3);
+        write_run(folder, name, metrics);
+        snprintf(path, sizeof path, "%s/%s/config.yaml", folder, name);
+        snprintf(configuration, sizeof configuration, "%s %d", rates[i % 3], i / 3);
+        CHECK_OK(sgm__file_write_atomic(path, configuration, strlen(configuration)));
+    }
+}
+
+static json_t *read_experiment(const char *text, size_t length)
+{
+    (void)length;
+    double rate = 0;
+    int seed = 0;
+    CHECK_INT(sscanf(text, "%lf %d", &rate, &seed), 2);
+    return json_pack("{s:f, s:i}", "learning_rate", rate, "seed", seed);
+}
+
+TEST(runs_are_explored)
+{
+    char folder[] = "/tmp/sigma-runs-page-XXXXXX";
+    browser b = browser_open();
+    CHECK(mkdtemp(folder) != NULL);
+    write_experiment(folder);
+    sgm__runs *runs =
+        sgm__runs_start(&(sgm__runs_options){.folder = folder, .configuration = read_experiment});
+    CHECK(runs != NULL);
+    browser_go(&b, sgm__runs_url(runs));
+    browser_await(&b, "document.querySelectorAll('[data-run]').length === 12");
+    browser_click(&b, "[data-switch='explore']");
+    browser_await(&b, "document.querySelector('.explore-canvas').getAttribute('aria-label') === "
+                      "'12 of 12 runs over the axes learning_rate, seed, loss, minimum'");
+
+    /* The first axis is the learning rate: its upper quarter holds a third of the runs. A press ends that. */
+    browser_do(&b, "document.querySelector('.runs-explore').scrollIntoView()");
+    const char *plot = ".explore-plot.is-wide";
+    double width = browser_number(&b, "document.querySelector('.explore-canvas').clientWidth");
+    double at = 70 / width - 0.5;
+    browser_drag(&b, plot, at, -0.45, at, -0.25);
+    browser_await(&b, "document.querySelectorAll('[data-run]').length === 4");
+    CHECK(browser_is(&b, ROWS " === 'run-02,run-05,run-08,run-11'"));
+    browser_drag(&b, plot, at, 0, at, 0);
+    browser_await(&b, "document.querySelectorAll('[data-run]').length === 12");
+
+    /* The same by keyboard: the lower end of the seeds, moved up step by step. */
+    browser_click(&b, ".explore-details summary");
+    browser_do(&b, "document.querySelector(\"[data-range='configuration:seed 0']\").focus()");
+    browser_type(&b, "[data-range='configuration:seed 0']", "\xee\x80\x90"); /* end */
+    browser_await(&b, ROWS " === 'run-09,run-10,run-11'");
+    CHECK(browser_is(&b, "document.activeElement.dataset.range === 'configuration:seed 0'"));
+    browser_click(&b, ".explore-details .button");
+    browser_await(&b, "document.querySelectorAll('[data-run]').length === 12");
+
+    browser_click(&b, "[data-explore='importance']");
+    browser_await(&b, "document.querySelector('.explore-importance tbody tr').dataset.setting === "
+                      "'configuration:learning_rate'");
+    browser_click(&b, "[data-explore='seeds']");
+    browser_await(&b, "document.querySelectorAll('.explore-groups tbody tr').length === 3");
+    /* 0.0, 0.1, 0.2, 0.3: their mean is 0.15, their sample's deviation 0.1291. */
+    CHECK(browser_is(&b, "document.querySelector('.explore-groups').textContent.includes('0.15 ± 0.13')"));
+    browser_click(&b, ".explore-groups tbody .link");
+    browser_await(&b, "document.querySelectorAll('[data-run]:checked').length === 4");
+    browser_click(&b, "[data-explore='scatter']");
+    browser_await(
+        &b, "document.querySelector('.explore-panel:not([hidden]) canvas').getAttribute('aria-label') === "
+            "'12 runs, learning_rate across and loss, minimum upwards'");
+
+    /* Smoothed by half: the second point of 1 and x is (1/4 + x/2) / (3/4); and by the time of day. */
+    browser_do(&b, "const slider = document.querySelector('.runs-chart .slider'); slider.value = 0.5; "
+                   "slider.dispatchEvent(new Event('input'))");
+    browser_await(&b, "document.querySelector('.runs-canvas').getAttribute('aria-label').startsWith("
+                      "'run-00: loss 0.3333')");
+    browser_do(&b, "const axis = document.querySelectorAll('.runs-chart select')[1]; axis.value = 'wall'; "
+                   "axis.dispatchEvent(new Event('change'))");
+    browser_click(&b, ".runs-tools button[data-icon='table']");
+    browser_await(&b, "/^(\\w+ \\d+,? )?\\d+:\\d+:\\d+$/.test(document.querySelector('.runs-values tbody "
+                      "th').textContent)");
     end_page(&b, runs, folder);
 }

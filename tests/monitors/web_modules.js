@@ -83,12 +83,12 @@ check(places[0] === 999 && places.every((x, i) => i === 0 || x < places[i - 1]),
 
 /* Runs: the columns they begin with are those that differ, and what is filtered. */
 const { csvOf, filtered, defaultColumns } = await import('/runs/columns.js');
-const runs = [0.001, 0.01].map((rate, i) => ({ name: `run ${i}`, state: 'finished',
+const runs = [0.001, 0.01].map((rate, i) => ({ name: `run ${i}`, state: 'finished', tags: [], note: '',
     metrics: { loss: i, learning_rate: 0 }, minimum: {}, maximum: {}, epochs: 3, configuration: { 'a.switch': true, 'optimiser.learning_rate': rate } }));
 runs.push({ ...runs[0], name: 'a program', configuration: {} });
 const columns = defaultColumns(runs).join();
 check(columns.includes('configuration:optimiser.learning_rate') && !columns.includes('switch'), `columns: ${columns}`);
-const namesOf = (text) => filtered(runs, text, false).map((run) => run.name).join();
+const namesOf = (text) => filtered(runs, text, {}).map((run) => run.name).join();
 check(namesOf('learning_rate > 0.002') === 'run 1', `filtered: ${namesOf('learning_rate > 0.002')}`);
 check(namesOf('loss=0 state = finished') === 'run 0,a program', 'two words');
 check(csvOf(runs, ['name']).startsWith('name,') && csvOf(runs, ['name']).includes('configuration.a.switch'), 'all columns');

@@ -12,7 +12,7 @@ function split(key) {
     return at < 0 ? [null, key] : [key.slice(0, at), key.slice(at + 1)];
 }
 
-function valueOf(run, key) {
+export function valueOf(run, key) {
     const [part, name] = split(key);
     const value = (part ? run[part][name] : run[name]) ?? null;
     return noted.includes(key) && value.length === 0 ? null : value; /* what is empty comes last */
@@ -63,6 +63,11 @@ export function differing(runs) {
     const keys = new Set(known.flatMap((run) => Object.keys(run.configuration)));
     const of = (run, key) => run.configuration[key];
     return [...keys].filter((key) => known.some((run) => of(run, key) !== of(known[0], key))).sort();
+}
+
+/* Columns of settings that differ, what tells most first, without the run's name. */
+export function settingsOf(runs) {
+    return tellingApart(runs).map((key) => `configuration:${key}`);
 }
 
 /* What people vary and look for first; a number of the place in which it comes. */

@@ -1,5 +1,6 @@
 /* The runs that were selected: one metric of all in a chart, and in what they were configured otherwise. */
 import { get } from '../api.js';
+import { download } from '../chart/export.js';
 import { CanvasPen } from '../chart/pens.js';
 import { fill, h, iconButton, labelled, select, toggle } from '../elements.js';
 import { number } from '../format.js';
@@ -8,14 +9,15 @@ import { menu, toastError } from '../overlays.js';
 import { context2d } from '../pixels.js';
 import { colour } from '../theme.js';
 import { differing, metricsOf } from './columns.js';
-import { colourOf, exportPng, exportSvg, paint, pointsOf } from './plot.js';
+import { axes, axisLabel, axisText, colourOf, exportPng, exportSvg, paint, pointsOf } from './plot.js';
+import { smoothed } from './smooth.js';
 import { dragZoom } from './zoom.js';
 
 const mostRows = 1000; /* of the table */
 const kept = new Map(); /* name -> {lines, started, columns: null until `coming` is there, coming} */
 
 export function createCompare(place, remove) {
-    const own = { axis: 'epoch', metric: null, log: false, runs: [], map: null, zoom: null, request: 0,
+    const own = { axis: 'epoch', metric: null, log: false, smoothing: 0, runs: [], map: null, zoom: null, request: 0,
         table: false };
     const canvas = h('canvas', { class: 'runs-canvas', role: 'img' });
     const hover = h('div', { class: 'runs-hover', hidden: true });
@@ -51,8 +53,10 @@ export function createCompare(place, remove) {
     }
 
     function redraw() {
-        own.curves = own.runs.map((run, index) => ({ name: run.name, index,
-            points: pointsOf(kept.get(run.name)?.columns ?? {}, own.axis, own.metric, own.log) }));
+        own.curves = own.runs.map((run, index) => {
+            const raw = pointsOf(kept.get(run.name)?.columns ?? {}, own, run.started);
+            return { name: run.name, index, raw, points: smoothed(raw, own.smoothing) };
+        });
         canvas.setAttribute('aria-label', own.curves.map(({ name, points }) =>
             `${name}: ${own.metric} ${number(points.at(-1)?.y)}`).join('; '));
         show();
@@ -78,11 +82,11 @@ export function createCompare(place, remove) {
         title.textContent = t('runs.chart');
         fill(tools, whole,
             select(metrics.map((key) => [key, key]), own.metric, change('metric'), { 'aria-label': t('runs.metric') }),
-            select(['epoch', 'iteration', 'seconds'].map((key) => [key, t(`axis.${key}`)]), own.axis, change('axis'),
-                { 'aria-label': t('chart.axis') }),
+            select(axes.map((key) => [key, axisLabel(key)]), own.axis, change('axis'), { 'aria-label': t('chart.axis') }),
+            smoothing(own, redraw),
             labelled(t('runs.log'), toggle(t('chart.yLog'), own.log, change('log')),
                 { class: 'field is-switch runs-log' }),
-            values, exportButton(own));
+            values, exportButton(own), iconButton('text', t('runs.report'), () => saveReport(own.runs)));
         fill(legend, own.runs.map((run, index) => {
             const swatch = h('span', { class: 'runs-swatch' });
             swatch.style.background = colourOf(index);
@@ -114,6 +118,28 @@ async function fetchColumns(run) {
         });
     kept.set(run.name, entry);
     return entry.coming;
+}
+
+/* One HTML file about these runs. */
+async function saveReport(runs) {
+    try {
+        download(await get('report', { run: runs.map((run) => run.name) }), 'report.html');
+    } catch (error) {
+        toastError(error);
+    }
+}
+
+/* 0: off. */
+function smoothing(own, redraw) {
+    const shown = h('output', { class: 'runs-smoothing', text: number(own.smoothing, 2) });
+    const slider = h('input', { type: 'range', class: 'slider', min: 0, max: 0.99, step: 0.01, value: own.smoothing,
+        'aria-label': t('chart.smoothing'), on: { input: () => {
+            own.smoothing = Number(slider.value);
+            shown.textContent = number(own.smoothing, 2);
+            redraw();
+        } } });
+    return h('label', { class: 'runs-smooth' }, h('span', { class: 'field-label', text: t('chart.smoothing') }),
+        slider, shown);
 }
 
 function exportButton(own) {
@@ -159,7 +185,7 @@ function showHover(own, canvas, hover, event) {
     fill(hover, found.slice(0, 12).map(({ name, index, point }) => {
         const swatch = h('span', { class: 'runs-swatch' });
         swatch.style.background = colourOf(index);
-        return h('div', {}, swatch, h('span', { text: name }), h('span', { class: 'dim', text: number(point.x, 5) }),
+        return h('div', {}, swatch, h('span', { text: name }), h('span', { class: 'dim', text: axisText(own.axis, point.x) }),
             h('b', { text: number(point.y, 5) }));
     }));
     hover.hidden = false;
@@ -177,11 +203,11 @@ function tableOf({ curves, axis, metric, zoom }) {
             rows.get(x)[k] = y;
         }
     });
-    const head = [t(`axis.${axis}`), ...curves.map((curve) => curve.name)];
+    const head = [axisLabel(axis), ...curves.map((curve) => curve.name)];
     return h('table', { class: 'table', 'aria-label': metric }, h('thead', {}, h('tr', {}, head.map((text) =>
         h('th', { scope: 'col', class: 'is-number', text })))),
     h('tbody', {}, [...rows].sort(([a], [b]) => b - a).slice(0, mostRows).map(([x, row]) => h('tr', {},
-        h('th', { scope: 'row', class: 'is-number', text: number(x, 6) }), curves.map((_, k) =>
+        h('th', { scope: 'row', class: 'is-number', text: axisText(axis, x) }), curves.map((_, k) =>
             h('td', { class: 'is-number', text: row[k] === undefined ? '' : number(row[k], 6) }))))));
 }
 
@@ -198,5 +224,6 @@ function differencesOf(runs) {
                 return h('th', { scope: 'col' }, swatch, run.name);
             }))),
         h('tbody', {}, keys.map((key) => h('tr', {}, h('th', { scope: 'row', text: key }),
-            runs.map((run) => h('td', { class: 'mono', text: text(run.configuration[key]) }))))));
+            runs.map((run) => h('td', { class: run.configuration[key] === runs[0].configuration[key] ? 'mono'
+                : 'mono is-different', text: text(run.configuration[key]) }))))));
 }

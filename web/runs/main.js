@@ -12,12 +12,13 @@ import { chooseColumns, runMenu } from './actions.js';
 import { csvOf, filtered, defaultColumns } from './columns.js';
 import { createCompare, renamed } from './compare.js';
 import { openRun } from './detail.js';
+import { createExplore } from './explore/explore.js';
 import { star } from './notes.js';
 import { createTable } from './table.js';
 
 const seconds = 3, mostSelected = 24;
 const view = { runs: [], rows: [], columns: [], sort: { key: 'started', down: true }, selected: [], filter: '',
-    withArchived: false, onlyStarred: false, chosen: null, revision: -1, folder: '', leftOut: 0 };
+    withArchived: false, onlyStarred: false, explore: false, chosen: null, revision: -1, folder: '', leftOut: 0 };
 let parts = {}, timer = 0, list = [];
 
 function remembered(name) {
@@ -38,6 +39,14 @@ function remember(name, value) {
 function show() {
     view.columns = view.chosen ?? defaultColumns(view.runs);
     view.rows = filtered(view.runs, view.filter, view);
+    if (view.explore) {
+        parts.exploring.show(view.rows);
+        view.rows = view.rows.filter((run) => parts.exploring.passes(run));
+    }
+    showTable();
+}
+
+function showTable() {
     list = parts.table.show(view);
     const running = view.runs.filter((run) => run.state === 'running').length;
     setText(parts.count, t('runs.count', { n: integer(view.rows.length), all: integer(view.runs.length) })
@@ -45,6 +54,20 @@ function show() {
         + (view.leftOut > 0 ? `, ${t('runs.left_out', { n: integer(view.leftOut) })}` : ''));
     parts.archived.hidden = !view.runs.some((run) => run.archived);
     parts.starred.hidden = !view.onlyStarred && !view.runs.some((run) => run.starred);
+}
+
+/* A range of the parallel coordinates has changed. */
+function narrow() {
+    view.rows = filtered(view.runs, view.filter, view).filter((run) => parts.exploring.passes(run));
+    showTable();
+}
+
+function showExplore() {
+    view.explore = !view.explore;
+    parts.explore.hidden = !view.explore;
+    parts.root.classList.toggle('has-explore', view.explore);
+    parts.exploreButton.setAttribute('aria-pressed', String(view.explore));
+    show();
 }
 
 function showCompare() {
@@ -142,12 +165,14 @@ function buildTools() {
         on: { input: () => { view.filter = parts.filter.value; show(); } } });
     parts.archived = switchOf('runs.with_archived', 'withArchived');
     parts.starred = switchOf('runs.only_starred', 'onlyStarred');
+    parts.exploreButton = button(t('explore.title'), showExplore, { class: 'button is-quiet', data: { switch: 'explore' },
+        'aria-pressed': String(view.explore) });
     const columns = button(t('runs.columns'), () => chooseColumns(columns, view.runs, view.columns, setColumns),
         { class: 'button is-quiet', 'aria-haspopup': 'dialog' });
     const clear = button(t('runs.clear'), () => { view.selected = []; show(); showCompare(); },
         { class: 'button is-quiet runs-clear' });
     return h('div', { class: 'runs-toolbar' }, h('div', { class: 'search' }, icon('search'), parts.filter),
-        parts.starred, parts.archived, columns, clear,
+        parts.starred, parts.archived, parts.exploreButton, columns, clear,
         button(t('chart.csv'), () => download(new Blob([csvOf(list, view.columns)], { type: 'text/csv' }), 'runs.csv'),
             { class: 'button is-quiet' }));
 }
@@ -159,11 +184,18 @@ function build() {
     const place = h('div', { class: 'runs-place' });
     parts.compare = h('div', { class: 'runs-compare', hidden: true });
     const table = h('section', { class: 'runs-panel runs-list' });
-    fill(parts.root, table, parts.compare);
+    parts.explore = h('section', { class: 'runs-panel runs-explore', 'aria-label': t('explore.title'),
+        hidden: !view.explore });
+    fill(parts.root, table, parts.explore, parts.compare);
     add(table, [buildTools(), place]);
     parts.table = createTable(place, { onSelect: select, onSort: sortBy,
         onOpen: openRun, onMenu: (anchor, run) => runMenu(anchor, run, view.runs, changed),
         onStar: (run) => star(run, look) });
+    parts.exploring = createExplore(parts.explore, { filter: narrow, open: openRun, choose: (runs) => {
+        view.selected = runs.slice(0, mostSelected).map((run) => run.name);
+        parts.table.mark(view.selected);
+        showCompare();
+    } });
     parts.comparison = createCompare(parts.compare, (name) => select(name, false));
     show();
     showCompare();

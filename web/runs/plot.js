@@ -1,21 +1,29 @@
 /* One metric of several runs, with the same strokes on the page and in files. */
 import { paintHead, savePng, saveSvg } from '../chart/export.js';
-import { duration, tick } from '../format.js';
+import { clock, duration, moment, number, tick } from '../format.js';
 import { t } from '../language.js';
 import { colour } from '../theme.js';
 
 export const colourOf = (index) => colour(`series-${index % 8 + 1}`);
 
-/* Points that a reset or restore left behind go: [x, y] of the newest branch. */
-export function pointsOf(columns, axis, metric, log) {
-    const xs = columns[axis] ?? [], ys = columns[metric] ?? [], { branch = [], epoch = [] } = columns;
+/* `seconds` are those of training; `wall` is the time of day: they, behind the moment at which the run began. */
+export const axes = ['epoch', 'iteration', 'seconds', 'wall'];
+export const axisLabel = (axis) => t(axis === 'wall' ? 'runs.wall' : `axis.${axis}`);
+export const axisText = (axis, x) => (axis === 'seconds' ? duration(x) : axis === 'wall' ? moment(x) : number(x, 6));
+const axisTick = (axis, x, span) => (axis === 'seconds' ? duration(x) : axis !== 'wall' ? tick(x)
+    : span > 86400 ? moment(x).replace(/ \S+$/, '') : clock(x));
+
+/* Points that a reset or restore left behind go: {x, y} of the newest branch. */
+export function pointsOf(columns, { axis, metric, log }, started = 0) {
+    const shift = axis === 'wall' ? started : 0;
+    const xs = columns[axis === 'wall' ? 'seconds' : axis] ?? [], ys = columns[metric] ?? [], { branch = [], epoch = [] } = columns;
     let points = [], last = null;
     ys.forEach((y, i) => {
         if (last !== null && branch[i] !== null && branch[i] !== undefined && branch[i] !== last)
             points = points.filter((point) => point.epoch < epoch[i]);
         last = branch[i] ?? last;
         if (y !== null && xs[i] !== null && xs[i] !== undefined && (!log || y > 0))
-            points.push({ x: xs[i], y, epoch: epoch[i] ?? i });
+            points.push({ x: xs[i] + shift, y, epoch: epoch[i] ?? i });
     });
     return points;
 }
@@ -52,7 +60,7 @@ function span(values) {
 
 /* curves: {name, index, points}; zoom: [from, to] or nothing. Resolves pixels to points, too: for the pointer. */
 export function geometry({ curves, log, zoom }, area) {
-    const y = (value) => (log ? Math.log10(value) : value), every = curves.flatMap((curve) => curve.points);
+    const y = (value) => (log ? Math.log10(value) : value), every = curves.flatMap((curve) => curve.raw ?? curve.points);
     const all = zoom ? every.filter(({ x }) => x >= zoom[0] && x <= zoom[1]) : every;
     const [left, right] = zoom ?? span(all.map((point) => point.x)), [low, high] = span(all.map((point) => y(point.y)));
     const room = (high - low) * 0.05, bottom = low - room, top = high + room;
@@ -77,15 +85,17 @@ function paintAxes(pen, plot, map, height) {
     for (const at of ticks(map.left, map.right, area.w / 90)) {
         const x = Math.round(map.px(at)) + 0.5;
         pen.line([x, area.y, x, area.y + area.h], grid, 1);
-        pen.text(plot.axis === 'seconds' ? duration(at) : tick(at), x, area.y + area.h + 16, dim, { align: 'center' });
+        pen.text(axisTick(plot.axis, at, map.right - map.left), x, area.y + area.h + 16, dim, { align: 'center' });
     }
-    pen.text(t(`axis.${plot.axis}`), area.x + area.w / 2, height - 6, dim, { align: 'center' });
+    pen.text(axisLabel(plot.axis), area.x + area.w / 2, height - 6, dim, { align: 'center' });
 }
 
 function paintCurves(pen, plot, map) {
+    const through = (points) => points.flatMap((point) => [map.px(point.x), map.py(point.y)]);
+    for (const { raw, points, index } of plot.curves)
+        if (raw && raw !== points && raw.length > 1) pen.line(through(raw), colourOf(index), 1, 0.28);
     for (const { points, index } of plot.curves) {
-        if (points.length > 1) pen.line(points.flatMap((point) => [map.px(point.x), map.py(point.y)]),
-            colourOf(index), 1.75);
+        if (points.length > 1) pen.line(through(points), colourOf(index), 1.75);
         else if (points.length === 1) pen.dot(map.px(points[0].x), map.py(points[0].y), 3, colourOf(index));
     }
 }

@@ -39,7 +39,7 @@ export function createRunChart(run) {
         if (!made) return;
         const { context, width, height } = made, pen = new CanvasPen(context);
         plot.curves = [run, ...shown.replays].map((one, index) => ({ name: one.name, index,
-            points: pointsOf(one.columns, plot.axis, plot.metric, plot.log) }));
+            points: pointsOf(one.columns, plot) }));
         canvas.setAttribute('aria-label', plot.curves.map(({ name, points }) =>
             `${name}, ${plot.metric}: ${number(points.at(-1)?.y)}`).join('; '));
         if (plot.curves[0].points.length === 0) return;

@@ -94,8 +94,7 @@ static json_t *intervention_json(const sgm_intervention *one)
                      "reason", one->reason, "removable", one->removable);
 }
 
-/* The list of a folder that is open. A run of before there was a journal has an empty one. */
-static sgm_status list_interventions(int folder, json_t **list)
+sgm_status sgm__run_interventions(int folder, json_t **list)
 {
     char path[64];
     sgm_intervention *items;
@@ -136,7 +135,7 @@ sgm_status sgm__runs_interventions(void *user, const sgm__http_request *request,
     if (folder < 0)
         return sgm__last_failure();
     sgm__replays_look(runs);
-    sgm_status status = list_interventions(folder, &list);
+    sgm_status status = sgm__run_interventions(folder, &list);
     close(folder);
     if (status != SGM_OK) {
         json_decref(list);

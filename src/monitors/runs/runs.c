@@ -4,6 +4,7 @@
  * thread that watches it. A page sends the revision that it knows, and gets the list only if there is a
  * newer one. All routes run on one thread of the server. */
 #include "monitors/runs/replays.h"
+#include "monitors/runs/report.h"
 #include "monitors/runs/runs_internal.h"
 
 #include <errno.h>
@@ -47,9 +48,7 @@ static json_t *numbers_of(const sgm__run_columns *metrics, size_t offset)
     return object;
 }
 
-/* A run as JSON, without its curves. Numbers of the newest line of metrics appear as "epochs", "iteration"
- * and "seconds". */
-static json_t *describe(const sgm__run *run)
+json_t *sgm__run_describe(const sgm__run *run)
 {
     json_t *object = json_pack("{s:s, s:s, s:b, s:f, s:I, s:I, s:o, s:o, s:o}", "name", run->name, "state",
                                state_name(run->state), "reading", run->reading, "started", run->started,
@@ -84,7 +83,7 @@ static sgm_status list_runs(void *user, const sgm__http_request *request, sgm__h
                                      json_pack("{s:I, s:b}", "revision", (json_int_t)known, "same", true));
     json_t *list = json_array();
     for (size_t i = 0; i < runs->count; i++)
-        json_array_append_new(list, describe(runs->runs[i]));
+        json_array_append_new(list, sgm__run_describe(runs->runs[i]));
     return sgm__http_answer_json(answer,
                                  json_pack("{s:I, s:s, s:s, s:I, s:o}", "revision",
                                            (json_int_t)runs->revision, "version", sgm_version(), "folder",
@@ -127,7 +126,7 @@ static sgm_status show_run(void *user, const sgm__http_request *request, sgm__ht
         json_decref(columns);
         return status;
     }
-    json_t *object = describe(run);
+    json_t *object = sgm__run_describe(run);
     json_object_set_new(object, "columns", columns);
     json_object_set_new(object, "changes", changes);
     return sgm__http_answer_json(answer, object);
@@ -210,6 +209,7 @@ static const sgm__http_route routes[] = {
     {"POST", "/api/run-rename", .act = rename_run},
     {"POST", "/api/run-notes", .act = note_run},
     {"POST", "/api/run-delete", .act = delete_run},
+    {"GET", "/api/report", .act = sgm__runs_report},
     {"GET", "/api/run-interventions/", .act = sgm__runs_interventions},
     {"POST", "/api/run-replay", .act = sgm__runs_replay},
 };

@@ -112,6 +112,10 @@ json_t *sgm__run_configuration(const sgm__run *run);
  * with an error. */
 int sgm__runs_open_run(sgm__runs *runs, const char *name, const sgm__run **run);
 
+/* A run as JSON, without its curves. Numbers of the newest line of metrics appear as "epochs", "iteration"
+ * and "seconds". */
+json_t *sgm__run_describe(const sgm__run *run);
+
 /* --- metrics.c --- */
 /* Whether the file is unchanged since the mark; then sets the mark to the state in `info`. */
 bool sgm__run_is_same(sgm__run_mark *mark, const struct stat *info);
