@@ -5,7 +5,7 @@
  * are those of the library's table (src/control/command_table.h), with their words and their help. */
 #include "control/command_table.h"
 #include "runs/ctl_ask.h"
-#include "runs/ctl_print.h"
+#include "ctl_print.h"
 
 #include <jansson.h>
 #include <sigma/rules.h>

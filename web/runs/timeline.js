@@ -48,7 +48,8 @@ export function createTimeline(run, chart) {
             box.closest('tr').classList.toggle('is-off', !box.checked);
             tell();
         };
-        const box = h('input', { type: 'checkbox', 'aria-label': t('runs.keep_in', { what: one.text }), on: { change } });
+        const box = h('input', { type: 'checkbox', 'aria-label': t('runs.keep_in', { what: one.text }),
+            on: { change } });
         box.checked = true;
         return box;
     }
@@ -79,7 +80,8 @@ export function createTimeline(run, chart) {
 
     async function showReplays() {
         const known = answer.replays.filter((replay) => replay.begun);
-        const runs = await Promise.all(known.map(({ into }) => get(`run/${encodeURIComponent(into)}`).catch(() => null)));
+        const runs = await Promise.all(known.map(({ into }) =>
+            get(`run/${encodeURIComponent(into)}`).catch(() => null)));
         fill(states, answer.replays.map(stateOf));
         chart.show({ replays: runs.filter((one) => one && Object.keys(one.metrics).length > 0) });
     }
