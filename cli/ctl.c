@@ -4,8 +4,8 @@
  * run's folder, and the answer is printed as text, or as it came (--json), by runs/ctl_print.c. The commands
  * are those of the library's table (src/control/command_table.h), with their words and their help. */
 #include "control/command_table.h"
-#include "runs/ctl_ask.h"
 #include "ctl_print.h"
+#include "runs/ctl_ask.h"
 
 #include <jansson.h>
 #include <sigma/rules.h>

@@ -10,6 +10,7 @@
 #include "data/dataset.h"
 #include "text/call_text.h"
 
+#include <sigma/monitor.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -151,6 +152,14 @@ static void print_datasets(void)
     for (size_t i = 0; i < count; i++)
         printf("  %-12s %s\n", names[i], availability(names[i]));
     printf("  %-12s %s\n", "text:PATH", "characters of a file");
+}
+
+/* Those of plug-ins. */
+static void print_monitors(void)
+{
+    const sgm_monitor_type *type;
+    for (size_t i = 0; (type = sgm_monitor_type_at(i)) != NULL; i++)
+        printf("%s  %-12s %s\n", i == 0 ? "monitors\n" : "", type->name, type->doc != NULL ? type->doc : "");
 }
 
 /* --- things by their names --- */
@@ -327,6 +336,7 @@ static void print_machine(void)
     print_places();
     print_kept();
     print_datasets();
+    print_monitors();
 }
 
 /* A file goes before a name. */

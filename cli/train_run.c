@@ -195,6 +195,13 @@ static sgm_status add_tensorboard(sgm_env *env, const config *c, const char *giv
     return status;
 }
 
+/* One that a plug-in brings. */
+static sgm_status add_named_monitor(sgm_env *env, const char *text)
+{
+    sgm_monitor *monitor = sgm_monitor_by_name(text);
+    return monitor != NULL ? sgm_env_add_monitor(env, monitor) : sgm__fail_within("monitors");
+}
+
 /* Monitors belong to the environment and watch all its trainers. */
 static sgm_status add_monitors(sgm_env *env, const config *c, const train_arguments *given)
 {
@@ -204,6 +211,10 @@ static sgm_status add_monitors(sgm_env *env, const config *c, const train_argume
         SGM_TRY(sgm_env_add_monitor(env, sgm_json_lines_monitor(.path = given->json_lines)));
     if (given->tensorboard != NULL)
         SGM_TRY(add_tensorboard(env, c, given->tensorboard));
+    for (size_t i = 0; i < c->monitors.count; i++)
+        SGM_TRY(add_named_monitor(env, c->monitors.items[i]));
+    if (given->panels != NULL)
+        SGM_TRY(sgm_register_panels(given->panels));
     return given->monitor != NULL || given->monitor_wait ? add_web_monitor(env, c, given) : SGM_OK;
 }
 

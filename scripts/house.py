@@ -58,7 +58,7 @@ HEADERS = {"base": "src/base", "tensor": "src/base", "text": "src/text", "regist
            "handler": "src/handlers", "eager": "src/eager", "data": "src/data", "files": "src/data", "picture": "src/data", "sound": "src/data", "text_files": "src/data", "table": "src/data",
            "split": "src/data", "network": "src/network", "onnx": "src/onnx",
            "training": "src/optim", "hooks": "src/optim", "operator": "src/optim", "rules": "src/optim",
-           "replay": "src/runs", "environment": "src/monitors", "sigma": "cli/config"}
+           "replay": "src/runs", "monitor": "src/monitors", "environment": "src/monitors", "sigma": "cli/config"}
 LARGEST_CIRCLE = 6
 # Who stands outside sees a trainer by its view, not by its struct; and whoever has one worker knows of no operator.
 INSIDE, OUTSIDE = "src/trainer/trainer.h", ("src/monitors", "src/hooks_ready")

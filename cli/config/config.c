@@ -378,6 +378,9 @@ const option config_table[] = {
         config, hooks, OPTION_LIST, .check = check_hook, .name_at = sgm_hook_name_at,
         .row.doc =
             "what else runs in a training, \"early_stopper(validation.loss)\"; see 'sigma info --hooks'"),
+    OPTION_ROW(config, monitors, OPTION_LIST,
+               .row.doc =
+                   "monitors that plug-ins bring, \"losses:file.txt\"; what they are told changes nothing"),
     OPTION_GROUP_ROW(config, operator, operator_table,
                      .row.doc = "several workers; a type or the keys below"),
     OPTION_GROUP_ROW(

@@ -1,6 +1,6 @@
-/* A plug-in for the command: a dataset, an operation, a layer, an optimiser, a metric, a hook and a panel of
- * the monitor's page, as small as they can be. Build it with make, then: sigma train spirals.yaml. What each
- * table may say is in the manual, chapter 9, and in the headers. */
+/* A plug-in for the command: a dataset, an operation, a layer, an optimiser, a metric, a hook, a monitor and
+ * a panel of the monitor's page, as small as they can be. Build it with make, then: sigma train spirals.yaml.
+ * What each table may say is in the manual, chapter 9, and in the headers. */
 #include <math.h>
 #include <sigma/sigma.h>
 #include <stdio.h>
@@ -228,6 +228,36 @@ static const sgm_panel_type boundary = {
         "    },\n"
         "});\n"};
 
+/* --- a monitor: a line with the loss of each epoch into a file --- */
+
+static void *losses_open(const char *path)
+{
+    FILE *file = path[0] != '\0' ? fopen(path, "w") : NULL;
+    if (file == NULL)
+        sgm_fail(SGM_ERROR_FILE, "cannot write '%s': expected losses:FILE", path);
+    return file;
+}
+
+static bool losses_tell(void *file, const sgm_training_progress *progress)
+{
+    if (progress->kind == SGM_PROGRESS_EPOCH)
+        fprintf(file, "%s %lld %.4f\n", progress->trainer, (long long)progress->epoch,
+                progress->training.loss);
+    return true; /* false would end the run */
+}
+
+static void losses_free(void *file)
+{
+    fclose(file);
+}
+
+static const sgm_monitor_type losses = {.api = SGM_MONITOR_API,
+                                        .name = "losses",
+                                        .doc = "a line with the loss of each epoch into a file",
+                                        .open = losses_open,
+                                        .progress = losses_tell,
+                                        .free = losses_free};
+
 /* --- the plug-in --- */
 
 static sgm_status init(void)
@@ -243,6 +273,8 @@ static sgm_status init(void)
         status = sgm_register_metric(&brier);
     if (status == SGM_OK)
         status = sgm_register_hook(&scaled_loss);
+    if (status == SGM_OK)
+        status = sgm_register_monitor(&losses);
     return status == SGM_OK ? sgm_register_panel(&boundary) : status;
 }
 

@@ -188,6 +188,10 @@ typedef struct sgm_panel_type {
  * same table again does nothing. */
 SGM_API sgm_status sgm_register_panel(const sgm_panel_type *type);
 
+/* Registers each NAME.js of a folder as the panel NAME: a module as above, of at most 1 MiB. It is read once,
+ * now. A folder without such files is an error; a file that cannot be one is an error with its name. */
+SGM_API sgm_status sgm_register_panels(const char *folder);
+
 /* --- events as lines of JSON, for other programs ---
  *
  * One object a line: {"event": "epoch", "trainer": "digits", "time": 1763749014.12, "iteration": 40, ...}.

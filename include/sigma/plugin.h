@@ -1,5 +1,6 @@
-/* Plug-ins: shared libraries with layers, operations, optimisers, metrics, hooks, datasets and panels of your
- * own, which a program loads by sgm_plugin_load, and the command by --plugin FILE or `plugins: [FILE]`.
+/* Plug-ins: shared libraries with layers, operations, optimisers, metrics, hooks, datasets, monitors and
+ * panels of your own, which a program loads by sgm_plugin_load, and the command by --plugin FILE or `plugins:
+ * [FILE]`.
  *
  * A plug-in defines one constant, `sigma_plugin`, whose init() registers what it brings:
  *

@@ -11,8 +11,8 @@
  * (picture.h, sound.h), parts for training and validation in split.h. All stand on base.h (errors, options,
  * logging, tasks), tensor.h, text.h (tokenizers), registry.h (all that has a name), rules.h (when something
  * shall happen), graph.h (operations, autodiff), handler.h (who computes), operator.h (several workers),
- * onnx.h and plugin.h (extensions in files of their own). eager.h computes operations on tensors at once, to
- * try things out.
+ * onnx.h, monitor.h (monitors of your own) and plugin.h (extensions in files of their own). eager.h computes
+ * operations on tensors at once, to try things out.
  *
  * Names. The first word after sgm_ is what a function acts on, the next one what it does:
  *
@@ -44,6 +44,7 @@
 #include <sigma/graph.h>
 #include <sigma/handler.h>
 #include <sigma/hooks.h>
+#include <sigma/monitor.h>
 #include <sigma/network.h>
 #include <sigma/onnx.h>
 #include <sigma/operator.h>

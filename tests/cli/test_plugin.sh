@@ -24,6 +24,18 @@ has run/config.yaml "^plugins: \[$plugin\]$"
 has run/metrics.jsonl '"validation.brier": ?0\.'
 same 'what is remembered' "$(cat state/plugins)" "$plugin"
 
+# --- a monitor of the plug-in ---
+run 0 train work/spirals.yaml --folder told --quiet epochs=3 hooks=[] 'monitors=["losses:told.txt"]'
+same 'a line for each epoch' "$(grep -cE '^spirals [123] [0-9]+\.[0-9]{4}$' told.txt)" 3
+run 0 train told --resume --quiet epochs=4
+same 'the run tells its monitor, too' "$(cat told.txt)" "$(grep '^spirals 4' told.txt)"
+run 1 train work/spirals.yaml --folder none --quiet epochs=1 hooks=[] 'monitors=[gains]'
+has err "monitors: there is no monitor 'gains'; there are: losses"
+run 1 train work/spirals.yaml --folder none --quiet epochs=1 hooks=[] 'monitors=[losses]'
+has err "monitor 'losses': cannot write '': expected losses:FILE"
+[ ! -e none/checkpoint.safetensors ]
+verdict 'nothing is trained without its monitor' $?
+
 # --- its run needs no option ---
 run 0 predict run --data validation
 same 'a line for each example' "$(wc -l <out)" 400
@@ -52,6 +64,7 @@ run 0 info --plugin "$plugin"
 has out ' gain$'
 has out ' signum$'
 has out '^  spirals '
+has out '^  losses +a line with the loss of each epoch into a file$'
 run 0 info --hooks --plugin "$plugin"
 has out '^\[every epoch\] brier\(data=validation'
 has out 'scaled_loss\(factor=100\)'

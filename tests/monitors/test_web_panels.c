@@ -1,4 +1,5 @@
 /* Panels that a program adds to the page: what is refused, and how they look in a browser. */
+#include "base/folder.h"
 #include "page_training.h"
 
 #define MODULE(name, body)                                                                                   \
@@ -39,6 +40,41 @@ TEST(panels_that_cannot_be_are_refused)
     CHECK_OK(sgm_register_panel(&counted));
     wrong.name = "counted";
     CHECK_ERROR(sgm_register_panel(&wrong), "there is a panel 'counted' already; choose another name");
+}
+
+static void write_file(const char *name, const char *text, size_t length)
+{
+    CHECK_OK(sgm__file_write_atomic(in_folder(name), text, length));
+}
+
+/* Modules that are files of the user's. */
+TEST(a_folder_has_panels)
+{
+    char path[160];
+    open_folder();
+    snprintf(path, sizeof path, "%s/none", folder);
+    CHECK_ERROR(sgm_register_panels(path), "cannot read the folder");
+    CHECK_ERROR(sgm_register_panels(folder), "has no panels: expected files NAME.js");
+    write_file("notes.txt", "no module", 9);
+    write_file(".hidden.js", "no module", 9);
+    CHECK_ERROR(sgm_register_panels(folder), "has no panels: expected files NAME.js");
+    static const char module[] =
+        MODULE("ours", "panel.body.append(h('p', { class: 'ours', text: 'from a file' }));");
+    write_file("ours.js", module, sizeof module - 1);
+    CHECK_OK(sgm_register_panels(folder));
+    CHECK_ERROR(sgm_register_panels(folder), "/ours.js': there is a panel 'ours' already");
+    CHECK_INT(unlink(in_folder("ours.js")), 0);
+    write_file("Capital.js", module, sizeof module - 1);
+    CHECK_ERROR(sgm_register_panels(folder), "/Capital.js': a panel cannot be called 'Capital'");
+    CHECK_INT(unlink(in_folder("Capital.js")), 0);
+    write_file("zero.js", "a\0b", 3);
+    CHECK_ERROR(sgm_register_panels(folder), "/zero.js': there is a byte 0 in it, so it is no text");
+    close_folder();
+
+    training *t = begin_training();
+    open_tab_called(&t->browser, "Play");
+    browser_await(&t->browser, "document.querySelector('.panel-ours .ours')?.textContent === 'from a file'");
+    end_training(t);
 }
 
 TEST(the_page_has_the_programs_panels)

@@ -5,11 +5,16 @@
 #include "monitors/http/assets.h"
 #include "monitors/web/web_internal.h"
 
+#include <dirent.h>
+#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #define MAXIMUM_ADDED 64
 #define LONGEST_NAME 40
+#define LONGEST_MODULE ((size_t)1 << 20) /* bytes of a file */
+#define ENDING ".js"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static const sgm_panel_type *added[MAXIMUM_ADDED];
@@ -78,6 +83,70 @@ sgm_status sgm_register_panel(const sgm_panel_type *type)
     pthread_mutex_lock(&lock);
     sgm_status status = is_added(type) ? SGM_OK : add(type);
     pthread_mutex_unlock(&lock);
+    return status;
+}
+
+/* --- panels that are files --- */
+
+/* The table of a panel whose module was read: it stays, as those of programs do. */
+static sgm_status register_text(const char *name, const char *text)
+{
+    sgm_panel_type *type = sgm__calloc(1, sizeof *type);
+    if (type == NULL)
+        return SGM_ERROR_MEMORY;
+    *type = (sgm_panel_type){.api = SGM_PANEL_API, .name = name, .module = text};
+    sgm_status status = sgm_register_panel(type);
+    if (status != SGM_OK)
+        sgm__free(type);
+    return status;
+}
+
+/* NAME.js of the folder. */
+static sgm_status register_file(const char *folder, const char *file)
+{
+    char *path = sgm__format("%s/%s", folder, file), *text = NULL;
+    char *name = sgm__strndup(file, strlen(file) - strlen(ENDING));
+    size_t length = 0;
+    sgm_status status = path != NULL && name != NULL ? sgm__file_read(path, LONGEST_MODULE, &text, &length)
+                                                     : SGM_ERROR_MEMORY;
+    if (status == SGM_OK && strlen(text) != length)
+        status = sgm_fail(SGM_ERROR_FORMAT, "there is a byte 0 in it, so it is no text");
+    if (status == SGM_OK)
+        status = register_text(name, text);
+    if (status != SGM_OK) {
+        sgm__free(name);
+        sgm__free(text);
+        if (path != NULL)
+            status = sgm__fail_within("'%s'", path);
+    }
+    sgm__free(path);
+    return status;
+}
+
+static int is_module(const struct dirent *entry)
+{
+    size_t length = strlen(entry->d_name), end = strlen(ENDING);
+    return entry->d_name[0] != '.' && length > end && strcmp(entry->d_name + length - end, ENDING) == 0;
+}
+
+/* In the order of their names, so that the page is the same each time. */
+sgm_status sgm_register_panels(const char *folder)
+{
+    struct dirent **entries = NULL;
+    if (folder == NULL)
+        return sgm__fail_null("sgm_register_panels: expected a folder, got NULL");
+    int count = scandir(folder, &entries, is_module, alphasort);
+    sgm_status status =
+        count > 0 ? SGM_OK
+        : count == 0
+            ? sgm_fail(SGM_ERROR_NOT_FOUND, "the folder '%s' has no panels: expected files NAME.js", folder)
+            : sgm_fail(SGM_ERROR_FILE, "cannot read the folder '%s': %s", folder, sgm__errno_text(errno));
+    for (int i = 0; i < count; i++) {
+        if (status == SGM_OK)
+            status = register_file(folder, entries[i]->d_name);
+        free(entries[i]);
+    }
+    free(entries);
     return status;
 }
 
