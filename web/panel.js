@@ -19,6 +19,9 @@
  *         options: { top: 3 },                  // kept with the layout, preset by programs; numbers, texts, lists
  *         default: [{ tab: 'training', order: 2, w: 8, h: 9 }],     // optional: where several stand at first, in the
  *                                               // place of tab and order; with a size and options of each
+ *         fits(about) { return true; },         // optional: of an answer of GET play, whether a network is one for this
+ *                                               // kind. A tab of panels with the option onlyWhereItFits that fit
+ *                                               // none is not shown; see suit()
  *         settings(panel) { return element; },  // optional: content of the settings' popover
  *         create(panel) {
  *             const list = h('div', { class: 'scroll' });
@@ -42,7 +45,7 @@
  *     options           of this panel; setOption(name, value) also saves it
  *     setTitle(text), setNote(text)   small text beside the title
  *     load(act)         runs act(signal); a new load aborts the older one; renew(act) leaves the older one to end
- *     fail(error), clearError(), empty(text | null)
+ *     fail(error), clearError(), empty(text | null), suit(fits, text)
  *     on(topic, act), every(milliseconds, act), visible
  * Gradients and updates are kept from the first time that somebody watches one: POST histogram-watch with its name, of
  * at most 16 tensors (panels/histogram.js). Until then a request for them is refused with 409, which browsers log.
@@ -148,6 +151,13 @@ export class Panel {
         this.options[name] = value;
         this.place.options = { ...this.place.options, [name]: value };
         this.host.changed();
+    }
+
+    /* Whether the network is one for this kind. A panel that stands there by itself is not to be seen else; one that
+     * a person has added says what it is for. */
+    suit(fits, text) {
+        this.element.hidden = !fits && this.options.onlyWhereItFits === true;
+        this.empty(fits ? null : text);
     }
 
     setTitle(text) {

@@ -1,20 +1,37 @@
 /* The row of tabs, with what can be done to them. */
+import { get } from './api.js';
 import { showPanels } from './arrange.js';
 import { fill, h, iconButton } from './elements.js';
 import { t } from './language.js';
 import { activeTab, addPanel, addressedTab, addTab, layout, moveTab, removeTab, renameTab, resetLayout, showTab,
     tabTitle } from './layout.js';
 import { confirm, dialogue, menu, toast } from './overlays.js';
-import { kindTitle, panelKinds } from './panel.js';
-import { on } from './store.js';
+import { kindTitle, panelKind, panelKinds } from './panel.js';
+import { isPresent, on, state } from './store.js';
+
+/* A tab whose panels are all of no use to the page's network is not shown, unless it is the one that is open. */
+async function hideUnfit(bar) {
+    const only = layout.tabs.map((tab) => tab.panels.length > 0 && tab.panels.every(({ kind, options }) =>
+        options?.onlyWhereItFits && panelKind(kind)?.fits));
+    const trainer = state.current;
+    if (!only.includes(true) || !isPresent(trainer)) return;
+    const about = await get('play', { trainer }).catch(() => null);
+    if (about === null || trainer !== state.current) return;
+    bar.querySelectorAll('[role="tab"]').forEach((element, i) => {
+        element.hidden = only[i] && i !== layout.active
+            && !layout.tabs[i]?.panels.some(({ kind }) => panelKind(kind).fits(about));
+    });
+}
 
 export function initTabs(bar) {
     addEventListener('hashchange', () => showTab(addressedTab()));
     on('layout', (change) => {
         buildTabs(bar);
+        hideUnfit(bar);
         showPanels();
         if (change?.added) reveal(change.added);
     });
+    on('trainer', () => hideUnfit(bar));
 }
 
 function reveal(place) {
@@ -43,11 +60,12 @@ function buildTabs(bar) {
 }
 
 function arrows(event, bar) {
-    const to = { ArrowLeft: layout.active - 1, ArrowRight: layout.active + 1, Home: 0,
-        End: layout.tabs.length - 1 }[event.key];
+    const shown = [...bar.querySelectorAll('[role="tab"]')].flatMap((element, i) => (element.hidden ? [] : [i]));
+    const at = shown.indexOf(layout.active);
+    const to = { ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: shown.length - 1 }[event.key];
     if (to === undefined) return;
     event.preventDefault();
-    showTab((to + layout.tabs.length) % layout.tabs.length);
+    showTab(shown[(to + shown.length) % shown.length]);
     bar.querySelector('[aria-selected="true"]').focus();
 }
 

@@ -245,13 +245,13 @@ TEST(a_person_draws_a_digit)
     browser *b = &t->browser;
     await_more(b, 150);
     open_tab_called(b, "Play");
-    browser_await(b, ANSWER " !== ''");
+    browser_await(b, "document.querySelector('" DRAWING "')?.offsetParent");
     browser_do(b, "document.querySelector('" DRAWING "').scrollIntoView({ block: 'center' })");
     browser_drag(b, DRAWING, -0.19, -0.3, -0.19, 0.3);
     browser_drag(b, DRAWING, 0.19, -0.3, 0.19, 0.3);
     browser_drag(b, DRAWING, -0.06, -0.44, 0.06, -0.44);
     browser_drag(b, DRAWING, -0.06, 0.44, 0.06, 0.44);
-    browser_await(b, ANSWER " === '0'");
+    browser_await(b, ANSWER " === '0' && !document.querySelector('.draw-prediction').hidden");
     /* It goes on learning, and its answer with it. */
     browser_do(b, "window.before = document.querySelector('.panel-draw .panel-note').textContent");
     browser_await(b, "document.querySelector('.panel-draw .panel-note').textContent !== window.before");

@@ -111,6 +111,9 @@ TEST(a_regression_has_no_panel_that_stays_empty)
     browser *b = &t->browser;
     await_more(b, 20);
     browser_await(b, "!" SHOWN(".panel-accuracy") " && " SHOWN(".panel-chart"));
+    browser_await(b, "[...document.querySelectorAll('[role=tab]')].some((tab) => tab.textContent === 'Play' "
+                     "&& tab.hidden)");
+    browser_await(b, "document.querySelector('.panel-chart .legend').textContent.includes('training.loss')");
     browser_await(b, "!" SHOWN(".panel-message"));
     browser_await(b, "!" SHOWN(".figures [data-name=accuracy]") " && " SHOWN(".control-progress"));
     browser_click(b, ".panel-control button[data-icon='stop']");
@@ -118,6 +121,25 @@ TEST(a_regression_has_no_panel_that_stays_empty)
     browser_await(b, STATE " === 'Ended'");
     /* Nothing is said of an epoch that does not come. */
     browser_await(b, "document.querySelector('.control-progress').hidden");
+    browser_check_errors(b);
+    end_training(t);
+}
+
+/* Digits are drawn; they are no board, and no text. A panel that a person adds says what it is for. */
+TEST(panels_that_a_network_cannot_use_are_not_shown)
+{
+    training *t = begin_training();
+    browser *b = &t->browser;
+    open_tab_called(b, "Play");
+    browser_await(b, SHOWN(".panel-draw") " && " SHOWN(".panel-maximise"));
+    browser_await(b, "document.querySelector('.draw-prediction').hidden"); /* nothing is drawn yet */
+    CHECK(browser_is(b, "!" SHOWN(".panel-game") " && !" SHOWN(".panel-text")));
+    browser_click(b, ".tabs-add");
+    browser_do(b, "[...document.querySelectorAll('[role=menuitem]')].find((item) => "
+                  "item.textContent.trim() === 'Tic-tac-toe').click()");
+    browser_await(b, "[...document.querySelectorAll('.panel-game .panel-message')].some((message) => "
+                     "message.textContent.startsWith('For networks of 9 inputs'))");
+    CHECK(browser_is(b, SHOWN(".panel-game")));
     browser_check_errors(b);
     end_training(t);
 }

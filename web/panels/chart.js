@@ -17,6 +17,7 @@ import { definePanel } from '../panel.js';
 import { isPresent, state } from '../store.js';
 
 const idsPerRequest = 25; /* an address has its limits */
+const logFrom = 20; /* times the least value that the largest is: then a logarithmic axis */
 const fewCurves = 10, manyCurves = 40; /* the more there are, the fewer points each needs */
 const viewOptions = { axis: 'iteration', yLog: false, xLog: false, fromZero: false, robust: false, bands: true,
     marks: true, smoothing: 0, follow: 0, percent: false };
@@ -26,7 +27,7 @@ definePanel('chart', {
     size: { w: 6, h: 8 }, minimum: { w: 3, h: 5 }, heights: { 1: 8 }, order: 2,
     default: [
         { tab: 'training', order: 2, w: 8, h: 10,
-            options: { name: 'loss', series: ['optimiser.loss', 'training.loss', 'validation.loss'],
+            options: { name: 'loss', series: ['training.loss', 'validation.loss'], yLog: 'auto',
                 smoothing: 0.25 } },
         { tab: 'training', order: 3, w: 4, h: 9, options: { name: 'learning_rate',
             series: ['optimiser.current_learning_rate'] } },
@@ -38,9 +39,21 @@ definePanel('chart', {
             series: ['*.mean_absolute_error', '*.root_mean_squared_error'] } },
     ],
     options: { series: [], ...viewOptions },
-    settings: (panel) => chartSettings(panel.options, panel.change),
+    settings: (panel) => chartSettings({ ...panel.options, yLog: panel.isLog() }, panel.change),
     create: createChart,
 });
+
+/* The least and the largest value of pieces; least is 0 if one is not positive, or if there are none. */
+function positiveSpan(curves) {
+    let low = Infinity, high = 0;
+    for (const { min, max } of curves)
+        for (let i = 0; i < min.length; i++)
+            if (min[i] !== null) {
+                low = Math.min(low, min[i]);
+                high = Math.max(high, max[i]);
+            }
+    return low > 0 && low < Infinity ? [low, high] : [0, high];
+}
 
 export function createChart(panel) {
     const { options } = panel;
@@ -55,12 +68,14 @@ export function createChart(panel) {
         raise: (curve) => { view.raised = curve; view.draw(); } });
     const whole = iconButton('shrink', t('chart.reset'), () => view.reset(), { hidden: true });
     const log = h('button', { type: 'button', class: 'editor-log', title: t('chart.yLog'),
-        'aria-label': t('chart.yLog'), 'aria-pressed': String(options.yLog), text: 'log',
-        on: { click: () => change('yLog', !options.yLog) } });
+        'aria-label': t('chart.yLog'), 'aria-pressed': String(options.yLog === true), text: 'log',
+        on: { click: () => change('yLog', !view.yLog) } });
+    view.yLog = options.yLog === true;
     panel.tools.append(whole, log);
     panel.body.append(legend.element, plot);
     if (options.name) panel.setTitle(t(`chart.${options.name}`));
     panel.change = change;
+    panel.isLog = () => view.yLog;
 
     /* --- which curves --- */
 
@@ -146,7 +161,16 @@ export function createChart(panel) {
         });
     }
 
+    /* Where nobody has chosen: a logarithmic axis shows more of what falls by much. */
+    function chooseLog() {
+        if (options.yLog !== 'auto') return;
+        const [low, high] = positiveSpan(view.curves.map((curve) => curve.whole));
+        view.yLog = low > 0 && high / low >= logFrom;
+        log.setAttribute('aria-pressed', String(view.yLog));
+    }
+
     function arrived() {
+        chooseLog();
         const some = view.curves.some((curve) => curve.whole.x.length > 0);
         panel.empty(specs.length === 0 ? t('chart.choose') : some ? null : t('chart.waiting'));
         plot.classList.toggle('is-bare', !some);

@@ -14,7 +14,8 @@ const leastCentred = 20; /* rows of an image: smaller ones are filled by what th
 
 definePanel('draw', {
     icon: 'pencil',
-    tab: 'play', order: 1,
+    default: [{ tab: 'play', order: 1, options: { onlyWhereItFits: true } }],
+    fits: (about) => about.classifies && imageShape(about.input) !== null,
     size: { w: 6, h: 11 }, minimum: { w: 4, h: 7 }, heights: { 6: 11, 1: 15 },
     create,
 });
@@ -48,8 +49,14 @@ function create(panel) {
 
     /* One prediction at a time, and always one for the newest picture. */
     async function predict() {
+        if (!values) return;
+        ranking.hidden = values.every((value) => value === 0); /* of nothing there is nothing to say */
+        if (ranking.hidden) {
+            panel.setNote('');
+            return;
+        }
         wanted = true;
-        if (busy || !values) return;
+        if (busy) return;
         busy = true;
         while (wanted) {
             wanted = false;
@@ -145,9 +152,9 @@ function create(panel) {
 
     const reload = () => panel.load(async (signal) => {
         const play = await get('play', { trainer: panel.trainer() }, { signal });
-        image = play.classifies ? imageShape(play.input) : null;
+        image = panel.kind.fits(play) ? imageShape(play.input) : null;
         names = play.names;
-        panel.empty(image ? null : t('draw.none'));
+        panel.suit(image !== null, t('draw.none'));
         canvas.parentElement.hidden = image === null;
         if (!image) return;
         choice.hidden = Math.min(image.rows, image.columns) < leastCentred;

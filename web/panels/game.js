@@ -10,7 +10,8 @@ const signs = { '1': '×', '-1': '○', '0': '' };
 
 definePanel('game', {
     icon: 'table',
-    tab: 'play', order: 3,
+    default: [{ tab: 'play', order: 3, options: { onlyWhereItFits: true } }],
+    fits: (about) => about.input.length === 1 && about.input[0] === 9 && about.output[0] === 3,
     size: { w: 6, h: 9 }, minimum: { w: 3, h: 7 }, heights: { 6: 9, 1: 11 },
     create,
 });
@@ -73,9 +74,9 @@ function create(panel) {
 
     const reload = () => panel.load(async (signal) => {
         const about = await get('play', { trainer: panel.trainer() }, { signal });
-        const fits = about.input.length === 1 && about.input[0] === 9 && about.output[0] === 3;
+        const fits = panel.kind.fits(about);
         holder.hidden = !fits;
-        panel.empty(fits ? null : t('game.none'));
+        panel.suit(fits, t('game.none'));
         begin();
     });
     panel.on('trainer', reload);

@@ -10,7 +10,8 @@ const mostClasses = 100;
 
 definePanel('maximise', {
     icon: 'eye',
-    tab: 'play', order: 2,
+    default: [{ tab: 'play', order: 2, options: { onlyWhereItFits: true } }],
+    fits: (about) => about.classifies && imageShape(about.input) !== null,
     size: { w: 6, h: 11 }, minimum: { w: 3, h: 5 }, heights: { 6: 11, 1: 11 },
     options: { steps: 256 },
     create,
@@ -51,9 +52,9 @@ function create(panel) {
 
     const reload = () => panel.load(async (signal) => {
         const play = await get('play', { trainer: panel.trainer() }, { signal });
-        image = play.classifies ? imageShape(play.input) : null;
+        image = panel.kind.fits(play) ? imageShape(play.input) : null;
         start.hidden = image === null;
-        panel.empty(image ? null : t('draw.none'));
+        panel.suit(image !== null, t('draw.none'));
         run++;
         found = image === null ? [] : Array.from({ length: Math.min(mostClasses, play.output[0]) }, (_, i) => {
             const name = play.names?.[i] ?? String(i);

@@ -7,7 +7,8 @@ import { definePanel } from '../panel.js';
 
 definePanel('text', {
     icon: 'pencil',
-    tab: 'play', order: 4,
+    default: [{ tab: 'play', order: 4, options: { onlyWhereItFits: true } }],
+    fits: (about) => about.output.at(-1) === 256,
     size: { w: 6, h: 9 }, minimum: { w: 3, h: 6 }, heights: { 6: 9, 1: 12 },
     options: { begin: 'The ', temperature: 0.7, length: 200 },
     create,
@@ -43,8 +44,9 @@ function create(panel) {
 
     const reload = () => panel.load(async (signal) => {
         const about = await get('play', { trainer: panel.trainer() }, { signal });
-        holder.hidden = about.output.at(-1) !== 256;
-        panel.empty(holder.hidden ? t('text.none') : null);
+        const fits = panel.kind.fits(about);
+        holder.hidden = !fits;
+        panel.suit(fits, t('text.none'));
         written.textContent = '';
         panel.setNote('');
     });
