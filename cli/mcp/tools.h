@@ -56,7 +56,7 @@ typedef struct mcp_tool {
     const char *output;              /* the schema of its answer, as JSON; NULL: not told */
 } mcp_tool;
 extern const mcp_tool mcp_look_tools[], mcp_curve_tools[], mcp_compare_tools[], mcp_live_tools[],
-    mcp_wait_tools[], mcp_steer_tools[], mcp_replay_tools[];
+    mcp_wait_tools[], mcp_steer_tools[], mcp_branch_tools[], mcp_replay_tools[];
 
 /* --- arguments, by their names; a text is NULL and a list empty if it was left out and has no default --- */
 const char *mcp_text(const mcp_call *call, const char *name);

@@ -774,3 +774,38 @@ TEST(a_change_that_is_cancelled_is_not_made)
     end_training(process, SIGTERM);
     remove_folder(folder);
 }
+
+TEST(a_branch_trains_beside_the_run)
+{
+    const char *folder = new_folder();
+    client *c = begin_server(folder, "steer");
+    pid_t process = begin_training(c, folder, NULL);
+    refused(c, "branch_run", LIVE ",\"name\":\"../x\"}", "a branch cannot be named '../x'");
+    refused(c, "branch_run", LIVE ",\"name\":\"x\",\"value\":1}", "takes both 'identifier' and 'value'");
+    refused(c, "branch_run", LIVE ",\"name\":\"x\",\"identifier\":\"optimiser.no\",\"value\":1}",
+            "optimiser.no");
+    json_t *would = call(c, "branch_run", LIVE ",\"name\":\"slow\",\"dry_run\":true}", false);
+    CHECK_INT(json_array_size(at(would, "would_change")), 1);
+    json_decref(would);
+    json_t *begun =
+        call(c, "branch_run",
+             LIVE ",\"name\":\"slow\",\"identifier\":\"optimiser.learning_rate\",\"value\":0.001}", false);
+    CHECK_STR(text_at(begun, "run"), "live-slow");
+    json_decref(begun);
+    json_t *values =
+        call(c, "get_values", "{\"run\":\"live-slow\",\"identifier\":\"optimiser.learning_rate\"}", false);
+    CHECK_NEAR(json_number_value(at(values, "values/0/value")), 0.001, 0);
+    json_decref(values);
+    CHECK_NEAR(rate_of(c), 0.01, 0);
+    static const char *const attached[] = {"mcp:tester", "the loss jumps", "branch", NULL};
+    CHECK(journal_has(folder, attached));
+    refused(c, "branch_run", LIVE ",\"name\":\"slow\"}", "there is a run 'live-slow' already");
+    CHECK_INT(end_server(c), 0);
+    char path[100];
+    snprintf(path, sizeof path, "%s/live", folder);
+    c = begin_server(path, "steer");
+    refused(c, "branch_run", "{\"name\":\"x\",\"reason\":\"r\"}", "start it for the folder of runs");
+    CHECK_INT(end_server(c), 0);
+    end_training(process, SIGTERM);
+    remove_folder(folder);
+}
