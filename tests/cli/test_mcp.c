@@ -2,6 +2,8 @@
  * where one is steered. */
 #include "mcp_client.h"
 
+#include <sys/stat.h>
+
 /* --- life --- */
 
 TEST(the_handshake_settles_the_version)
@@ -807,5 +809,32 @@ TEST(a_branch_trains_beside_the_run)
     refused(c, "branch_run", "{\"name\":\"x\",\"reason\":\"r\"}", "start it for the folder of runs");
     CHECK_INT(end_server(c), 0);
     end_training(process, SIGTERM);
+    remove_folder(folder);
+}
+
+/* A file of metrics that one scan does not read whole is read whole before an answer is given. */
+TEST(long_metrics_are_read_whole)
+{
+    char path[200];
+    const char *folder = new_folder();
+    snprintf(path, sizeof path, "%s/long", folder);
+    CHECK_INT(mkdir(path, 0700), 0);
+    snprintf(path, sizeof path, "%s/long/metrics.jsonl", folder);
+    FILE *file = fopen(path, "w");
+    CHECK(file != NULL);
+    for (int i = 1; i <= 500000; i++)
+        fprintf(file, "{\"epoch\":%d,\"iteration\":%d,\"loss\":%d,\"seconds\":%d}\n", i, 10 * i, 1000000 - i,
+                i);
+    CHECK_INT(fclose(file), 0);
+    client *c = begin_server(folder, "look");
+    json_t *run = call(c, "get_run", "{\"run\":\"long\"}", false);
+    CHECK_INT(json_integer_value(at(run, "newest/epoch")), 500000);
+    CHECK_INT(json_integer_value(at(run, "minimum/loss")), 500000);
+    json_decref(run);
+    json_t *curves = call(c, "get_curves", "{\"run\":\"long\",\"metrics\":[\"loss\"],\"points\":100}", false);
+    CHECK_INT(json_array_size(at(curves, "curves/0/x")), 100);
+    CHECK_NEAR(json_number_value(at(curves, "curves/0/x/99")), 5000000, 0);
+    json_decref(curves);
+    CHECK_INT(end_server(c), 0);
     remove_folder(folder);
 }
