@@ -105,7 +105,7 @@ static sgm_status branch_run(mcp_call *call)
     if (status == SGM_OK)
         status = find_places(call, &p);
     if (status == SGM_OK)
-        status = mcp_change(call, mcp_question("attach", "hook", rule, NULL));
+        status = mcp_change(call, json_pack("{s:s, s:s*}", "command", "attach", "hook", rule));
     if (status == SGM_OK && !mcp_flag(call, "dry_run"))
         status = wait_for_branch(call, &p);
     sgm__free(rule);

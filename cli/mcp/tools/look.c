@@ -75,7 +75,7 @@ static void add_now(mcp_call *call, const mcp_run *run)
     json_t *now = NULL;
     if (run->run->state != SGM__RUN_RUNNING)
         return;
-    if (mcp_ask(call, run, mcp_question("status", NULL), &now) == SGM_OK) {
+    if (mcp_ask(call, run, json_pack("{s:s}", "command", "status"), &now) == SGM_OK) {
         json_object_del(now, "ok");
         json_object_set_new(call->answer, "now", now);
     } else {
