@@ -799,6 +799,10 @@ TEST(a_branch_trains_beside_the_run)
     CHECK_NEAR(json_number_value(at(values, "values/0/value")), 0.001, 0);
     json_decref(values);
     CHECK_NEAR(rate_of(c), 0.01, 0);
+    json_t *compared = call(c, "compare_runs", "{\"runs\":[\"live*\"]}", false);
+    CHECK_INT(json_object_size(at(compared, "differences")), 1);
+    CHECK_NEAR(json_number_value(at(compared, "differences/optimiser.learning_rate/live-slow")), 0.001, 0);
+    json_decref(compared);
     static const char *const attached[] = {"mcp:tester", "the loss jumps", "branch", NULL};
     CHECK(journal_has(folder, attached));
     refused(c, "branch_run", LIVE ",\"name\":\"slow\"}", "there is a run 'live-slow' already");
