@@ -447,10 +447,30 @@ TEST(nothing_outside_of_the_folder_is_a_run)
     json_decref(list);
     refused(c, "get_run", "{\"run\":\"link\"}", "there is no run 'link'");
     CHECK_INT(end_server(c), 0);
+    /* Its replays are within it. */
+    c = begin_server(path, "admin");
+    json_t *begun = call(c, "replay_run", "{\"reason\":\"r\"}", false);
+    CHECK_STR(text_at(begun, "run"), "one/one-replay-1");
+    json_decref(begun);
+    json_t *result = call(c, "replay_result", "{\"run\":\"one/one-replay-1\",\"wait_seconds\":60}", false);
+    CHECK_STR(text_at(result, "state"), "done");
+    json_decref(result);
+    list = call(c, "list_runs", "{}", false);
+    CHECK_INT(json_integer_value(at(list, "total")), 2);
+    json_decref(list);
+    CHECK_INT(end_server(c), 0);
     remove_folder(folder);
 }
 
 /* --- replays --- */
+
+/* A run whose replay takes a while. */
+static void train_long(const char *folder)
+{
+    int status;
+    waitpid(start_training(folder, "long", "epochs=40000", NULL), &status, 0);
+    CHECK_INT(status, 0);
+}
 
 TEST(a_replay_is_a_job)
 {
@@ -476,6 +496,14 @@ TEST(a_replay_is_a_job)
     json_t *run = call(c, "get_run", "{\"run\":\"one-replay-1\"}", false);
     CHECK_STR(text_at(run, "state"), "finished");
     json_decref(run);
+    /* One that trains ends when it is told to, and when the server ends. */
+    train_long(folder);
+    for (int i = 0; i < 2; i++)
+        json_decref(call(c, "replay_run", "{\"run\":\"long\",\"reason\":\"r\"}", false));
+    refused(c, "replay_run", "{\"run\":\"long\",\"reason\":\"r\"}", "2 replays run already");
+    json_t *stopped = call(c, "stop_replay", "{\"run\":\"long-replay-1\",\"reason\":\"r\"}", false);
+    CHECK_STR(text_at(stopped, "state"), "failed");
+    json_decref(stopped);
     refused(c, "replay_result", "{\"run\":\"one\"}", "this server has begun no replay 'one'");
     refused(c, "stop_replay", "{\"run\":\"x\",\"reason\":\"r\"}", "this server has begun no replay 'x'");
     CHECK_INT(end_server(c), 0);
