@@ -1,8 +1,8 @@
 /* What `sigma ctl` prints of an answer. Internal to the files of ctl. */
-#ifndef SIGMA_CLI_CTL_PRINT_H
-#define SIGMA_CLI_CTL_PRINT_H
+#ifndef SIGMA_CLI_RUNS_CTL_PRINT_H
+#define SIGMA_CLI_RUNS_CTL_PRINT_H
 
-#include "cli.h"
+#include "config/arguments.h"
 
 /* Prints an answer: its members line by line, or an error to stderr; with `as_json` as it came. Returns the
  * exit code that its "ok" means. */

@@ -3,8 +3,6 @@
 #include "runs/ctl_ask.h"
 #include "text/json_text.h"
 
-#include <stdarg.h>
-
 /* Seconds that a question which changes nothing waits for an iteration that takes long. */
 #define USUAL_SECONDS 20
 
@@ -12,20 +10,6 @@ static bool is_withdrawn(void *user)
 {
     const mcp_call *call = user;
     return mcp_is_withdrawn(call->server, call->request);
-}
-
-json_t *mcp_question(const char *command, ...)
-{
-    json_t *question = json_pack("{s:s}", "command", command);
-    va_list pairs;
-    va_start(pairs, command);
-    for (const char *name; (name = va_arg(pairs, const char *)) != NULL;) {
-        const char *text = va_arg(pairs, const char *);
-        if (text != NULL)
-            json_object_set_new(question, name, json_string(text));
-    }
-    va_end(pairs);
-    return question;
 }
 
 /* Sends the line and reads what came back. */

@@ -49,20 +49,28 @@ const char *mcp_run_state(const sgm__run *run)
     return names[run->state];
 }
 
-/* A scan reads a long file of metrics in part. */
-static bool is_read(const sgm__runs *runs)
+/* Bytes of metrics that were read of all runs; *whole: there are no more. */
+static off_t bytes_read(const sgm__runs *runs, bool *whole)
 {
-    for (size_t i = 0; i < runs->count; i++)
-        if (runs->runs[i]->reading)
-            return false;
-    return true;
+    off_t bytes = 0;
+    *whole = true;
+    for (size_t i = 0; i < runs->count; i++) {
+        bytes += runs->runs[i]->read;
+        *whole = *whole && !runs->runs[i]->reading;
+    }
+    return bytes;
 }
 
+/* A scan reads a long file in part; one that cannot be read any further is left. */
 sgm_status mcp_folder_look(mcp_folder *folder)
 {
-    do
+    off_t before, now = -1;
+    bool whole;
+    do {
+        before = now;
         SGM_TRY(sgm__runs_scan(folder->runs));
-    while (!is_read(folder->runs));
+        now = bytes_read(folder->runs, &whole);
+    } while (!whole && now != before);
     return SGM_OK;
 }
 

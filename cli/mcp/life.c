@@ -323,6 +323,8 @@ void mcp_take_line(void *user, const char *text, size_t length)
 {
     mcp_server *server = user;
     int code = RPC_INVALID_REQUEST;
+    if (atomic_load(&server->output.broken))
+        return; /* nobody hears an answer to what was read already */
     json_t *message = text != NULL ? rpc_parse(text, length, &code) : NULL;
     if (text == NULL)
         sgm_fail(SGM_ERROR_FORMAT, "the line has more than %zu bytes", RPC_LONGEST_LINE);

@@ -2,8 +2,9 @@
 #include "mcp/tools.h"
 #include "text/json_text.h"
 
-static const mcp_tool *const groups[] = {mcp_look_tools, mcp_curve_tools, mcp_compare_tools, mcp_live_tools,
-                                         mcp_wait_tools, mcp_steer_tools, mcp_replay_tools};
+static const mcp_tool *const groups[] = {mcp_look_tools,   mcp_curve_tools, mcp_compare_tools,
+                                         mcp_live_tools,   mcp_wait_tools,  mcp_steer_tools,
+                                         mcp_branch_tools, mcp_replay_tools};
 #define GROUP_COUNT (sizeof groups / sizeof *groups)
 
 static const char *const role_names[] = {"look", "steer", "admin"};
@@ -93,6 +94,10 @@ static sgm_status act(mcp_call *call, json_t *given)
 {
     SGM_TRY(check_role(call));
     SGM_TRY(mcp_arguments_check(call->server, call->tool, given, &call->arguments));
+    if (call->tool->role > MCP_LOOK)
+        sgm__log(SGM_LOG_INFO, "mcp", "%s: %s %s%s: %s", call->request->by, call->tool->name,
+                 mcp_text(call, "run") != NULL ? mcp_text(call, "run") : "",
+                 mcp_flag(call, "dry_run") ? ", to be told of only" : "", mcp_text(call, "reason"));
     return call->tool->act(call);
 }
 

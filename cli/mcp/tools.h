@@ -56,7 +56,7 @@ typedef struct mcp_tool {
     const char *output;              /* the schema of its answer, as JSON; NULL: not told */
 } mcp_tool;
 extern const mcp_tool mcp_look_tools[], mcp_curve_tools[], mcp_compare_tools[], mcp_live_tools[],
-    mcp_wait_tools[], mcp_steer_tools[], mcp_replay_tools[];
+    mcp_wait_tools[], mcp_steer_tools[], mcp_branch_tools[], mcp_replay_tools[];
 
 /* --- arguments, by their names; a text is NULL and a list empty if it was left out and has no default --- */
 const char *mcp_text(const mcp_call *call, const char *name);
@@ -82,10 +82,6 @@ sgm_status mcp_ask(const mcp_call *call, const mcp_run *run, json_t *question, j
 /* The same for a question that changes something: says who asks, why, in which role, and whether it is only
  * to be told what would change. Moves the answer's members into the call's. */
 sgm_status mcp_change(const mcp_call *call, json_t *question);
-/* A question with a command and pairs of names and texts, the last of which is NULL; a text that is NULL is
- * left out. */
-json_t *mcp_question(const char *command, ...);
-
 /* --- small things --- */
 /* A text that need not be UTF-8, as JSON. */
 json_t *mcp_json_text(const char *text);

@@ -2,6 +2,8 @@
  * where one is steered. */
 #include "mcp_client.h"
 
+#include <sys/stat.h>
+
 /* --- life --- */
 
 TEST(the_handshake_settles_the_version)
@@ -445,10 +447,30 @@ TEST(nothing_outside_of_the_folder_is_a_run)
     json_decref(list);
     refused(c, "get_run", "{\"run\":\"link\"}", "there is no run 'link'");
     CHECK_INT(end_server(c), 0);
+    /* Its replays are within it. */
+    c = begin_server(path, "admin");
+    json_t *begun = call(c, "replay_run", "{\"reason\":\"r\"}", false);
+    CHECK_STR(text_at(begun, "run"), "one/one-replay-1");
+    json_decref(begun);
+    json_t *result = call(c, "replay_result", "{\"run\":\"one/one-replay-1\",\"wait_seconds\":60}", false);
+    CHECK_STR(text_at(result, "state"), "done");
+    json_decref(result);
+    list = call(c, "list_runs", "{}", false);
+    CHECK_INT(json_integer_value(at(list, "total")), 2);
+    json_decref(list);
+    CHECK_INT(end_server(c), 0);
     remove_folder(folder);
 }
 
 /* --- replays --- */
+
+/* A run whose replay takes a while. */
+static void train_long(const char *folder)
+{
+    int status;
+    waitpid(start_training(folder, "long", "epochs=40000", NULL), &status, 0);
+    CHECK_INT(status, 0);
+}
 
 TEST(a_replay_is_a_job)
 {
@@ -474,6 +496,14 @@ TEST(a_replay_is_a_job)
     json_t *run = call(c, "get_run", "{\"run\":\"one-replay-1\"}", false);
     CHECK_STR(text_at(run, "state"), "finished");
     json_decref(run);
+    /* One that trains ends when it is told to, and when the server ends. */
+    train_long(folder);
+    for (int i = 0; i < 2; i++)
+        json_decref(call(c, "replay_run", "{\"run\":\"long\",\"reason\":\"r\"}", false));
+    refused(c, "replay_run", "{\"run\":\"long\",\"reason\":\"r\"}", "2 replays run already");
+    json_t *stopped = call(c, "stop_replay", "{\"run\":\"long-replay-1\",\"reason\":\"r\"}", false);
+    CHECK_STR(text_at(stopped, "state"), "failed");
+    json_decref(stopped);
     refused(c, "replay_result", "{\"run\":\"one\"}", "this server has begun no replay 'one'");
     refused(c, "stop_replay", "{\"run\":\"x\",\"reason\":\"r\"}", "this server has begun no replay 'x'");
     CHECK_INT(end_server(c), 0);
@@ -772,5 +802,71 @@ TEST(a_change_that_is_cancelled_is_not_made)
     CHECK_NEAR(rate_of(c), 0.01, 0);
     CHECK_INT(end_server(c), 0);
     end_training(process, SIGTERM);
+    remove_folder(folder);
+}
+
+TEST(a_branch_trains_beside_the_run)
+{
+    const char *folder = new_folder();
+    client *c = begin_server(folder, "steer");
+    pid_t process = begin_training(c, folder, NULL);
+    refused(c, "branch_run", LIVE ",\"name\":\"../x\"}", "a branch cannot be named '../x'");
+    refused(c, "branch_run", LIVE ",\"name\":\"x\",\"value\":1}", "takes both 'identifier' and 'value'");
+    refused(c, "branch_run", LIVE ",\"name\":\"x\",\"identifier\":\"optimiser.no\",\"value\":1}",
+            "optimiser.no");
+    json_t *would = call(c, "branch_run", LIVE ",\"name\":\"slow\",\"dry_run\":true}", false);
+    CHECK_INT(json_array_size(at(would, "would_change")), 1);
+    json_decref(would);
+    json_t *begun =
+        call(c, "branch_run",
+             LIVE ",\"name\":\"slow\",\"identifier\":\"optimiser.learning_rate\",\"value\":0.001}", false);
+    CHECK_STR(text_at(begun, "run"), "live-slow");
+    json_decref(begun);
+    json_t *values =
+        call(c, "get_values", "{\"run\":\"live-slow\",\"identifier\":\"optimiser.learning_rate\"}", false);
+    CHECK_NEAR(json_number_value(at(values, "values/0/value")), 0.001, 0);
+    json_decref(values);
+    CHECK_NEAR(rate_of(c), 0.01, 0);
+    json_t *compared = call(c, "compare_runs", "{\"runs\":[\"live*\"]}", false);
+    CHECK_INT(json_object_size(at(compared, "differences")), 1);
+    CHECK_NEAR(json_number_value(at(compared, "differences/optimiser.learning_rate/live-slow")), 0.001, 0);
+    json_decref(compared);
+    static const char *const attached[] = {"mcp:tester", "the loss jumps", "branch", NULL};
+    CHECK(journal_has(folder, attached));
+    refused(c, "branch_run", LIVE ",\"name\":\"slow\"}", "there is a run 'live-slow' already");
+    CHECK_INT(end_server(c), 0);
+    char path[100];
+    snprintf(path, sizeof path, "%s/live", folder);
+    c = begin_server(path, "steer");
+    refused(c, "branch_run", "{\"name\":\"x\",\"reason\":\"r\"}", "start it for the folder of runs");
+    CHECK_INT(end_server(c), 0);
+    end_training(process, SIGTERM);
+    remove_folder(folder);
+}
+
+/* A file of metrics that one scan does not read whole is read whole before an answer is given. */
+TEST(long_metrics_are_read_whole)
+{
+    char path[200];
+    const char *folder = new_folder();
+    snprintf(path, sizeof path, "%s/long", folder);
+    CHECK_INT(mkdir(path, 0700), 0);
+    snprintf(path, sizeof path, "%s/long/metrics.jsonl", folder);
+    FILE *file = fopen(path, "w");
+    CHECK(file != NULL);
+    for (int i = 1; i <= 500000; i++)
+        fprintf(file, "{\"epoch\":%d,\"iteration\":%d,\"loss\":%d,\"seconds\":%d}\n", i, 10 * i, 1000000 - i,
+                i);
+    CHECK_INT(fclose(file), 0);
+    client *c = begin_server(folder, "look");
+    json_t *run = call(c, "get_run", "{\"run\":\"long\"}", false);
+    CHECK_INT(json_integer_value(at(run, "newest/epoch")), 500000);
+    CHECK_INT(json_integer_value(at(run, "minimum/loss")), 500000);
+    json_decref(run);
+    json_t *curves = call(c, "get_curves", "{\"run\":\"long\",\"metrics\":[\"loss\"],\"points\":100}", false);
+    CHECK_INT(json_array_size(at(curves, "curves/0/x")), 100);
+    CHECK_NEAR(json_number_value(at(curves, "curves/0/x/99")), 5000000, 0);
+    json_decref(curves);
+    CHECK_INT(end_server(c), 0);
     remove_folder(folder);
 }

@@ -51,47 +51,62 @@ static entry *choose(const mcp_call *call, size_t *count)
 
 /* --- configurations --- */
 
-/* Keys that differ from run to run anyway. */
-static bool is_of_each(const char *key)
-{
-    return strcmp(key, "folder") == 0;
-}
+/* A key that differs from run to run anyway. */
+#define FOLDER "folder"
 
-/* The keys that any of the runs has, as members of an object. */
-static json_t *keys_of(const entry *entries, size_t count)
+/* The keys that any of the configurations has, as members of an object. */
+static json_t *keys_of(json_t *const *configurations, size_t count)
 {
     json_t *keys = json_object(), *value;
     const char *key;
     for (size_t i = 0; i < count; i++)
-        json_object_foreach(entries[i].run->configuration, key, value)
+        json_object_foreach(configurations[i], key, value)
         {
-            if (!is_of_each(key))
+            if (strcmp(key, FOLDER) != 0)
                 json_object_set_new(keys, key, json_null());
         }
     return keys;
 }
 
-/* {KEY: {RUN: VALUE}} of the keys in which the runs differ; null: the run does not have the key. */
+/* {RUN: VALUE} of a key, null for a run that does not have it; NULL: all are the same. */
+static json_t *values_of(const char *key, const entry *entries, json_t *const *configurations, size_t count)
+{
+    json_t *values = json_object();
+    const json_t *first = json_object_get(configurations[0], key);
+    bool differ = false;
+    for (size_t i = 0; i < count; i++) {
+        json_t *value = json_object_get(configurations[i], key);
+        json_object_set_new(values, entries[i].run->name, value != NULL ? json_incref(value) : json_null());
+        differ |= (value == NULL) != (first == NULL) || (value != NULL && !json_equal(value, first));
+    }
+    if (!differ) {
+        json_decref(values);
+        values = NULL;
+    }
+    return values;
+}
+
+/* {KEY: {RUN: VALUE}} of the keys in which the runs differ; branches have the values that they began with.
+ * NULL: no memory. */
 static json_t *differences_of(const entry *entries, size_t count)
 {
-    json_t *keys = keys_of(entries, count), *differences = json_object(), *none;
+    json_t **configurations = sgm__calloc(count, sizeof(json_t *)), *none;
     const char *key;
+    if (configurations == NULL)
+        return NULL;
+    for (size_t i = 0; i < count; i++)
+        configurations[i] = sgm__run_configuration(entries[i].run);
+    json_t *keys = keys_of(configurations, count), *differences = json_object();
     json_object_foreach(keys, key, none)
     {
-        json_t *values = json_object();
-        bool differ = false;
-        const json_t *first = json_object_get(entries[0].run->configuration, key);
-        for (size_t i = 0; i < count; i++) {
-            json_t *value = json_object_get(entries[i].run->configuration, key);
-            json_object_set_new(values, entries[i].run->name,
-                                value != NULL ? json_incref(value) : json_null());
-            differ |= (value == NULL) != (first == NULL) || (value != NULL && !json_equal(value, first));
-        }
-        if (differ)
-            json_object_set(differences, key, values);
-        json_decref(values);
+        json_t *values = values_of(key, entries, configurations, count);
+        if (values != NULL)
+            json_object_set_new(differences, key, values);
     }
     json_decref(keys);
+    for (size_t i = 0; i < count; i++)
+        json_decref(configurations[i]);
+    sgm__free(configurations);
     return differences;
 }
 
@@ -140,9 +155,10 @@ static sgm_status compare_runs(mcp_call *call)
     for (size_t i = 0; i < count; i++)
         json_array_append_new(rows, row_of(entries[i].run, mcp_list(call, "metrics")));
     json_object_set_new(call->answer, "runs", rows);
-    json_object_set_new(call->answer, "differences", differences_of(entries, count));
+    json_t *differences = differences_of(entries, count);
+    json_object_set_new(call->answer, "differences", differences);
     sgm__free(entries);
-    return SGM_OK;
+    return differences != NULL ? SGM_OK : sgm__last_failure();
 }
 
 const mcp_tool mcp_compare_tools[] = {

@@ -35,8 +35,9 @@ static const mcp_parameter value_parameters[] = {
 static sgm_status get_values(mcp_call *call)
 {
     json_t *list;
-    SGM_TRY(list_of(call, mcp_question("get", "identifier", mcp_text(call, "identifier"), NULL), "values",
-                    &list));
+    SGM_TRY(list_of(call,
+                    json_pack("{s:s, s:s*}", "command", "get", "identifier", mcp_text(call, "identifier")),
+                    "values", &list));
     json_object_set_new(call->answer, "values", list);
     return SGM_OK;
 }
@@ -67,8 +68,8 @@ static sgm_status list_settings(mcp_call *call)
 {
     json_t *list, *settings = json_array(), *entry;
     size_t i;
-    json_t *question =
-        mcp_question("list", "identifier", mcp_text(call, "identifier"), "values", "true", NULL);
+    json_t *question = json_pack("{s:s, s:s*, s:s*}", "command", "list", "identifier",
+                                 mcp_text(call, "identifier"), "values", "true");
     json_object_set_new(call->answer, "settings", settings);
     SGM_TRY(list_of(call, question, "entries", &list));
     json_array_foreach(list, i, entry)
@@ -112,8 +113,9 @@ static sgm_status get_layers(mcp_call *call)
     json_t *list, *layers = json_array(), *entry;
     size_t i;
     json_object_set_new(call->answer, "layers", layers);
-    SGM_TRY(list_of(call, mcp_question("list", "identifier", LAYERS "*", "values", "true", NULL), "entries",
-                    &list));
+    SGM_TRY(list_of(
+        call, json_pack("{s:s, s:s*, s:s*}", "command", "list", "identifier", LAYERS "*", "values", "true"),
+        "entries", &list));
     json_array_foreach(list, i, entry)
     {
         add_to_layer(layers, entry);
@@ -127,7 +129,7 @@ static sgm_status get_layers(mcp_call *call)
 static sgm_status list_changes(mcp_call *call)
 {
     json_t *list;
-    SGM_TRY(list_of(call, mcp_question("changes", NULL), "changes", &list));
+    SGM_TRY(list_of(call, json_pack("{s:s}", "command", "changes"), "changes", &list));
     json_object_set_new(call->answer, "changes", list);
     return SGM_OK;
 }
@@ -135,7 +137,7 @@ static sgm_status list_changes(mcp_call *call)
 static sgm_status list_rules(mcp_call *call)
 {
     json_t *list;
-    SGM_TRY(list_of(call, mcp_question("hooks", NULL), "hooks", &list));
+    SGM_TRY(list_of(call, json_pack("{s:s}", "command", "hooks"), "hooks", &list));
     json_object_set_new(call->answer, "rules", list);
     return SGM_OK;
 }

@@ -75,7 +75,7 @@ static void add_now(mcp_call *call, const mcp_run *run)
     json_t *now = NULL;
     if (run->run->state != SGM__RUN_RUNNING)
         return;
-    if (mcp_ask(call, run, mcp_question("status", NULL), &now) == SGM_OK) {
+    if (mcp_ask(call, run, json_pack("{s:s}", "command", "status"), &now) == SGM_OK) {
         json_object_del(now, "ok");
         json_object_set_new(call->answer, "now", now);
     } else {
@@ -95,8 +95,7 @@ static sgm_status tell_run(mcp_call *call, const mcp_run *run)
     json_object_set_new(call->answer, "newest", mcp_numbers(r, MCP_NEWEST, NULL));
     json_object_set_new(call->answer, "minimum", mcp_numbers(r, MCP_MINIMUM, NULL));
     json_object_set_new(call->answer, "maximum", mcp_numbers(r, MCP_MAXIMUM, NULL));
-    json_object_set_new(call->answer, "configuration",
-                        r->configuration != NULL ? json_incref(r->configuration) : json_object());
+    json_object_set_new(call->answer, "configuration", sgm__run_configuration(r));
     add_now(call, run);
     if (mcp_run_check_file(run, SGM__JOURNAL_FILE) == SGM_OK &&
         sgm_run_interventions(run->path, &list, &count) == SGM_OK) {

@@ -126,11 +126,8 @@ static sgm_status begin(mcp_call *call, const mcp_run *run)
     SGM_TRY(mcp_folder_place(&call->server->folder, mcp_text(call, "into"), run->run->name, &path, &name));
     make_words(call, run, path, false, &words);
     sgm_status status = mcp_job_start(&call->server->jobs, name, words.words, &job);
-    if (status == SGM_OK) {
-        sgm__log(SGM_LOG_INFO, "mcp", "%s: replay of %s into %s: %s", call->request->by, run->run->name, name,
-                 mcp_text(call, "reason"));
+    if (status == SGM_OK)
         tell_job(call, job);
-    }
     words_free(&words);
     sgm__free(path);
     sgm__free(name);

@@ -17,8 +17,9 @@ static sgm_status set_value(mcp_call *call)
 {
     const json_t *value = json_object_get(call->arguments, "value");
     char *text = json_is_string(value) ? NULL : sgm__json_text(value);
-    json_t *question = mcp_question("set", "identifier", mcp_text(call, "identifier"), "value",
-                                    json_is_string(value) ? json_string_value(value) : text, NULL);
+    json_t *question =
+        json_pack("{s:s, s:s*, s:s*}", "command", "set", "identifier", mcp_text(call, "identifier"), "value",
+                  json_is_string(value) ? json_string_value(value) : text);
     sgm__free(text);
     return mcp_change(call, question);
 }
@@ -30,7 +31,7 @@ static const mcp_parameter undo_parameters[] = {
 
 static sgm_status undo(mcp_call *call)
 {
-    json_t *question = mcp_question("undo", NULL);
+    json_t *question = json_pack("{s:s}", "command", "undo");
     if (mcp_has(call, "number"))
         json_object_set_new(question, "number", json_integer((json_int_t)mcp_integer(call, "number")));
     return mcp_change(call, question);
@@ -47,7 +48,7 @@ static const mcp_parameter attach_parameters[] = {
 
 static sgm_status attach_rule(mcp_call *call)
 {
-    return mcp_change(call, mcp_question("attach", "hook", mcp_text(call, "rule"), NULL));
+    return mcp_change(call, json_pack("{s:s, s:s*}", "command", "attach", "hook", mcp_text(call, "rule")));
 }
 
 static const mcp_parameter name_parameters[] = {{"name", "as list_rules has it", MCP_TEXT, .required = true},
@@ -55,7 +56,7 @@ static const mcp_parameter name_parameters[] = {{"name", "as list_rules has it",
 
 static sgm_status detach_rule(mcp_call *call)
 {
-    return mcp_change(call, mcp_question("detach", "name", mcp_text(call, "name"), NULL));
+    return mcp_change(call, json_pack("{s:s, s:s*}", "command", "detach", "name", mcp_text(call, "name")));
 }
 
 static const mcp_parameter press_parameters[] = {
@@ -65,19 +66,19 @@ static const mcp_parameter press_parameters[] = {
 
 static sgm_status press_button(mcp_call *call)
 {
-    return mcp_change(call, mcp_question("press", "name", mcp_text(call, "name"), NULL));
+    return mcp_change(call, json_pack("{s:s, s:s*}", "command", "press", "name", mcp_text(call, "name")));
 }
 
 /* --- the clock --- */
 
 static sgm_status pause_run(mcp_call *call)
 {
-    return mcp_change(call, mcp_question("pause", NULL));
+    return mcp_change(call, json_pack("{s:s}", "command", "pause"));
 }
 
 static sgm_status resume_run(mcp_call *call)
 {
-    return mcp_change(call, mcp_question("resume", NULL));
+    return mcp_change(call, json_pack("{s:s}", "command", "resume"));
 }
 
 static const mcp_parameter step_parameters[] = {
@@ -85,7 +86,7 @@ static const mcp_parameter step_parameters[] = {
 
 static sgm_status step_run(mcp_call *call)
 {
-    json_t *question = mcp_question("step", NULL);
+    json_t *question = json_pack("{s:s}", "command", "step");
     json_object_set_new(question, "iterations", json_integer((json_int_t)mcp_integer(call, "iterations")));
     return mcp_change(call, question);
 }
@@ -93,12 +94,12 @@ static sgm_status step_run(mcp_call *call)
 /* The training keeps the reason of a stop itself. */
 static sgm_status stop_run(mcp_call *call)
 {
-    return mcp_change(call, mcp_question("stop", NULL));
+    return mcp_change(call, json_pack("{s:s}", "command", "stop"));
 }
 
 static sgm_status reset_run(mcp_call *call)
 {
-    return mcp_change(call, mcp_question("reset", NULL));
+    return mcp_change(call, json_pack("{s:s}", "command", "reset"));
 }
 
 /* --- checkpoints --- */
@@ -110,8 +111,8 @@ static const mcp_parameter save_parameters[] = {
 
 static sgm_status save_checkpoint(mcp_call *call)
 {
-    return mcp_change(call, mcp_question("save", "name", mcp_text(call, "name"), "replace",
-                                         mcp_flag(call, "replace") ? "true" : NULL, NULL));
+    return mcp_change(call, json_pack("{s:s, s:s*, s:s*}", "command", "save", "name", mcp_text(call, "name"),
+                                      "replace", mcp_flag(call, "replace") ? "true" : NULL));
 }
 
 static const mcp_parameter restore_parameters[] = {
@@ -122,7 +123,7 @@ static const mcp_parameter restore_parameters[] = {
 
 static sgm_status restore_checkpoint(mcp_call *call)
 {
-    return mcp_change(call, mcp_question("restore", "name", mcp_text(call, "name"), NULL));
+    return mcp_change(call, json_pack("{s:s, s:s*}", "command", "restore", "name", mcp_text(call, "name")));
 }
 
 const mcp_tool mcp_steer_tools[] = {

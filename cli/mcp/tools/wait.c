@@ -53,7 +53,7 @@ static sgm_status look(mcp_call *call, const mcp_run *run, waiting *w)
     w->over = !sgm__runs_answers(run->descriptor);
     if (w->over)
         return SGM_OK;
-    if (mcp_ask(call, run, mcp_question("status", NULL), &answer) != SGM_OK)
+    if (mcp_ask(call, run, json_pack("{s:s}", "command", "status"), &answer) != SGM_OK)
         return ++w->failures < MOST_FAILURES ? SGM_OK : sgm__last_failure();
     json_decref(w->status);
     w->status = answer;
