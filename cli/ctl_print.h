@@ -2,7 +2,7 @@
 #ifndef SIGMA_CLI_CTL_PRINT_H
 #define SIGMA_CLI_CTL_PRINT_H
 
-#include "cli.h"
+#include "config/arguments.h"
 
 /* Prints an answer: its members line by line, or an error to stderr; with `as_json` as it came. Returns the
  * exit code that its "ok" means. */

@@ -4,6 +4,7 @@
 #ifndef SGM_CONTROL_CONTROL_H
 #define SGM_CONTROL_CONTROL_H
 
+#include "control/rate.h"
 #include "control/role.h"
 #include "trainer/view.h"
 #include <jansson.h>
@@ -12,6 +13,7 @@ typedef struct sgm__control_call {
     sgm_trainer *trainer; /* in whatever state, with or without a folder */
     const char *who;      /* the asker's name in the log and in the record of changes: "ctl", "monitor" */
     sgm__role role;       /* which a request may lower */
+    sgm__rate *changes;   /* how often changes may come; NULL: as often as they come */
     bool files; /* requests may name files, which are read and written with the rights of this process */
 } sgm__control_call;
 

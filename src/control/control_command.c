@@ -215,6 +215,8 @@ static sgm_status obey(sgm__control_request *c, json_t *request)
     SGM_TRY(read_request(c, request));
     if (c->dry)
         SGM_TRY(begin_dry(c));
+    else if (c->row->when != NULL)
+        SGM_TRY(sgm__rate_take(c->call->changes));
     sgm_status status = act(c);
     if (status != SGM_OK)
         return tell_withdrawn(c, status);
