@@ -30,7 +30,7 @@ function create(panel) {
         on: { input: () => { problem.hidden = true; input.classList.remove('is-bad'); } } });
     const problem = h('p', { class: 'form-error', role: 'alert', hidden: true });
     const add = button(t('rules.attach'), null, { type: 'submit' });
-    const form = h('form', { class: 'toolbar', on: { submit: attach } }, input, add);
+    const form = h('form', { class: 'toolbar', 'data-needs': 'steer', on: { submit: attach } }, input, add);
     const body = h('tbody');
     const pressing = h('div', { class: 'toolbar rule-buttons', role: 'group', 'aria-label': t('rules.buttons'),
         hidden: true });
