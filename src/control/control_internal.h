@@ -71,6 +71,13 @@ sgm_status sgm__control_try_press(sgm__control_request *c);
 /* Takes back the change `number` of a hook: attaches what was detached, detaches what was attached. */
 sgm_status sgm__control_undo_hook(sgm__control_request *c, int64_t number, const sgm__hook_undo *undo);
 
+/* --- approval.c --- */
+sgm_status sgm__control_pending(sgm__control_request *c);
+sgm_status sgm__control_approve(sgm__control_request *c);
+sgm_status sgm__control_try_approve(sgm__control_request *c);
+sgm_status sgm__control_deny(sgm__control_request *c);
+sgm_status sgm__control_try_deny(sgm__control_request *c);
+
 /* --- command_describe.c --- */
 sgm_status sgm__control_describe(sgm__control_request *c);
 

@@ -42,8 +42,11 @@ sgm_status sgm__web_command(const sgm__web_trainer *watched, const sgm__http_req
     const sgm__control_call call = sgm__web_call(watched, request, who);
     json_t *made = json_object();
     sgm_status status = sgm__control_obey(&call, command, made);
-    if (status == SGM_OK)
+    if (status == SGM_OK) {
+        answer->code =
+            json_is_integer(json_object_get(made, "pending")) ? 202 : 0; /* it waits for approval */
         return sgm__http_answer_json(answer, made);
+    }
     json_decref(made);
     return status;
 }
@@ -63,7 +66,8 @@ static sgm_status do_command(void *watched, const sgm__http_request *request, sg
 typedef struct steering {
     sgm__web *web;
     pthread_mutex_t lock;
-    json_t *kept; /* changes of a trainer that has gone; NULL: it exists */
+    json_t *kept;     /* changes of a trainer that has gone; NULL: it exists */
+    unsigned pending; /* version of the list of what waits for approval that pages know of; the ticker's */
 } steering;
 
 /* A deep copy, since JSON values must not be shared between threads. */
@@ -96,6 +100,32 @@ static void tell_change(void *user, const json_t *change)
 {
     const steering *own = user;
     sgm__web_push(own->web, "change", json_deep_copy(change));
+}
+
+/* --- what waits for approval --- */
+
+/* Pages are told that the list is another one; they fetch it by the command "pending". */
+static bool tell_pending(void *user, sgm__web_trainer *entry)
+{
+    sgm__web_trainer *watched;
+    if (sgm__web_borrow(user, entry->name, &watched) != SGM_OK) {
+        sgm_clear_error();
+        return true;
+    }
+    steering *own = watched->states[SGM__WEB_steer];
+    unsigned now = sgm__control_pending_version(watched->trainer);
+    bool is_new = now != own->pending;
+    own->pending = now;
+    sgm__web_give_back(watched);
+    if (is_new)
+        sgm__web_push(user, "pending", json_pack("{s:s}", "trainer", entry->name));
+    return true;
+}
+
+static void tick(sgm__web *web, void *state)
+{
+    (void)state;
+    sgm__web_each(web, tell_pending, web);
 }
 
 /* --- the part --- */
@@ -162,4 +192,5 @@ const sgm__web_part sgm__web_steer = {.routes = routes,
                                       .route_count = sizeof routes / sizeof *routes,
                                       .attach = attach,
                                       .detach = detach,
-                                      .free_trainer = free_trainer};
+                                      .free_trainer = free_trainer,
+                                      .tick = tick};
