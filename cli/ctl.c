@@ -1,7 +1,7 @@
 /* `sigma ctl`: commands to a training of another process.
  *
  * The words of the command line become one line of JSON, runs/ctl_ask.c sends it through the socket in the
- * run's folder, and the answer is printed as text, or as it came (--json), by runs/ctl_print.c. The commands
+ * run's folder, and the answer is printed as text, or as it came (--json), by ctl_print.c. The commands
  * are those of the library's table (src/control/command_table.h), with their words and their help. */
 #include "cli.h"
 #include "control/command_table.h"

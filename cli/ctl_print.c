@@ -92,6 +92,22 @@ static void print_would(const json_t *item, int width)
     free(new);
 }
 
+/* A line of `pending`: who asks for what, and how it stands. */
+static void print_request(const json_t *item, int width)
+{
+    const json_t *request = json_object_get(item, "request");
+    const char *reason = text_of(item, "reason"), *by = text_of(item, "by"), *error = text_of(item, "error");
+    (void)width;
+    printf("%5lld  %-8s %s: %s", (long long)json_integer_value(json_object_get(item, "number")),
+           text_of(item, "state"), text_of(item, "who"), text_of(item, "command"));
+    static const char *const fields[] = {"identifier", "value", "name", "hook", "iterations", "number"};
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        if (text_of(request, fields[i])[0] != '\0')
+            printf(" %s", text_of(request, fields[i]));
+    printf("%s%s%s%s%s%s\n", reason[0] != '\0' ? ": " : "", reason, by[0] != '\0' ? ", by " : "", by,
+           error[0] != '\0' ? ": " : "", error);
+}
+
 /* A line of `describe`: a command, the role that it needs, and what it does. */
 static void print_command(const json_t *command, int width)
 {
@@ -112,8 +128,8 @@ static const struct list_form {
 } list_forms[] = {
     {"values", "identifier", print_value},   {"hooks", "name", print_hook},
     {"changes", "identifier", print_change}, {"would_change", "identifier", print_would},
-    {"commands", "name", print_command},     {"terms", "name", print_term},
-    {"entries", "identifier", print_entry},
+    {"commands", "name", print_command},     {"requests", "who", print_request},
+    {"terms", "name", print_term},           {"entries", "identifier", print_entry},
 };
 
 /* Answers name their lists by what is in them: values, hooks, changes, entries and so on. */

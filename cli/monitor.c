@@ -11,12 +11,14 @@
 #include <stdio.h>
 
 static const char usage_text[] =
-    "Usage: sigma monitor RUNS [--port PORT]\n\n"
+    "Usage: sigma monitor RUNS [--port PORT] [--tokens FILE]\n\n"
     "Serves a page over the runs in a folder and its sub-folders, those that run and those that are over:\n"
     "a table of configurations and metrics, charts that compare them, what was done to each, and replays\n"
     "of it; notes, tags and stars; renaming, archiving and deleting.\n"
     "It prints an address for one click, which is for you alone, and stays until Ctrl-C.\n\n"
-    "  --port PORT    another one than the first free one from 8080 on\n\n"
+    "  --port PORT    another one than the first free one from 8080 on\n"
+    "  --tokens FILE  tokens for others, a line each: ROLE TOKEN [NAME]; with the role look nothing can be\n"
+    "                 changed, with steer neither deleted nor replayed, admin is as the one printed\n\n"
     "To watch and steer one training, see 'sigma train --help', --monitor.\n\n"
     "Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.\n";
 
@@ -42,18 +44,25 @@ static const char *const replay_words[] = {"/proc/self/exe", "replay", NULL};
 int monitor_run(int argc, char **argv)
 {
     int64_t port = 0;
-    const argument_rule rules[] = {{"--port", ARGUMENT_PORT, &port}};
-    arguments a = {.rules = rules, .rule_count = 1, .help = usage_text};
+    const char *tokens_file = NULL;
+    char *tokens = NULL;
+    const argument_rule rules[] = {{"--port", ARGUMENT_PORT, &port},
+                                   {"--tokens", ARGUMENT_TEXT, &tokens_file}};
+    arguments a = {.rules = rules, .rule_count = 2, .help = usage_text};
     int code;
     if (arguments_read(&a, argc, argv, &code)) {
         if (a.word_count != 1)
             code = usage_error("monitor", "expected one folder of runs, got %zu words", a.word_count);
+        else if (tokens_file != NULL && (tokens = read_tokens(tokens_file)) == NULL)
+            code = report_error("monitor", CLI_FAILED);
         else
             code = serve(&(sgm__runs_options){.folder = a.words[0],
                                               .configuration = flat_configuration,
                                               .replay = replay_words,
+                                              .tokens = tokens,
                                               .port = (int)port});
     }
+    sgm__free(tokens);
     arguments_free(&a);
     return code;
 }

@@ -12,7 +12,8 @@ static const char usage_text[] =
     "Usage: sigma train FILE.yaml|FOLDER [KEY=VALUE ...] [--folder DIR] [--resume] [--from RUN]\n"
     "       sigma train FILE.csv --target COLUMN[,COLUMN ...] [KEY=VALUE ...] ...\n"
     "       sigma train CLASSES/ [KEY=VALUE ...] ...\n"
-    "             [--quiet] [--paused] [--monitor[=PORT]] [--monitor-wait] [--panels FOLDER]\n"
+    "             [--quiet] [--paused] [--monitor[=PORT]] [--monitor-wait] [--monitor-tokens FILE]\n"
+    "             [--panels FOLDER]\n"
     "             [--json-lines FILE] [--tensorboard[=DIR]] [--no-keys]\n\n"
     "Trains what the file describes. FOLDER is the folder of a run; its config.yaml is used. KEY=VALUE\n"
     "overrides the file: optimiser.learning_rate=0.01. Lists and maps are written as in YAML:\n"
@@ -37,6 +38,9 @@ static const char usage_text[] =
     "                 watch and steer it in a browser: prints the address (default: a free port from 8080)\n"
     "  --monitor-wait the same, and the monitor stays when the training has ended, until you end it on the\n"
     "                 page or by Ctrl-C\n"
+    "  --monitor-tokens FILE\n"
+    "                 tokens for others, a line each: ROLE TOKEN [NAME]; with the role look nothing can be\n"
+    "                 changed, with steer no checkpoint be added or deleted, admin is as the one printed\n"
     "  --panels FOLDER\n"
     "                 the page has panels of yours, too: each NAME.js in the folder is a module that calls\n"
     "                 definePanel(\"NAME\", ...)\n"
@@ -238,6 +242,7 @@ int train_run(int argc, char **argv)
         {"--monitor", ARGUMENT_MAYBE, &given.monitor},
         {"--no-keys", ARGUMENT_FLAG, &given.no_keys},
         {"--monitor-wait", ARGUMENT_FLAG, &given.monitor_wait},
+        {"--monitor-tokens", ARGUMENT_TEXT, &given.monitor_tokens},
         {"--panels", ARGUMENT_TEXT, &given.panels},
         {"--json-lines", ARGUMENT_TEXT, &given.json_lines},
         {"--tensorboard", ARGUMENT_MAYBE, &given.tensorboard},

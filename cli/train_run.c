@@ -177,11 +177,15 @@ static sgm_status add_web_monitor(sgm_env *env, const config *c, const train_arg
     int64_t port = 0;
     if (given->monitor != NULL && given->monitor[0] != '\0')
         parse_port(given->monitor, &port); /* was checked */
+    char *tokens = given->monitor_tokens != NULL ? read_tokens(given->monitor_tokens) : NULL;
+    if (tokens == NULL && given->monitor_tokens != NULL)
+        return sgm__last_failure();
     char *text = config_text(c);
     sgm_status status =
         sgm_env_add_monitor(env, sgm_web_monitor(.port = (int)port, .title = c->name, .configuration = text,
-                                                 .wait = given->monitor_wait));
+                                                 .tokens = tokens, .wait = given->monitor_wait));
     sgm_string_free(text);
+    sgm__free(tokens);
     return status;
 }
 

@@ -1,5 +1,6 @@
 /* The server: requests, and what it pushes. Each request carries the page token: other ports of this machine are
  * sent the page's cookie, but cannot read the storage of its origin. */
+import { t } from './language.js';
 import { emit, progress, setConnection, setSession, state } from './store.js';
 
 const storedToken = 'sigma.page-token';
@@ -77,8 +78,11 @@ export function upload(route, query, bytes) {
         headers: { 'Content-Type': 'application/octet-stream' } });
 }
 
-export function command(trainer, name, fields = {}) {
-    return post('command', { trainer, command: name, ...fields });
+/* What waits for approval is not done, and so no answer that a caller could show. */
+export async function command(trainer, name, fields = {}) {
+    const made = await post('command', { trainer, command: name, ...fields });
+    if (made.pending) throw new ApiError(t('approval.waits', { n: made.pending }), 202);
+    return made;
 }
 
 /* --- pushed events, which are read by fetch: an EventSource cannot send the page token --- */
@@ -102,6 +106,7 @@ const acts = {
     log: (data) => emit('log', data),
     task: (data) => emit('task', data),
     change: (data) => emit('change', data),
+    pending: (data) => emit('approvals', data),
     system: (data) => emit('system', data),
     dropped: (data) => emit('dropped', data),
 };

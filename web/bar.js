@@ -7,6 +7,7 @@ import { showHelp } from './keys.js';
 import { t } from './language.js';
 import { toastError } from './overlays.js';
 import { emit, hasEnded, on, select as selectTrainer, state } from './store.js';
+import { may, role } from './role.js';
 import { pendingOf, playOrPause, step } from './transport.js';
 
 let parts = {};
@@ -35,8 +36,8 @@ function trainerChoice() {
 function buildBar(bar) {
     const title = state.session?.title || state.session?.name || 'Sigma';
     parts = {
-        play: iconButton('play', t('action.play'), () => playOrPause(), { class: 'icon-button bar-play' }),
-        step: iconButton('step', t('action.step'), () => step(1)),
+        play: iconButton('play', t('action.play'), () => playOrPause(), { class: 'icon-button bar-play', 'data-needs': 'steer' }),
+        step: iconButton('step', t('action.step'), () => step(1), { 'data-needs': 'steer' }),
         dot: h('span', { class: 'state-dot' }), state: h('span', { class: 'bar-state-text' }),
         epoch: h('b'), iteration: h('b'), loss: h('b'), left: h('b'), track: h('div', { class: 'bar-track-fill' }),
         theme: themeButton(),
@@ -101,5 +102,6 @@ function showConnection(notice) {
     if (lost) add(notice, [icon('warning'), h('span',
         { text: t(`connection.${hasEnded() && state.connection === 'lost' ? 'ended' : state.connection}`) })]);
     else if (state.session?.waiting) add(notice, [icon('check'), h('span', { text: t('finish.text') }),
-        button(t('finish.accept'), finish)]);
+        button(t('finish.accept'), finish, { 'data-needs': 'steer' })]);
+    else if (!may('admin')) add(notice, [icon('eye'), h('span', { text: t(`role.${role()}`) })]);
 }

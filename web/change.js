@@ -2,11 +2,12 @@
 import { number } from './format.js';
 import { t } from './language.js';
 
-const people = new Set(['monitor', 'ctl', 'terminal', 'program']);
+const people = new Set(['monitor', 'ctl', 'terminal', 'program', 'mcp']);
 const hook = 'hook ', button = 'button ', none = 'none';
 
 export function whoText(who) {
-    return people.has(who) ? t(`who.${who}`) : who;
+    const at = who.indexOf(':'), kind = at < 0 ? who : who.slice(0, at), name = at < 0 ? '' : who.slice(at);
+    return people.has(kind) ? t(`who.${kind}`) + name.replace(':', ': ') : who;
 }
 
 function valueText(value) {

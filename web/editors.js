@@ -3,13 +3,14 @@
 import { h, select, setText, setToggle, toggle } from './elements.js';
 import { number, parse, plain } from './format.js';
 import { t } from './language.js';
+import { may } from './role.js';
 
 const positions = 1000; /* of a slider */
 const endless = 1e8; /* a range that is wider has no use as a whole */
 const decades = 3; /* below and above, of a slider without ends */
 
 export function editorOf(entry, set) {
-    if (!entry.settable || entry.kind === 'tensor') return readOnly(entry);
+    if (!entry.settable || entry.kind === 'tensor' || !may('steer')) return readOnly(entry);
     if (entry.kind === 'boolean') return switchOf(entry, set);
     if (entry.choices?.length) return choiceOf(entry, set);
     if (entry.kind === 'number' || entry.kind === 'integer') return numberOf(entry, set);

@@ -1,5 +1,6 @@
 /* Boots the page: texts, session, layout, then what is pushed. */
 import { connect, refresh } from './api.js';
+import { initApprovals } from './approvals.js';
 import { initGrid } from './arrange.js';
 import { initBar } from './bar.js';
 import { h } from './elements.js';
@@ -53,6 +54,7 @@ async function boot() {
     on('log', ({ level, source, message }) => { /* whatever tab is looked at */
         if (level === 'error') toast(source ? `${source}: ${message}` : message, 'error');
     });
+    initApprovals(document.getElementById('approvals'));
     connect();
     on('language', () => {
         fixedTexts();

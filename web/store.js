@@ -1,6 +1,8 @@
 /* What the page knows, and who wants to hear of it.
  * Topics: session, trainers (the list), trainer (another one is looked at), progress (one moved: its object), points,
- * log, task, change, system, dropped, connection, reconnected, theme, language, layout. */
+ * log, task, change, approvals, system, dropped, connection, reconnected, theme, language, layout. */
+import { setRole } from './role.js';
+
 const listeners = new Map();
 
 export const state = {
@@ -36,6 +38,7 @@ function withFigures(trainer) {
 
 export function setSession(session) {
     state.session = session;
+    setRole(session.role);
     state.trainers = new Map(session.trainers.map((trainer) => [trainer.name, withFigures(trainer)]));
     emit('session', session);
     emit('trainers', state.trainers);

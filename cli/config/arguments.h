@@ -80,6 +80,9 @@ bool ends_with(const char *text, const char *end);
 /* The value of --unknown, NULL where it was not given: false, and *code that of a wrong usage, if it is
  * neither ignore nor refuse. */
 bool unknown_is_ignored(const char *command, const char *value, bool *ignored, int *code);
+/* The tokens in a file, a line each "ROLE TOKEN [NAME]"; sgm__free. NULL: an error says why, for instance
+ * that others may read the file. The server reads the lines. */
+char *read_tokens(const char *path);
 /* Whether a path names a file of NumPy: .npy, .npz, or an array in an archive, FILE.npz:NAME. */
 bool is_numpy(const char *path);
 /* A reader of such a path; NULL and an error on failure. */

@@ -368,6 +368,9 @@ const option config_table[] = {
                .row.doc = "after each update, by parameter, {\"*.weights\": max_norm(3)}"),
     OPTION_ROW(config, freeze, OPTION_LIST, .check = sgm__pattern_check,
                .row.doc = "parameters that stay as they are"),
+    OPTION_ROW(config, approve, OPTION_LIST, .check = sgm__pattern_check,
+               .row.doc =
+                   "commands and values that wait for an administrator's approval, [stop, \"optimiser.*\"]"),
     OPTION_ROW(config, rules, OPTION_LIST, .check = check_rule,
                .row.doc = "what to do when, \"if validation.loss stalls 5 epochs then stop\""),
     OPTION_ROW(config, allow_commands, OPTION_FLAG, .row.default_text = "false",

@@ -149,6 +149,7 @@ typedef struct config {
     optimiser_config optimiser;
     text_map initialisers, modifiers; /* by pattern of parameter names */
     text_list freeze;                 /* patterns of parameter names */
+    text_list approve;                /* patterns of what needs an administrator's approval */
     bool allow_commands;              /* rules may run programs */
     double command_seconds;           /* that a command of a rule may take */
     text_list rules, hooks;           /* each a text in the library's notation */

@@ -7,6 +7,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <sys/stat.h>
 
 /* Without an accuracy (NaN) only the loss is printed. NaN is printed without its sign. */
 void print_metrics(const char *name, const sgm_metrics *metrics)
@@ -70,4 +71,19 @@ void print_name(const char *name)
 {
     for (const char *c = name; *c != '\0'; c++)
         putchar((unsigned char)*c < ' ' || *c == 0x7f ? '?' : *c);
+}
+
+#define LONGEST_TOKENS 65536
+
+char *read_tokens(const char *path)
+{
+    char *text;
+    size_t length;
+    struct stat about;
+    if (stat(path, &about) == 0 && (about.st_mode & (S_IRGRP | S_IROTH)) != 0) {
+        sgm_fail(SGM_ERROR_FILE, "others may read the tokens in '%s': 'chmod 600 %s' keeps them from it",
+                 path, path);
+        return NULL;
+    }
+    return sgm__file_read(path, LONGEST_TOKENS, &text, &length) == SGM_OK ? text : NULL;
 }

@@ -96,7 +96,8 @@ extern "C" {
     X(ERROR_NETWORK, -10, "network transfer failed")                                                         \
     X(ERROR_STATE, -11, "not possible in the current state")                                                 \
     X(ERROR_INTERRUPTED, -12, "interrupted")                                                                 \
-    X(ERROR_PERMISSION, -13, "not permitted")
+    X(ERROR_PERMISSION, -13, "not permitted")                                                                \
+    X(ERROR_LIMIT, -14, "too often")
 
 /* How a call went: SGM_OK, or what kind of failure; sgm_last_error() has the words. */
 typedef enum sgm_status {

@@ -156,7 +156,12 @@ typedef struct sgm_web_monitor_options {
     bool behind_proxy;       /* browsers come through a proxy that speaks TLS with them ... */
     const char *public_host; /* ... and know it under this name, "example.org" or "example.org:8443" */
     const char *token;       /* at least 16 of A-Z a-z 0-9 - _; default: a new random one */
-    const char *title;       /* of the page; default: the environment's name */
+    /* Tokens for others, a line each: "ROLE TOKEN", and perhaps a name by which the journal knows who has it.
+     * With the role "look" nothing can be changed, with "steer" not all; `token` is of the role "admin". */
+    const char *tokens;
+    double
+        changes_per_second; /* of each token, in the long run, after 20; default 5; less than 0: any number */
+    const char *title;      /* of the page; default: the environment's name */
     /* What the page shows until its user arranges it otherwise, as JSON: [{"title": "Mine", "panels":
      * [{"kind": "chart", "w": 8, "h": 9, "options": {"series": ["training.loss"]}}]}]. Default: tabs for
      * everything. */

@@ -379,6 +379,11 @@ SGM_API sgm_status sgm_trainer_attach_hook(sgm_trainer *trainer, sgm_hook *hook,
  * as at first. Before rules that run one are attached, which is SGM_ERROR_STATE otherwise, and while nothing
  * runs. */
 SGM_API sgm_status sgm_trainer_allow_commands(sgm_trainer *trainer, double seconds);
+/* Adds a pattern of commands ("stop", "restore") or of identifiers ("optimiser.*"). What an asker who is no
+ * administrator requests of these, over the socket or the page, waits until an administrator approves of it,
+ * or denies it; after ten minutes it expires. A request whose identifier has wildcards, and an undo, wait if
+ * there is any pattern of identifiers. While nothing runs. */
+SGM_API sgm_status sgm_trainer_require_approval(sgm_trainer *trainer, const char *pattern);
 /* By the name, "early_stopper#2"; without the number if there is only one. */
 SGM_API sgm_status sgm_trainer_detach_hook(sgm_trainer *trainer, const char *name);
 /* A hook that is attached to a trainer. */

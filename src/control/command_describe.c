@@ -2,8 +2,10 @@
  *
  * The answer has the table of commands (command_table.h) with the fields of each, the fields that every
  * request may have, the role of the asker, and the settings of this run: each entry that can be set, with its
- * kind, unit, bounds, words, default, meaning and the moment at which a change counts. */
+ * kind, unit, bounds, words, default, meaning and the moment at which a change counts; and what of all this
+ * waits for approval unless an administrator asks. */
 #include "control/control_internal.h"
+#include "trainer/trainer.h"
 
 #define PROTOCOL 1 /* grows when a request that was right is so no more */
 
@@ -49,5 +51,7 @@ sgm_status sgm__control_describe(sgm__control_request *c)
         json_array_append_new(commands, command_json(c, row));
     json_object_set_new(c->answer, "commands", commands);
     json_object_set_new(c->answer, "terms", fields_json(sgm__request_terms, sgm__request_term_count));
+    const json_t *approve = sgm__control_of(c->call->trainer)->approve;
+    json_object_set_new(c->answer, "approve", approve != NULL ? json_deep_copy(approve) : json_array());
     return sgm__control_list_settings(c);
 }

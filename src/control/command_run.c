@@ -25,7 +25,7 @@ static sgm_status read_iterations(const sgm__control_request *c, int64_t *iterat
         return sgm_fail(SGM_ERROR_ARGUMENT, "step: expected a number of iterations, got '%.100s'", text);
     return *iterations >= 1
                ? SGM_OK
-               : sgm_fail(SGM_ERROR_ARGUMENT, "step: expected at least 1 iteration, not %s", text);
+               : sgm_fail(SGM_ERROR_ARGUMENT, "stepping takes at least 1 iteration, not %s", text);
 }
 
 sgm_status sgm__control_step(sgm__control_request *c)

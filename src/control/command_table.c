@@ -52,6 +52,10 @@ static const sgm_option detach_fields[] = {
 static const sgm_option press_fields[] = {
     FIELD("name", TEXT, .required = true, .doc = "of a button, as 'hooks' tells it"),
 };
+static const sgm_option approve_fields[] = {
+    FIELD("number", INTEGER, .minimum = 1, .maximum = LARGEST, .required = true,
+          .doc = "of a request, as 'pending' tells it"),
+};
 static const sgm_option describe_fields[] = {
     FIELD("identifier", TEXT, .identifier = true, .doc = "of settings; without one, all"),
 };
@@ -113,6 +117,14 @@ static const sgm__command_row rows[] = {
     {"hooks", "",
      "tells what is attached: name, how often it ran and how long that took on average, when, condition",
      NULL, SGM__ROLE_LOOK, .act = sgm__control_hooks, .quick = true},
+    {"pending", "", "tells which requests wait for approval, and how others were decided", NULL,
+     SGM__ROLE_LOOK, .act = sgm__control_pending, .quick = true},
+    {"approve", "NUMBER", "carries out a request that waits for approval", BETWEEN, SGM__ROLE_ADMIN,
+     FIELDS(approve_fields), WORDS(1, 1), .act = sgm__control_approve, .try = sgm__control_try_approve,
+     .told = true},
+    {"deny", "NUMBER", "denies a request that waits for approval", "at once", SGM__ROLE_ADMIN,
+     FIELDS(approve_fields), WORDS(1, 1), .act = sgm__control_deny, .try = sgm__control_try_deny,
+     .quick = true, .told = true},
     {"describe", "[IDENTIFIER]",
      "tells all commands with their fields, and what can be set with its kind, unit, bounds and moment", NULL,
      SGM__ROLE_LOOK, FIELDS(describe_fields), WORDS(0, 1), .act = sgm__control_describe},

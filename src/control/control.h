@@ -4,6 +4,7 @@
 #ifndef SGM_CONTROL_CONTROL_H
 #define SGM_CONTROL_CONTROL_H
 
+#include "control/rate.h"
 #include "control/role.h"
 #include "trainer/view.h"
 #include <jansson.h>
@@ -12,6 +13,10 @@ typedef struct sgm__control_call {
     sgm_trainer *trainer; /* in whatever state, with or without a folder */
     const char *who;      /* the asker's name in the log and in the record of changes: "ctl", "monitor" */
     sgm__role role;       /* which a request may lower */
+    /* The request was approved, and this is the reason for the journal; NULL: it may have to wait for that.
+     */
+    const char *approved;
+    sgm__rate *changes; /* how often changes may come; NULL: as often as they come */
     bool files; /* requests may name files, which are read and written with the rights of this process */
 } sgm__control_call;
 
@@ -22,6 +27,8 @@ typedef struct sgm__control_call {
  * as long as the thread's patience allows (trainer_lock.h), or as many seconds as the field "within" says. If
  * the wait is over, or the asker has left, the command changes nothing. */
 sgm_status sgm__control_obey(const sgm__control_call *call, json_t *request, json_t *answer);
+/* A number that grows with each change of the list of requests that wait for approval; any thread. */
+unsigned sgm__control_pending_version(const sgm_trainer *trainer);
 /* Whether the command on this line never waits for a step, or only for a fraction of a second: pausing,
  * resuming, stopping, and reading what needs no lock. A line that is no command is quick, too. */
 bool sgm__control_is_quick(const char *line, size_t length);

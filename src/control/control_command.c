@@ -6,7 +6,7 @@
  * commands do is in the files command_*.c and control_values.c; most only call public functions of the
  * trainer. Whoever wants to change a training from inside it makes a command of another kind
  * (src/hooks/commands.h). */
-#include "control/control_internal.h"
+#include "control/approval.h"
 #include "text/json_text.h"
 #include "trainer/strategy.h"
 #include "trainer/trainer.h"
@@ -215,6 +215,10 @@ static sgm_status obey(sgm__control_request *c, json_t *request)
     SGM_TRY(read_request(c, request));
     if (c->dry)
         SGM_TRY(begin_dry(c));
+    else if (c->row->when != NULL)
+        SGM_TRY(sgm__rate_take(c->call->changes));
+    if (!c->dry && sgm__approval_needed(c))
+        return sgm__approval_ask(c);
     sgm_status status = act(c);
     if (status != SGM_OK)
         return tell_withdrawn(c, status);
@@ -249,8 +253,11 @@ sgm_status sgm__control_obey(const sgm__control_call *call, json_t *request, jso
         sgm__control_call own = *call;
         own.who = terms.who;
         own.role = terms.role;
-        sgm__control_request c = {
-            .call = &own, .request = request, .answer = answer, .reason = terms.reason, .dry = terms.dry};
+        sgm__control_request c = {.call = &own,
+                                  .request = request,
+                                  .answer = answer,
+                                  .reason = call->approved != NULL ? call->approved : terms.reason,
+                                  .dry = terms.dry};
         status = obey_in_time(&c, request, terms.within);
     }
     sgm__free(terms.who);

@@ -6,6 +6,7 @@
 #include "control/command_table.h"
 #include "control/control.h"
 #include "control/control_answer.h"
+#include "control/request_terms.h"
 #include "journal/change_record.h"
 
 /* One request while a command acts on it; nothing of it belongs to the command. */
@@ -26,16 +27,6 @@ const char *sgm__control_field(const sgm__control_request *c, const char *name);
  * NULL: that of the command's row. */
 sgm_status sgm__would_change(sgm__control_request *c, const char *identifier, json_t *old, json_t *new,
                              const char *when);
-typedef struct sgm__terms {
-    double within;      /* seconds that the asker waits; 0: it does not say */
-    const char *reason; /* NULL: none; borrowed from the request */
-    sgm__role role;
-    bool dry;
-    char *who; /* with the name that the asker gave itself; sgm__free */
-} sgm__terms;
-/* Reads and checks the terms, and removes all but the reason from the request. */
-sgm_status sgm__terms_read(const sgm__control_call *call, json_t *request, sgm__terms *terms);
-
 /* --- control_values.c --- */
 /* Both with the trainer's lock, but get also without it, for values that need none. */
 sgm_status sgm__control_get(sgm__control_request *c);
@@ -79,6 +70,13 @@ sgm_status sgm__control_press(sgm__control_request *c);
 sgm_status sgm__control_try_press(sgm__control_request *c);
 /* Takes back the change `number` of a hook: attaches what was detached, detaches what was attached. */
 sgm_status sgm__control_undo_hook(sgm__control_request *c, int64_t number, const sgm__hook_undo *undo);
+
+/* --- approval.c --- */
+sgm_status sgm__control_pending(sgm__control_request *c);
+sgm_status sgm__control_approve(sgm__control_request *c);
+sgm_status sgm__control_try_approve(sgm__control_request *c);
+sgm_status sgm__control_deny(sgm__control_request *c);
+sgm_status sgm__control_try_deny(sgm__control_request *c);
 
 /* --- command_describe.c --- */
 sgm_status sgm__control_describe(sgm__control_request *c);

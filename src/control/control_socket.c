@@ -50,6 +50,7 @@ typedef struct client {
 /* The server of one run; from the start of the run to its end. */
 struct sgm__control_server {
     sgm__control_call call;
+    sgm__rate changes;
     atomic_bool ending;
     struct sockaddr_un address;
     int listener, wake;
@@ -413,6 +414,7 @@ static void free_server(sgm__control_server *server)
         close(server->wake);
     pthread_cond_destroy(&server->more);
     pthread_mutex_destroy(&server->lock);
+    sgm__rate_end(&server->changes);
     sgm__free(server);
 }
 
@@ -435,8 +437,12 @@ sgm__control_server *sgm__control_server_start(sgm_trainer *trainer, const char 
     sgm__control_server *server = sgm__calloc(1, sizeof *server);
     if (server != NULL) {
         server->listener = server->wake = -1;
-        server->call =
-            (sgm__control_call){.trainer = trainer, .who = "ctl", .role = SGM__ROLE_ADMIN, .files = true};
+        server->call = (sgm__control_call){.trainer = trainer,
+                                           .who = "ctl",
+                                           .role = SGM__ROLE_ADMIN,
+                                           .changes = &server->changes,
+                                           .files = true};
+        sgm__rate_begin(&server->changes, SGM__RATE_OWNER);
         server->last = &server->first;
         pthread_mutex_init(&server->lock, NULL);
         pthread_cond_init(&server->more, NULL);

@@ -94,10 +94,12 @@ static sgm_status read_dry(const json_t *request, bool *dry)
                                                    : sgm_fail(SGM_ERROR_TYPE, "'dry_run' is true or false");
 }
 
-/* "ctl", "ctl:anna", "mcp:claude". */
+/* "ctl", "ctl:anna", "mcp:claude". A token that has a name ("monitor:anna") keeps it, whoever asks with it.
+ */
 static sgm_status make_who(const char *from, const char *name, char **who)
 {
-    bool is_agent = name != NULL && sgm__begins_with(name, AGENT) && name[strlen(AGENT)] != '\0';
+    bool is_agent = name != NULL && strchr(from, ':') == NULL && sgm__begins_with(name, AGENT) &&
+                    name[strlen(AGENT)] != '\0';
     *who = name == NULL || is_agent ? sgm__strdup(is_agent ? name : from) : sgm__format("%s:%s", from, name);
     return *who != NULL ? SGM_OK : SGM_ERROR_MEMORY;
 }

@@ -196,7 +196,7 @@ static sgm_status copy_description(const branching *b)
 static sgm_status set_value(sgm_trainer *trainer, const sgm__branch_request *branch, const char *identifier,
                             const char *value)
 {
-    const sgm__control_call call = {.trainer = trainer, .who = branch->who, .role = SGM__ROLE_STEER};
+    const sgm__control_call call = {.trainer = trainer, .who = branch->who, .role = SGM__ROLE_ADMIN};
     json_t *answer = json_object(),
            *request = json_pack("{s:s, s:s, s:s, s:s*}", "command", "set", "identifier", identifier, "value",
                                 value, "reason", branch->reason);

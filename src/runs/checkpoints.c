@@ -375,15 +375,19 @@ sgm_status sgm__checkpoint_tell(sgm_trainer *trainer, sgm__entry_kind kind, cons
 }
 
 /* Has the journal tell of a file that was added, between two steps. */
-static sgm_status tell_added(sgm_trainer *trainer, const char *name, const char *who, const char *path)
+static sgm_status tell_added(sgm_trainer *trainer, const char *name, const char *who, const char *reason,
+                             const char *path)
 {
     SGM_TRY(sgm__trainer_enter(trainer));
+    sgm__journal_of(trainer)->reason = reason;
     sgm_status status = sgm__checkpoint_tell(trainer, SGM__ENTRY_UPLOAD, who, name, path);
+    sgm__journal_of(trainer)->reason = NULL;
     sgm__trainer_unlock(trainer);
     return status;
 }
 
-sgm_status sgm__checkpoint_add(sgm_trainer *trainer, const char *name, const char *who, int file)
+sgm_status sgm__checkpoint_add(sgm_trainer *trainer, const char *name, const char *who, const char *reason,
+                               int file)
 {
     struct stat about;
     char *path;
@@ -395,7 +399,7 @@ sgm_status sgm__checkpoint_add(sgm_trainer *trainer, const char *name, const cha
     if (status == SGM_OK)
         status = add_at(trainer, name, path, hidden, file);
     if (status == SGM_OK)
-        status = tell_added(trainer, name, who, path);
+        status = tell_added(trainer, name, who, reason, path);
     sgm__free(hidden);
     sgm__free(path);
     return status;

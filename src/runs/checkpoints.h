@@ -31,10 +31,11 @@ typedef struct sgm__checkpoint {
 } sgm__checkpoint;
 /* Newest first; free with sgm__free. Only the headers of files are read. */
 sgm_status sgm__checkpoints_list(sgm_trainer *trainer, sgm__checkpoint **list, size_t *count);
-/* Adds a copy of `file`, a descriptor that is read from its present offset to its end, in the name of `who`.
- * The whole file is checked first, with its checksums, and whether it fits the trainer. A name that exists is
- * refused; a refused file leaves nothing behind. */
-sgm_status sgm__checkpoint_add(sgm_trainer *trainer, const char *name, const char *who, int file);
+/* Adds a copy of `file`, a descriptor that is read from its present offset to its end, in the name of `who`,
+ * for a reason (NULL: none is said). The whole file is checked first, with its checksums, and whether it fits
+ * the trainer. A name that exists is refused; a refused file leaves nothing behind. */
+sgm_status sgm__checkpoint_add(sgm_trainer *trainer, const char *name, const char *who, const char *reason,
+                               int file);
 /* Has the journal tell that a checkpoint was saved or uploaded: replays need it if it is restored later. With
  * the trainer's lock. */
 sgm_status sgm__checkpoint_tell(sgm_trainer *trainer, sgm__entry_kind kind, const char *who, const char *name,

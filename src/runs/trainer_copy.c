@@ -15,6 +15,7 @@
 #include "trainer/trainer.h"
 #include "trainer/trainer_lock.h"
 
+#include <jansson.h>
 #include <stdlib.h>
 
 /* A hook to be copied, or only its text. */
@@ -208,6 +209,8 @@ static sgm_status copy_all(sgm_trainer *to, sgm_trainer *from)
     const sgm__strategy *strategy = sgm__sharing_of(from)->strategy;
     sgm__settings_of(to)->seed = sgm__settings_of(from)->seed;
     sgm__settings_of(to)->command_seconds = sgm__settings_of(from)->command_seconds;
+    json_decref(sgm__control_of(to)->approve);
+    sgm__control_of(to)->approve = json_deep_copy(sgm__control_of(from)->approve);
     SGM_TRY(copy_network(to, from));
     SGM_TRY(copy_data(to, from));
     SGM_TRY(copy_optimiser(to, from));

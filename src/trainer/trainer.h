@@ -131,6 +131,12 @@ typedef struct sgm__control {
     sgm__checkpoint_place place; /* guarded by the lock */
     sgm__whereabouts whereabouts;
     sgm__turn_lock turn; /* held during a step: see trainer_lock.h */
+    struct json_t
+        *approve; /* patterns of what needs an administrator's leave; set before a run; NULL: nothing */
+    /* Requests that wait for it, guarded by the lock (src/control/approval.c); NULL: there was none. */
+    struct json_t *pending;
+    int64_t pending_made;        /* number of the newest */
+    atomic_uint pending_version; /* grows with each change of the list */
 } sgm__control;
 
 /* Names of outputs of programs that are no layer's; no layer can have such a name. */

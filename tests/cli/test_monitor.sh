@@ -4,7 +4,7 @@
 . "$SIGMA_SOURCE_DIR/tests/cli/check.sh"
 
 run 0 monitor --help
-has out '^Usage: sigma monitor RUNS \[--port PORT\]$'
+has out '^Usage: sigma monitor RUNS \[--port PORT\] \[--tokens FILE\]$'
 run 2 monitor
 has err 'expected one folder of runs, got 0 words'
 run 2 monitor runs --port 70000

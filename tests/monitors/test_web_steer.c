@@ -6,6 +6,8 @@
 #include <stdatomic.h>
 
 #define PATIENCE 20.0
+#define LOOK "0123456789abcdef-LOOK0"
+#define STEER "0123456789abcdef-STEER"
 
 typedef struct steered {
     sgm_env *env;
@@ -18,7 +20,8 @@ static void begin(steered *s, const char *run_folder)
     *s = (steered){.env = sgm_env_create("steered", .handler = "reference", .seed = 5)};
     s->trainer = line_trainer(s->env, "line");
     CHECK_OK(s->trainer);
-    sgm_monitor *monitor = sgm_web_monitor(.quiet = true);
+    sgm_monitor *monitor = sgm_web_monitor(.quiet = true, .changes_per_second = -1,
+                                           .tokens = "look " LOOK "\nsteer " STEER " anna");
     CHECK_OK(sgm_env_add_monitor(s->env, monitor));
     CHECK_OK(sgm_env_run_background(s->env, .epochs = 100000000, .paused = true, .folder = run_folder));
     s->client = web_client_of(sgm_web_monitor_url(monitor));
@@ -618,6 +621,75 @@ TEST(a_branch_that_cannot_be_is_refused)
     }
     CHECK(!sgm_registry_has(sgm_env_registry(s.env), "b"));
     web_posted(&s.client, "/api/branch", "{\"checkpoint\":\"two\",\"name\":\"b\"}");
+    CHECK_DONE(&s.client);
+    end(&s);
+}
+
+/* --- askers --- */
+
+TEST(askers_have_roles_and_names)
+{
+    steered s;
+    begin(&s, NULL);
+    await_state(&s, "paused");
+    char admin[sizeof s.client.token];
+    memcpy(admin, s.client.token, sizeof admin);
+    CHECK_STR(web_string(web_got(&s.client, "/api/session"), "role"), "admin");
+    snprintf(s.client.token, sizeof s.client.token, "%s", LOOK);
+    CHECK_STR(web_string(web_got(&s.client, "/api/session"), "role"), "look");
+    command(&s, "\"command\":\"status\"");
+    CHECK_DONE(&s.client);
+    command(&s, "\"command\":\"set\",\"identifier\":\"optimiser.learning_rate\",\"value\":0.5");
+    CHECK_REFUSED(&s.client, 403, "set needs the role 'steer', this is 'look'");
+    web_posted(&s.client, "/api/branch", "{\"checkpoint\":\"a\",\"name\":\"b\"}");
+    CHECK_REFUSED(&s.client, 403, "/api/branch needs the role 'steer', this is 'look'");
+    snprintf(s.client.token, sizeof s.client.token, "%s", STEER);
+    command(&s, "\"command\":\"set\",\"identifier\":\"optimiser.learning_rate\",\"value\":0.5,"
+                "\"dry_run\":true");
+    CHECK_DONE(&s.client);
+    CHECK_INT(json_array_size(json_object_get(s.client.answer, "would_change")), 1);
+    CHECK_INT(json_array_size(json_object_get(web_got(&s.client, "/api/changes"), "changes")), 0);
+    command(&s, "\"command\":\"set\",\"identifier\":\"optimiser.learning_rate\",\"value\":0.5,"
+                "\"reason\":\"faster\"");
+    CHECK_DONE(&s.client);
+    const json_t *change = json_array_get(json_object_get(web_got(&s.client, "/api/changes"), "changes"), 0);
+    CHECK_STR(web_string(change, "who"), "monitor:anna");
+    CHECK_STR(web_string(change, "reason"), "faster");
+    command(&s, "\"command\":\"undo\",\"by\":\"mcp:claude\""); /* the token's name stays */
+    CHECK_DONE(&s.client);
+    change = json_array_get(json_object_get(web_got(&s.client, "/api/changes"), "changes"), 1);
+    CHECK_STR(web_string(change, "who"), "monitor:anna:mcp:claude");
+    command(&s, "\"command\":\"save\",\"name\":\"here\"");
+    CHECK_DONE(&s.client);
+    web_posted(&s.client, "/api/branch", "{\"checkpoint\":\"here\",\"name\":\"b\",\"dry_run\":true}");
+    CHECK_REFUSED(&s.client, 400, "/api/branch cannot be tried: leave 'dry_run' out");
+    web_posted(&s.client, "/api/checkpoint-delete", "{\"name\":\"here\"}");
+    CHECK_REFUSED(&s.client, 403, "/api/checkpoint-delete needs the role 'admin', this is 'steer'");
+    memcpy(s.client.token, admin, sizeof admin);
+    web_posted(&s.client, "/api/checkpoint-delete", "{\"name\":\"here\",\"role\":\"steer\"}");
+    CHECK_REFUSED(&s.client, 403, "/api/checkpoint-delete needs the role 'admin', this is 'steer'");
+    web_posted(&s.client, "/api/checkpoint-delete", "{\"name\":\"here\",\"reason\":\"not needed\"}");
+    CHECK_DONE(&s.client);
+    end(&s);
+}
+
+TEST(commands_of_a_token_are_limited)
+{
+    steered s = {.env = sgm_env_create("steered", .handler = "reference", .seed = 5)};
+    s.trainer = line_trainer(s.env, "line");
+    CHECK_OK(s.trainer);
+    sgm_monitor *monitor = sgm_web_monitor(.quiet = true, .changes_per_second = 0.1);
+    CHECK_OK(sgm_env_add_monitor(s.env, monitor));
+    CHECK_OK(sgm_env_run_background(s.env, .epochs = 100000000, .paused = true));
+    s.client = web_client_of(sgm_web_monitor_url(monitor));
+    await_state(&s, "paused");
+    for (int i = 0; i < 20; i++) {
+        command(&s, "\"command\":\"pause\"");
+        CHECK_DONE(&s.client);
+    }
+    command(&s, "\"command\":\"pause\"");
+    CHECK_REFUSED(&s.client, 429, "too many changes: at most 20 at once and 0.1 a second; wait ");
+    command(&s, "\"command\":\"status\"");
     CHECK_DONE(&s.client);
     end(&s);
 }

@@ -580,7 +580,7 @@ static sgm_status add_bytes(sgm_trainer *trainer, const char *name, const void *
     FILE *file = tmpfile();
     CHECK(file != NULL && fwrite(bytes, 1, length, file) == length && fflush(file) == 0);
     rewind(file);
-    sgm_status status = sgm__checkpoint_add(trainer, name, "monitor", fileno(file));
+    sgm_status status = sgm__checkpoint_add(trainer, name, "monitor", NULL, fileno(file));
     fclose(file);
     return status;
 }

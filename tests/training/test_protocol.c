@@ -309,3 +309,61 @@ TEST(a_dry_run_tells_and_changes_nothing)
     free_wave_trainer(made);
     close_folder();
 }
+
+/* --- approval --- */
+
+TEST(what_is_marked_waits_for_approval)
+{
+    wave_trainer made = make();
+    background run;
+    CHECK_ERROR(sgm_trainer_require_approval(made.trainer, "a..b"), "");
+    CHECK_OK(sgm_trainer_require_approval(made.trainer, "stop"));
+    CHECK_OK(sgm_trainer_require_approval(made.trainer, "optimiser.learning_rate"));
+    begin(&run, made.trainer, open_folder());
+    CHECK_ERROR(sgm_trainer_require_approval(made.trainer, "save"),
+                "is said before a run of trainer 'waves'");
+    CHECK_AS(made.trainer, SGM__ROLE_STEER, "{\"command\":\"pause\"}", "{}");
+    wait_for_pause(made.trainer);
+    CHECK_AS(
+        made.trainer, SGM__ROLE_STEER,
+        "{\"command\":\"set\",\"identifier\":\"optimiser.learning_rate\",\"value\":0.25,\"dry_run\":true}",
+        "\"would_change\"");
+    CHECK_AS(made.trainer, SGM__ROLE_STEER,
+             "{\"command\":\"set\",\"identifier\":\"optimiser.learning_rate\",\"value\":0.25,"
+             "\"by\":\"mcp:claude\",\"reason\":\"too slow\"}",
+             "{\"pending\":1,\"expires\":");
+    CHECK_ANSWER(made.trainer, /* an administrator's that lowers its role */
+                 "{\"command\":\"set\",\"identifier\":\"optimiser.*rate\",\"value\":0.5,\"role\":\"steer\"}",
+                 "{\"pending\":2,");
+    CHECK_AS(made.trainer, SGM__ROLE_STEER, "{\"command\":\"undo\"}", "{\"pending\":3,");
+    CHECK_AS(made.trainer, SGM__ROLE_STEER, "{\"command\":\"stop\"}", "{\"pending\":4,");
+    CHECK_AS(made.trainer, SGM__ROLE_STEER,
+             "{\"command\":\"set\",\"identifier\":\"iterator.minibatch_size\",\"value\":8}", "\"value\":8");
+    CHECK_NEAR(number_of(made.trainer, "optimiser.learning_rate"), 0.01, 0);
+    CHECK_AS(made.trainer, SGM__ROLE_LOOK, "{\"command\":\"pending\"}",
+             "{\"number\":1,\"state\":\"pending\",\"who\":\"mcp:claude\",\"reason\":\"too "
+             "slow\",\"command\":\"set\"");
+    CHECK_AS(made.trainer, SGM__ROLE_STEER, "{\"command\":\"approve\",\"number\":1}",
+             "approve needs the role 'admin', this is 'steer'");
+    CHECK_ANSWER(made.trainer, "{\"command\":\"approve\",\"number\":9}", "there is no request 9");
+    CHECK_ANSWER(made.trainer, "{\"command\":\"approve\",\"number\":1,\"reason\":\"go ahead\"}",
+                 "\"value\":0.25");
+    json_t *change = newest_change(made.trainer);
+    CHECK_STR(text_of(change, "who"), "mcp:claude");
+    CHECK_STR(text_of(change, "reason"), "too slow (approved by ctl: go ahead)");
+    json_decref(change);
+    CHECK_ANSWER(made.trainer, "{\"command\":\"approve\",\"number\":1}",
+                 "request 1 does not wait any more: it is approved");
+    CHECK_ANSWER(made.trainer, "{\"command\":\"deny\",\"number\":4,\"reason\":\"not yet\"}", "{}");
+    CHECK_AS(made.trainer, SGM__ROLE_STEER, "{\"command\":\"pending\"}",
+             "\"state\":\"denied\",\"who\":\"ctl\",\"command\":\"stop\"");
+    CHECK(strstr(answer, "\"by\":\"ctl\",\"because\":\"not yet\"") != NULL);
+    CHECK_ANSWER(made.trainer, "{\"command\":\"approve\",\"number\":2}",
+                 "read-only"); /* current_learning_rate */
+    CHECK_ANSWER(made.trainer, "{\"command\":\"pending\"}", "\"state\":\"failed\"");
+    CHECK_ANSWER(made.trainer, "{\"command\":\"describe\"}",
+                 "\"approve\":[\"stop\",\"optimiser.learning_rate\"]");
+    end(&run); /* by the program, which asks nobody */
+    free_wave_trainer(made);
+    close_folder();
+}

@@ -175,7 +175,8 @@ export class Hover {
         for (const change of changes)
             add(box, [h('div', { class: 'plot-box-change' },
                 h('b', { text: changeLine(change) }),
-                h('span', { class: 'dim', text: `${whoText(change.who)}, ${moment(change.time)}` }))]);
+                h('span', { class: 'dim', text: `${whoText(change.who)}, ${moment(change.time)}` }),
+                change.reason ? h('span', { class: 'dim', text: change.reason }) : null)]);
         box.hidden = false;
         const { offsetWidth: w, offsetHeight: height } = box, gap = 14;
         const left = at.x + gap + w > view.width ? at.x - gap - w : at.x + gap;

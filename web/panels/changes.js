@@ -17,7 +17,7 @@ definePanel('changes', {
 function create(panel) {
     let changes = [];
     const list = h('ol', { class: 'changes scroll', 'aria-label': t('panel.changes'), tabindex: '0' });
-    const undo = h('button', { type: 'button', class: 'button is-quiet', text: t('changes.undo_last'),
+    const undo = h('button', { type: 'button', class: 'button is-quiet', 'data-needs': 'steer', text: t('changes.undo_last'),
         on: { click: () => takeBack({}) } });
     panel.tools.append(undo);
     panel.body.append(list);
@@ -44,12 +44,13 @@ function create(panel) {
                 h('span', { class: 'mono', text: name }), h('span', { class: 'change-values' }, values)),
             h('div', { class: 'change-when' },
                 h('span', { class: change.person ? 'badge is-accent' : 'badge', text: who }),
+                change.reason ? h('span', { class: 'change-reason', text: change.reason }) : null,
                 change.undoes ? h('span', { class: 'badge', text: t('changes.undoing') }) : null,
                 change.undone ? h('span', { class: 'badge', text: t('changes.taken_back') }) : null,
                 h('span', { text: t('changes.at', { epoch: integer(change.epoch),
                     iteration: integer(change.iteration) }) }), h('time', { text: moment(change.time) })),
             change.undoable ? iconButton('undo', t(change.undoes ? 'changes.again' : 'changes.undo', { name }),
-                () => takeBack({ number: change.number })) : null);
+                () => takeBack({ number: change.number }), { 'data-needs': 'steer' }) : null);
     }
 
     /* What the button takes back: the newest of a person that still holds. */

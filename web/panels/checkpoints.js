@@ -90,8 +90,9 @@ function create(panel) {
     const saveButton = button(t('checkpoints.save'), null, { type: 'submit', class: 'button is-primary' });
     const file = h('input', { type: 'file', accept: '.safetensors', hidden: true,
         on: { change: () => send(file.files[0]) } });
-    const uploadButton = button(t('checkpoints.upload'), () => file.click(), { title: t('checkpoints.upload_tip') });
-    const form = h('form', { class: 'toolbar', on: { submit: save } }, name, saveButton, uploadButton, file);
+    const uploadButton = button(t('checkpoints.upload'), () => file.click(), { title: t('checkpoints.upload_tip'),
+        'data-needs': 'admin' });
+    const form = h('form', { class: 'toolbar', 'data-needs': 'steer', on: { submit: save } }, name, saveButton, uploadButton, file);
     const body = h('tbody');
     const table = h('div', { class: 'scroll', tabindex: '0' }, h('table', { class: 'table checkpoints' },
         h('thead', {}, h('tr', {}, ['checkpoints.checkpoint', 'checkpoints.epoch', 'checkpoints.iteration',
@@ -182,12 +183,12 @@ function create(panel) {
             fact('checkpoints.epoch', integer(one.epoch)), fact('checkpoints.iteration', integer(one.iteration)),
                 fact('checkpoints.size', bytes(one.bytes)), fact('checkpoints.time', moment(one.time), 'dim'),
             h('td', { class: 'row-actions' }, button(t('restore.short'), () => restore(one),
-                { class: 'button is-quiet' }), button(t('branch.short'), () => branch(panel, one),
-                { class: 'button is-quiet' }),
+                { class: 'button is-quiet', 'data-needs': 'steer' }), button(t('branch.short'), () => branch(panel, one),
+                { class: 'button is-quiet', 'data-needs': 'steer' }),
                 iconButton('download', t('checkpoints.download', { name: one.name }),
                     (event) => fetchFile(one, event.currentTarget)),
                 iconButton('trash', t(isKept ? 'delete.kept' : 'delete.title', { name: one.name }),
-                    () => remove(one), { disabled: isKept })));
+                    () => remove(one), { disabled: isKept, 'data-needs': 'admin' })));
     }
 
     function show() {

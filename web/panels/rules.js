@@ -30,7 +30,7 @@ function create(panel) {
         on: { input: () => { problem.hidden = true; input.classList.remove('is-bad'); } } });
     const problem = h('p', { class: 'form-error', role: 'alert', hidden: true });
     const add = button(t('rules.attach'), null, { type: 'submit' });
-    const form = h('form', { class: 'toolbar', on: { submit: attach } }, input, add);
+    const form = h('form', { class: 'toolbar', 'data-needs': 'steer', on: { submit: attach } }, input, add);
     const body = h('tbody');
     const pressing = h('div', { class: 'toolbar rule-buttons', role: 'group', 'aria-label': t('rules.buttons'),
         hidden: true });
@@ -87,7 +87,8 @@ function create(panel) {
         if (now === shown) return;
         shown = now;
         pressing.hidden = names.length === 0;
-        fill(pressing, names.map((name) => button(name, () => press(name), { title: t('rules.press', { name }) })));
+        fill(pressing, names.map((name) => button(name, () => press(name), { title: t('rules.press', { name }),
+            'data-needs': 'steer' })));
     }
 
     /* The share of the whole time says more than the time of one run. */
@@ -105,7 +106,7 @@ function create(panel) {
         h('td', { class: 'is-number', text: integer(hook.runs) }),
             h('td', { class: 'is-number dim', text: hook.runs > 0 ? cost(hook) : '' }),
         h('td', { class: 'is-number' }, iconButton('close', t('rules.detach_title', { name: hook.name }),
-            () => detach(hook))));
+            () => detach(hook), { 'data-needs': 'steer' })));
     }
 
     function show() {

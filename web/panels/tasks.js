@@ -41,7 +41,7 @@ class Row {
             this.cancel.disabled = true;
             await post('task-cancel', { task: task.task }).catch(toastError);
             this.cancel.disabled = false;
-        });
+        }, { 'data-needs': 'steer' });
         this.element = h('li', { class: 'task' }, h('div', { class: 'task-head' },
             h('span', { class: 'task-name', text: task.description.startsWith('/') ? task.description.split('/').at(-1)
             : task.description, title: task.description }),

@@ -5,21 +5,26 @@ import { t } from '../language.js';
 import { dialogue, menu, popover, toast } from '../overlays.js';
 import { groupsOf, labelOf } from './columns.js';
 import { openRun } from './detail.js';
+import { may } from '../role.js';
 import { archive, editNotes, knownTags, star } from './notes.js';
 
 export function runMenu(anchor, run, runs, done) {
     const running = run.state === 'running', why = running ? t('runs.is_running') : null;
-    menu(anchor, [
+    const all = [
         { label: t('runs.look'), icon: 'chart', act: () => openRun(run) },
-        { label: t('runs.rename'), icon: 'pencil', disabled: running, tip: why, act: () => rename(run, done) },
-        { id: 'runs.notes', label: t('runs.notes'), icon: 'text', act: () => editNotes(run, knownTags(runs), done) },
-        { label: t(run.starred ? 'runs.unstar' : 'runs.star'), icon: 'star', act: () => star(run, done) },
+        { label: t('runs.rename'), icon: 'pencil', disabled: running, tip: why, act: () => rename(run, done),
+            needs: 'steer' },
+        { id: 'runs.notes', label: t('runs.notes'), icon: 'text', act: () => editNotes(run, knownTags(runs), done),
+            needs: 'steer' },
+        { label: t(run.starred ? 'runs.unstar' : 'runs.star'), icon: 'star', act: () => star(run, done),
+            needs: 'steer' },
         { id: 'runs.archive', label: t(run.archived ? 'runs.unarchive' : 'runs.archive'), icon: 'archive',
-            act: () => archive(run, done) },
-        '-',
+            act: () => archive(run, done), needs: 'steer' },
+        may('admin') ? '-' : null,
         { label: t('runs.delete'), icon: 'trash', danger: true, disabled: running, tip: why,
-            act: () => remove(run, done) },
-    ]);
+            act: () => remove(run, done), needs: 'admin' },
+    ];
+    menu(anchor, all.filter((one) => one !== null && may(one.needs ?? 'look')));
 }
 
 function rename(run, done) {

@@ -38,7 +38,8 @@ function changesOf({ changes }) {
     if (changes.length === 0) return null;
     const rows = changes.slice(-mostRows).reverse().map((change) => h('tr', {},
         h('td', { class: 'is-number', text: integer(change.iteration) }), h('td', { text: change.who ?? '' }),
-        h('td', { class: 'mono', text: change.what ?? '' }),
+        h('td', {}, h('div', { class: 'mono', text: change.what ?? '' }),
+            change.reason ? h('div', { class: 'dim', text: change.reason }) : null),
         h('td', { class: 'mono', text: `${shownValue(change.old)} → ${shownValue(change.new)}` })));
     const head = ['axis.iteration', 'runs.who', 'runs.what', 'runs.value'].map((key, i) =>
         h('th', { scope: 'col', class: i === 0 ? 'is-number' : null, text: t(key) }));

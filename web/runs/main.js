@@ -6,6 +6,7 @@ import { add, button, fill, h, icon, setText } from '../elements.js';
 import { integer } from '../format.js';
 import { loadLanguage, preferredLanguage, t } from '../language.js';
 import { closePopover } from '../overlays.js';
+import { setRole } from '../role.js';
 import { on } from '../store.js';
 import { initTheme, switchTheme } from '../theme.js';
 import { chooseColumns, runMenu } from './actions.js';
@@ -123,6 +124,7 @@ async function look() {
         const answer = await get('runs', { after: view.revision });
         notice('');
         if (!answer.same) {
+            setRole(answer.role);
             Object.assign(view, { runs: answer.runs, revision: answer.revision, folder: answer.folder,
                 leftOut: answer.left_out });
             view.selected = view.selected.filter((name) => view.runs.some((run) => run.name === name));

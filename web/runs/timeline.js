@@ -12,7 +12,7 @@ export function createTimeline(run, chart) {
     const name = encodeURIComponent(run.name), off = new Set();
     const list = h('div', { class: 'run-deeds scroll', tabindex: '0' }), states = h('ul', { class: 'run-replays' });
     const problem = h('p', { class: 'form-error', role: 'alert', hidden: true });
-    const go = button('', () => begin(false), { class: 'button is-primary' });
+    const go = button('', () => begin(false), { class: 'button is-primary', 'data-needs': 'admin' });
     const hint = h('p', { class: 'dim', text: t('runs.interventions_hint') });
     const element = h('section', { class: 'run-section', hidden: true },
         h('h3', { text: t('runs.interventions') }), hint, list, h('div', { class: 'run-replay' }, go), problem, states);
@@ -60,7 +60,8 @@ export function createTimeline(run, chart) {
         const rows = answer.interventions.map((one) => h('tr', {},
             can ? h('td', {}, one.removable ? switchOf(one) : null) : null,
             h('td', { class: 'is-number', text: integer(one.iteration) }), h('td', { class: 'is-who', text: one.who }),
-            h('td', { class: 'mono', text: one.text })));
+            h('td', {}, h('div', { class: 'mono', text: one.text }),
+                one.reason ? h('div', { class: 'dim', text: one.reason }) : null)));
         fill(list, h('table', { class: 'table' }, h('thead', {}, h('tr', {}, head.map((key) =>
             h('th', { scope: 'col', class: key === 'axis.iteration' ? 'is-number' : null, text: t(key) })))),
         h('tbody', {}, rows)));

@@ -15,28 +15,9 @@
 #include "monitors/http/http_internal.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
 #include <nettle/memops.h>
 #include <stdio.h>
 #include <strings.h>
-#include <sys/random.h>
-
-/* getrandom with flags 0 waits at boot until the system's generator is seeded, so a token is never
- * guessable. */
-sgm_status sgm__http_random_token(char *text)
-{
-    unsigned char bytes[SGM__HTTP_TOKEN_BYTES];
-    for (size_t have = 0; have < sizeof bytes;) {
-        ssize_t count = getrandom(bytes + have, sizeof bytes - have, 0);
-        if (count < 0 && errno != EINTR)
-            return sgm_fail(SGM_ERROR_STATE, "the system gives no random numbers for a token: %s",
-                            sgm__errno_text(errno));
-        have += count > 0 ? (size_t)count : 0;
-    }
-    for (size_t i = 0; i < sizeof bytes; i++)
-        snprintf(text + 2 * i, 3, "%02x", (unsigned)bytes[i]);
-    return SGM_OK;
-}
 
 /* --- host and origin --- */
 
@@ -118,14 +99,6 @@ static void check_host(sgm__http_exchange *exchange)
 
 /* --- tokens --- */
 
-/* Compares in constant time for a given length, so that answers do not reveal how much of a token is
- * right; the length is no secret. */
-static bool is_same(const char *given, const char *right)
-{
-    size_t length = strlen(right);
-    return given != NULL && strlen(given) == length && memeql_sec(given, right, length) != 0;
-}
-
 /* Whether the first `length` bytes of `cookie` are our name, '=' and our value. */
 static bool is_right_cookie(const sgm__http_exchange *exchange, const char *cookie, size_t length)
 {
@@ -168,11 +141,13 @@ static bool has_cookie(const sgm__http_exchange *exchange)
     return search.right;
 }
 
-static bool has_bearer(const sgm__http_exchange *exchange)
+/* The token of "Authorization: Bearer TOKEN"; NULL: there is none, or it is wrong. */
+static sgm__http_token *bearer_token(const sgm__http_exchange *exchange)
 {
     const char *value;
-    return sgm__http_header(exchange, MHD_HTTP_HEADER_AUTHORIZATION, &value) && value != NULL &&
-           strncasecmp(value, "Bearer ", 7) == 0 && is_same(value + 7, exchange->server->token);
+    bool given = sgm__http_header(exchange, MHD_HTTP_HEADER_AUTHORIZATION, &value) && value != NULL &&
+                 strncasecmp(value, "Bearer ", 7) == 0;
+    return given ? sgm__http_token_find(exchange->server, value + 7, false) : NULL;
 }
 
 /* Whether the value of Content-Type is this type, with or without parameters. */
@@ -182,28 +157,55 @@ static bool is_media_type(const char *value, const char *type)
     return value != NULL && strncasecmp(value, type, length) == 0 && strchr("; ", value[length]) != NULL;
 }
 
-static bool has_token_in_address(const sgm__http_exchange *exchange)
+static sgm__http_token *token_in_address(const sgm__http_exchange *exchange)
 {
-    return strcmp(exchange->path, "/") == 0 &&
-           is_same(sgm__http_query(&exchange->request, "token", 0), exchange->server->token);
+    return strcmp(exchange->path, "/") == 0
+               ? sgm__http_token_find(exchange->server, sgm__http_query(&exchange->request, "token", 0),
+                                      false)
+               : NULL;
 }
 
-bool sgm__http_has_page_token(const sgm__http_exchange *exchange)
+const sgm__http_token *sgm__http_page_token(const sgm__http_exchange *exchange)
 {
-    return is_same(sgm__http_query(&exchange->request, "page-token", 0), exchange->server->page_token);
+    return sgm__http_token_find(exchange->server, sgm__http_query(&exchange->request, "page-token", 0), true);
 }
 
-/* What the request proves. A browser that has only the cookie is a visitor. */
-static sgm__http_standing standing_of(const sgm__http_exchange *exchange)
+/* What the request proves, and with which token. A browser that has only the cookie is a visitor. */
+static sgm__http_standing standing_of(sgm__http_exchange *exchange)
 {
     const char *value;
-    if (has_bearer(exchange) || has_token_in_address(exchange))
+    exchange->token = bearer_token(exchange);
+    if (exchange->token == NULL)
+        exchange->token = token_in_address(exchange);
+    if (exchange->token != NULL)
         return SGM__HTTP_OWNER;
     if (!has_cookie(exchange))
         return SGM__HTTP_STRANGER;
-    bool is_page =
-        sgm__http_header(exchange, "X-Sigma-Token", &value) && is_same(value, exchange->server->page_token);
-    return is_page ? SGM__HTTP_OWNER : SGM__HTTP_VISITOR;
+    if (sgm__http_header(exchange, "X-Sigma-Token", &value))
+        exchange->token = sgm__http_token_find(exchange->server, value, true);
+    return exchange->token != NULL ? SGM__HTTP_OWNER : SGM__HTTP_VISITOR;
+}
+
+/* What the token may do, for the route and for its function. */
+static void check_role(sgm__http_exchange *exchange)
+{
+    const sgm__http_route *route = exchange->request.route;
+    if (exchange->token == NULL)
+        return;
+    exchange->request.role = exchange->token->role;
+    exchange->request.name = exchange->token->name;
+    exchange->request.changes = &exchange->token->changes;
+    if (route != NULL && sgm__role_check(route->path, exchange->token->role, route->role) != SGM_OK)
+        sgm__http_refuse(exchange, MHD_HTTP_FORBIDDEN, "%s", sgm_last_error());
+}
+
+/* How often a token may change something; commands are counted one by one (control/control_command.c). */
+static void check_changes(sgm__http_exchange *exchange)
+{
+    const sgm__http_route *route = exchange->request.route;
+    if (exchange->refusal == 0 && route != NULL && route->role > SGM__ROLE_LOOK &&
+        sgm__rate_take(exchange->request.changes) != SGM_OK)
+        sgm__http_refuse(exchange, MHD_HTTP_TOO_MANY_REQUESTS, "%s", sgm_last_error());
 }
 
 /* Whether the request is for what a visitor may have: the page and its files, which are the same for
@@ -266,17 +268,19 @@ static void log_refusal(const sgm__http_exchange *exchange, const unsigned char 
     sgm__log(SGM_LOG_DEBUG, "http", "%s: %d, %s", text, exchange->refusal, exchange->why);
 }
 
-/* Order: host and origin, standing, type of a POST, rate. The rate is checked last and counts refused
- * requests as a stranger's, so that guessing does not use up the owner's requests. Behind a proxy the rate
- * is that of the client which the proxy names. */
+/* Order: host and origin, standing, role, type of a POST, rates. The rate of all requests is checked last and
+ * counts refused requests as a stranger's, so that guessing does not use up the owner's requests. Behind a
+ * proxy the rate is that of the client which the proxy names. */
 void sgm__http_guard(sgm__http_exchange *exchange)
 {
     sgm__http *server = exchange->server;
     check_host(exchange);
     exchange->standing = standing_of(exchange);
     check_standing(exchange);
+    check_role(exchange);
     if (strcmp(exchange->request.method, "POST") == 0)
         check_type(exchange);
+    check_changes(exchange);
     sgm__http_standing counted = exchange->refusal == 0 ? exchange->standing : SGM__HTTP_STRANGER;
     unsigned char client[16];
     size_t address = sgm__http_forwarded_for(exchange, client) ? sgm__http_rate_of(server, client)

@@ -35,8 +35,6 @@
  * bytes of answers. */
 #define FAREWELL 0.25
 #define LAST_ROUNDS 4
-#define SHORTEST_TOKEN 16
-#define LONGEST_TOKEN 128
 
 void sgm__http_wake(sgm__http *server)
 {
@@ -98,21 +96,6 @@ static void *run_loop(void *user)
 
 /* --- options --- */
 
-static sgm_status fail_token(void)
-{
-    return sgm_fail(SGM_ERROR_ARGUMENT,
-                    "a token has %d to %d of the characters A-Z a-z 0-9 - _; leave it out for a random one",
-                    SHORTEST_TOKEN, LONGEST_TOKEN);
-}
-
-static sgm_status check_token(const char *token)
-{
-    size_t length = strlen(token);
-    bool good = length >= SHORTEST_TOKEN && length <= LONGEST_TOKEN &&
-                strspn(token, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_") == length;
-    return good ? SGM_OK : fail_token();
-}
-
 /* The public host is required with behind_proxy and forbidden without. Only characters of host names and
  * ports may be in it, as it becomes part of the printed address. */
 static sgm_status check_public_host(const sgm__http_options *options)
@@ -136,11 +119,7 @@ static sgm_status set_names(sgm__http *server)
 {
     const sgm__http_options *options = &server->options;
     SGM_TRY(sgm__http_random_token(server->cookie_token));
-    SGM_TRY(sgm__http_random_token(server->page_token));
-    if (options->token != NULL)
-        memcpy(server->token, options->token, strlen(options->token) + 1);
-    else
-        SGM_TRY(sgm__http_random_token(server->token));
+    SGM_TRY(sgm__http_tokens_make(server));
     server->public_host = sgm__strdup(options->public_host);
     return server->public_host != NULL || options->public_host == NULL ? SGM_OK : SGM_ERROR_MEMORY;
 }
@@ -182,7 +161,13 @@ sgm_status sgm__http_check(const sgm__http_options *options)
     struct sockaddr_storage address;
     socklen_t length;
     if (options->token != NULL)
-        SGM_TRY(check_token(options->token));
+        SGM_TRY(sgm__http_check_token(options->token));
+    sgm__http_token *tokens = sgm__calloc(SGM__HTTP_TOKENS, sizeof *tokens);
+    size_t count = 0;
+    sgm_status status =
+        tokens != NULL ? sgm__http_tokens_read(options->tokens, tokens, &count) : SGM_ERROR_MEMORY;
+    sgm__free(tokens);
+    SGM_TRY(status);
     SGM_TRY(check_public_host(options));
     return read_address(options, &address, &length);
 }
@@ -246,9 +231,9 @@ static sgm_status listen_somewhere(sgm__http *server)
                      : (void *)&((struct sockaddr_in *)&address)->sin_addr,
               host, sizeof host);
     server->url = server->public_host != NULL
-                      ? sgm__format("https://%s/?token=%s", server->public_host, server->token)
+                      ? sgm__format("https://%s/?token=%s", server->public_host, server->tokens[0].text)
                       : sgm__format(is_six ? "http://[%s]:%d/?token=%s" : "http://%s:%d/?token=%s", host,
-                                    server->port, server->token);
+                                    server->port, server->tokens[0].text);
     return server->url != NULL ? SGM_OK : SGM_ERROR_MEMORY;
 }
 
@@ -310,6 +295,7 @@ void sgm__http_release(sgm__http *server)
     for (size_t i = 0; i < 2; i++)
         pthread_cond_destroy(&server->lanes[i].more);
     pthread_mutex_destroy(&server->lock);
+    sgm__http_tokens_free(server);
     sgm__free(server->url);
     sgm__free(server->public_host);
     sgm__free(server);

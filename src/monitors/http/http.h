@@ -10,13 +10,14 @@
  * other on each: routes that are `quick` on one lane, those that may wait for a trainer on the other.
  *
  * Who may ask: programs that send "Authorization: Bearer TOKEN", and the page in a browser that has opened
- * the address with the token. That browser has got a cookie, and the page token, as "?page-token=" in its
- * address; the page sends the latter as X-Sigma-Token with each request. The files of the page need the
- * cookie only. Internal. */
+ * the address with the token. A token has a role (control/role.h), and a route the role that it needs. That
+ * browser has got a cookie, and the page token, as "?page-token=" in its address; the page sends the latter
+ * as X-Sigma-Token with each request. The files of the page need the cookie only. Internal. */
 #ifndef SGM_MONITORS_HTTP_HTTP_H
 #define SGM_MONITORS_HTTP_HTTP_H
 
-#include "base/base.h"
+#include "control/rate.h"
+#include "control/role.h"
 #include <jansson.h>
 #include <stdatomic.h>
 
@@ -38,6 +39,9 @@ typedef struct sgm__http_request {
     int file;
     const atomic_bool *ending; /* the server stops: a function that waits must give up */
     double asked;              /* sgm__now() when the request had come completely */
+    sgm__role role;            /* of the token that it came with */
+    const char *name;          /* of who has that token; "": it has none */
+    sgm__rate *changes;        /* how often changes may come with that token */
 } sgm__http_request;
 /* Whether the other side has closed its connection, so that nobody waits for the answer. On a lane's
  * thread. */
@@ -79,12 +83,16 @@ struct sgm__http_route {
     const char *type;
     bool in_file; /* the body is request->file, not in memory */
     bool quick;   /* the function never waits, above all not for a trainer */
+    /* Which role a token needs for it; above "look", requests count as changes, which are limited. */
+    sgm__role role;
 };
 
 typedef struct sgm__http_options {
     const char *address;           /* NULL: 127.0.0.1; others than loopback only with behind_proxy */
     int port;                      /* 0: the first free port from 8080 to 8099, or any */
     const char *token;             /* at least 16 of A-Z a-z 0-9 - _; NULL: a random token */
+    const char *tokens;            /* further ones: lines "ROLE TOKEN [NAME]"; NULL: none */
+    double changes_per_second;     /* for each token; 0: SGM__RATE_USUAL, less: any number */
     bool behind_proxy;             /* browsers come through a proxy that speaks TLS with them ... */
     const char *public_host;       /* ... and know it under this name, "example.org" or "example.org:8443" */
     const char *page;              /* the file of web/ that "/" shows; NULL: "index.html" */

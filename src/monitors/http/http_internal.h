@@ -28,6 +28,9 @@
 /* Bytes of path and query. */
 #define SGM__HTTP_LONGEST_TARGET 4096
 #define SGM__HTTP_COOKIE_SIZE 24
+#define SGM__HTTP_TOKENS 32 /* of one server */
+#define SGM__HTTP_LONGEST_TOKEN 128
+#define SGM__HTTP_NAME_SIZE 41
 
 /* --- connections (connections.c): loop only --- */
 /* What a connection is doing. When all places are taken and another client wants one, the connection with
@@ -69,6 +72,15 @@ typedef struct sgm__http_rate {
     double time; /* sgm__now() at the newest request; 0: unused */
 } sgm__http_rate;
 
+/* --- tokens (tokens.c) --- */
+typedef struct sgm__http_token {
+    char text[SGM__HTTP_LONGEST_TOKEN + 1];
+    char page[2 * SGM__HTTP_TOKEN_BYTES + 1]; /* the other half of a browser's proof, see guard.c */
+    char name[SGM__HTTP_NAME_SIZE];           /* of who has it; "": none was given */
+    sgm__role role;
+    sgm__rate changes;
+} sgm__http_token;
+
 /* --- requests (request.c) --- */
 typedef struct sgm__http_parameter {
     const char *name, *value;
@@ -105,10 +117,11 @@ struct sgm__http_exchange {
     /* The cookie's name for this request, see name_cookie in guard.c. */
     char cookie[SGM__HTTP_COOKIE_SIZE];
     sgm__http_standing standing;
-    int refusal;      /* HTTP code with which the request is refused; 0: it is not */
-    char why[256];    /* text of the refusal */
-    bool allow_retry; /* the refusal's page asks again, see error_page in respond.c */
-    bool unread;      /* the body of a refused request is too long to be read to its end */
+    sgm__http_token *token; /* of an owner; else NULL */
+    int refusal;            /* HTTP code with which the request is refused; 0: it is not */
+    char why[256];          /* text of the refusal */
+    bool allow_retry;       /* the refusal's page asks again, see error_page in respond.c */
+    bool unread;            /* the body of a refused request is too long to be read to its end */
     sgm__text body;
     sgm__http_answer answer;
     sgm_status status;
@@ -156,10 +169,9 @@ struct sgm__http_listener {
 /* The server. `options` to `epoll` do not change after the start. */
 struct sgm__http {
     sgm__http_options options;
-    char token[129];
+    sgm__http_token tokens[SGM__HTTP_TOKENS]; /* the first is that of the printed address */
+    size_t token_count;
     char cookie_token[2 * SGM__HTTP_TOKEN_BYTES + 1]; /* the cookie's value */
-    /* The other half of a browser's proof, see guard.c. */
-    char page_token[2 * SGM__HTTP_TOKEN_BYTES + 1];
     char *url, *public_host;
     const sgm__asset *page; /* what "/" shows */
     /* The port, and descriptors: listening socket, eventfd that wakes the loop, libmicrohttpd's epoll. */
@@ -188,12 +200,23 @@ void sgm__http_wake(sgm__http *server);
 void sgm__http_release(sgm__http *server);
 
 /* --- guard.c --- */
-/* Fills `text` with 2 * SGM__HTTP_TOKEN_BYTES hexadecimal characters and a 0. */
-sgm_status sgm__http_random_token(char *text);
 /* Sets the standing of a request, and a refusal if the sender may not ask this. */
 void sgm__http_guard(sgm__http_exchange *exchange);
-/* Whether the right page token stands in the address, where the welcome has put it. */
-bool sgm__http_has_page_token(const sgm__http_exchange *exchange);
+/* The token whose page token stands in the address, where the welcome has put it; NULL: none does. */
+const sgm__http_token *sgm__http_page_token(const sgm__http_exchange *exchange);
+
+/* --- tokens.c --- */
+/* Fills `text` with 2 * SGM__HTTP_TOKEN_BYTES hexadecimal characters and a 0. */
+sgm_status sgm__http_random_token(char *text);
+sgm_status sgm__http_check_token(const char *token);
+/* Appends the tokens of a text to the first `count` of SGM__HTTP_TOKENS; errors name the line. */
+sgm_status sgm__http_tokens_read(const char *text, sgm__http_token *tokens, size_t *count);
+sgm_status sgm__http_tokens_make(sgm__http *server);
+void sgm__http_tokens_free(sgm__http *server);
+/* Compares in constant time for a given length; the length is no secret. */
+bool sgm__http_is_same(const char *given, const char *right);
+/* The token that was sent, or with `page` whose page token was; NULL: it is none. */
+sgm__http_token *sgm__http_token_find(sgm__http *server, const char *given, bool page);
 
 /* --- headers.c --- */
 /* The value of a header, NULL if there is none. False: the header is there more than once. */

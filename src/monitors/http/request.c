@@ -29,7 +29,8 @@ void *sgm__http_on_target(void *user, const char *target, struct MHD_Connection 
     if (exchange == NULL)
         return NULL;
     *exchange = (sgm__http_exchange){.server = server, .connection = connection, .place = place};
-    exchange->request = (sgm__http_request){.path = "", .body = "", .file = -1, .ending = &server->ending};
+    exchange->request =
+        (sgm__http_request){.path = "", .body = "", .name = "", .file = -1, .ending = &server->ending};
     if (strlen(target) > SGM__HTTP_LONGEST_TARGET)
         sgm__http_refuse(exchange, MHD_HTTP_URI_TOO_LONG, "an address has at most %d bytes here",
                          SGM__HTTP_LONGEST_TARGET);
@@ -180,8 +181,8 @@ static enum MHD_Result respond_root(sgm__http_exchange *exchange)
     if (sgm__http_query(&exchange->request, "token", 0) != NULL)
         return exchange->standing == SGM__HTTP_OWNER ? sgm__http_respond_welcome(exchange)
                                                      : sgm__http_respond_elsewhere(exchange);
-    bool is_wrong =
-        sgm__http_query(&exchange->request, "page-token", 0) != NULL && !sgm__http_has_page_token(exchange);
+    bool is_wrong = sgm__http_query(&exchange->request, "page-token", 0) != NULL &&
+                    sgm__http_page_token(exchange) == NULL;
     return is_wrong ? sgm__http_respond_elsewhere(exchange) : sgm__http_respond_page(exchange);
 }
 

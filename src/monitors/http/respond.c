@@ -50,7 +50,7 @@ static int code_of(sgm_status status)
         {SGM_ERROR_NUMERIC, MHD_HTTP_BAD_REQUEST},  {SGM_ERROR_NOT_FOUND, MHD_HTTP_NOT_FOUND},
         {SGM_ERROR_STATE, MHD_HTTP_CONFLICT},       {SGM_ERROR_UNSUPPORTED, MHD_HTTP_NOT_IMPLEMENTED},
         {SGM_ERROR_NETWORK, MHD_HTTP_BAD_GATEWAY},  {SGM_ERROR_INTERRUPTED, MHD_HTTP_SERVICE_UNAVAILABLE},
-        {SGM_ERROR_PERMISSION, MHD_HTTP_FORBIDDEN},
+        {SGM_ERROR_PERMISSION, MHD_HTTP_FORBIDDEN}, {SGM_ERROR_LIMIT, MHD_HTTP_TOO_MANY_REQUESTS},
     };
     for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++)
         if (codes[i].status == status)
@@ -108,10 +108,10 @@ static struct MHD_Response *error_response(const char *why)
 static struct MHD_Response *error_page(const sgm__http_exchange *exchange)
 {
     char again[160] = "";
-    bool has_token = sgm__http_has_page_token(exchange);
+    const sgm__http_token *token = sgm__http_page_token(exchange);
     if (exchange->allow_retry)
         snprintf(again, sizeof again, "<meta http-equiv=\"refresh\" content=\"0;url=/%s%s\">",
-                 has_token ? PAGE_TOKEN_QUERY : "", has_token ? exchange->server->page_token : "");
+                 token != NULL ? PAGE_TOKEN_QUERY : "", token != NULL ? token->page : "");
     char *text = sgm__format("<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>Sigma</title>%s"
                              "<p>%s.</p></html>\n",
                              again, exchange->why);
@@ -189,14 +189,23 @@ static struct MHD_Response *answer_response(sgm__http_answer *answer)
     return response;
 }
 
+/* Answers a request whose function has failed. */
+static enum MHD_Result respond_failure(sgm__http_exchange *exchange)
+{
+    int code = code_of(exchange->status);
+    struct MHD_Response *response =
+        error_response(exchange->error != NULL ? exchange->error : sgm_status_text(exchange->status));
+    if (response != NULL && code == MHD_HTTP_TOO_MANY_REQUESTS)
+        MHD_add_response_header(response, MHD_HTTP_HEADER_RETRY_AFTER, "1");
+    return sgm__http_respond(exchange, code, response);
+}
+
 /* Answers a request whose function has returned. Large answers get more time. */
 enum MHD_Result sgm__http_respond_answer(sgm__http_exchange *exchange)
 {
     sgm__http_answer *answer = &exchange->answer;
     if (exchange->status != SGM_OK)
-        return sgm__http_respond(
-            exchange, code_of(exchange->status),
-            error_response(exchange->error != NULL ? exchange->error : sgm_status_text(exchange->status)));
+        return respond_failure(exchange);
     size_t length = answer->length;
     struct MHD_Response *response = answer_response(answer);
     if (response == NULL)
@@ -267,7 +276,7 @@ enum MHD_Result sgm__http_respond_welcome(sgm__http_exchange *exchange)
     char cookie[256], address[64];
     snprintf(cookie, sizeof cookie, "%s=%s; Path=/; HttpOnly; SameSite=Strict%s", exchange->cookie,
              server->cookie_token, server->options.behind_proxy ? "; Secure" : "");
-    snprintf(address, sizeof address, "/%s%s", PAGE_TOKEN_QUERY, server->page_token);
+    snprintf(address, sizeof address, "/%s%s", PAGE_TOKEN_QUERY, exchange->token->page);
     struct MHD_Response *response = redirection(address);
     if (response == NULL)
         return MHD_NO;

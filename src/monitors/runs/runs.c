@@ -84,10 +84,10 @@ static sgm_status list_runs(void *user, const sgm__http_request *request, sgm__h
     json_t *list = json_array();
     for (size_t i = 0; i < runs->count; i++)
         json_array_append_new(list, sgm__run_describe(runs->runs[i]));
-    return sgm__http_answer_json(answer,
-                                 json_pack("{s:I, s:s, s:s, s:I, s:o}", "revision",
-                                           (json_int_t)runs->revision, "version", sgm_version(), "folder",
-                                           runs->path, "left_out", (json_int_t)runs->left_out, "runs", list));
+    return sgm__http_answer_json(
+        answer, json_pack("{s:I, s:s, s:s, s:s, s:I, s:o}", "revision", (json_int_t)runs->revision, "role",
+                          sgm__role_name(request->role), "version", sgm_version(), "folder", runs->path,
+                          "left_out", (json_int_t)runs->left_out, "runs", list));
 }
 
 int sgm__runs_open_run(sgm__runs *runs, const char *name, const sgm__run **run)
@@ -202,17 +202,18 @@ static sgm_status note_run(void *user, const sgm__http_request *request, sgm__ht
     return status;
 }
 
-static const sgm__http_route routes[] = {
+const sgm__http_route sgm__runs_routes[] = {
     {"GET", "/api/runs", .act = list_runs},
     {"GET", "/api/run/", .act = show_run},
     {"GET", "/api/run-log/", .act = show_log},
-    {"POST", "/api/run-rename", .act = rename_run},
-    {"POST", "/api/run-notes", .act = note_run},
-    {"POST", "/api/run-delete", .act = delete_run},
+    {"POST", "/api/run-rename", .act = rename_run, .role = SGM__ROLE_STEER},
+    {"POST", "/api/run-notes", .act = note_run, .role = SGM__ROLE_STEER},
+    {"POST", "/api/run-delete", .act = delete_run, .role = SGM__ROLE_ADMIN},
     {"GET", "/api/report", .act = sgm__runs_report},
     {"GET", "/api/run-interventions/", .act = sgm__runs_interventions},
-    {"POST", "/api/run-replay", .act = sgm__runs_replay},
+    {"POST", "/api/run-replay", .act = sgm__runs_replay, .role = SGM__ROLE_ADMIN},
 };
+const size_t sgm__runs_route_count = sizeof sgm__runs_routes / sizeof *sgm__runs_routes;
 
 /* --- beginning and end --- */
 
@@ -261,9 +262,10 @@ sgm__runs *sgm__runs_start(const sgm__runs_options *options)
         return NULL;
     const sgm__http_options serving = {.port = options->port,
                                        .token = options->token,
+                                       .tokens = options->tokens,
                                        .page = "runs.html",
-                                       .routes = routes,
-                                       .route_count = sizeof routes / sizeof *routes,
+                                       .routes = sgm__runs_routes,
+                                       .route_count = sgm__runs_route_count,
                                        .user = runs};
     runs->replay = options->replay;
     runs->http = sgm__http_start(&serving);

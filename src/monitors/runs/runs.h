@@ -28,8 +28,9 @@ typedef struct sgm__runs_options {
     /* The first words of a command that replays a run, such as `sigma replay`, at most 3 and then NULL; it is
      * told the run's folder and the options of that command. NULL: people cannot begin replays. */
     const char *const *replay;
-    int port;          /* 0: the first free port from 8080 on */
-    const char *token; /* NULL: a random token */
+    int port;           /* 0: the first free port from 8080 on */
+    const char *token;  /* NULL: a random token */
+    const char *tokens; /* for others, as sgm_web_monitor_options has them; NULL: none */
 } sgm__runs_options;
 /* NULL: failed, with an error. */
 sgm__runs *sgm__runs_start(const sgm__runs_options *options);

@@ -151,4 +151,9 @@ void sgm__run_describe_notes(const sgm__run *run, json_t *object);
  * so that the same call undoes it. Also of a run that is running. */
 sgm_status sgm__runs_note(sgm__runs *runs, const char *name, json_t *wanted, json_t *before);
 
+/* --- runs.c --- */
+/* The table of the server, which tests walk. */
+extern const sgm__http_route sgm__runs_routes[];
+extern const size_t sgm__runs_route_count;
+
 #endif

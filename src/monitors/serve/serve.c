@@ -11,6 +11,7 @@
 #include "monitors/http/http.h"
 #include "monitors/serve/files.h"
 #include "monitors/serve/predictions.h"
+#include "monitors/serve/routes.h"
 #include "monitors/serve/rows.h"
 
 #include <math.h>
@@ -401,11 +402,12 @@ static sgm_status tell(void *user, const sgm__http_request *request, sgm__http_a
     return answer->body != NULL ? SGM_OK : SGM_ERROR_MEMORY;
 }
 
-static const sgm__http_route routes[] = {
+const sgm__http_route sgm__serve_routes[] = {
     {"GET", "/api/model", .act = tell, .quick = true},
     {"POST", "/api/predict", .act = predict, .longest_body = LONGEST_BODY,
      .type = "application/json " SGM__SERVE_FILE_TYPES},
 };
+const size_t sgm__serve_route_count = sizeof sgm__serve_routes / sizeof *sgm__serve_routes;
 
 /* --- beginning and end --- */
 
@@ -491,8 +493,8 @@ static sgm_status begin(sgm__serve *serve, const sgm__serve_options *options)
     const sgm__http_options serving = {.port = options->port,
                                        .token = options->token,
                                        .page = "serve.html",
-                                       .routes = routes,
-                                       .route_count = sizeof routes / sizeof *routes,
+                                       .routes = sgm__serve_routes,
+                                       .route_count = sgm__serve_route_count,
                                        .user = serve,
                                        .hurry = options->hurry};
     serve->http = sgm__http_start(&serving);

@@ -67,7 +67,7 @@ static sgm_status read_request(branch_request *b, json_t *body)
 }
 
 /* The trainer is borrowed, but not locked, as sgm__monitor_host.branch requires. */
-static sgm_status make(const sgm__web_trainer *watched, const branch_request *b)
+static sgm_status make(const sgm__web_trainer *watched, const branch_request *b, const sgm__terms *terms)
 {
     const sgm__monitor_host *host = sgm__web_host(watched->web);
     char *path;
@@ -76,7 +76,8 @@ static sgm_status make(const sgm__web_trainer *watched, const branch_request *b)
     SGM_TRY(sgm__checkpoint_path(watched->trainer, b->checkpoint, false, &path));
     const sgm__branch_request request = {.name = b->name,
                                          .checkpoint = path,
-                                         .who = SGM__WEB_WHO,
+                                         .who = terms->who,
+                                         .reason = terms->reason,
                                          .identifiers = b->identifiers,
                                          .values = b->texts,
                                          .count = b->count,
@@ -91,13 +92,18 @@ sgm_status sgm__web_branch(void *user, const sgm__http_request *request, sgm__ht
 {
     const sgm__web_trainer *watched = user;
     branch_request b = {0};
-    sgm_status status = read_request(&b, sgm__http_object(request));
+    sgm__terms terms = {0};
+    json_t *body = sgm__http_object(request);
+    sgm_status status = read_request(&b, body);
     if (status == SGM_OK)
-        status = make(watched, &b);
+        status = sgm__web_terms(watched, request, body, &terms);
+    if (status == SGM_OK)
+        status = make(watched, &b, &terms);
     if (status == SGM_OK)
         status = sgm__http_answer_json(answer, json_pack("{s:s, s:s, s:s}", "trainer", b.name, "from",
                                                          watched->name, "checkpoint", b.checkpoint));
     for (size_t i = 0; i < b.count; i++)
         sgm__free(b.made[i]);
+    sgm__free(terms.who);
     return status;
 }

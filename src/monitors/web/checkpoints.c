@@ -79,14 +79,25 @@ sgm_status sgm__web_get_checkpoint(void *watched, const sgm__http_request *reque
     return status;
 }
 
-/* POST /api/checkpoint/NAME?trainer=.., the body is the file. */
+/* POST /api/checkpoint/NAME?trainer=..&reason=..&by=.., the body is the file. */
 sgm_status sgm__web_add_checkpoint(void *user, const sgm__http_request *request, sgm__http_answer *answer)
 {
     const sgm__web_trainer *watched = user;
-    SGM_TRY(sgm__checkpoint_add(watched->trainer, request->path, SGM__WEB_WHO, request->file));
-    sgm__log(SGM_LOG_INFO, watched->name, SGM__WEB_WHO ": checkpoint %s, of %zu bytes, was added",
-             request->path, request->length);
-    return sgm__http_answer_json(answer, json_pack("{s:s}", "name", request->path));
+    sgm__terms terms = {0};
+    json_t *given = json_pack("{s:s*, s:s*}", "reason", sgm__http_query(request, "reason", 0), "by",
+                              sgm__http_query(request, "by", 0));
+    sgm_status status =
+        given != NULL ? sgm__web_terms(watched, request, given, &terms) : sgm__fail_memory(64);
+    if (status == SGM_OK)
+        status = sgm__checkpoint_add(watched->trainer, request->path, terms.who, terms.reason, request->file);
+    if (status == SGM_OK) {
+        sgm__log(SGM_LOG_INFO, watched->name, "%s: checkpoint %s, of %zu bytes, was added", terms.who,
+                 request->path, request->length);
+        status = sgm__http_answer_json(answer, json_pack("{s:s}", "name", request->path));
+    }
+    sgm__free(terms.who);
+    json_decref(given);
+    return status;
 }
 
 /* POST /api/checkpoint-delete {"trainer", "name"}. */
@@ -94,9 +105,16 @@ sgm_status sgm__web_delete_checkpoint(void *user, const sgm__http_request *reque
 {
     const sgm__web_trainer *watched = user;
     const char *name;
+    sgm__terms terms = {0};
+    json_t *body = sgm__http_object(request);
     (void)answer;
-    SGM_TRY(sgm__web_text(sgm__http_object(request), "name", true, &name));
-    SGM_TRY(sgm__checkpoint_remove(watched->trainer, name));
-    sgm__log(SGM_LOG_INFO, watched->name, SGM__WEB_WHO ": checkpoint %s was deleted", name);
-    return SGM_OK;
+    SGM_TRY(sgm__web_text(body, "name", true, &name));
+    sgm_status status = sgm__web_terms(watched, request, body, &terms);
+    if (status == SGM_OK)
+        status = sgm__checkpoint_remove(watched->trainer, name);
+    if (status == SGM_OK)
+        sgm__log(SGM_LOG_INFO, watched->name, "%s: checkpoint %s was deleted%s%s", terms.who, name,
+                 terms.reason != NULL ? ": " : "", terms.reason != NULL ? terms.reason : "");
+    sgm__free(terms.who);
+    return status;
 }

@@ -208,7 +208,7 @@ static void free_recording(void *state)
 
 static const sgm__http_route routes[] = {
     {"GET", "/api/session", .act = sgm__web_get_session, .quick = true},
-    {"POST", "/api/finish", .act = sgm__web_end_waiting, .quick = true},
+    {"POST", "/api/finish", .act = sgm__web_end_waiting, .quick = true, .role = SGM__ROLE_STEER},
     {"GET", "/api/series", .act = sgm__web_get_series, .quick = true},
     {"GET", "/api/series/list", .act = sgm__web_get_list, .quick = true},
     {"POST", "/api/watch", .act = sgm__web_on_trainer, .action = sgm__web_post_watch},

@@ -541,7 +541,7 @@ static sgm_status create(sgm__web *web, void **state)
 static const sgm__http_route routes[] = {
     {"GET", "/api/log", .act = get_log, .quick = true},
     {"GET", "/api/tasks", .act = get_tasks, .quick = true},
-    {"POST", "/api/task-cancel", .act = cancel_task, .quick = true},
+    {"POST", "/api/task-cancel", .act = cancel_task, .quick = true, .role = SGM__ROLE_STEER},
     {"GET", "/api/system", .act = get_system, .quick = true},
     {"GET", "/api/configuration", .act = get_configuration, .quick = true},
 };

@@ -93,11 +93,11 @@ static bool append_listed(void *user, sgm__web_trainer *watched)
 sgm_status sgm__web_get_session(void *user, const sgm__http_request *request, sgm__http_answer *answer)
 {
     sgm__web *web = user;
-    (void)request;
     sgm__text text = {0};
     char *tabs = web->tabs != NULL ? sgm__json_text(web->tabs) : NULL;
     sgm__text_append(&text, "{\"name\":");
     sgm__web_append_text(&text, web->host.name);
+    sgm__web_append_named(&text, "role", sgm__role_name(request->role));
     sgm__web_append_named(&text, "version", sgm_version());
     sgm__web_append_named(&text, "handler", web->host.handler);
     sgm__web_append_named(&text, "precision", sgm_dtype_name(web->host.precision));

@@ -8,20 +8,45 @@
 #include "control/control.h"
 #include "journal/change_record.h"
 
+#include <stdio.h>
+
 /* Limits of bodies in bytes: a command may hold a tensor as a list; a checkpoint is kept in a file. */
 #define LONGEST_COMMAND ((size_t)16 << 20)
 #define LONGEST_CHECKPOINT ((size_t)1 << 30)
 
 /* --- commands --- */
 
-sgm_status sgm__web_command(const sgm__web_trainer *watched, json_t *command, sgm__http_answer *answer)
+sgm__control_call sgm__web_call(const sgm__web_trainer *watched, const sgm__http_request *request,
+                                char who[SGM__WEB_WHO_SIZE])
 {
-    const sgm__control_call call = {
-        .trainer = watched->trainer, .who = SGM__WEB_WHO, .role = SGM__ROLE_ADMIN};
+    snprintf(who, SGM__WEB_WHO_SIZE, SGM__WEB_WHO "%s%s", request->name[0] != '\0' ? ":" : "", request->name);
+    return (sgm__control_call){
+        .trainer = watched->trainer, .who = who, .role = request->role, .changes = request->changes};
+}
+
+sgm_status sgm__web_terms(const sgm__web_trainer *watched, const sgm__http_request *request, json_t *body,
+                          sgm__terms *terms)
+{
+    char who[SGM__WEB_WHO_SIZE];
+    const sgm__control_call call = sgm__web_call(watched, request, who);
+    SGM_TRY(sgm__terms_read(&call, body, terms));
+    if (terms->dry)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "%s cannot be tried: leave 'dry_run' out", request->route->path);
+    return sgm__role_check(request->route->path, terms->role, request->route->role);
+}
+
+sgm_status sgm__web_command(const sgm__web_trainer *watched, const sgm__http_request *request,
+                            json_t *command, sgm__http_answer *answer)
+{
+    char who[SGM__WEB_WHO_SIZE];
+    const sgm__control_call call = sgm__web_call(watched, request, who);
     json_t *made = json_object();
     sgm_status status = sgm__control_obey(&call, command, made);
-    if (status == SGM_OK)
+    if (status == SGM_OK) {
+        answer->code =
+            json_is_integer(json_object_get(made, "pending")) ? 202 : 0; /* it waits for approval */
         return sgm__http_answer_json(answer, made);
+    }
     json_decref(made);
     return status;
 }
@@ -32,7 +57,7 @@ static sgm_status do_command(void *watched, const sgm__http_request *request, sg
 {
     json_t *body = sgm__http_object(request);
     json_object_del(body, "trainer");
-    return sgm__web_command(watched, body, answer);
+    return sgm__web_command(watched, request, body, answer);
 }
 
 /* --- changes --- */
@@ -41,7 +66,8 @@ static sgm_status do_command(void *watched, const sgm__http_request *request, sg
 typedef struct steering {
     sgm__web *web;
     pthread_mutex_t lock;
-    json_t *kept; /* changes of a trainer that has gone; NULL: it exists */
+    json_t *kept;     /* changes of a trainer that has gone; NULL: it exists */
+    unsigned pending; /* version of the list of what waits for approval that pages know of; the ticker's */
 } steering;
 
 /* A deep copy, since JSON values must not be shared between threads. */
@@ -74,6 +100,32 @@ static void tell_change(void *user, const json_t *change)
 {
     const steering *own = user;
     sgm__web_push(own->web, "change", json_deep_copy(change));
+}
+
+/* --- what waits for approval --- */
+
+/* Pages are told that the list is another one; they fetch it by the command "pending". */
+static bool tell_pending(void *user, sgm__web_trainer *entry)
+{
+    sgm__web_trainer *watched;
+    if (sgm__web_borrow(user, entry->name, &watched) != SGM_OK) {
+        sgm_clear_error();
+        return true;
+    }
+    steering *own = watched->states[SGM__WEB_steer];
+    unsigned now = sgm__control_pending_version(watched->trainer);
+    bool is_new = now != own->pending;
+    own->pending = now;
+    sgm__web_give_back(watched);
+    if (is_new)
+        sgm__web_push(user, "pending", json_pack("{s:s}", "trainer", entry->name));
+    return true;
+}
+
+static void tick(sgm__web *web, void *state)
+{
+    (void)state;
+    sgm__web_each(web, tell_pending, web);
 }
 
 /* --- the part --- */
@@ -129,13 +181,16 @@ static const sgm__http_route routes[] = {
     {"GET", "/api/checkpoints", .act = sgm__web_on_trainer, .action = sgm__web_get_checkpoints},
     {"GET", "/api/checkpoint/", .act = sgm__web_on_trainer, .action = sgm__web_get_checkpoint},
     {"POST", "/api/checkpoint/", .act = sgm__web_on_trainer, .action = sgm__web_add_checkpoint,
-     .longest_body = LONGEST_CHECKPOINT, .type = "application/octet-stream", .in_file = true},
-    {"POST", "/api/checkpoint-delete", .act = sgm__web_on_trainer, .action = sgm__web_delete_checkpoint},
-    {"POST", "/api/branch", .act = sgm__web_on_trainer, .action = sgm__web_branch},
+     .role = SGM__ROLE_ADMIN, .longest_body = LONGEST_CHECKPOINT, .type = "application/octet-stream",
+     .in_file = true},
+    {"POST", "/api/checkpoint-delete", .act = sgm__web_on_trainer, .action = sgm__web_delete_checkpoint,
+     .role = SGM__ROLE_ADMIN},
+    {"POST", "/api/branch", .act = sgm__web_on_trainer, .action = sgm__web_branch, .role = SGM__ROLE_STEER},
 };
 
 const sgm__web_part sgm__web_steer = {.routes = routes,
                                       .route_count = sizeof routes / sizeof *routes,
                                       .attach = attach,
                                       .detach = detach,
-                                      .free_trainer = free_trainer};
+                                      .free_trainer = free_trainer,
+                                      .tick = tick};

@@ -10,7 +10,7 @@ sgm_status sgm__web_get_tree(void *watched, const sgm__http_request *request, sg
     json_t *command = json_pack("{s:s, s:b}", "command", "list", "values", 1);
     if (identifier != NULL)
         json_object_set_new(command, "identifier", json_string(identifier));
-    sgm_status status = sgm__web_command(watched, command, answer);
+    sgm_status status = sgm__web_command(watched, request, command, answer);
     json_decref(command);
     return status;
 }

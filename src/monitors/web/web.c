@@ -352,6 +352,8 @@ static sgm__http_options server_options(sgm__web *web)
     return (sgm__http_options){.address = own->address,
                                .port = own->port,
                                .token = own->token,
+                               .tokens = own->tokens,
+                               .changes_per_second = own->changes_per_second,
                                .behind_proxy = own->behind_proxy,
                                .public_host = own->public_host,
                                .routes = web->routes,
@@ -472,9 +474,10 @@ static void finish(sgm_monitor *monitor)
 
 /* Offsets of all texts in the options, for copying and freeing them. */
 static const size_t texts[] = {
-    offsetof(sgm_web_monitor_options, address), offsetof(sgm_web_monitor_options, public_host),
-    offsetof(sgm_web_monitor_options, token),   offsetof(sgm_web_monitor_options, title),
-    offsetof(sgm_web_monitor_options, tabs),    offsetof(sgm_web_monitor_options, configuration)};
+    offsetof(sgm_web_monitor_options, address),      offsetof(sgm_web_monitor_options, public_host),
+    offsetof(sgm_web_monitor_options, token),        offsetof(sgm_web_monitor_options, tokens),
+    offsetof(sgm_web_monitor_options, title),        offsetof(sgm_web_monitor_options, tabs),
+    offsetof(sgm_web_monitor_options, configuration)};
 
 static char **text_of(sgm_web_monitor_options *options, size_t index)
 {

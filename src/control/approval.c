@@ -1,0 +1,249 @@
+/* Requests that wait for an administrator's leave: keeping them, listing, approving, denying. See approval.h.
+ *
+ * They are JSON objects in a list of the trainer's control, guarded by its lock: {"number", "state", "who",
+ * "reason", "command", "request", "asked", "expires", "by", "because", "error"}. `state` is pending,
+ * approved, denied, expired or failed. An approved request is carried out by the thread of who approves, in
+ * the name of who asked; the reason in the journal also tells who approved. */
+#include "control/approval.h"
+#include "base/clock.h"
+#include "registry/pattern.h"
+#include "trainer/trainer.h"
+
+#define MOST_PENDING 32
+#define MOST_KEPT 64              /* of those that are decided */
+#define LONGEST ((size_t)1 << 16) /* bytes of a request that is kept */
+
+static const char *text_of(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    return text != NULL ? text : "";
+}
+
+/* --- what has to wait --- */
+
+/* An identifier that may stand for several, or an undo, may touch what a pattern of identifiers protects. */
+static bool may_match(const char *pattern, const char *identifier)
+{
+    bool is_of_identifiers = strchr(pattern, '.') != NULL;
+    return (is_of_identifiers && (identifier == NULL || strpbrk(identifier, "*<") != NULL)) ||
+           (identifier != NULL && sgm__pattern_matches(pattern, identifier));
+}
+
+static bool matches(const sgm__control_request *c, const char *pattern)
+{
+    bool sets = c->row->act == sgm__control_set, undoes = c->row->act == sgm__control_undo;
+    return sgm__pattern_matches(pattern, c->row->name) ||
+           (sets && may_match(pattern, sgm__control_field(c, "identifier"))) ||
+           (undoes && may_match(pattern, NULL));
+}
+
+bool sgm__approval_needed(const sgm__control_request *c)
+{
+    const json_t *patterns = sgm__control_of(c->call->trainer)->approve;
+    if (c->row->when == NULL || c->call->role >= SGM__ROLE_ADMIN || c->call->approved)
+        return false;
+    for (size_t i = 0; i < json_array_size(patterns); i++)
+        if (matches(c, json_string_value(json_array_get(patterns, i))))
+            return true;
+    return false;
+}
+
+/* --- the list; with the control's lock --- */
+
+static bool is_pending(const json_t *item)
+{
+    return strcmp(text_of(item, "state"), "pending") == 0;
+}
+
+static void decide(sgm__control *control, json_t *item, const char *state)
+{
+    json_object_set_new(item, "state", json_string(state));
+    atomic_fetch_add(&control->pending_version, 1);
+}
+
+/* Marks what has expired, and drops the oldest that are decided. */
+static void tidy(sgm__control *control)
+{
+    size_t decided = 0;
+    for (size_t i = json_array_size(control->pending); i-- > 0;) {
+        json_t *item = json_array_get(control->pending, i);
+        if (is_pending(item) && json_number_value(json_object_get(item, "expires")) < sgm__wall_time())
+            decide(control, item, "expired");
+        if (!is_pending(item) && ++decided > MOST_KEPT)
+            json_array_remove(control->pending, i);
+    }
+}
+
+static size_t count_pending(const sgm__control *control)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < json_array_size(control->pending); i++)
+        count += is_pending(json_array_get(control->pending, i));
+    return count;
+}
+
+static json_t *find(const sgm__control *control, int64_t number)
+{
+    for (size_t i = 0; i < json_array_size(control->pending); i++) {
+        json_t *item = json_array_get(control->pending, i);
+        if (json_integer_value(json_object_get(item, "number")) == number)
+            return item;
+    }
+    return NULL;
+}
+
+static sgm_status keep(sgm__control *control, const sgm__control_request *c, int64_t *number)
+{
+    if (control->pending == NULL)
+        control->pending = json_array();
+    tidy(control);
+    if (json_dumpb(c->request, NULL, 0, 0) > LONGEST)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "a request that waits for approval has at most %zu bytes",
+                        LONGEST);
+    if (count_pending(control) >= MOST_PENDING)
+        return sgm_fail(SGM_ERROR_LIMIT, "%d requests wait for approval already: wait until some are decided",
+                        MOST_PENDING);
+    json_t *item = json_pack("{s:I, s:s, s:s, s:s*, s:s, s:O, s:f, s:f}", "number",
+                             (json_int_t)(control->pending_made + 1), "state", "pending", "who", c->call->who,
+                             "reason", c->reason, "command", c->row->name, "request", c->request, "asked",
+                             sgm__wall_time(), "expires", sgm__wall_time() + SGM__APPROVAL_SECONDS);
+    json_t *own = json_deep_copy(item); /* the request belongs to another thread */
+    json_decref(item);
+    if (own == NULL || json_array_append_new(control->pending, own) != 0)
+        return sgm__fail_memory(128);
+    *number = ++control->pending_made;
+    atomic_fetch_add(&control->pending_version, 1);
+    return SGM_OK;
+}
+
+sgm_status sgm__approval_ask(sgm__control_request *c)
+{
+    sgm__control *control = sgm__control_of(c->call->trainer);
+    int64_t number = 0;
+    pthread_mutex_lock(&control->lock);
+    sgm_status status = keep(control, c, &number);
+    pthread_mutex_unlock(&control->lock);
+    SGM_TRY(status);
+    json_object_set_new(c->answer, "pending", json_integer(number));
+    json_object_set_new(c->answer, "expires", json_real(sgm__wall_time() + SGM__APPROVAL_SECONDS));
+    sgm__log(SGM_LOG_INFO, sgm_trainer_name(c->call->trainer),
+             "%s: %s waits for approval, as number %lld%s%s", c->call->who, c->row->name, (long long)number,
+             c->reason != NULL ? ": " : "", c->reason != NULL ? c->reason : "");
+    return SGM_OK;
+}
+
+/* --- commands --- */
+
+sgm_status sgm__control_pending(sgm__control_request *c)
+{
+    sgm__control *control = sgm__control_of(c->call->trainer);
+    pthread_mutex_lock(&control->lock);
+    tidy(control);
+    json_t *list = control->pending != NULL ? json_deep_copy(control->pending) : json_array();
+    pthread_mutex_unlock(&control->lock);
+    return json_object_set_new(c->answer, "requests", list) == 0 ? SGM_OK : sgm__fail_memory(64);
+}
+
+/* Takes a request out of waiting, as `state`, and gives a copy of it. */
+static sgm_status take(const sgm__control_request *c, const char *state, json_t **copy)
+{
+    sgm__control *control = sgm__control_of(c->call->trainer);
+    const char *text = sgm__control_field(c, "number");
+    int64_t number = 0;
+    if (!sgm__parse_int64(text, &number) || number < 1)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "%s: expected the number of a request, from 1, got '%.100s'",
+                        c->row->name, text);
+    pthread_mutex_lock(&control->lock);
+    tidy(control);
+    json_t *item = find(control, number);
+    char was[16];
+    snprintf(was, sizeof was, "%s", item != NULL ? text_of(item, "state") : "");
+    if (item != NULL && is_pending(item)) {
+        json_object_set_new(item, "by", json_string(c->call->who));
+        if (c->reason != NULL)
+            json_object_set_new(item, "because", json_string(c->reason));
+        decide(control, item, state);
+        *copy = json_deep_copy(item);
+    }
+    pthread_mutex_unlock(&control->lock);
+    if (*copy != NULL)
+        return SGM_OK;
+    return was[0] == '\0' ? sgm_fail(SGM_ERROR_NOT_FOUND,
+                                     "there is no request %lld; 'pending' tells those that "
+                                     "wait",
+                                     (long long)number)
+                          : sgm_fail(SGM_ERROR_STATE, "request %lld does not wait any more: it is %s",
+                                     (long long)number, was);
+}
+
+/* Keeps why an approved request was not carried out. */
+static void note_failure(const sgm__control_request *c, int64_t number)
+{
+    sgm__control *control = sgm__control_of(c->call->trainer);
+    pthread_mutex_lock(&control->lock);
+    json_t *item = find(control, number);
+    if (item != NULL) {
+        json_object_set_new(item, "error", sgm__answer_text(sgm_last_error()));
+        decide(control, item, "failed");
+    }
+    pthread_mutex_unlock(&control->lock);
+}
+
+/* "too slow (approved by ctl: go ahead)": the reason that the journal gets; sgm__free. */
+static char *whole_reason(const sgm__control_request *c, const json_t *item)
+{
+    const char *asked = text_of(item, "reason");
+    return sgm__format("%s%sapproved by %s%s%s%s", asked, asked[0] != '\0' ? " (" : "", c->call->who,
+                       c->reason != NULL ? ": " : "", c->reason != NULL ? c->reason : "",
+                       asked[0] != '\0' ? ")" : "");
+}
+
+sgm_status sgm__control_approve(sgm__control_request *c)
+{
+    json_t *item = NULL;
+    SGM_TRY(take(c, "approved", &item));
+    int64_t number = json_integer_value(json_object_get(item, "number"));
+    char *reason = whole_reason(c, item);
+    json_t *request = json_object_get(item, "request");
+    const sgm__control_call call = {.trainer = c->call->trainer,
+                                    .who = text_of(item, "who"),
+                                    .role = SGM__ROLE_STEER,
+                                    .approved = reason};
+    sgm_status status = reason != NULL ? sgm__control_obey(&call, request, c->answer) : SGM_ERROR_MEMORY;
+    if (status != SGM_OK)
+        note_failure(c, number);
+    sgm__free(reason);
+    json_decref(item);
+    return status;
+}
+
+sgm_status sgm__control_deny(sgm__control_request *c)
+{
+    json_t *item = NULL;
+    sgm_status status = take(c, "denied", &item);
+    json_decref(item);
+    return status;
+}
+
+static sgm_status try_decide(sgm__control_request *c, const char *state)
+{
+    char *what = sgm__format("request %s", sgm__control_field(c, "number"));
+    sgm_status status = sgm__would_change(c, what, json_string("pending"), json_string(state), NULL);
+    sgm__free(what);
+    return status;
+}
+
+sgm_status sgm__control_try_approve(sgm__control_request *c)
+{
+    return try_decide(c, "approved");
+}
+
+sgm_status sgm__control_try_deny(sgm__control_request *c)
+{
+    return try_decide(c, "denied");
+}
+
+unsigned sgm__control_pending_version(const sgm_trainer *trainer)
+{
+    return atomic_load(&sgm__control_of(trainer)->pending_version);
+}
