@@ -379,6 +379,10 @@ SGM_API sgm_status sgm_trainer_attach_hook(sgm_trainer *trainer, sgm_hook *hook,
  * as at first. Before rules that run one are attached, which is SGM_ERROR_STATE otherwise, and while nothing
  * runs. */
 SGM_API sgm_status sgm_trainer_allow_commands(sgm_trainer *trainer, double seconds);
+/* Lets rules of this trainer send to an address, "https://hooks.example.org/x", which they name with the same
+ * letters (rules.h); several by several calls. Before such rules are attached, which is SGM_ERROR_STATE
+ * otherwise, and while nothing runs. */
+SGM_API sgm_status sgm_trainer_allow_webhook(sgm_trainer *trainer, const char *address);
 /* By the name, "early_stopper#2"; without the number if there is only one. */
 SGM_API sgm_status sgm_trainer_detach_hook(sgm_trainer *trainer, const char *name);
 /* A hook that is attached to a trainer. */

@@ -208,6 +208,8 @@ static sgm_status copy_all(sgm_trainer *to, sgm_trainer *from)
     const sgm__strategy *strategy = sgm__sharing_of(from)->strategy;
     sgm__settings_of(to)->seed = sgm__settings_of(from)->seed;
     sgm__settings_of(to)->command_seconds = sgm__settings_of(from)->command_seconds;
+    for (size_t i = 0; i < sgm__webhooks_of(from)->count; i++)
+        SGM_TRY(sgm_trainer_allow_webhook(to, sgm__webhooks_of(from)->allowed[i]));
     SGM_TRY(copy_network(to, from));
     SGM_TRY(copy_data(to, from));
     SGM_TRY(copy_optimiser(to, from));
