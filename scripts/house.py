@@ -35,7 +35,7 @@ FLOORS = [
     ["src/journal"],
     ["src/show"],
     ["src/train"],
-    ["src/runs/parts"],
+    ["src/runs/parts", "src/runs/rules"],
     ["src/runs", "src/infer"],
     ["src/infer/export", "src/hooks_ready"],
     ["src/control"],

@@ -7,6 +7,7 @@ import { h } from './elements.js';
 import { initKeys } from './keys.js';
 import { loadLanguage, preferredLanguage, t } from './language.js';
 import { destroyPanels, loadLayout } from './layout.js';
+import { notify } from './notify.js';
 import { errorText, toast } from './overlays.js';
 import './panels/index.js';
 import { emit, on, setConnection, state } from './store.js';
@@ -51,6 +52,10 @@ async function boot() {
     initGrid(document.getElementById('panels'));
     initTabs(document.getElementById('tabs'));
     loadLayout();
+    on('log', ({ level, source, message }) => { /* what a rule tells by `notify` */
+        const told = level === 'warning' ? /^notify: (.*)$/s.exec(message)?.[1] : undefined;
+        if (told !== undefined) notify(source, told);
+    });
     on('log', ({ level, source, message }) => { /* whatever tab is looked at */
         if (level === 'error') toast(source ? `${source}: ${message}` : message, 'error');
     });

@@ -14,6 +14,7 @@
 #include "handlers/handler.h"
 #include "hooks/hooks.h"
 #include "registry/pattern.h"
+#include "text/web_address.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -378,6 +379,10 @@ const option config_table[] = {
     OPTION_ROW(config, command_seconds, OPTION_NUMBER, .row.minimum = 0.001, .row.maximum = 86400,
                .row.default_text = "60", .row.doc = "after which a program of a rule is killed"),
     OPTION_ROW(
+        config, webhooks, OPTION_LIST, .check = sgm__web_address_check,
+        .row.doc =
+            "addresses that rules may send to, webhook \"https://...\"; else a rule that does is an error"),
+    OPTION_ROW(
         config, hooks, OPTION_LIST, .check = check_hook, .name_at = sgm_hook_name_at,
         .row.doc =
             "what else runs in a training, \"early_stopper(validation.loss)\"; see 'sigma info --hooks'"),
@@ -416,6 +421,39 @@ static sgm_status check_first(const char *name, const char *group, const option 
         return SGM_OK;
     return sgm_fail(SGM_ERROR_ARGUMENT, "%s: %s: %s is given, but no %s (%s)", name, group, given,
                     table[0].row.name, option_complete(&table[0]).row.doc);
+}
+
+static bool names_webhook(const void *webhooks, const char *address)
+{
+    const text_list *list = webhooks;
+    for (size_t i = 0; i < list->count; i++)
+        if (strcmp(list->items[i], address) == 0)
+            return true;
+    return false;
+}
+
+/* Fails if a rule sends to an address that the file does not name. Texts that cannot be read have errors of
+ * their own. */
+static sgm_status check_webhooks(const config *c, const char *name)
+{
+    const text_list *lists[] = {&c->rules, &c->hooks};
+    static const char *const keys[] = {"rules", "hooks"};
+    sgm_status status = SGM_OK;
+    for (size_t k = 0; k < COUNT(lists); k++)
+        for (size_t i = 0; i < lists[k]->count && status == SGM_OK; i++) {
+            sgm_hook *hook = sgm_hook_parse(lists[k]->items[i]);
+            const char *refused =
+                hook != NULL ? sgm__hook_refused_webhook(hook, names_webhook, &c->webhooks) : NULL;
+            if (refused != NULL)
+                status =
+                    sgm_fail(SGM_ERROR_ARGUMENT,
+                             "%s: %s: a rule sends to '%.200s', which must be named: webhooks: [\"%.200s\"]",
+                             name, keys[k], refused, refused);
+            sgm_hook_free(hook);
+        }
+    if (status == SGM_OK)
+        sgm_clear_error();
+    return status;
 }
 
 /* Fails if a rule runs a command, and the file does not allow it. Texts that cannot be read have errors of
@@ -459,6 +497,7 @@ static sgm_status check_whole(const config *c, const char *name)
     SGM_TRY(
         check_first(name, "optimiser.schedule", schedule_table, SCHEDULE_OF_KIND, &c->optimiser.schedule));
     SGM_TRY(check_commands(c, name));
+    SGM_TRY(check_webhooks(c, name));
     SGM_TRY(check_first(name, "start_from", start_table, COUNT(start_table), &c->start_from));
     sgm_optimiser *optimiser = config_optimiser(&c->optimiser);
     if (optimiser == NULL)

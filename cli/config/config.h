@@ -152,6 +152,7 @@ typedef struct config {
     text_list approve;                /* patterns of what needs an administrator's approval */
     bool allow_commands;              /* rules may run programs */
     double command_seconds;           /* that a command of a rule may take */
+    text_list webhooks;               /* addresses that rules may send to */
     text_list rules, hooks;           /* each a text in the library's notation */
     text_list monitors;               /* of plug-ins: NAME or NAME:ARGUMENT */
     operator_config operator;

@@ -213,6 +213,8 @@ sgm_status experiment_fill(sgm_trainer *trainer, const config *c)
         sgm_trainer_require_approval(trainer, c->approve.items[i]);
     if (c->allow_commands)
         sgm_trainer_allow_commands(trainer, c->command_seconds);
+    for (size_t i = 0; i < c->webhooks.count; i++)
+        SGM_TRY(sgm_trainer_allow_webhook(trainer, c->webhooks.items[i]));
     for (size_t i = 0; i < c->rules.count; i++)
         sgm_trainer_add_hook(trainer, sgm_rule_hook(c->rules.items[i]));
     for (size_t i = 0; i < c->hooks.count; i++)

@@ -191,8 +191,8 @@ SGM_API char *sgm_criteria_text(const sgm_criteria *criteria, const sgm_time_ste
  *     stop | stop "REASON" | pause | reset | save "NAME" | set IDENTIFIER = NUMBER   (also +=, -=, *=, /=)
  *     set IDENTIFIER = "TEXT" | set IDENTIFIER = true | set IDENTIFIER = false
  *     set ... for 3 epochs | set ... for 100 iterations | restore "NAME" | notify "TEXT"
- *     run "COMMAND" | branch "NAME" | branch "NAME" with IDENTIFIER = VALUE   (with signs and values as of
- * set)
+ *     webhook "ADDRESS" | webhook "ADDRESS" "TEXT" | run "COMMAND" | branch "NAME" | branch "NAME" with
+ * IDENTIFIER = VALUE   (with signs and values as of set)
  *
  * A value that is set for a time goes back at the end of the last epoch or iteration, before the hooks of
  * that event run, unless somebody else has set it meanwhile. If a rule sets it again before, it starts from
@@ -214,6 +214,11 @@ SGM_API char *sgm_criteria_text(const sgm_criteria *criteria, const sgm_time_ste
  * SIGMA_FOLDER, SIGMA_EPOCH, SIGMA_ITERATION and SIGMA_LOSS. What it writes goes to the log; if it takes too
  * long it is killed, and the log says so. A replay does not run it again.
  *
+ * `webhook` sends a message to an address of the web that the trainer allows (sgm_trainer_allow_webhook), by
+ * POST, as JSON: {"text", "trainer", "folder", "epoch", "iteration", "loss"}. The text is the second string,
+ * with values in it as in that of `notify`, or else the moment. The training goes on meanwhile; what was
+ * answered is in the log. Redirections are not followed. After 15 s it is given up. A replay sends nothing.
+ *
  * A rule only says what is to be done; who holds it does it.
  */
 
@@ -230,7 +235,9 @@ typedef enum sgm_action_kind {
     SGM_ACTION_RESTORE, /* text: the name, as of SAVE */
     SGM_ACTION_NOTIFY,  /* text: what is told, with values in braces; not empty */
     SGM_ACTION_BRANCH,  /* text: the branch's name */
-    SGM_ACTION_RUN      /* text: the command */
+    SGM_ACTION_RUN,     /* text: the command */
+    SGM_ACTION_WEBHOOK /* text: the address; value_text: what is told, with values in braces, NULL: the moment
+                        */
 } sgm_action_kind;
 /* How a rule sets a number. */
 typedef enum sgm_assignment {
@@ -249,7 +256,7 @@ typedef struct sgm_action {
     double number;             /* SET of a number: what stands behind the sign */
     sgm_kind
         value_kind; /* SET: of a number; of a text or a boolean only with `=`, and then not in `number` */
-    const char *value_text;        /* SET of a text; else NULL */
+    const char *value_text;        /* SET of a text; WEBHOOK; else NULL */
     bool value_boolean;            /* SET of a boolean */
     int64_t duration;              /* SET: for so many epochs or iterations; 0: for good */
     sgm_time_scale duration_scale; /* SGM_EPOCH or SGM_ITERATION; of a duration of 0 SGM_ITERATION */

@@ -384,6 +384,10 @@ SGM_API sgm_status sgm_trainer_allow_commands(sgm_trainer *trainer, double secon
  * or denies it; after ten minutes it expires. A request whose identifier has wildcards, and an undo, wait if
  * there is any pattern of identifiers. While nothing runs. */
 SGM_API sgm_status sgm_trainer_require_approval(sgm_trainer *trainer, const char *pattern);
+/* Lets rules of this trainer send to an address, "https://hooks.example.org/x", which they name with the same
+ * letters (rules.h); several by several calls. Before such rules are attached, which is SGM_ERROR_STATE
+ * otherwise, and while nothing runs. */
+SGM_API sgm_status sgm_trainer_allow_webhook(sgm_trainer *trainer, const char *address);
 /* By the name, "early_stopper#2"; without the number if there is only one. */
 SGM_API sgm_status sgm_trainer_detach_hook(sgm_trainer *trainer, const char *name);
 /* A hook that is attached to a trainer. */

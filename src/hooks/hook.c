@@ -22,6 +22,9 @@ static void free_parts(sgm_hook *hook)
     sgm__free(hook->reads);
     sgm_criteria_free(hook->criteria);
     sgm__free(hook->text);
+    for (size_t i = 0; hook->webhooks && hook->webhooks[i]; i++)
+        sgm__free(hook->webhooks[i]);
+    sgm__free(hook->webhooks);
     sgm__free(hook->first_state);
     if (hook->type && hook->type->free && !hook->origin)
         hook->type->free(hook->self);
@@ -173,6 +176,40 @@ bool sgm__hook_runs_commands(const sgm_hook *hook)
     for (size_t i = 0; i < hook->required_count && !runs; i++)
         runs = sgm__hook_runs_commands(hook->required[i]);
     return runs;
+}
+
+sgm_status sgm__hook_add_webhook(sgm_hook *hook, const char *address)
+{
+    size_t count = 0;
+    while (hook->webhooks && hook->webhooks[count])
+        count++;
+    char **list = sgm__calloc(count + 2, sizeof *list);
+    char *copy = list ? sgm__strdup(address) : NULL;
+    if (!copy) {
+        sgm__free(list);
+        return SGM_ERROR_MEMORY;
+    }
+    if (count > 0)
+        memcpy(list, hook->webhooks, count * sizeof *list);
+    list[count] = copy;
+    sgm__free(hook->webhooks);
+    hook->webhooks = list;
+    return SGM_OK;
+}
+
+const char *sgm__hook_refused_webhook(const sgm_hook *hook,
+                                      bool (*is_allowed)(const void *user, const char *address),
+                                      const void *user)
+{
+    for (size_t i = 0; hook->webhooks && hook->webhooks[i]; i++)
+        if (!is_allowed(user, hook->webhooks[i]))
+            return hook->webhooks[i];
+    for (size_t i = 0; i < hook->required_count; i++) {
+        const char *refused = sgm__hook_refused_webhook(hook->required[i], is_allowed, user);
+        if (refused)
+            return refused;
+    }
+    return NULL;
 }
 
 const char *sgm__hook_source(const sgm_hook *hook)

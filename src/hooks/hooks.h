@@ -149,6 +149,12 @@ void *sgm__hook_required_self(const sgm_hook_call *call);
  */
 void sgm__hook_set_runs_commands(sgm_hook *hook);
 bool sgm__hook_runs_commands(const sgm_hook *hook);
+/* Notes an address that the hook sends to, which trainers must allow. */
+sgm_status sgm__hook_add_webhook(sgm_hook *hook, const char *address);
+/* The first address, of the hook or one that it requires, that is not allowed; NULL: there is none. */
+const char *sgm__hook_refused_webhook(const sgm_hook *hook,
+                                      bool (*is_allowed)(const void *user, const char *address),
+                                      const void *user);
 /* Notes the text that the hook was made from; checkpoints and lists show it, and branches make the hook
  * anew from it. */
 sgm_status sgm__hook_set_text(sgm_hook *hook, const char *text);

@@ -31,6 +31,7 @@ struct sgm_hook {
     int32_t priority;
     bool background, local;
     bool runs_commands; /* it is a rule that runs a program */
+    char **webhooks;    /* addresses that its rule sends to, owned, NULL at the end; NULL: none */
     double time_limit;
     sgm_hook_failure failure;
     char *text;          /* the text that it was parsed from; NULL: a program made it */

@@ -11,7 +11,8 @@
 #include "registry/registry_internal.h"
 #include "runs/branch_beside.h"
 #include "runs/checkpoints.h"
-#include "runs/rule_command.h"
+#include "runs/rules/rule_command.h"
+#include "runs/rules/rule_webhook.h"
 #include "trainer/view.h"
 #include <math.h>
 #include <sigma/hooks.h>
@@ -147,8 +148,8 @@ static sgm_status notify(const sgm_action *action, sgm_hook_call *call)
     char *text = sgm_registry_resolve_text(call->registry, action->text);
     if (!text)
         return sgm__fail_within("the text '%s'", action->text);
-    sgm__log(SGM_LOG_WARNING, call->trainer, "%s%s", sgm__hook_worker_text(call, worker, sizeof worker),
-             text);
+    sgm__log(SGM_LOG_WARNING, call->trainer, "notify: %s%s",
+             sgm__hook_worker_text(call, worker, sizeof worker), text);
     sgm_string_free(text);
     return SGM_OK;
 }
@@ -233,6 +234,44 @@ static sgm_status run(const sgm_action *action, sgm_hook_call *call)
     return command ? sgm__hook_request_act(call, start_command, command, sgm__free) : SGM_ERROR_MEMORY;
 }
 
+/* A message that is to be sent; both texts are its own, that of what is told may be NULL. */
+typedef struct webhook_order {
+    char *address, *text;
+} webhook_order;
+
+static void free_order(void *order)
+{
+    sgm__free(((webhook_order *)order)->address);
+    sgm__free(((webhook_order *)order)->text);
+    sgm__free(order);
+}
+
+static sgm_status send_message(void *order, sgm_trainer *trainer)
+{
+    const webhook_order *o = order;
+    return sgm__rule_webhook_send(trainer, o->address, o->text);
+}
+
+/* The values in the text are those of this moment. */
+static sgm_status webhook(const sgm_action *action, sgm_hook_call *call)
+{
+    char *text = NULL;
+    if (action->value_text && !(text = sgm_registry_resolve_text(call->registry, action->value_text)))
+        return sgm__fail_within("the text '%s'", action->value_text);
+    webhook_order *order = sgm__calloc(1, sizeof *order);
+    if (order) {
+        order->address = sgm__strdup(action->text);
+        order->text = text ? sgm__strdup(text) : NULL;
+    }
+    bool whole = order && order->address && (order->text || !text);
+    sgm_string_free(text);
+    if (whole)
+        return sgm__hook_request_act(call, send_message, order, free_order);
+    if (order)
+        free_order(order);
+    return SGM_ERROR_MEMORY;
+}
+
 /* One action as a request. Names of checkpoints are taken as they are written, without values in braces. */
 static sgm_status act(const sgm_action *action, sgm_hook_call *call, const sgm_rule *rule)
 {
@@ -255,6 +294,8 @@ static sgm_status act(const sgm_action *action, sgm_hook_call *call, const sgm_r
         return branch(action, call);
     case SGM_ACTION_RUN:
         return run(action, call);
+    case SGM_ACTION_WEBHOOK:
+        return webhook(action, call);
     }
     return sgm_fail(SGM_ERROR_UNSUPPORTED, "unknown action %d", (int)action->kind);
 }
@@ -349,6 +390,8 @@ static sgm_status check_action(const sgm_action *action, sgm_hook_call *call)
         return check_restore(call);
     case SGM_ACTION_NOTIFY:
         return sgm__hook_check_braces(action->text, call);
+    case SGM_ACTION_WEBHOOK:
+        return action->value_text ? sgm__hook_check_braces(action->value_text, call) : SGM_OK;
     case SGM_ACTION_BRANCH:
         return check_branch(action, call);
     default:
@@ -405,7 +448,7 @@ static const sgm_hook_type *type_of(const sgm_rule *rule)
     const sgm_action *actions = sgm_rule_actions(rule, &count);
     for (size_t i = 0; i < count; i++)
         if (actions[i].kind == SGM_ACTION_RESTORE || actions[i].kind == SGM_ACTION_BRANCH ||
-            actions[i].kind == SGM_ACTION_RUN ||
+            actions[i].kind == SGM_ACTION_RUN || actions[i].kind == SGM_ACTION_WEBHOOK ||
             (actions[i].kind == SGM_ACTION_SET && actions[i].duration > 0))
             return &global_rule_type;
     return &rule_type;
@@ -419,6 +462,16 @@ static bool runs_commands(const sgm_rule *rule)
         if (actions[i].kind == SGM_ACTION_RUN)
             return true;
     return false;
+}
+
+static sgm_status add_webhooks(sgm_hook *hook, const sgm_rule *rule)
+{
+    size_t count;
+    const sgm_action *actions = sgm_rule_actions(rule, &count);
+    for (size_t i = 0; i < count; i++)
+        if (actions[i].kind == SGM_ACTION_WEBHOOK)
+            SGM_TRY(sgm__hook_add_webhook(hook, actions[i].text));
+    return SGM_OK;
 }
 
 /* The identifiers that the rule sets, NULL at the end: what the hook reads. In the background these are
@@ -454,7 +507,7 @@ sgm_hook *sgm_rule_hook(const char *text)
     sgm__free(reads);
     if (hook && runs_commands(rule))
         sgm__hook_set_runs_commands(hook);
-    if (hook && sgm__hook_set_text(hook, text) != SGM_OK) {
+    if (hook && (add_webhooks(hook, rule) != SGM_OK || sgm__hook_set_text(hook, text) != SGM_OK)) {
         sgm_hook_free(hook);
         return NULL;
     }

@@ -18,7 +18,8 @@
 #include "runs/origin.h"
 #include "runs/remade.h"
 #include "runs/replay.h"
-#include "runs/rule_command.h"
+#include "runs/rules/rule_command.h"
+#include "runs/rules/rule_webhook.h"
 #include "runs/run_folder.h"
 #include "runs/trainer_commands.h"
 #include "show/show.h"
@@ -497,6 +498,7 @@ static sgm_status run_with(sgm_trainer *trainer, const sgm_run_options *options)
     sgm_task_allow_cancel(current.task);
     sgm_status status = run_to_the_end(&current);
     sgm__rule_commands_end(trainer);
+    sgm__rule_webhooks_end(trainer);
     if (trainer->sharing.strategy != NULL)
         trainer->sharing.strategy->end(trainer, status != SGM_OK && status != SGM_ERROR_INTERRUPTED);
     sgm_task_end(current.task, status);

@@ -211,6 +211,8 @@ static sgm_status copy_all(sgm_trainer *to, sgm_trainer *from)
     sgm__settings_of(to)->command_seconds = sgm__settings_of(from)->command_seconds;
     json_decref(sgm__control_of(to)->approve);
     sgm__control_of(to)->approve = json_deep_copy(sgm__control_of(from)->approve);
+    for (size_t i = 0; i < sgm__webhooks_of(from)->count; i++)
+        SGM_TRY(sgm_trainer_allow_webhook(to, sgm__webhooks_of(from)->allowed[i]));
     SGM_TRY(copy_network(to, from));
     SGM_TRY(copy_data(to, from));
     SGM_TRY(copy_optimiser(to, from));

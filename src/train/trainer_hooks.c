@@ -24,11 +24,37 @@ static sgm_status check_commands(const sgm_trainer *trainer, const sgm_hook *hoo
         text != NULL ? text : sgm_hook_name(hook));
 }
 
+bool sgm__trainer_allows_webhook(const sgm_trainer *trainer, const char *address)
+{
+    const sgm__trainer_webhooks *webhooks = &trainer->sharing.owner->webhooks;
+    for (size_t i = 0; i < webhooks->count; i++)
+        if (strcmp(webhooks->allowed[i], address) == 0)
+            return true;
+    return false;
+}
+
+static bool is_allowed(const void *trainer, const char *address)
+{
+    return sgm__trainer_allows_webhook(trainer, address);
+}
+
+static sgm_status check_webhooks(const sgm_trainer *trainer, const sgm_hook *hook)
+{
+    const char *refused = hook != NULL ? sgm__hook_refused_webhook(hook, is_allowed, trainer) : NULL;
+    if (refused == NULL)
+        return SGM_OK;
+    return sgm_fail(SGM_ERROR_STATE,
+                    "a rule sends to '%.200s', which this training does not allow: name the address in "
+                    "webhooks: [...] in its file, or by sgm_trainer_allow_webhook in its program",
+                    refused);
+}
+
 /* A local hook goes to each replica, as a copy of its own; every other hook to the trainer. */
 sgm_status sgm__trainer_attach_as(sgm_trainer *trainer, sgm_hook *hook, sgm__attachment how, bool *attached,
                                   char **name)
 {
     SGM_TRY(check_commands(trainer, hook));
+    SGM_TRY(check_webhooks(trainer, hook));
     return trainer->sharing.strategy != NULL && sgm__hook_is_local(hook)
                ? trainer->sharing.strategy->attach(trainer, hook, how, attached, name)
                : sgm__hooks_attach_as(trainer->hooks, hook, how, attached, name);

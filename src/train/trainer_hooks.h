@@ -16,4 +16,7 @@ typedef struct sgm__loaded_hooks {
 void sgm__trainer_load_hooks(sgm_trainer *trainer, const json_t *state, sgm__loaded_hooks *loaded);
 void sgm__loaded_hooks_end(sgm_trainer *trainer, sgm__loaded_hooks *loaded, bool stay);
 
+/* Whether the trainer's program or file has named this address (sgm_trainer_allow_webhook). */
+bool sgm__trainer_allows_webhook(const sgm_trainer *trainer, const char *address);
+
 #endif

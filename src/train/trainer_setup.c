@@ -18,6 +18,7 @@
 #include "journal/temporary.h"
 #include "registry/pattern.h"
 #include "show/show.h"
+#include "text/web_address.h"
 #include "train/train.h"
 #include "trainer/layer_times.h"
 #include "trainer/trainer_lock.h"
@@ -110,6 +111,9 @@ void sgm__trainer_free(sgm_trainer *trainer)
     sgm__free(trainer->patterns.rules);
     sgm__free(trainer->patterns.modifiers);
     sgm__free(trainer->patterns.frozen);
+    for (size_t i = 0; i < trainer->webhooks.count; i++)
+        sgm__free(trainer->webhooks.allowed[i]);
+    sgm__free(trainer->webhooks.allowed);
     sgm__free(trainer->observers.items);
     sgm__free(trainer->data.metrics);
     sgm__trainer_free_results(trainer);
@@ -435,6 +439,22 @@ sgm_status sgm_trainer_allow_commands(sgm_trainer *trainer, double seconds)
     if (sgm_trainer_get_state(trainer) != SGM_TRAINER_IDLE)
         return sgm_fail(SGM_ERROR_STATE, "trainer '%s' runs: commands are allowed before", trainer->name);
     trainer->settings.command_seconds = seconds;
+    return SGM_OK;
+}
+
+sgm_status sgm_trainer_allow_webhook(sgm_trainer *trainer, const char *address)
+{
+    if (trainer == NULL)
+        return sgm__fail_null("the trainer is NULL");
+    SGM_TRY(sgm__web_address_check(address));
+    if (sgm_trainer_get_state(trainer) != SGM_TRAINER_IDLE)
+        return sgm_fail(SGM_ERROR_STATE, "trainer '%s' runs: webhooks are allowed before", trainer->name);
+    sgm__trainer_webhooks *webhooks = &trainer->webhooks;
+    SGM_TRY(sgm__reserve(&webhooks->allowed, &webhooks->capacity, webhooks->count + 1, sizeof(char *)));
+    char *copy = sgm__strdup(address);
+    if (copy == NULL)
+        return SGM_ERROR_MEMORY;
+    webhooks->allowed[webhooks->count++] = copy;
     return SGM_OK;
 }
 

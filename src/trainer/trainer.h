@@ -173,6 +173,13 @@ typedef struct sgm__trainer_patterns {
     size_t frozen_count, frozen_capacity;
 } sgm__trainer_patterns;
 
+/* Messages of rules to addresses of the web (src/runs/rules/rule_webhook.h). */
+typedef struct sgm__trainer_webhooks {
+    char **allowed; /* addresses that the program or the file has named */
+    size_t count, capacity;
+    struct sgm__rule_webhook *sent; /* that are on their way; NULL: none */
+} sgm__trainer_webhooks;
+
 /* Functions of the program that are called for each event (sgm_trainer_on_progress). */
 typedef struct sgm__trainer_observers {
     sgm__observer *items;
@@ -289,6 +296,7 @@ sgm__training_position *sgm__position_of(const sgm_trainer *trainer);
 sgm__trainer_progress *sgm__progress_of(const sgm_trainer *trainer);
 sgm__trainer_data *sgm__data_of(const sgm_trainer *trainer);
 sgm__trainer_patterns *sgm__patterns_of(const sgm_trainer *trainer);
+sgm__trainer_webhooks *sgm__webhooks_of(const sgm_trainer *trainer);
 sgm__trainer_results *sgm__results_of(const sgm_trainer *trainer);
 sgm__trainer_journal *sgm__journal_of(const sgm_trainer *trainer);
 sgm__trainer_kept *sgm__kept_of(const sgm_trainer *trainer);

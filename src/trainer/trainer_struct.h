@@ -19,6 +19,7 @@ struct sgm_trainer {
     sgm__learner learner;
     sgm__trainer_data data;
     sgm__trainer_patterns patterns;
+    sgm__trainer_webhooks webhooks;
     sgm__trainer_observers observers;
     sgm__hooks *hooks;
 

@@ -52,6 +52,18 @@ has out 'bit for bit'
 [ ! -e told ]
 verdict "a replay runs nothing" $?
 
+# --- webhooks: only to addresses that the file names ---
+hook='  - at stop webhook "http://127.0.0.1:9/x" "over"'
+file send.yaml 'rules:' "$hook"
+run 2 train send.yaml --folder send
+has err "send.yaml: rules: a rule sends to 'http://127.0.0.1:9/x', which must be named: webhooks: \\[.http://127.0.0.1:9/x.\\]"
+file send.yaml 'webhooks: ["http://127.0.0.1:9/x"]' 'rules:' "$hook"
+run 0 train send.yaml --folder send # nobody listens there
+has send/log.txt 'webhook 127.0.0.1:9 failed: '
+has send/config.yaml '^webhooks: \["?http://127.0.0.1:9/x"?\]$'
+run 2 train send.yaml 'webhooks=["ftp://a/"]' --folder no
+has err "'ftp://a/' is no address of a webhook"
+
 # --- from another process ---
 file idle.yaml
 "$sigma" train idle.yaml --folder idle --paused >train.out 2>&1 </dev/null &

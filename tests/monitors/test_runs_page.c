@@ -2,6 +2,8 @@
 #include "browser.h"
 #include "monitors/runs/runs.h"
 
+#include <sys/file.h>
+
 static void write_run(const char *folder, const char *name, const char *metrics)
 {
     char path[200];
@@ -176,6 +178,31 @@ static json_t *read_experiment(const char *text, size_t length)
     int seed = 0;
     CHECK_INT(sscanf(text, "%lf %d", &rate, &seed), 2);
     return json_pack("{s:f, s:i}", "learning_rate", rate, "seed", seed);
+}
+
+/* A run that holds its folder runs; when it lets go, the page tells of its end. */
+TEST(the_end_of_a_run_is_told)
+{
+    char folder[] = "/tmp/sigma-runs-page-XXXXXX", path[128];
+    browser b = browser_open();
+    sgm__runs *runs = begin_page(&b, folder);
+    snprintf(path, sizeof path, "%s/first", folder);
+    int held = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    CHECK_INT(flock(held, LOCK_EX), 0);
+    browser_await(&b, "document.querySelector('tr[data-row=first]').textContent.includes('Running')");
+    CHECK(browser_is(&b, "document.querySelector('.toast') === null"));
+    browser_do(
+        &b,
+        "window.told = []; window.Notification = class extends EventTarget { static permission = 'granted'; "
+        "static requestPermission = async () => 'granted'; "
+        "constructor(title, { body }) { super(); window.told.push(`${title}: ${body}`); } }");
+    browser_click(&b, "[data-notify]");
+    browser_await(&b, "document.querySelector('[data-notify]').getAttribute('aria-checked') === 'true' && "
+                      "localStorage.getItem('sigma.notify') === 'on'");
+    close(held);
+    browser_await(&b, "document.querySelector('.toast').textContent.includes('first: Finished')");
+    CHECK(browser_is(&b, "window.told.join() === 'first: Finished'"));
+    end_page(&b, runs, folder);
 }
 
 TEST(runs_are_explored)

@@ -125,6 +125,31 @@ TEST(a_rule_with_external_has_a_button)
     end_training(t);
 }
 
+/* In the page, whatever tab is looked at, and as a notification of the browser. */
+TEST(what_a_rule_tells_is_shown)
+{
+    training *t = begin_training();
+    browser *b = &t->browser;
+    pause_training(t);
+    open_tab_called(b, "Settings");
+    browser_do(
+        b,
+        "window.told = []; window.Notification = class extends EventTarget { static permission = 'granted'; "
+        "static requestPermission = async () => 'granted'; "
+        "constructor(title, { body }) { super(); window.told.push(body); } }");
+    browser_click(b, RULES "[data-notify]");
+    browser_await(b, "document.querySelector('[data-notify]').getAttribute('aria-checked') === 'true'");
+    browser_type(b, RULES "form input", "at iteration 1000000 notify \"never\"" BROWSER_ENTER);
+    browser_type(b, RULES "form input", "every iteration notify \"now <b>{iteration}</b>\"" BROWSER_ENTER);
+    await_rows(b, RULES "tbody tr", 2);
+    CHECK_OK(sgm_trainer_step(t->trainer, 1));
+    browser_await(
+        b, "/: now <b>\\d+<.b>$/.test(document.querySelector('.toast.is-info:last-child span').textContent)");
+    browser_await(b, "window.told.length === 1 && window.told[0].startsWith('now <b>')");
+    browser_check_errors(b);
+    end_training(t);
+}
+
 TEST(rules_and_values_are_taken_back)
 {
     training *t = begin_training();

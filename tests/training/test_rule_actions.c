@@ -179,7 +179,7 @@ TEST(notify_tells_values)
     static const char *const rules[] = {"at epoch 2 notify \"epoch {epoch}: rate {" RATE "}\"", NULL};
     wave_trainer made = make_with(rules);
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 3));
-    CHECK_STR(seen_log, "waves: epoch 2: rate 0.1\n");
+    CHECK_STR(seen_log, "waves: notify: epoch 2: rate 0.1\n");
     end_with(made);
     static const struct {
         const char *rule, *error;

@@ -4,6 +4,7 @@ import { button, fill, h, iconButton } from '../elements.js';
 import { integer, percent, shortTime } from '../format.js';
 import { t } from '../language.js';
 import { confirm, errorText, toast, toastError } from '../overlays.js';
+import { notifySwitch } from '../notify.js';
 import { definePanel } from '../panel.js';
 import { state } from '../store.js';
 
@@ -36,7 +37,7 @@ function create(panel) {
         hidden: true });
     let shown = '';
     panel.body.append(form, h('datalist', { id: 'rule-examples' }, examples.map((value) => h('option', { value }))),
-        problem, pressing,
+        notifySwitch(), problem, pressing,
         h('div', { class: 'scroll', tabindex: '0' }, h('table', { class: 'table hooks' },
             h('thead', {}, h('tr', {}, h('th', { scope: 'col', text: t('rules.hook') }),
             h('th', { scope: 'col', class: 'is-number', text: t('rules.runs') }),

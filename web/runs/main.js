@@ -5,6 +5,7 @@ import { download } from '../chart/export.js';
 import { add, button, fill, h, icon, setText } from '../elements.js';
 import { integer } from '../format.js';
 import { loadLanguage, preferredLanguage, t } from '../language.js';
+import { notify, notifySwitch } from '../notify.js';
 import { closePopover } from '../overlays.js';
 import { setRole } from '../role.js';
 import { on } from '../store.js';
@@ -118,6 +119,14 @@ function notice(text) {
     fill(parts.notice, text === '' ? null : [icon('warning'), h('span', { text })]);
 }
 
+/* Runs that were running at the last look, and have ended since. */
+function tellEnds(before, after) {
+    const running = new Set(before.filter((run) => run.state === 'running').map((run) => run.name));
+    for (const { name, state, reason } of after)
+        if (running.has(name) && state !== 'running')
+            notify(name, reason ?? t(`runs.state.${state}`), state === 'failed' ? 'error' : 'info');
+}
+
 async function look() {
     clearTimeout(timer);
     try {
@@ -125,6 +134,7 @@ async function look() {
         notice('');
         if (!answer.same) {
             setRole(answer.role);
+            tellEnds(view.runs, answer.runs);
             Object.assign(view, { runs: answer.runs, revision: answer.revision, folder: answer.folder,
                 leftOut: answer.left_out });
             view.selected = view.selected.filter((name) => view.runs.some((run) => run.name === name));
@@ -148,7 +158,7 @@ function buildBar(bar) {
     parts.count = h('span', { class: 'runs-count', role: 'status' });
     parts.theme = themeButton();
     fill(bar, h('div', { class: 'bar-brand' }, logo(), parts.title), parts.count,
-        h('div', { class: 'bar-end' }, languageButton(), parts.theme));
+        h('div', { class: 'bar-end' }, notifySwitch(), languageButton(), parts.theme));
 }
 
 /* A button that is pressed as long as `view[name]` holds. */

@@ -97,4 +97,7 @@ sgm_source *sgm__unpacked_path_source(const char *path);
 void sgm__extraction_begin(const char *name);
 void sgm__extraction_end(sgm_status status);
 
+/* Makes libcurl ready, once in a process; to be called before each use of it. Any thread. */
+void sgm__curl_begin(void);
+
 #endif

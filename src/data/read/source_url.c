@@ -59,6 +59,11 @@ static void start_curl(void)
     curl_global_init(CURL_GLOBAL_DEFAULT);
 }
 
+void sgm__curl_begin(void)
+{
+    pthread_once(&curl_once, start_curl);
+}
+
 /* Tells the caller's function and the task how far the download is; false if either wants to cancel it. */
 static bool report(const url_source *self, sgm_task task, uint64_t done, uint64_t total)
 {
@@ -101,7 +106,7 @@ static int on_progress(void *user, curl_off_t total, curl_off_t done, curl_off_t
  * library with threads; the limit of 1 byte/s over `timeout` seconds ends transfers that hang. */
 static CURL *create_handle(const url_source *self)
 {
-    pthread_once(&curl_once, start_curl);
+    sgm__curl_begin();
     CURL *curl = curl_easy_init();
     if (curl == NULL) {
         sgm_fail(SGM_ERROR_NETWORK, "%s: libcurl cannot be started; check its installation", self->base.name);

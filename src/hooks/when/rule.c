@@ -2,7 +2,7 @@
  *
  *   rule   := step [ "if" criteria "then" ] actions | "if" criteria "then" actions
  *   action := "stop" [STRING] | "pause" | "reset" | "save" STRING | "restore" STRING | "notify" STRING
- *           | "run" STRING
+ *           | "run" STRING | "webhook" STRING [ STRING ]
  *           | "branch" STRING [ "with" IDENTIFIER sign value ]
  *           | "set" IDENTIFIER sign value [ "for" COUNT ( "epochs" | "iterations" ) ]
  *
@@ -12,6 +12,7 @@
 #include "base/characters.h"
 #include "hooks/when/criteria.h"
 #include "text/command_words.h"
+#include "text/web_address.h"
 #include <sigma/rules.h>
 
 #define MAXIMUM_ACTIONS 16 /* a rule is written on one line by a person */
@@ -28,9 +29,9 @@ struct sgm_rule {
 };
 
 /* Words of the grammar, in the order of their enumerations. */
-static const char *const action_words[] = {"stop",    "pause",  "reset",  "save", "set",
-                                           "restore", "notify", "branch", "run"}; /* by sgm_action_kind */
-#define ACTIONS "stop, pause, reset, save, set, restore, notify, branch or run"
+static const char *const action_words[] = {"stop",   "pause",  "reset", "save",   "set", "restore",
+                                           "notify", "branch", "run",   "webhook"}; /* by sgm_action_kind */
+#define ACTIONS "stop, pause, reset, save, set, restore, notify, branch, run or webhook"
 #define ACTION_WORD_COUNT (sizeof action_words / sizeof *action_words)
 static const char *const assignment_signs[] = {"=", "+=", "-=", "*=", "/="}; /* by sgm_assignment */
 #define ASSIGNMENT_COUNT (sizeof assignment_signs / sizeof *assignment_signs)
@@ -65,6 +66,20 @@ static sgm_status read_command(sgm__phrase *phrase, char **command)
     sgm_status status = sgm__command_words(*command, &words);
     sgm__command_words_free(words);
     return status == SGM_OK || status == SGM_ERROR_MEMORY ? status : sgm__phrase_within(&before, before.at);
+}
+
+/* An address, and what is told, if it is not the rule itself. */
+static sgm_status read_webhook(sgm__phrase *phrase, sgm_action *action, char **address, char **text)
+{
+    sgm__phrase before = *phrase;
+    SGM_TRY(sgm__phrase_string(phrase, "an address in quotes", address));
+    if (sgm__web_address_check(*address) != SGM_OK)
+        return sgm__phrase_within(&before, before.at);
+    if (phrase->kind != SGM__PHRASE_STRING)
+        return SGM_OK;
+    sgm_status status = read_notice(phrase, text);
+    action->value_text = *text;
+    return status;
 }
 
 /* The value of `set`: a number, or, only behind `=`, a text in quotes, true or false. *text keeps the
@@ -164,6 +179,8 @@ static sgm_status read_action(sgm__phrase *phrase, sgm_rule *rule)
         status = read_notice(phrase, text);
     else if (action->kind == SGM_ACTION_RUN)
         status = read_command(phrase, text);
+    else if (action->kind == SGM_ACTION_WEBHOOK)
+        status = read_webhook(phrase, action, text, &rule->values[rule->count - 1]);
     else if (action->kind == SGM_ACTION_BRANCH)
         status = read_branch(phrase, action, text, &rule->identifiers[rule->count - 1],
                              &rule->values[rule->count - 1]);
@@ -201,8 +218,8 @@ static sgm_status read_actions(sgm__phrase *phrase, sgm_rule *rule)
 static sgm_status read_rule(sgm__phrase *phrase, sgm_rule *rule)
 {
     static const char *const beginnings[] = {"if", "every", "after", "at"};
-    static const char *const after_step[] = {"if",  "stop",    "pause",  "reset",  "save",
-                                             "set", "restore", "notify", "branch", "run"};
+    static const char *const after_step[] = {"if",      "stop",   "pause",  "reset", "save",   "set",
+                                             "restore", "notify", "branch", "run",   "webhook"};
     static const char *const after_criteria[] = {"then", "and", "or", "repeated"};
     bool has_step = sgm__phrase_is_step(phrase), step_known = has_step;
     rule->step = sgm_every(1, SGM_EPOCH);
@@ -335,6 +352,10 @@ static void append_action(sgm__text *text, const sgm_action *action)
     sgm__text_append(text, " ");
     if (action->kind != SGM_ACTION_SET) {
         sgm__append_string(text, action->text);
+        if (action->kind == SGM_ACTION_WEBHOOK && action->value_text != NULL) {
+            sgm__text_append(text, " ");
+            sgm__append_string(text, action->value_text);
+        }
         sgm__text_append(text, "%s", action->identifier != NULL ? " with " : "");
         if (action->identifier != NULL)
             append_assignment(text, action->identifier, action);

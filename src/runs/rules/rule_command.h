@@ -1,8 +1,8 @@
 /* Programs that rules run beside a training. Internal.
  *
  * With the trainer's lock. */
-#ifndef SGM_RUNS_RULE_COMMAND_H
-#define SGM_RUNS_RULE_COMMAND_H
+#ifndef SGM_RUNS_RULES_RULE_COMMAND_H
+#define SGM_RUNS_RULES_RULE_COMMAND_H
 
 #include "trainer/view.h"
 

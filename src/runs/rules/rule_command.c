@@ -3,7 +3,7 @@
  * The training's thread starts a program, by posix_spawn and without a shell, in a process group of its own;
  * a thread for each program reads its output and waits for it, so that the training goes on. The end of the
  * run waits for all of them. Nothing of the training depends on a program. */
-#include "runs/rule_command.h"
+#include "runs/rules/rule_command.h"
 #include "base/clock.h"
 #include "base/turn_lock.h"
 #include "registry/registry_internal.h"
