@@ -1,8 +1,10 @@
 /* Datasets that grow while iterators read them: what an epoch has, what is refused, what a dataset tells. */
 #include "pipeline_test.h"
 
+#include <dlfcn.h>
 #include <sigma/split.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char *const fields[] = {"inputs", "targets"};
 
@@ -261,4 +263,61 @@ TEST(a_dataset_tells_of_its_blocks)
     sgm_dataset_free(part);
     sgm_dataset_free(dataset);
     sgm_dataset_free(read);
+}
+
+/* Nobody asks for block 1: the iterator that has begun with block 0 has it read. */
+TEST(the_next_block_is_there_before_it_is_asked_for)
+{
+    sgm_dataset *read = sgm_dataset_create("read", .extractor = counting_extractor(10, 2), .block_size = 4),
+                *alone = sgm_dataset_create("alone", .extractor = counting_extractor(10, 2), .block_size = 4);
+    sgm_iterator *ahead = sgm_minibatches(read, .size = 2, .no_shuffle = true),
+                 *none = sgm_minibatches(alone, .size = 2, .no_shuffle = true, .no_prefetch = true);
+    sgm_block_status next = {.in_memory = false}, not_asked;
+    int order[512];
+    take(ahead, 1, order);
+    take(none, 1, order);
+    for (int i = 0; i < 2000 && !next.in_memory; i++) {
+        CHECK_OK(sgm_dataset_get_block_status(read, 1, &next));
+        usleep(1000);
+    }
+    CHECK(next.in_memory);
+    CHECK_OK(sgm_dataset_get_block_status(alone, 1, &not_asked));
+    CHECK(!not_asked.in_memory);
+    sgm_iterator_free(ahead);
+    sgm_iterator_free(none);
+    sgm_dataset_free(read);
+    sgm_dataset_free(alone);
+}
+
+/* --- how much memory is free --- */
+
+static long fake_pages = -1; /* -1: as the system says */
+
+/* The library asks this one. */
+long sysconf(int name)
+{
+    static long (*real)(int name);
+    if (name == _SC_AVPHYS_PAGES && fake_pages >= 0)
+        return fake_pages;
+    if (real == NULL)
+        *(void **)&real = dlsym(RTLD_NEXT, "sysconf");
+    return real(name);
+}
+
+static int64_t default_limit_with(int64_t megabytes)
+{
+    fake_pages = (long)(megabytes * (1 << 20) / getpagesize());
+    sgm_dataset *read = sgm_dataset_create("read", .extractor = counting_extractor(10, 2));
+    sgm_dataset_status status;
+    CHECK_OK(sgm_dataset_get_status(read, &status));
+    sgm_dataset_free(read);
+    fake_pages = -1;
+    return status.memory_limit;
+}
+
+TEST(the_default_limit_follows_free_memory)
+{
+    CHECK_INT(default_limit_with(64), 16 << 20);
+    CHECK_INT(default_limit_with(256), 64 << 20);
+    CHECK_INT(default_limit_with(64 << 10), 128 << 20);
 }
