@@ -283,6 +283,7 @@ static const option optimiser_table[] = {
     OPTIMISER(epsilon),
     OPTIMISER(tolerance),
     OPTIMISER(history),
+    OPTIMISER(population),
     OPTIMISER(weight_decay),
     OPTIMISER(clip_value),
     OPTIMISER(clip_norm),
@@ -317,6 +318,7 @@ static const option operator_table[] = {
             "what workers merge: gradients, in each iteration, or parameters; mpi: of all ranks of mpirun; "
             "none"),
     SETTING(operator_config, workers, sgm_operator_settings),
+    SETTING(operator_config, share, sgm_operator_settings),
     SETTING(operator_config, every, sgm_operator_settings),
     OPTION_ROW(operator_config, reducer, OPTION_TEXT, .check = check_reducer,
                .row.doc = "parameters: average (if not given), maximum or weighted(3, 8)"),
@@ -655,6 +657,7 @@ sgm_operator *config_operator(const operator_config *o)
     bool gradients = strcmp(o->type, "gradients") == 0, ranks = strcmp(o->type, "mpi") == 0;
     sgm_operator_options options = {.struct_size = sizeof options,
                                     .workers = (int32_t)given_or_0(o->workers),
+                                    .share = isnan(o->share) ? 0 : o->share,
                                     .handlers = o->handlers,
                                     .threads = (int32_t)given_or_0(o->threads),
                                     .every = given_or_0(o->every),

@@ -90,7 +90,7 @@ typedef struct optimiser_config {
     char *type;
     double learning_rate, momentum, decay_rate, beta1, beta2, epsilon, weight_decay, clip_value, clip_norm,
         average, tolerance;
-    int64_t accumulate, history;
+    int64_t accumulate, history, population;
     schedule_config schedule;
 } optimiser_config;
 
@@ -134,7 +134,7 @@ typedef struct start_config {
 typedef struct operator_config {
     char *type;
     int64_t workers, every, threads, check_every, bucket;
-    double timeout;
+    double timeout, share;
     bool bfloat16;
     bool sharded;
     char *reducer, *handlers;

@@ -321,6 +321,14 @@ SGM_API sgm_status sgm_kept_data_clear(const char *folder);
 /* From memory: `count` fields of equal example count; the tensors are copied as float32. */
 SGM_API sgm_dataset *sgm_dataset_create_from(const char *name, const char *const *fields,
                                              sgm_tensor *const *tensors, size_t count);
+/* Appends `count` fields of equal example count to a dataset from memory: those that it has, in any order;
+ * the tensors are copied as float32. Any thread, also while iterators read it: an epoch that has begun goes
+ * on with the examples that it began with, the next one has all that are there when it begins (of a trainer,
+ * when the epoch before has ended, before its hooks run). A checkpoint says how many its epoch has, so that a
+ * resume is exact if the program has given the dataset as many by then. Not a dataset with views, whose parts
+ * would become others, and not one that ranks share. */
+SGM_API sgm_status sgm_dataset_append(sgm_dataset *dataset, const char *const *fields,
+                                      sgm_tensor *const *tensors, size_t count);
 /* Views: examples [begin, begin + share) of each block as fractions of it, or every `interval`-th block from
  * `begin` on before `end` (-1: all). A view keeps its base alive. */
 SGM_API sgm_dataset *sgm_dataset_split_examples(sgm_dataset *dataset, double begin, double share);
@@ -339,6 +347,27 @@ SGM_API const char *const *sgm_dataset_get_class_names(const sgm_dataset *datase
 /* NULL in *block past the last one. Any thread. The block is shared:
  * sgm_dataset_release_block gives it back. */
 SGM_API sgm_status sgm_dataset_fetch_block(sgm_dataset *dataset, int64_t index, const sgm_block **block);
+/* What is known of a dataset without reading; of a view, of the dataset below it. */
+typedef struct sgm_dataset_status {
+    int64_t blocks, examples;                /* that were read so far; of the whole if `complete` */
+    bool complete;                           /* the end was seen */
+    bool grows;                              /* sgm_dataset_append would take examples */
+    int64_t blocks_in_memory, blocks_in_use; /* the ones in use are held by iterators and programs */
+    int64_t bytes, memory_limit;             /* of blocks in memory; 0: all stay */
+} sgm_dataset_status;
+/* Any thread; does not wait for a block that is being read. */
+SGM_API sgm_status sgm_dataset_get_status(sgm_dataset *dataset, sgm_dataset_status *status);
+/* What is known of a block without reading. */
+typedef struct sgm_block_status {
+    int64_t examples; /* -1: it was not read so far */
+    int64_t bytes;    /* that it takes in memory */
+    bool in_memory;   /* fetching it waits for nothing */
+    bool on_disk;     /* the cache file has it */
+    int32_t users;    /* that have fetched and not released it */
+} sgm_block_status;
+/* Of a dataset that is no view. Any thread; whoever wants no waiting asks before it fetches. */
+SGM_API sgm_status sgm_dataset_get_block_status(sgm_dataset *dataset, int64_t index,
+                                                sgm_block_status *status);
 /* Gives back a block that was fetched; NULL: nothing happens. */
 SGM_API void sgm_dataset_release_block(sgm_dataset *dataset, const sgm_block *block);
 /* Number of examples in all; reads the whole set once if it must. */
@@ -424,6 +453,7 @@ typedef struct sgm_iterator_state {
      * otherwise, as it does with a size of 0. */
     int64_t size;
     bool no_shuffle, drop_last; /* as in sgm_iterator_options */
+    int64_t examples;           /* of the current epoch, of a dataset that grows; 0: all that are there */
 } sgm_iterator_state;
 /* Writes down where the iterator stands. */
 SGM_API void sgm_iterator_get_state(const sgm_iterator *iterator, sgm_iterator_state *state);

@@ -86,6 +86,22 @@ SGM_API sgm_status sgm_env_remove_trainer(sgm_env *env, sgm_trainer *trainer);
 /* Shows all trainers on the monitor, which belongs to the environment then, also on failure. */
 SGM_API sgm_status sgm_env_add_monitor(sgm_env *env, sgm_monitor *monitor);
 
+/* Takes a monitor away from its environment, and frees it: it ends as it does with the environment, and is
+ * told of nothing more. SGM_ERROR_STATE while the environment runs. */
+SGM_API sgm_status sgm_env_remove_monitor(sgm_env *env, sgm_monitor *monitor);
+
+/* Saves all trainers into a folder, which is made: a checkpoint NAME.safetensors for each, as
+ * sgm_trainer_save writes it, and behind them environment.json, which lists them with their checksums. A
+ * folder that has all of one moment has this file; where it fails, the error names the trainer, and a list
+ * that was there before is gone. */
+SGM_API sgm_status sgm_env_save(sgm_env *env, const char *folder);
+/* Loads what sgm_env_save wrote, each trainer as by sgm_trainer_load. Those that the environment does not
+ * have are created, with the network of their checkpoint; one that the folder does not have is an error, as
+ * is a file that is missing or another one than was saved: then nothing is changed. If a checkpoint does not
+ * fit its trainer, the error names it; the ones before it in the list are loaded. SGM_ERROR_STATE while it
+ * runs. */
+SGM_API sgm_status sgm_env_load(sgm_env *env, const char *folder);
+
 /* What sgm_env_run does first, without running: parameters of all trainers, unscheduled ones too, are
  * initialised, and monitors begin. */
 SGM_API sgm_status sgm_env_prepare(sgm_env *env);

@@ -65,6 +65,7 @@ SGM_API sgm_layer *sgm_statements_with(sgm_layer *const *statements, size_t coun
 typedef struct sgm_layer_options {
     size_t struct_size;
     const char *name;            /* of the layer, instead of NUMBER-TYPE */
+    int64_t seed;                /* dropout: of random numbers of its own; default: the training's */
     const char *share;           /* name of a layer before it, whose trained parameters it uses as its own */
     int64_t shape[SGM_MAX_RANK]; /* input, reshape: of one example, ends at the first 0 */
     int64_t size; /* dense, embedding, rnn, gru, lstm; convolutions: channels; poolings: the window's */

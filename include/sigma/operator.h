@@ -31,6 +31,8 @@ SGM_API sgm_reducer *sgm_reducer_parse(const char *text);
 /* States whose name matches ("*.weights") are merged by `other`, which is taken over, also on failure. Of
  * several patterns the most specific one counts; a pattern twice is an error. */
 SGM_API sgm_status sgm_reducer_add(sgm_reducer *reducer, const char *pattern, sgm_reducer *other);
+/* Takes a pattern away again; none of this text is an error with those that there are. */
+SGM_API sgm_status sgm_reducer_remove(sgm_reducer *reducer, const char *pattern);
 SGM_API void sgm_reducer_free(sgm_reducer *reducer);
 /* Merges `count` tensors of one shape and type into `result`, as the state of this name is merged. */
 SGM_API sgm_status sgm_reducer_apply(const sgm_reducer *reducer, const char *state,
@@ -42,6 +44,8 @@ typedef struct sgm_operator sgm_operator;
 typedef struct sgm_operator_options {
     size_t struct_size;
     int32_t workers; /* default: one for each name in `handlers`, without them 2, with ranks 1; at most 64 */
+    double share;    /* where `workers` is not given: as many workers as this share of the processors that the
+                      * process may use, from 1 to 64 */
     /* Names of handlers, separated by spaces, for each worker in turn: "cpu reference". Default: the kind
      * that the trainer has. */
     const char *handlers;

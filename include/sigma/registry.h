@@ -129,6 +129,12 @@ SGM_API sgm_registry *sgm_registry_create_read_only(sgm_registry *registry);
  * stay behind. */
 SGM_API sgm_registry *sgm_registry_copy(sgm_registry *registry);
 
+/* Copies what is below `from`, as sgm_registry_copy does, into a registry that is there: tags and entries
+ * that it lacks are added, values of the others set as their owner would, and registries that both have are
+ * gone into. Ends at the first entry that is of another kind or out of bounds there, with an error; those
+ * before it are copied. */
+SGM_API sgm_status sgm_registry_copy_into(sgm_registry *from, sgm_registry *to);
+
 /* Gives a registry a tag; one that it has already changes nothing. */
 SGM_API sgm_status sgm_registry_add_tag(sgm_registry *registry, const char *tag);
 /* Whether it has this tag. */

@@ -123,7 +123,9 @@ typedef struct sgm_optimiser sgm_optimiser;
  * lamb                      0.001        -          -   0.9 0.999    1e-6         0.01         -       -
  * adafactor                  0.01        -        0.8     -     -    1e-3            0         -       -
  * muon                      0.001     0.95          -   0.9  0.95    1e-8          0.1         -       -
- * lbfgs                         1        -          -     -     -       -            0      1e-7      10 */
+ * lbfgs                         1        -          -     -     -       -            0      1e-7      10
+ * random_search              0.05        -          -     -     -       -            0         -       -
+ * cma_es                      0.5        -          -     -     -       -            0         -       - */
 typedef struct sgm_optimiser_options {
     size_t struct_size;
     double learning_rate; /* before the schedule */
@@ -132,6 +134,7 @@ typedef struct sgm_optimiser_options {
     double beta1, beta2;  /* factors of the running means of gradients and of squared gradients */
     double tolerance;     /* no update if no element of the gradient is larger than this */
     int64_t history;      /* steps that are remembered */
+    int64_t population;   /* random_search, cma_es: candidates of an update; default 4 + 3 ln(parameters) */
     double epsilon;       /* keeps divisions finite */
     double weight_decay;  /* adamw, lamb, lion, muon, adafactor: decoupled; others: L2, in the gradient */
     double clip_value;    /* gradients are clipped to [-clip_value, clip_value]; 0: no clipping */
@@ -179,8 +182,41 @@ SGM_API sgm_status sgm_optimiser_set(sgm_optimiser *optimiser, const char *name,
  * `tolerance`. */
 #define sgm_lbfgs(...) SGM_OPTIMISER("lbfgs", __VA_ARGS__)
 
+/* Candidates at normally distributed distances of standard deviation `learning_rate`, of which the best is
+ * the next point if it is better. No gradients. `population`. */
+#define sgm_random_search(...) SGM_OPTIMISER("random_search", __VA_ARGS__)
+/* Candidates from a normal distribution that follows the better half of them; `learning_rate` is its first
+ * standard deviation (CMA-ES; Hansen, 2016). No gradients; at most 400 parameters. `population`. */
+#define sgm_cma_es(...) SGM_OPTIMISER("cma_es", __VA_ARGS__)
+
+/* What a method without gradients sees of one update: all trained parameters as one vector, the point. */
+typedef struct sgm_gradient_free_call {
+    size_t count;         /* parameters: elements of vectors */
+    int64_t candidates;   /* of an update */
+    uint64_t seed;        /* of this update: another one each time, the same in a resume */
+    double learning_rate; /* schedule included */
+    bool float32;         /* parameters are stored as float32 between updates */
+    double *point;        /* the parameters; tell() writes the new ones */
+    double *numbers;      /* what the method remembers, zeros at first; NULL: nothing */
+    double *scratch;      /* memory for one update */
+} sgm_gradient_free_call;
+/* A method without gradients: a static table. All functions are called by one thread, for each update
+ * begin(), ask() for each candidate, which is then judged by its loss of the same minibatch, and tell().
+ * ask() has to give the same point whenever it is called in an update. */
+typedef struct sgm_gradient_free_method {
+    size_t maximum;                                    /* parameters that it can search; 0: any number */
+    size_t (*numbers)(size_t count);                   /* how many it remembers, which checkpoints keep */
+    size_t (*scratch)(size_t count);                   /* how many it needs during an update */
+    void (*begin)(const sgm_gradient_free_call *call); /* NULL: nothing to do */
+    /* Gives a candidate, from 0 on. */
+    void (*ask)(const sgm_gradient_free_call *call, int64_t candidate, double *point);
+    /* Called behind the last candidate: `loss` is that of the point, losses[i] that of candidate i; they may
+     * be NaN. */
+    void (*tell)(const sgm_gradient_free_call *call, double loss, const double *losses);
+} sgm_gradient_free_method;
+
 /* The version of sgm_optimiser_type. */
-#define SGM_OPTIMISER_API 3
+#define SGM_OPTIMISER_API 4
 /* What update() gets. */
 typedef struct sgm_update_call {
     sgm_graph *graph;                     /* into which it records */
@@ -206,6 +242,8 @@ typedef struct sgm_optimiser_type {
     /* For who asks (`sigma info NAME`): the new parameter p from the gradient g, with the learning rate r;
      * NULL: not said. */
     const char *formula;
+    /* A method without gradients, in the place of update() and prepare(); NULL: it has gradients. */
+    const sgm_gradient_free_method *search;
 } sgm_optimiser_type;
 /* Makes an optimiser known by its name. `type` must stay; any thread. */
 SGM_API sgm_status sgm_register_optimiser(const sgm_optimiser_type *type);
@@ -349,6 +387,14 @@ typedef enum sgm_trainer_state {
 } sgm_trainer_state;
 /* What it does now; any thread. */
 SGM_API sgm_trainer_state sgm_trainer_get_state(sgm_trainer *trainer);
+/* Waits until it does that, for so many seconds at most (INFINITY: however long); any thread but the
+ * trainer's own, whose hooks and observers would wait for themselves. SGM_ERROR_STATE: it did not within that
+ * time. */
+SGM_API sgm_status sgm_trainer_wait_for(sgm_trainer *trainer, sgm_trainer_state state, double seconds);
+/* Forgets what the optimiser remembers (velocities, means of squares, sums of gradients), as if it had just
+ * been given to the trainer; parameters, position and settings stay. While it runs, between two iterations;
+ * any thread. */
+SGM_API sgm_status sgm_trainer_clear_optimiser(sgm_trainer *trainer);
 /* Waits after the iteration that is running. This and the next ones are commands: from any thread;
  * SGM_ERROR_STATE if the trainer does not run. */
 SGM_API sgm_status sgm_trainer_pause(sgm_trainer *trainer);

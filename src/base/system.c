@@ -17,6 +17,9 @@
 #include <time.h>
 #include <unistd.h>
 
+/* Sizes of tensors and files are counted in size_t and int64_t alike. */
+_Static_assert(sizeof(void *) == 8 && sizeof(size_t) == 8, "Sigma wants a processor of 64 bits");
+
 /* Counts the processors of the affinity mask, which taskset and containers restrict; the number of those
  * online would start too many threads there. */
 int32_t sgm__processors(void)

@@ -524,9 +524,9 @@ sgm_status sgm_dataset_examples(sgm_dataset *dataset, int64_t *examples)
 
 /* --- from memory --- */
 
-/* A block with the tensors cast to float32, which copies them; NULL on failure. The first tensor's first
- * dimension is the number of examples; sgm_block_add refuses a tensor with another one. */
-static sgm_block *copy_fields(const char *const *fields, sgm_tensor *const *tensors, size_t count)
+/* The first tensor's first dimension is the number of examples; sgm_block_add refuses a tensor with another
+ * one. */
+sgm_block *sgm__block_of(const char *const *fields, sgm_tensor *const *tensors, size_t count)
 {
     sgm_block *block = NULL;
     for (size_t i = 0; i < count; i++) {
@@ -560,7 +560,7 @@ sgm_dataset *sgm_dataset_create_from(const char *name, const char *const *fields
     sgm_dataset *made = sgm__dataset_allocate(name, SGM__BLOCKS);
     if (!made)
         return NULL;
-    sgm_block *block = copy_fields(fields, tensors, count);
+    sgm_block *block = sgm__block_of(fields, tensors, count);
     if (!block || add_slot(made, 0, block->count) != SGM_OK) {
         sgm__fail_within("dataset \"%s\"", made->name);
         sgm_block_free(block);

@@ -39,6 +39,11 @@ sgm_status sgm__dataset_number(sgm_dataset *dataset, int64_t index, int64_t row,
  * "not known". */
 bool sgm__dataset_ends_at(sgm_dataset *dataset, int64_t count);
 
+/* --- dataset_append.c --- */
+/* Whether examples can be appended to it, as long as there are no views of it: it has one block, which may
+ * have more examples at each look. */
+bool sgm__dataset_grows(const sgm_dataset *dataset);
+
 /* --- dataset_checksum.c --- */
 /* The CRC-32 of the names and values of the first 4 MiB of examples. Other values there, or another number
  * of examples if there are fewer, give another one. Reads the first blocks. */

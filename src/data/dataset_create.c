@@ -61,6 +61,10 @@ void sgm_dataset_free(sgm_dataset *dataset)
         close(dataset->disk);
     sgm__free(dataset->cache);
     sgm__free(dataset->mapped);
+    for (int32_t i = 0; i < SGM_MAX_FIELDS; i++)
+        sgm_tensor_free(dataset->room[i]);
+    if (dataset->base)
+        atomic_fetch_sub(&dataset->base->views, 1);
     sgm_dataset_free(dataset->base);
     pthread_cond_destroy(&dataset->idle);
     pthread_mutex_destroy(&dataset->mutex);

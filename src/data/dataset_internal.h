@@ -55,6 +55,12 @@ struct sgm_dataset {
     /* guards everything below that changes, except what only the busy thread touches */
     pthread_mutex_t mutex;
 
+    atomic_int views; /* of this one; with one it cannot grow */
+    /* Of one in memory that has grown: a tensor for each field, of which the block is the front; its examples
+     * are as many as there is room for. Under the mutex. */
+    sgm_tensor *room[SGM_MAX_FIELDS];
+    int64_t room_examples;
+
     /* views */
     sgm_dataset *base;
     /* Of a view of examples: its part of each block, as fractions from 0 to 1. */
@@ -122,6 +128,10 @@ void sgm__kept_free(sgm_dataset *dataset);
 sgm_status sgm__view_fetch_range(sgm_dataset *view, int64_t index, sgm__example_range *range);
 sgm_status sgm__view_block_examples(sgm_dataset *view, int64_t index, int64_t *examples);
 sgm_status sgm__view_number(sgm_dataset *view, int64_t index, int64_t row, int64_t *number);
+
+/* --- dataset.c --- */
+/* A block with the tensors cast to float32, which copies them; NULL on failure. */
+sgm_block *sgm__block_of(const char *const *fields, sgm_tensor *const *tensors, size_t count);
 
 /* --- dataset_create.c --- */
 /* An empty dataset with one reference; `name` is copied, NULL becomes "dataset". */

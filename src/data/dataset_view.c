@@ -124,8 +124,10 @@ sgm_status sgm__view_number(sgm_dataset *view, int64_t index, int64_t row, int64
 static sgm_dataset *create_view(sgm_dataset *base, sgm__dataset_kind kind)
 {
     sgm_dataset *view = sgm__dataset_allocate(base->name, kind);
-    if (view)
-        view->base = sgm_dataset_retain(base);
+    if (!view)
+        return NULL;
+    view->base = sgm_dataset_retain(base);
+    atomic_fetch_add(&base->views, 1);
     return view;
 }
 

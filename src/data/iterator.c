@@ -143,6 +143,14 @@ sgm_status sgm_iterator_get(const sgm_iterator *iterator, const char *name, sgm_
 
 /* --- blocks --- */
 
+sgm_status sgm__iterator_block_examples(sgm_iterator *iterator, int64_t index, int64_t *examples)
+{
+    SGM_TRY(sgm__dataset_block_examples(iterator->dataset, index, examples));
+    if (*examples > iterator->limit)
+        *examples = iterator->limit;
+    return SGM_OK;
+}
+
 /* A block of 0 examples is past the end of the dataset. */
 sgm_status sgm__iterator_count_blocks(sgm_iterator *iterator)
 {
@@ -150,7 +158,7 @@ sgm_status sgm__iterator_count_blocks(sgm_iterator *iterator)
         return SGM_OK;
     int64_t count = 0, sum = 0;
     for (int64_t examples;; count++, sum += examples) {
-        SGM_TRY(sgm__dataset_block_examples(iterator->dataset, count, &examples));
+        SGM_TRY(sgm__iterator_block_examples(iterator, count, &examples));
         if (examples == 0)
             break;
     }
@@ -167,6 +175,8 @@ sgm_status sgm__iterator_acquire(sgm_iterator *iterator, int64_t index, int64_t 
 {
     SGM_TRY(iterator->prefetch ? sgm__prefetch_take(iterator->prefetch, index, range)
                                : sgm__dataset_fetch_range(iterator->dataset, index, range));
+    if (range->block && range->end - range->begin > iterator->limit)
+        range->end = range->begin + iterator->limit;
     if (!iterator->prefetches || iterator->no_thread || !range->block || next < 0 || next == index ||
         sgm__dataset_ends_at(iterator->dataset, 1))
         return SGM_OK;
@@ -179,14 +189,40 @@ sgm_status sgm__iterator_acquire(sgm_iterator *iterator, int64_t index, int64_t 
     return SGM_OK;
 }
 
-/* --- whole blocks --- */
-
 /* Releases the whole block that was given last. */
 static void let_go(sgm_iterator *iterator)
 {
     sgm_dataset_release_block(iterator->dataset, iterator->held);
     iterator->held = NULL;
 }
+
+/* The current epoch of a dataset that grows has so many examples from now on. What was made for another
+ * number is made anew: counts, buffers, the whole block, the order. */
+static void limit_epoch(sgm_iterator *iterator, int64_t examples)
+{
+    iterator->limited = iterator->state.epoch;
+    if (iterator->limit == examples)
+        return;
+    iterator->limit = examples;
+    iterator->counted = false;
+    iterator->order_epoch = SGM__NO_EPOCH;
+    sgm__iterator_free_batches(iterator);
+    let_go(iterator);
+    displace(iterator);
+}
+
+/* The first call in an epoch decides how many examples it has, if the dataset grows. */
+static sgm_status begin_epoch(sgm_iterator *iterator)
+{
+    int64_t examples;
+    if (!sgm__dataset_grows(iterator->dataset) || iterator->limited == iterator->state.epoch)
+        return SGM_OK;
+    SGM_TRY(sgm__dataset_block_examples(iterator->dataset, 0, &examples));
+    limit_epoch(iterator, examples);
+    return SGM_OK;
+}
+
+/* --- whole blocks --- */
 
 /* Gives block `index` of the dataset, or of a view the slices of it, without a copy. Keeps the block in use
  * until another one is asked for, so that a dataset of a single block is fetched once. */
@@ -257,6 +293,7 @@ bool sgm__iterator_is_ready(const sgm_iterator *iterator)
 /* *batch stays NULL at the end of the epoch. */
 static sgm_status next_batch(sgm_iterator *iterator, const sgm_block **batch)
 {
+    SGM_TRY(begin_epoch(iterator));
     if (iterator->kind == SGM__MINIBATCHES) {
         if (iterator->state.batches == 0)
             take_wanted(iterator);
@@ -306,7 +343,9 @@ static sgm_status count_batches(sgm_iterator *iterator, int64_t *batches)
 void sgm_iterator_get_state(const sgm_iterator *iterator, sgm_iterator_state *state)
 {
     *state = iterator ? iterator->state : (sgm_iterator_state){0};
-    if (!iterator || state->batches == 0 ||
+    if (iterator && sgm__dataset_grows(iterator->dataset) && iterator->limited == state->epoch)
+        state->examples = iterator->limit;
+    if (!iterator || state->batches == 0 || iterator->kind != SGM__MINIBATCHES ||
         (iterator->size == iterator->wanted.size && iterator->shuffle != iterator->wanted.no_shuffle &&
          iterator->drop_last == iterator->wanted.drop_last))
         return;
@@ -315,29 +354,60 @@ void sgm_iterator_get_state(const sgm_iterator *iterator, sgm_iterator_state *st
     state->drop_last = iterator->drop_last;
 }
 
+/* How many examples the epoch of a state has, if the dataset grows: as many as the state says; else, in the
+ * middle of an epoch that this iterator has begun, as many as that has. A new epoch takes what is there. */
+static sgm_status limit_by_state(sgm_iterator *iterator, const sgm_iterator_state *state)
+{
+    int64_t examples = 0;
+    if (!sgm__dataset_grows(iterator->dataset))
+        return SGM_OK;
+    SGM_TRY(sgm__dataset_block_examples(iterator->dataset, 0, &examples));
+    if (state->examples < 0 || state->examples > examples)
+        return sgm_fail(
+            SGM_ERROR_ARGUMENT,
+            "iterator of \"%s\": its epoch %lld began with %lld examples, and there are %lld; append "
+            "the others first",
+            sgm_dataset_name(iterator->dataset), (long long)state->epoch, (long long)state->examples,
+            (long long)examples);
+    bool goes_on = state->batches > 0 && iterator->limited == state->epoch;
+    limit_epoch(iterator, state->examples > 0 ? state->examples : goes_on ? iterator->limit : examples);
+    return SGM_OK;
+}
+
+static sgm_status check_state(sgm_iterator *iterator, const sgm_iterator_state *state)
+{
+    int64_t batches;
+    SGM_TRY(limit_by_state(iterator, state));
+    SGM_TRY(count_batches(iterator, &batches));
+    if (state->epoch >= 0 && state->batches >= 0 && state->batches <= batches)
+        return SGM_OK;
+    return sgm_fail(SGM_ERROR_ARGUMENT,
+                    "iterator of \"%s\": batch %lld of epoch %lld; an epoch has %lld batches",
+                    sgm_dataset_name(iterator->dataset), (long long)state->batches, (long long)state->epoch,
+                    (long long)batches);
+}
+
 /* Settings in the state hold for the rest of that epoch; without them those that were set last do. On failure
  * all is as before, but for what was prepared ahead. */
 sgm_status sgm_iterator_set_state(sgm_iterator *iterator, const sgm_iterator_state *state)
 {
     if (!iterator || !state)
         return sgm__missing_part("sgm_iterator_set_state: an iterator and a state");
-    int64_t batches, size = iterator->size;
+    int64_t size = iterator->size, limit = iterator->limit, limited = iterator->limited;
     bool no_shuffle = !iterator->shuffle, drop_last = iterator->drop_last;
     if (state->size > 0 && state->batches > 0 && iterator->kind == SGM__MINIBATCHES)
         use(iterator, state->size, state->no_shuffle, state->drop_last);
     else
         take_wanted(iterator);
-    sgm_status status = count_batches(iterator, &batches);
-    if (status == SGM_OK && (state->epoch < 0 || state->batches < 0 || state->batches > batches))
-        status = sgm_fail(SGM_ERROR_ARGUMENT,
-                          "iterator of \"%s\": batch %lld of epoch %lld; an epoch has %lld batches",
-                          sgm_dataset_name(iterator->dataset), (long long)state->batches,
-                          (long long)state->epoch, (long long)batches);
+    sgm_status status = check_state(iterator, state);
     if (status != SGM_OK) {
         use(iterator, size, no_shuffle, drop_last);
+        limit_epoch(iterator, limit);
+        iterator->limited = limited;
         return status;
     }
     iterator->state = (sgm_iterator_state){.epoch = state->epoch, .batches = state->batches};
+    iterator->limited = state->batches > 0 || state->examples > 0 ? state->epoch : SGM__NO_EPOCH;
     displace(iterator);
     return SGM_OK;
 }
@@ -353,6 +423,7 @@ sgm_status sgm_iterator_batches(sgm_iterator *iterator, int64_t *batches)
 {
     if (!iterator || !batches)
         return sgm__missing_part("sgm_iterator_batches: an iterator and a place for the number");
+    SGM_TRY(begin_epoch(iterator));
     if (iterator->state.batches == 0)
         take_wanted(iterator);
     return count_batches(iterator, batches);
@@ -398,6 +469,8 @@ static sgm_iterator *create(sgm_dataset *dataset, sgm__iterator_kind kind,
     made->wanted.no_shuffle |= kind != SGM__MINIBATCHES;
     made->size = made->wanted.size;
     made->parts = 1;
+    made->limit = INT64_MAX;
+    made->limited = SGM__NO_EPOCH;
     made->seed = options->seed;
     made->shuffle = !made->wanted.no_shuffle;
     made->drop_last = options->drop_last;

@@ -30,6 +30,10 @@ struct sgm_iterator {
     char *augment; /* owns the text that wanted.augment points to */
     sgm_iterator_state state;
 
+    /* A dataset that grows has `limit` examples in the epoch `limited`: as many as it had at its beginning.
+     * Others have no limit. */
+    int64_t limit, limited;
+
     /* Blocks and examples of the dataset, if they had to be counted: shuffling needs the number of blocks,
      * and so reads the whole source once. */
     bool counted;
@@ -70,6 +74,8 @@ struct sgm_iterator {
 };
 
 /* --- iterator.c --- */
+/* The number of examples of a block in this epoch; 0 past the last block. */
+sgm_status sgm__iterator_block_examples(sgm_iterator *iterator, int64_t index, int64_t *examples);
 /* Counts blocks and examples of the dataset, once. Reads the source up to its end if it was not read yet. */
 sgm_status sgm__iterator_count_blocks(sgm_iterator *iterator);
 /* Fetches block `index`, and has the block `next` read meanwhile on a thread of its own if that is allowed;

@@ -93,7 +93,7 @@ static sgm_status find_place(sgm_iterator *iterator)
     while (left > 0) {
         int64_t index = block_at(iterator, iterator->place), examples = 0;
         if (index >= 0)
-            SGM_TRY(sgm__dataset_block_examples(iterator->dataset, index, &examples));
+            SGM_TRY(sgm__iterator_block_examples(iterator, index, &examples));
         if (examples == 0)
             break;
         if (left < examples) {

@@ -238,6 +238,53 @@ sgm_status sgm_env_add_monitor(sgm_env *env, sgm_monitor *monitor)
     return sgm__env_keep(env, status);
 }
 
+/* Which monitor it is in the list; SIZE_MAX: none of this environment. */
+static size_t monitor_index(const sgm_env *env, const sgm_monitor *monitor)
+{
+    for (size_t i = 0; i < env->monitor_count; i++)
+        if (env->monitors[i] == monitor)
+            return i;
+    return SIZE_MAX;
+}
+
+/* The object leaves the list of those that go with the environment; it is not freed. */
+static void disown(sgm_env *env, const void *object)
+{
+    size_t i = 0;
+    while (i < env->object_count && env->objects[i].object != object)
+        i++;
+    for (; i + 1 < env->object_count; i++)
+        env->objects[i] = env->objects[i + 1];
+    env->object_count--;
+}
+
+sgm_status sgm_env_remove_monitor(sgm_env *env, sgm_monitor *monitor)
+{
+    if (env == NULL || monitor == NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "sgm_env_remove_monitor: expected %s, got NULL",
+                        env == NULL ? "an environment" : "a monitor");
+    if (!sgm__env_is_free(env, "monitor"))
+        return SGM_ERROR_STATE;
+    size_t index = monitor_index(env, monitor);
+    if (index == SIZE_MAX)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "%s: the monitor to remove is none of this environment's",
+                        env->name);
+    if (monitor->finish != NULL)
+        monitor->finish(monitor);
+    for (size_t i = env->trainer_count; i-- > 0;) {
+        if (monitor->progress != NULL)
+            sgm__trainer_remove_observer(env->trainers[i], tell_monitor, monitor);
+        if (monitor->detach != NULL)
+            monitor->detach(monitor, env->trainers[i]);
+    }
+    env->monitors_started -= index < env->monitors_started;
+    for (env->monitor_count--; index < env->monitor_count; index++)
+        env->monitors[index] = env->monitors[index + 1];
+    disown(env, monitor);
+    monitor->free(monitor);
+    return SGM_OK;
+}
+
 /* --- trainers --- */
 
 /* sgm__trainer_free as a function of void *, for sgm__env_own. */

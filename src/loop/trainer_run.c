@@ -355,10 +355,16 @@ static bool is_check(const sgm__training_run *run)
 
 static sgm_status check_optimiser(const sgm_trainer *trainer)
 {
-    return trainer->learner.optimiser != NULL
-               ? SGM_OK
-               : sgm_fail(SGM_ERROR_STATE, "has no optimiser yet: call sgm_trainer_set_optimiser, or load a "
-                                           "checkpoint of a training that had one");
+    const sgm_optimiser *optimiser = trainer->learner.optimiser;
+    if (optimiser == NULL)
+        return sgm_fail(SGM_ERROR_STATE, "has no optimiser yet: call sgm_trainer_set_optimiser, or load a "
+                                         "checkpoint of a training that had one");
+    if (optimiser->type->search != NULL && trainer->sharing.strategy != NULL)
+        return sgm_fail(SGM_ERROR_UNSUPPORTED,
+                        "the optimiser %s has no gradients that workers or processes could share: take the "
+                        "operator away, or another optimiser",
+                        optimiser->type->name);
+    return SGM_OK;
 }
 
 /* Everything before the first iteration: checks, the run folder with its lock and its checkpoint, the

@@ -398,6 +398,7 @@ static sgm_status set_options(sgm_layer *layer, const sgm_layer_options *options
     SGM_TRY(set_number_option(layer, "forget_bias", options->forget_bias));
     SGM_TRY(set_text_option(layer, "activation", options->activation));
     SGM_TRY(set_number_option(layer, "rate", options->rate));
+    SGM_TRY(set_integer_option(layer, "seed", options->seed));
     SGM_TRY(set_text_option(layer, "lengths", options->lengths));
     SGM_TRY(set_flag_option(layer, "steps", options->steps));
     SGM_TRY(set_integer_option(layer, "streams", options->streams));

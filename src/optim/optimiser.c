@@ -348,6 +348,8 @@ static sgm_status update_parameters(const sgm_optimiser *optimiser, sgm_graph *g
 sgm_status sgm__optimiser_record(const sgm_optimiser *optimiser, sgm_graph *graph,
                                  const sgm__update_request *request)
 {
+    if (optimiser->type->search != NULL) /* nothing is recorded of it */
+        return sgm_graph_status(graph);
     size_t count = request->count;
     sgm_value *values = sgm__calloc(count + 1, 2 * sizeof(sgm_value));
     if (values == NULL)

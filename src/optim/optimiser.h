@@ -25,6 +25,8 @@ struct sgm_optimiser {
  * The macros are the beginnings of the names of states. */
 #define SGM__SLOT_PREFIX "optimiser."
 #define SGM__AVERAGE_PREFIX "average."
+/* What a method without gradients remembers of all parameters together, float64 (numbers). */
+#define SGM__SEARCH_STATE SGM__SLOT_PREFIX "search.all.numbers"
 #define SGM__KEPT_PREFIX "trainer." /* of states that only readers need: no checkpoint has them */
 #define SGM__GRADIENT_PREFIX SGM__KEPT_PREFIX "gradients."
 #define SGM__UPDATE_PREFIX SGM__KEPT_PREFIX "updates."

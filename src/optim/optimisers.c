@@ -9,6 +9,7 @@
  * and rmsprop. m' and s' are m and s divided by their bias corrections, 1 - b1^t and 1 - b2^t. Lion, lamb,
  * adafactor and muon were made for large networks. L-BFGS, which looks at all parameters together, is in
  * lbfgs.c. */
+#include "optim/gradient_free.h"
 #include "optim/updates.h"
 
 #include <float.h>
@@ -349,6 +350,20 @@ static const sgm_optimiser_type built_in[] = {
      .prepare = sgm__prepare_lbfgs,
      .update = sgm__update_lbfgs,
      .defaults = {.learning_rate = 1, .history = 10, .tolerance = 1e-7}},
+    {.api = SGM_OPTIMISER_API,
+     .name = "random_search",
+     .doc = "the best of some points around the present one, without gradients",
+     .formula = "the best of p and p + r z of each candidate, z normally distributed",
+     .search = &sgm__random_search,
+     .defaults = {.learning_rate = 0.05}},
+    {.api = SGM_OPTIMISER_API,
+     .name = "cma_es",
+     .doc = "points from a normal distribution that follows the better half of them, without gradients",
+     .formula =
+         "p + s sum w y, of the better candidates p + s y, y from N(0, C); C and s follow them, s begins "
+         "as r",
+     .search = &sgm__cma_es,
+     .defaults = {.learning_rate = 0.5}},
 };
 #define BUILT_IN_COUNT (sizeof built_in / sizeof *built_in)
 #define MAXIMUM_REGISTERED 32
@@ -388,9 +403,15 @@ static sgm_status append(const sgm_optimiser_type *type)
 
 sgm_status sgm_register_optimiser(const sgm_optimiser_type *type)
 {
-    if (type == NULL || type->api != SGM_OPTIMISER_API || type->name == NULL || type->update == NULL)
+    if (type == NULL || type->api != SGM_OPTIMISER_API || type->name == NULL ||
+        (type->update == NULL) == (type->search == NULL))
         return sgm_fail(SGM_ERROR_ARGUMENT,
-                        "an optimiser wants .api = SGM_OPTIMISER_API, a name and an update");
+                        "an optimiser wants .api = SGM_OPTIMISER_API, a name, and an update or a search");
+    const sgm_gradient_free_method *search = type->search;
+    if (search != NULL &&
+        (search->numbers == NULL || search->scratch == NULL || search->ask == NULL || search->tell == NULL))
+        return sgm_fail(SGM_ERROR_ARGUMENT, "optimiser '%s': a search wants numbers, scratch, ask and tell",
+                        type->name);
     pthread_mutex_lock(&lock);
     sgm_status status = append(type);
     pthread_mutex_unlock(&lock);

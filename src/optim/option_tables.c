@@ -39,6 +39,14 @@ static const sgm_setting optimiser_rows[] = {
                 .live = true,
                 .doc = "number of past steps that are kept"},
      SGM_MEMBER(sgm_optimiser_options, history)},
+    {.option = {.name = "population",
+                .kind = SGM_KIND_INTEGER,
+                .unit = "candidates",
+                .minimum = 0,
+                .maximum = 1e6,
+                .live = true,
+                .doc = "points that an update without gradients looks at; 0: 4 + 3 ln(parameters)"},
+     SGM_MEMBER(sgm_optimiser_options, population)},
     OPTIMISER(weight_decay, 0, 1e30, "pull of the parameters towards 0"),
     OPTIMISER(clip_value, 0, 1e30, "largest absolute gradient; 0: any"),
     OPTIMISER(clip_norm, 0, 1e30, "largest norm of all gradients together; 0: any"),
@@ -145,6 +153,8 @@ static bool is_of_method(size_t offset)
 static bool is_used(const sgm_optimiser_type *type, const sgm_setting *setting)
 {
     static const char nothing[sizeof(double)];
+    if (setting->offset == offsetof(sgm_optimiser_options, population))
+        return type->search != NULL;
     return !is_of_method(setting->offset) ||
            memcmp((const char *)&type->defaults + setting->offset, nothing, setting->size) != 0;
 }

@@ -19,6 +19,7 @@
 #include "registry/pattern.h"
 #include "train/train.h"
 
+#include <math.h>
 #include <stdio.h>
 
 /* --- options --- */
@@ -114,6 +115,13 @@ static sgm_status open_ranks(sgm_operator *parallel, const sgm_operator_options 
     return parallel->ranks != NULL ? SGM_OK : sgm__last_failure();
 }
 
+/* Half of three processors is one worker. */
+static int32_t workers_of_share(double share)
+{
+    double workers = floor(share * sgm__processors());
+    return workers < 1 ? 1 : workers > SGM__MAXIMUM_WORKERS ? SGM__MAXIMUM_WORKERS : (int32_t)workers;
+}
+
 /* Makes an operator. Without a number of workers there are as many as handlers are named; without both, one
  * with ranks and two without. The operator takes over options.reducer, also if this fails. */
 static sgm_operator *create(const sgm_operator_options *given, bool gradients, bool ranks)
@@ -125,6 +133,8 @@ static sgm_operator *create(const sgm_operator_options *given, bool gradients, b
     bool named = options.handlers != NULL && count_words(options.handlers) > 0;
     if (!named)
         options.handlers = NULL;
+    if (options.workers == 0 && options.share > 0)
+        options.workers = workers_of_share(options.share);
     if (options.workers == 0)
         options.workers = named ? count_words(options.handlers) : ranks ? 1 : 2;
     status = check_options(&options, gradients, ranks);

@@ -58,6 +58,8 @@ static const sgm_setting option_rows[] = {
              .kind = SGM_KIND_INTEGER, .minimum = 0, .maximum = 1e15, .live = true),
     OPERATOR(workers, "that train side by side; if not given: one for each name in handlers, else 2; mpi: 1",
              .kind = SGM_KIND_INTEGER, .minimum = 1, .maximum = SGM__MAXIMUM_WORKERS),
+    OPERATOR(share, "of the processors: as many workers, where their number is not given",
+             .kind = SGM_KIND_NUMBER, .minimum = 0, .maximum = 64),
     OPERATOR(handlers, "of the workers in turn, \"cpu reference\"; if not given: all have the run's",
              .kind = SGM_KIND_TEXT),
     OPERATOR(threads, "of each worker; if not given: the run's, divided by the workers",

@@ -157,6 +157,33 @@ sgm_status sgm_reducer_add(sgm_reducer *reducer, const char *pattern, sgm_reduce
     return status;
 }
 
+static sgm_status fail_without(const sgm_reducer *reducer, const char *pattern)
+{
+    sgm__text known = {0};
+    for (size_t i = 0; i < reducer->rule_count; i++)
+        sgm__text_append(&known, "%s%s", i > 0 ? ", " : "; it has ", reducer->rules[i].pattern);
+    sgm_status status = sgm_fail(SGM_ERROR_NOT_FOUND, "the reducer has no pattern '%.100s'%s", pattern,
+                                 known.data != NULL ? known.data : "");
+    sgm__text_free(&known);
+    return status;
+}
+
+sgm_status sgm_reducer_remove(sgm_reducer *reducer, const char *pattern)
+{
+    size_t i = 0;
+    if (reducer == NULL || pattern == NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "sgm_reducer_remove: expected a reducer and a pattern, got NULL");
+    while (i < reducer->rule_count && strcmp(reducer->rules[i].pattern, pattern) != 0)
+        i++;
+    if (i == reducer->rule_count)
+        return fail_without(reducer, pattern);
+    sgm__free(reducer->rules[i].pattern);
+    sgm_reducer_free(reducer->rules[i].reducer);
+    for (reducer->rule_count--; i < reducer->rule_count; i++)
+        reducer->rules[i] = reducer->rules[i + 1];
+    return SGM_OK;
+}
+
 void sgm_reducer_free(sgm_reducer *reducer)
 {
     if (reducer == NULL)

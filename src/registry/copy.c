@@ -128,6 +128,88 @@ sgm_registry *sgm_registry_copy(sgm_registry *registry)
     return copy;
 }
 
+static sgm_status merge(sgm_registry *copy, sgm_registry *to);
+
+/* A registry of this name in `to`, which is made where there is none. */
+static sgm_status merge_child(sgm_registry *child, sgm_registry *to, const char *name)
+{
+    sgm_content there = {.kind = SGM_KIND_NOTHING};
+    sgm_status status = SGM_OK;
+    if (sgm_registry_has(to, name)) {
+        SGM_TRY(sgm_registry_get(to, name, &there));
+        status = there.kind == SGM_KIND_REGISTRY
+                     ? merge(child, there.as.registry)
+                     : sgm_fail(SGM_ERROR_TYPE, "'%.100s' is a registry, and a %s where it is copied to",
+                                name, sgm_kind_name(there.kind));
+        sgm_content_clear(&there);
+        return status;
+    }
+    sgm_registry *made = sgm_registry_create();
+    if (made == NULL)
+        return SGM_ERROR_MEMORY;
+    status = sgm_registry_put(to, name, made);
+    if (status == SGM_OK)
+        status = merge(child, made);
+    sgm_registry_free(made);
+    return status;
+}
+
+static sgm_status merge_entry(sgm_registry *copy, sgm_registry *to, const char *name)
+{
+    sgm_content content = {.kind = SGM_KIND_NOTHING};
+    const sgm_option *row = sgm_registry_option(copy, name);
+    SGM_TRY(sgm_registry_get(copy, name, &content));
+    sgm_status status = SGM_OK;
+    if (content.kind == SGM_KIND_REGISTRY) {
+        status = merge_child(content.as.registry, to, name);
+    } else {
+        if (row != NULL && !sgm_registry_has(to, name))
+            status = sgm_registry_define(to, row);
+        if (status == SGM_OK && content.kind != SGM_KIND_NOTHING)
+            status = sgm_registry_set_own(to, name, content);
+    }
+    sgm_content_clear(&content);
+    return status;
+}
+
+static sgm_status merge_tags(sgm_registry *copy, sgm_registry *to)
+{
+    char **tags;
+    size_t count;
+    SGM_TRY(sgm_registry_tags(copy, &tags, &count));
+    sgm_status status = SGM_OK;
+    for (size_t i = 0; i < count && status == SGM_OK; i++)
+        status = sgm_registry_add_tag(to, tags[i]);
+    sgm_names_free(tags, count);
+    return status;
+}
+
+/* `copy` belongs to nobody else; `to` is changed entry by entry, as by any other setter. */
+static sgm_status merge(sgm_registry *copy, sgm_registry *to)
+{
+    char **names;
+    size_t count;
+    SGM_TRY(merge_tags(copy, to));
+    SGM_TRY(sgm_registry_names(copy, &names, &count));
+    sgm_status status = SGM_OK;
+    for (size_t i = 0; i < count && status == SGM_OK; i++)
+        status = merge_entry(copy, to, names[i]);
+    sgm_names_free(names, count);
+    return status;
+}
+
+sgm_status sgm_registry_copy_into(sgm_registry *from, sgm_registry *to)
+{
+    if (to == NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "expected a registry to copy into, got NULL");
+    sgm_registry *copy = sgm_registry_copy(from);
+    if (copy == NULL)
+        return sgm_last_status();
+    sgm_status status = merge(copy, to);
+    sgm_registry_free(copy);
+    return status;
+}
+
 /* --- texts --- */
 
 /* Appends the value that the identifier between two braces leads to; texts without quotes. */

@@ -339,6 +339,9 @@ static bool do_idle(sgm_trainer *trainer, const sgm__command *command, sgm_statu
     if (idle) {
         sgm__command_outcome outcome = {0};
         *status = sgm__trainer_do(trainer, command, &outcome);
+        const sgm__strategy *strategy = sgm__sharing_of(trainer)->strategy;
+        if (*status == SGM_OK && outcome.moved && strategy != NULL)
+            *status = strategy->event(trainer, SGM_RESET);
         if (*status == SGM_OK && outcome.moved)
             *status =
                 sgm__hooks_event(sgm__hooks_of(trainer), SGM_RESET, position->epoch, position->iteration);

@@ -11,6 +11,7 @@
 /* --- trainer_setup.c --- */
 /* Has function(user, progress) called for each event of the trainer's runs. */
 sgm_status sgm__trainer_add_observer(sgm_trainer *trainer, sgm_training_function function, void *user);
+void sgm__trainer_remove_observer(sgm_trainer *trainer, sgm_training_function function, const void *user);
 
 /* --- trainer_predict.c --- */
 /* As sgm_trainer_prepare, for callers that only look or save: a missing network fails this call, but does not

@@ -63,6 +63,8 @@ sgm_status sgm__trainer_place_data(sgm_trainer *trainer);
 sgm_status sgm__trainer_next_minibatch(sgm_trainer *trainer, const sgm_block **minibatch);
 /* One step of training with this learning rate; moves the position on. */
 sgm_status sgm__trainer_step(sgm_trainer *trainer, const sgm_block *minibatch, double rate);
+/* The step of an optimiser without gradients (trainer_search.c). */
+sgm_status sgm__trainer_search(sgm_trainer *trainer, const sgm_block *minibatch, double rate);
 /* Fails with SGM_ERROR_NUMERIC if the newest loss is NaN or infinite. */
 sgm_status sgm__trainer_check_loss(const sgm_trainer *trainer);
 /* After an epoch: tells the plateau schedule of the epoch's loss. */

@@ -54,6 +54,36 @@ sgm_status sgm__trainer_refill(sgm_trainer *trainer)
     return refill_memories(trainer);
 }
 
+/* What the optimiser remembers becomes zeros; sums of gradients go, too, so that an update begins anew. */
+static sgm_status clear_slots(sgm_trainer *trainer)
+{
+    const char *name;
+    for (size_t i = 0; (name = sgm_session_state_at(trainer->learner.session, i)) != NULL; i++) {
+        sgm_type type;
+        if (!sgm__begins_with(name, SGM__SLOT_PREFIX) ||
+            sgm__network_parameter(trainer->learner.network, name) != NULL)
+            continue;
+        SGM_TRY(sgm_session_state_type(trainer->learner.session, name, &type));
+        SGM_TRY(sgm__trainer_define_state(trainer, name, &type));
+    }
+    trainer->position.updates = 0;
+    trainer->position.accumulated = 0;
+    sgm__trainer_restart_workers(trainer);
+    return SGM_OK;
+}
+
+sgm_status sgm_trainer_clear_optimiser(sgm_trainer *trainer)
+{
+    if (trainer == NULL)
+        return sgm__fail_null("sgm_trainer_clear_optimiser: expected a trainer, got NULL");
+    SGM_TRY(sgm__trainer_enter(trainer));
+    sgm_status status = sgm__trainer_collect(trainer);
+    if (status == SGM_OK)
+        status = clear_slots(trainer);
+    sgm__trainer_unlock(trainer);
+    return status == SGM_OK ? SGM_OK : sgm__fail_within("trainer '%s'", trainer->name);
+}
+
 /* Sets what recurrent layers carry over from one minibatch to the next to zero: the end of an epoch's data is
  * not what comes before the next epoch's beginning. */
 sgm_status sgm__trainer_forget_memories(sgm_trainer *trainer)

@@ -422,6 +422,19 @@ sgm_status sgm__trainer_add_observer(sgm_trainer *trainer, sgm_training_function
     return status;
 }
 
+/* Of a trainer that does not run. */
+void sgm__trainer_remove_observer(sgm_trainer *trainer, sgm_training_function function, const void *user)
+{
+    size_t kept = 0;
+    sgm__trainer_lock(trainer);
+    for (size_t i = 0; i < trainer->observers.count; i++)
+        if (trainer->observers.items[i].function != function || trainer->observers.items[i].user != user)
+            trainer->observers.items[kept++] = trainer->observers.items[i];
+    trainer->observers.count = kept;
+    trainer->observers.next_told = 0;
+    sgm__trainer_unlock(trainer);
+}
+
 sgm_status sgm_trainer_on_progress(sgm_trainer *trainer, sgm_training_function function, void *user)
 {
     SGM_TRY(sgm__trainer_open(trainer));

@@ -191,6 +191,8 @@ sgm_status sgm__trainer_step(sgm_trainer *trainer, const sgm_block *minibatch, d
     trainer->progress.rates[position->iteration % SGM__KEPT_RATES] = rate;
     if (trainer->sharing.strategy != NULL)
         return trainer->sharing.strategy->iterate(trainer, minibatch, rate);
+    if (trainer->learner.optimiser->type->search != NULL)
+        return sgm__trainer_search(trainer, minibatch, rate);
     bool update = sgm__trainer_updates_next(trainer);
     sgm_program *program =
         sgm__trainer_program(trainer, update ? SGM__UPDATE : SGM__ACCUMULATE, minibatch->count);

@@ -173,6 +173,7 @@ sgm_status sgm__trainer_reserve(sgm_trainer *trainer, bool paused)
     sgm_status status = control->state != SGM_TRAINER_IDLE ? wrong_state(trainer, "run again") : SGM_OK;
     if (status == SGM_OK) {
         control->state = SGM_TRAINER_RUNNING;
+        pthread_cond_broadcast(&control->changed);
         control->pause = paused;
         sgm__free(control->paused_by);
         control->paused_by = NULL;
@@ -249,6 +250,7 @@ bool sgm__control_wait(sgm__control *control, bool (*interrupted)(void), double 
     bool late = false;
     pthread_mutex_lock(&control->lock);
     control->state = SGM_TRAINER_PAUSED;
+    pthread_cond_broadcast(&control->changed);
     while (control->commands.first == NULL && control->pause && !control->stop && !late &&
            (interrupted == NULL || !interrupted())) {
         struct timespec until = sgm__time_in(0.05);
@@ -259,8 +261,38 @@ bool sgm__control_wait(sgm__control *control, bool (*interrupted)(void), double 
                    (!late || !control->pause || control->stop || (interrupted != NULL && interrupted()));
     if (goes_on)
         control->state = SGM_TRAINER_RUNNING;
+    pthread_cond_broadcast(&control->changed);
     pthread_mutex_unlock(&control->lock);
     return goes_on;
+}
+
+/* Waits in turns, as an infinite time has no end that a condition could be given. */
+sgm_status sgm_trainer_wait_for(sgm_trainer *trainer, sgm_trainer_state state, double seconds)
+{
+    static const char *const names[] = {"idle", "running", "paused"};
+    if (trainer == NULL || (unsigned)state > SGM_TRAINER_PAUSED || !(seconds >= 0))
+        return sgm_fail(
+            SGM_ERROR_ARGUMENT,
+            "sgm_trainer_wait_for: expected a trainer, one of its states and a time of 0 or more");
+    if (sgm__is_busy())
+        return sgm_fail(
+            SGM_ERROR_STATE,
+            "trainer '%s': a hook or an observer cannot wait for a trainer: it would wait for itself",
+            trainer->name);
+    sgm__control *control = &trainer->control;
+    double end = sgm__now() + seconds;
+    pthread_mutex_lock(&control->lock);
+    while (control->state != state && sgm__now() < end) {
+        double left = end - sgm__now();
+        struct timespec until = sgm__time_in(left < 0.05 ? left : 0.05);
+        pthread_cond_timedwait(&control->changed, &control->lock, &until);
+    }
+    sgm_trainer_state now = control->state;
+    pthread_mutex_unlock(&control->lock);
+    if (now == state)
+        return SGM_OK;
+    return sgm_fail(SGM_ERROR_STATE, "trainer '%s' is %s, not %s, after %g s", trainer->name, names[now],
+                    names[state], seconds);
 }
 
 void sgm__control_forget_stop(sgm__control *control)

@@ -407,3 +407,57 @@ TEST(stderr_gets_warnings_without_colour_when_it_is_no_terminal)
     CHECK_INT(strspn(text, "0123456789:. "), strlen("10:07:40.123 "));
     remove_folder();
 }
+
+/* What stderr shows when it is a terminal. */
+static const char *terminal_text(bool no_colour)
+{
+    static char text[4096];
+    int terminal = posix_openpt(O_RDWR | O_NOCTTY);
+    CHECK(terminal >= 0 && grantpt(terminal) == 0 && unlockpt(terminal) == 0);
+    int shown = open(ptsname(terminal), O_RDWR | O_NOCTTY);
+    CHECK(shown >= 0);
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        dup2(shown, STDERR_FILENO);
+        setenv("TERM", "xterm", 1);
+        unsetenv("NO_COLOR");
+        if (no_colour)
+            setenv("NO_COLOR", "1", 1);
+        log_one_of_each();
+        _exit(0);
+    }
+    waitpid(child, NULL, 0);
+    ssize_t length = read(terminal, text, sizeof text - 1);
+    text[length > 0 ? length : 0] = '\0';
+    close(shown);
+    close(terminal);
+    return text;
+}
+
+TEST(a_terminal_shows_levels_in_colours_unless_it_should_not)
+{
+    const char *text = terminal_text(false);
+    CHECK(strstr(text, "\033[33mwarning\033[0m") != NULL);
+    CHECK(strstr(text, "\033[1;31merror\033[0m") != NULL);
+    text = terminal_text(true);
+    CHECK(strstr(text, "warning test: message 2") != NULL && strchr(text, '\033') == NULL);
+}
+
+/* Without options a file has 15 MB, and there are 5 older ones. */
+TEST(files_have_a_size_and_a_number_of_their_own)
+{
+    char message[2000];
+    memset(message, 'x', sizeof message - 1);
+    message[sizeof message - 1] = '\0';
+    sgm_log_sink *sink = sgm_log_add_file(in_folder("a.log"));
+    for (int i = 0; i < 60000; i++)
+        sgm_log_message(SGM_LOG_INFO, "test", "%s", message);
+    sgm_log_remove_sink(sink);
+    CHECK(sgm__file_exists(in_folder("a.log.5")));
+    CHECK(!sgm__file_exists(in_folder("a.log.6")));
+    struct stat info;
+    CHECK_INT(stat(in_folder("a.log.5"), &info), 0);
+    CHECK(info.st_size <= 15000000 && info.st_size > 15000000 - 4000);
+    remove_folder();
+}

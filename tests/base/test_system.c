@@ -215,3 +215,10 @@ TEST(folders_are_made_with_their_parents)
     rmdir(path_of("a"));
     rmdir(folder);
 }
+
+/* What the build refuses otherwise. */
+TEST(pointers_have_64_bits)
+{
+    CHECK_INT(sizeof(void *), 8);
+    CHECK_INT(sizeof(size_t), sizeof(int64_t));
+}

@@ -209,6 +209,7 @@ TEST(archives_by_content)
         {"tar-xz", ARCHIVE_FORMAT_TAR_USTAR, ARCHIVE_FILTER_XZ},
         {"tar-bz2", ARCHIVE_FORMAT_TAR_PAX_RESTRICTED, ARCHIVE_FILTER_BZIP2},
         {"tar-zst", ARCHIVE_FORMAT_TAR_GNUTAR, ARCHIVE_FILTER_ZSTD},
+        {"tar-compress", ARCHIVE_FORMAT_TAR_USTAR, ARCHIVE_FILTER_COMPRESS},
     };
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         char path[256];

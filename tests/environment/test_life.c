@@ -324,6 +324,32 @@ TEST(running_time_counts_only_while_running)
     sgm_env_free(env);
 }
 
+/* What an observer is told at the end. */
+static bool keep_progress(void *user, const sgm_training_progress *progress)
+{
+    if (progress->kind == SGM_PROGRESS_STOP)
+        *(sgm_training_progress *)user = *progress;
+    return true;
+}
+
+/* 40 examples after a pause of half a second: were it counted, there would be fewer than 80 a second. */
+TEST(a_pause_counts_in_no_rate)
+{
+    sgm_training_progress last = {.rate = -1};
+    sgm_env *env = sgm_env_create("e", .handler = "reference");
+    sgm_trainer *trainer = line_trainer(env, "a");
+    CHECK_OK(sgm_trainer_on_progress(trainer, keep_progress, &last));
+    CHECK_OK(sgm_env_run_background(env, .epochs = 1, .paused = true));
+    CHECK_OK(sgm_trainer_wait_for(trainer, SGM_TRAINER_PAUSED, 60));
+    pause_for(0.5);
+    CHECK_OK(sgm_trainer_resume(trainer));
+    CHECK_OK(sgm_env_wait(env));
+    CHECK(last.seconds < 0.4);
+    CHECK(last.rate > 100);
+    CHECK_NEAR(last.rate * last.seconds, 40, 1e-6);
+    sgm_env_free(env);
+}
+
 /* --- the events of a run --- */
 
 static const sgm_time_scale scales[] = {SGM_START, SGM_STOP,      SGM_PAUSE, SGM_RESUME,
@@ -376,5 +402,26 @@ TEST(every_scale_counts_its_events)
             TEST_FAIL("%s: %d events, expected %d", sgm_time_scale_name(scales[i]),
                       atomic_load(&counts[i].count), expected[i]);
     CHECK_INT(atomic_load(&second.count), 1);
+    sgm_env_free(env);
+}
+
+/* Another thread sees each state as it comes, without asking again and again. */
+TEST(a_state_is_waited_for)
+{
+    sgm_env *env = sgm_env_create("waiting", .seed = 7, .threads = 1);
+    sgm_trainer *trainer = line_trainer(env, "a");
+    CHECK_OK(sgm_trainer_wait_for(trainer, SGM_TRAINER_IDLE, 0));
+    CHECK_ERROR(sgm_trainer_wait_for(trainer, SGM_TRAINER_PAUSED, 0.02),
+                "trainer 'a' is idle, not paused, after 0.02 s");
+    CHECK_OK(sgm_env_run_background(env, .epochs = 1000000, .paused = true));
+    CHECK_OK(sgm_trainer_wait_for(trainer, SGM_TRAINER_PAUSED, INFINITY));
+    CHECK_OK(sgm_trainer_resume(trainer));
+    CHECK_OK(sgm_trainer_wait_for(trainer, SGM_TRAINER_RUNNING, 60));
+    CHECK_OK(sgm_trainer_pause(trainer));
+    CHECK_OK(sgm_trainer_wait_for(trainer, SGM_TRAINER_PAUSED, 60));
+    CHECK_OK(sgm_trainer_stop(trainer, NULL));
+    CHECK_OK(sgm_trainer_wait_for(trainer, SGM_TRAINER_IDLE, 60));
+    CHECK_OK(sgm_env_wait(env));
+    CHECK_ERROR(sgm_trainer_wait_for(trainer, SGM_TRAINER_IDLE, -1), "a time of 0 or more");
     sgm_env_free(env);
 }

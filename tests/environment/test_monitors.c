@@ -62,6 +62,34 @@ static sgm_monitor *noting(sgm__text *notes)
     return &self->base;
 }
 
+/* It ends as with the environment, and hears nothing of what comes later; the others stay. */
+TEST(a_monitor_is_taken_away)
+{
+    sgm__text first = {0}, second = {0};
+    sgm_env *env = sgm_env_create("going", .seed = 7, .threads = 1),
+            *other = sgm_env_create("other", .seed = 1);
+    sgm_monitor *one = noting(&first), *two = noting(&second);
+    CHECK_OK(sgm_env_add_monitor(env, one));
+    CHECK_OK(sgm_env_add_monitor(env, two));
+    line_trainer(env, "a");
+    CHECK_OK(sgm_env_prepare(env));
+    CHECK_ERROR(sgm_env_remove_monitor(other, one),
+                "other: the monitor to remove is none of this environment's");
+    CHECK_OK(sgm_env_remove_monitor(env, one));
+    const char *told = strstr(first.data, " finish -a free");
+    CHECK(told != NULL && strcmp(told, " finish -a free") == 0);
+    line_trainer(env, "b");
+    CHECK_OK(sgm_env_run(env, .epochs = 1));
+    CHECK(strstr(first.data, "+b") == NULL);
+    CHECK(strstr(second.data, "+b") != NULL);
+    CHECK_ERROR(sgm_env_remove_monitor(env, NULL), "expected a monitor, got NULL");
+    sgm_env_free(env);
+    sgm_env_free(other);
+    CHECK(strstr(second.data, " free") != NULL);
+    sgm__text_free(&first);
+    sgm__text_free(&second);
+}
+
 TEST(monitors_are_told_of_trainers_that_come_and_go)
 {
     sgm__text notes = {0};

@@ -248,6 +248,43 @@ TEST(dropout_keeps_the_expected_value)
     stop(&b);
 }
 
+/* The zeros of 100 elements that a network's dropout makes in its first run. */
+static void draw_zeros(const char *text, int64_t training_seed, bool zeros[100])
+{
+    bench b = open_text(text, 1, true);
+    double ones[100], values[100];
+    sgm_shape scalar = sgm_scalar_shape();
+    sgm_tensor *seed = sgm_tensor_create_from(SGM_INT64, &scalar, &training_seed);
+    CHECK_OK(sgm_session_set(b.session, "random.seed", seed));
+    sgm_tensor_free(seed);
+    CHECK(b.recording.random);
+    for (int i = 0; i < 100; i++)
+        ones[i] = 1;
+    feed(&b, "inputs", ones);
+    CHECK_OK(sgm_session_run(b.session, b.program));
+    read_output(&b, "output drop", values, 100);
+    for (int i = 0; i < 100; i++)
+        zeros[i] = values[i] == 0;
+    stop(&b);
+}
+
+TEST(dropout_may_have_a_seed_of_its_own)
+{
+    bool first[100], other_training[100], other_place[100], other_seed[100], none[100], none_other[100];
+    draw_zeros("input(100) + dropout(0.5, seed=3, name=drop)", 1, first);
+    draw_zeros("input(100) + dropout(0.5, seed=3, name=drop)", 2, other_training);
+    draw_zeros(
+        "input(100) + add(identity, dropout(0.1) + elementwise(no_bias)) + dropout(0.5, seed=3, name=drop)",
+        2, other_place);
+    draw_zeros("input(100) + dropout(0.5, seed=4, name=drop)", 1, other_seed);
+    draw_zeros("input(100) + dropout(0.5, name=drop)", 1, none);
+    draw_zeros("input(100) + dropout(0.5, name=drop)", 2, none_other);
+    CHECK(memcmp(first, other_training, sizeof first) == 0);
+    CHECK(memcmp(first, other_place, sizeof first) == 0);
+    CHECK(memcmp(first, other_seed, sizeof first) != 0);
+    CHECK(memcmp(none, none_other, sizeof none) != 0);
+}
+
 static sgm_tensor *waves(const sgm_shape *shape, int which)
 {
     sgm_tensor *tensor = sgm_tensor_create(SGM_FLOAT64, shape);

@@ -335,7 +335,7 @@ TEST(calls_make_the_same_text)
 
 TEST(calls_are_checked)
 {
-    CHECK_ERROR(sgm_dropout(.size = 3), "dropout has no option 'size'; it has rate, name, share");
+    CHECK_ERROR(sgm_dropout(.size = 3), "dropout has no option 'size'; it has rate, seed, name, share");
     CHECK_ERROR(sgm_dropout(), "dropout needs its argument 'rate'");
     CHECK_ERROR(sgm_dense(.size = 3, .activation = "rleu"),
                 "unknown activation 'rleu' (did you mean 'relu'?)");

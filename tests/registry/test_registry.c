@@ -507,3 +507,44 @@ TEST(setting_numbers_takes_no_memory)
     CHECK_NEAR(number, 2, 0);
     sgm_registry_free(root);
 }
+
+/* Entries and tags that are missing come, others get their values, and what is there alone stays. */
+TEST(a_registry_is_copied_into_another_one)
+{
+    static const sgm_option share_row = {.name = "rate",
+                                         .kind = SGM_KIND_NUMBER,
+                                         .minimum = 0,
+                                         .maximum = 1,
+                                         .default_value = 0.5,
+                                         .doc = "a share"};
+    sgm_registry *from = sgm_registry_create(), *child = sgm_registry_create(), *to = sgm_registry_create(),
+                 *there = sgm_registry_create();
+    double number;
+    CHECK_OK(sgm_registry_define(from, &share_row));
+    CHECK_OK(sgm_registry_set(from, "rate", sgm_number_content(0.25)));
+    CHECK_OK(sgm_registry_set(child, "size", sgm_integer_content(7)));
+    CHECK_OK(sgm_registry_add_tag(child, "layer"));
+    CHECK_OK(sgm_registry_put(from, "dense", child));
+    CHECK_OK(sgm_registry_set(there, "own", sgm_integer_content(1)));
+    CHECK_OK(sgm_registry_set(there, "size", sgm_integer_content(2)));
+    CHECK_OK(sgm_registry_put(to, "dense", there));
+    CHECK_OK(sgm_registry_copy_into(from, to));
+    CHECK_OK(sgm_registry_get_number(to, "rate", &number));
+    CHECK_NEAR(number, 0.25, 0);
+    CHECK(sgm_registry_option(to, "rate") == &share_row);
+    CHECK_OK(sgm_registry_get_number(there, "size", &number));
+    CHECK_NEAR(number, 7, 0);
+    CHECK_OK(sgm_registry_get_number(there, "own", &number));
+    CHECK_NEAR(number, 1, 0);
+    CHECK(sgm_registry_has_tag(there, "layer"));
+    CHECK_OK(sgm_registry_set(from, "rate", sgm_number_content(0.75)));
+    CHECK_OK(sgm_registry_get_number(to, "rate", &number));
+    CHECK_NEAR(number, 0.25, 0);
+    sgm_registry *other = sgm_registry_create();
+    CHECK_OK(sgm_registry_set(other, "dense", sgm_integer_content(1)));
+    CHECK_ERROR(sgm_registry_copy_into(from, other), "'dense' is a registry, and a");
+    CHECK_ERROR(sgm_registry_copy_into(from, NULL), "expected a registry to copy into, got NULL");
+    sgm_registry *all[] = {from, child, to, there, other};
+    for (size_t i = 0; i < 5; i++)
+        sgm_registry_free(all[i]);
+}

@@ -152,6 +152,27 @@ TEST(hooks_of_workers_hear_of_start_and_stop)
     }
 }
 
+/* A reset of a trainer that does not run reaches them, too. */
+TEST(hooks_of_workers_hear_of_an_idle_reset)
+{
+    operator_maker makers[] = {gradients, parameters};
+    for (int i = 0; i < 2; i++) {
+        heard lines = {0};
+        wave_trainer made = make_wave_trainer((wave_options){0});
+        CHECK_OK(sgm_trainer_set_operator(made.trainer, makers[i]()));
+        CHECK_OK(sgm_trainer_add_hook(
+            made.trainer, sgm_hook_make_local(sgm_value_reporter("worker", sgm_every(1, SGM_RESET),
+                                                                 .report = hear, .user = &lines))));
+        CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 2));
+        CHECK_INT(lines.count, 0);
+        CHECK_OK(sgm_trainer_reset(made.trainer));
+        CHECK_INT(lines.count, 2);
+        CHECK_STR(lines.lines[0], "worker 0: worker = 0");
+        CHECK_STR(lines.lines[1], "worker 1: worker = 1");
+        free_wave_trainer(made);
+    }
+}
+
 /* --- times, series, files --- */
 
 static int lines_of(const char *folder, const char *file, const char *word)

@@ -308,6 +308,76 @@ TEST(reducers_average_weigh_and_take_the_largest)
     sgm_reducer_free(reducer);
 }
 
+TEST(a_pattern_is_taken_from_a_reducer_again)
+{
+    sgm_shape shape = sgm_shape_of(2);
+    sgm_tensor *a = sgm_tensor_create_from(SGM_FLOAT64, &shape, (double[]){1, 6}),
+               *b = sgm_tensor_create_from(SGM_FLOAT64, &shape, (double[]){3, 2}),
+               *result = sgm_tensor_create(SGM_FLOAT64, &shape);
+    const sgm_tensor *values[] = {a, b};
+    sgm_reducer *reducer = sgm_average_reducer();
+    CHECK_OK(sgm_reducer_add(reducer, "*.biases", sgm_maximum_reducer()));
+    CHECK_OK(sgm_reducer_add(reducer, "*.gains", sgm_maximum_reducer()));
+    CHECK_OK(sgm_reducer_apply(reducer, "a.biases", values, 2, result));
+    CHECK_NEAR(sgm_tensor_get(result, (const int64_t[]){0}), 3, 0);
+    CHECK_OK(sgm_reducer_remove(reducer, "*.biases"));
+    CHECK_OK(sgm_reducer_apply(reducer, "a.biases", values, 2, result));
+    CHECK_NEAR(sgm_tensor_get(result, (const int64_t[]){0}), 2, 0);
+    CHECK_OK(sgm_reducer_apply(reducer, "a.gains", values, 2, result));
+    CHECK_NEAR(sgm_tensor_get(result, (const int64_t[]){0}), 3, 0);
+    CHECK_ERROR(sgm_reducer_remove(reducer, "*.biases"),
+                "the reducer has no pattern '*.biases'; it has *.gains");
+    CHECK_OK(sgm_reducer_add(reducer, "*.biases", sgm_average_reducer()));
+    sgm_reducer_free(reducer);
+    sgm_tensor_free(a);
+    sgm_tensor_free(b);
+    sgm_tensor_free(result);
+}
+
+/* Counts of integers are merged as numbers are, rounded towards 0 where the mean is none. */
+TEST(states_of_integers_are_merged)
+{
+    sgm_shape shape = sgm_shape_of(3);
+    sgm_tensor *a = sgm_tensor_create_from(SGM_INT64, &shape, (int64_t[]){1, 6, -4}),
+               *b = sgm_tensor_create_from(SGM_INT64, &shape, (int64_t[]){3, 2, -2}),
+               *result = sgm_tensor_create(SGM_INT64, &shape);
+    const sgm_tensor *values[] = {a, b};
+    double read[3];
+    sgm_reducer *average = sgm_average_reducer(), *maximum = sgm_maximum_reducer();
+    CHECK_OK(sgm_reducer_apply(average, "a", values, 2, result));
+    CHECK_OK(sgm_tensor_read(result, read, 3));
+    CHECK(read[0] == 2 && read[1] == 4 && read[2] == -3);
+    CHECK_OK(sgm_reducer_apply(maximum, "a", values, 2, result));
+    CHECK_OK(sgm_tensor_read(result, read, 3));
+    CHECK(read[0] == 3 && read[1] == 6 && read[2] == -2);
+    sgm_reducer_free(average);
+    sgm_reducer_free(maximum);
+    sgm_tensor_free(a);
+    sgm_tensor_free(b);
+    sgm_tensor_free(result);
+}
+
+static int32_t workers_of(double share)
+{
+    double workers = -1;
+    wave_trainer made = make_wave_trainer((wave_options){0});
+    CHECK_OK(sgm_trainer_set_operator(made.trainer, sgm_gradient_operator(.share = share)));
+    sgm_content content;
+    CHECK_OK(sgm_registry_resolve_one(sgm_trainer_registry(made.trainer), "operator.workers", &content));
+    workers = (double)content.as.integer;
+    free_wave_trainer(made);
+    return (int32_t)workers;
+}
+
+TEST(workers_may_be_a_share_of_the_processors)
+{
+    int32_t all = sgm__processors() < 64 ? sgm__processors() : 64, half = all / 2 > 0 ? all / 2 : 1;
+    CHECK_INT(workers_of(1), all);
+    CHECK_INT(workers_of(0.5), half);
+    CHECK_INT(workers_of(1e-9), 1);
+    CHECK_ERROR(sgm_gradient_operator(.share = -1), "share");
+}
+
 TEST(reducers_that_cannot_be_are_refused)
 {
     const double none[] = {0, 0}, odd[] = {1, -1};

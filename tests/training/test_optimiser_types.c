@@ -20,7 +20,8 @@ static size_t count_types(void)
 
 TEST(what_is_no_optimiser_is_refused)
 {
-    static const char *const wanted = "an optimiser wants .api = SGM_OPTIMISER_API, a name and an update";
+    static const char *const wanted =
+        "an optimiser wants .api = SGM_OPTIMISER_API, a name, and an update or a search";
     static const sgm_optimiser_type refused[] = {
         {.api = SGM_OPTIMISER_API + 1, .name = "of_tomorrow", .update = stand},
         {.api = SGM_OPTIMISER_API, .update = stand},

@@ -186,6 +186,7 @@ static sgm_status archive_begin(archive_stream *self)
     if (self->archive == NULL)
         return sgm__fail_memory(BLOCK_SIZE);
     archive_read_support_filter_bzip2(self->archive);
+    archive_read_support_filter_compress(self->archive);
     archive_read_support_filter_xz(self->archive);
     archive_read_support_filter_zstd(self->archive);
     if (!zeros)
@@ -352,7 +353,7 @@ sgm_source *sgm_compressed_source(sgm_source *source, const char *member)
 /* For callers that decide by name whether to unpack; the content decides how. */
 bool sgm__is_compressed_name(const char *name)
 {
-    static const char *const endings[] = {".gz", ".bz2", ".xz", ".zst", ".zip", ".tgz", ".tar"};
+    static const char *const endings[] = {".gz", ".bz2", ".xz", ".zst", ".Z", ".zip", ".tgz", ".tar"};
     size_t length = strlen(name);
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
         size_t ending = strlen(endings[i]);

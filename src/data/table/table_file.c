@@ -47,7 +47,7 @@ static char most_frequent_separator(const char *text)
  * address may have. */
 static bool is_called(const char *path, const char *ending)
 {
-    static const char *const packed[] = {"", ".gz", ".xz", ".bz2", ".zst", ".zip"};
+    static const char *const packed[] = {"", ".gz", ".xz", ".bz2", ".zst", ".Z", ".zip"};
     size_t length = sgm__is_url(path) ? strcspn(path, "?#") : strlen(path), own = strlen(ending);
     for (size_t i = 0; i < sizeof packed / sizeof *packed; i++) {
         size_t behind = strlen(packed[i]);

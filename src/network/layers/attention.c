@@ -117,12 +117,12 @@ static sgm_value forward_transformer(sgm_layer_call *call, sgm_graph *graph, con
     sgm_value x = as_rows(graph, inputs[0]);
     sgm_value y = sgm__layer_normalise(call, graph, x, true, biased, "attention_norm_", EPSILON);
     y = attend(call, graph, y, shape.dims[1], "attention_");
-    x = sgm_add(graph, x, sgm__layer_drop(call, graph, y, rate));
+    x = sgm_add(graph, x, sgm__layer_drop(call, graph, y, rate, 0));
     y = sgm__layer_normalise(call, graph, x, true, biased, "hidden_norm_", EPSILON);
     y = project(call, graph, y, hidden > 0 ? hidden : 4 * features, "hidden_", biased);
     y = sgm_layer_activate(call, graph, sgm_layer_text(call, "activation"), y);
     y = project(call, graph, y, features, "output_", biased);
-    x = sgm_add(graph, x, sgm__layer_drop(call, graph, y, rate));
+    x = sgm_add(graph, x, sgm__layer_drop(call, graph, y, rate, 0));
     return sgm_reshape(graph, x, &shape);
 }
 

@@ -14,7 +14,7 @@ sgm_value sgm__layer_prefixed(sgm_layer_call *call, sgm_graph *graph, const char
                               const sgm_shape *shape, const char *initialiser);
 /* While training, each element is 0 with probability `rate`, else x / (1 - rate); otherwise x itself. `rate`
  * is below 1. */
-sgm_value sgm__layer_drop(sgm_layer_call *call, sgm_graph *graph, sgm_value x, double rate);
+sgm_value sgm__layer_drop(sgm_layer_call *call, sgm_graph *graph, sgm_value x, double rate, int64_t seed);
 /* --- norms.c --- */
 /* layer_norm of x if `centred`, else rms_norm, times "PREFIXgains" and, if `biased`, plus "PREFIXbiases". */
 sgm_value sgm__layer_normalise(sgm_layer_call *call, sgm_graph *graph, sgm_value x, bool centred, bool biased,

@@ -6,7 +6,8 @@
 static sgm_value forward(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs, int32_t count)
 {
     (void)count;
-    return sgm__layer_drop(call, graph, inputs[0], sgm_layer_number(call, "rate"));
+    return sgm__layer_drop(call, graph, inputs[0], sgm_layer_number(call, "rate"),
+                           sgm_layer_integer(call, "seed"));
 }
 
 static const sgm_option arguments[] = {
@@ -17,6 +18,12 @@ static const sgm_option arguments[] = {
      .maximum = 0.9999,
      .doc = "the share of elements that become 0",
      .live = true},
+    {.name = "seed",
+     .kind = SGM_KIND_INTEGER,
+     .maximum = 9e15,
+     .doc =
+         "of its own random numbers, which then depend on neither the training's seed nor other layers; 0: "
+         "the training's"},
 };
 
 const sgm_layer_type sgm__layer_dropout = {
@@ -24,7 +31,7 @@ const sgm_layer_type sgm__layer_dropout = {
     .name = "dropout",
     .doc = "while training, sets a random share of the elements to 0 and scales the others by 1 / (1 - rate)",
     .arguments = arguments,
-    .argument_count = 1,
+    .argument_count = 2,
     .min_inputs = 1,
     .max_inputs = 1,
     .forward = forward,

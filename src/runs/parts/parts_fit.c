@@ -113,6 +113,11 @@ static const char *owner_of(const char *state)
 static bool expected_type(const sgm__fit *fit, const char *name, sgm_type *type)
 {
     const sgm_type *found = parameter_type(fit, name);
+    if (strcmp(name, SGM__SEARCH_STATE) == 0) { /* of as many numbers as its method has */
+        const sgm_tensor *value = sgm_bundle_get(fit->bundle, name);
+        *type = (sgm_type){.dtype = SGM_FLOAT64, .shape = *sgm_tensor_shape(value)};
+        return type->shape.rank == 1;
+    }
     if (found == NULL && sgm__learner_of(fit->trainer)->network != NULL &&
         sgm_session_has(sgm__learner_of(fit->trainer)->session, name))
         return sgm_session_state_type(sgm__learner_of(fit->trainer)->session, name, type) == SGM_OK;

@@ -158,13 +158,16 @@ const sgm__section sgm__preprocessors_section = {.part = SGM_PART_POSITION,
 /* --- the position: writing --- */
 
 /* Settings of the iterator for the epoch that is under way. If another minibatch size was set for the next
- * epoch, this epoch still has the old one, and only with that its place in the data can be found again. */
+ * epoch, this epoch still has the old one, and only with that its place in the data can be found again;
+ * likewise with the number of examples that it began with, if the data grow. */
 static void append_iterator(const sgm_trainer *trainer, json_t *state)
 {
     const sgm__trainer_data *data = sgm__data_of(trainer);
     sgm_iterator_state place = {0};
     if (data->training != NULL)
         sgm_iterator_get_state(data->training, &place);
+    if (place.examples > 0)
+        json_object_set_new(state, "epoch_examples", json_integer(place.examples));
     if (place.size == 0)
         return;
     json_object_set_new(state, "batch_size", json_integer(place.size));
@@ -308,6 +311,8 @@ static sgm_status set_place(sgm_trainer *trainer, const sgm__saved_state *state)
     } else {
         place.size = 0;
     }
+    if (!sgm__state_count(state->json, "epoch_examples", &place.examples))
+        place.examples = 0;
     if (sgm_iterator_set_state(data->training, &place) == SGM_OK)
         return SGM_OK;
     sgm__log(SGM_LOG_WARNING, sgm_trainer_name(trainer), "the epoch of the checkpoint begins anew: %s",
