@@ -145,7 +145,7 @@ sgm_status sgm_dataset_append(sgm_dataset *dataset, const char *const *fields, s
     sgm_block *added = status == SGM_OK ? sgm__block_of(fields, tensors, count) : NULL;
     if (status == SGM_OK && !added)
         status = sgm_last_status();
-    if (status == SGM_OK) {
+    if (status == SGM_OK && added) {
         pthread_mutex_lock(&dataset->mutex);
         status = append(dataset, added);
         pthread_mutex_unlock(&dataset->mutex);
