@@ -11,7 +11,7 @@ typedef struct train_arguments {
     /* Port of the web monitor; "": any free one; NULL: no monitor. */
     const char *monitor;
     const char *monitor_tokens; /* the file of tokens for others; NULL: there are none */
-    const char *panels; /* a folder of panels of the user's own for the page; NULL: none */
+    const char *panels;         /* a folder of panels of the user's own for the page; NULL: none */
     const char *json_lines;
     /* Folder of the files for TensorBoard; "": one in the run's folder; NULL: none. */
     const char *tensorboard;

@@ -157,7 +157,7 @@ static void upload(steered *s)
     int file = open(in_folder(name), O_RDONLY);
     CHECK(file >= 0);
     snprintf(name, sizeof name, "uploaded-%d", s->uploaded++);
-    CHECK_OK(sgm__checkpoint_add(s->made.trainer, name, "monitor", file));
+    CHECK_OK(sgm__checkpoint_add(s->made.trainer, name, "monitor", NULL, file));
     close(file);
 }
 
