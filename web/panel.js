@@ -88,6 +88,7 @@ export class Panel {
         this.ends = [];
         this.timers = [];
         this.build();
+        this.element.hidden = this.options.onlyWhereItFits === true; /* until suit() knows */
         this.observer = new ResizeObserver(() => this.measure());
         this.observer.observe(this.body);
         try {
@@ -209,6 +210,7 @@ export class Panel {
     }
 
     fail(error, again) {
+        if (this.options.onlyWhereItFits) this.element.hidden = false;
         if (!error.code && error.code !== 0) console.warn(error);
         fill(this.message, icon('warning'), h('p', { text: errorText(error) }));
         if (again) add(this.message, [h('button', { type: 'button', class: 'button', text: t('panel.again'),

@@ -133,7 +133,7 @@ TEST(panels_that_a_network_cannot_use_are_not_shown)
     open_tab_called(b, "Play");
     browser_await(b, SHOWN(".panel-draw") " && " SHOWN(".panel-maximise"));
     browser_await(b, "document.querySelector('.draw-prediction').hidden"); /* nothing is drawn yet */
-    CHECK(browser_is(b, "!" SHOWN(".panel-game") " && !" SHOWN(".panel-text")));
+    browser_await(b, "!" SHOWN(".panel-game") " && !" SHOWN(".panel-text"));
     browser_click(b, ".tabs-add");
     browser_do(b, "[...document.querySelectorAll('[role=menuitem]')].find((item) => "
                   "item.textContent.trim() === 'Tic-tac-toe').click()");
