@@ -1,5 +1,6 @@
 /* The bar at the top: which run, how it goes, the buttons that are always at hand. */
 import { post } from './api.js';
+import { accentDot, accentOf, showAccents } from './accents.js';
 import { languageButton, logo, showTheme, themeButton } from './appearance.js';
 import { add, button, fill, h, icon, iconButton, select, setIcon, setText } from './elements.js';
 import { count, integer, percent, roughly, steady } from './format.js';
@@ -19,18 +20,29 @@ export function initBar(bar, notice) {
     on('trainer', build);
     on('progress', (trainer) => { if (trainer.name === state.current) update(); });
     on('pending', update);
-    on('theme', () => parts.theme && showTheme(parts.theme));
+    on('theme', () => { if (parts.theme) showTheme(parts.theme); showAccent(); });
+    on('colours', showAccent);
     on('language', () => { build(); showConnection(notice); });
     on('connection', () => { showConnection(notice); update(); });
     buildBar(bar);
     showConnection(notice);
 }
 
+/* Which trainer is looked at, and its colour: a button that shows those of all. */
 function trainerChoice() {
     const names = [...state.trainers.keys()];
     if (names.length < 2) return null;
-    return select(names.map((name) => [name, name]), state.current, selectTrainer,
+    const choice = select(names.map((name) => [name, name]), state.current, selectTrainer,
         { class: 'input bar-trainer', 'aria-label': t('bar.trainer') });
+    parts.accent = accentDot(state.current);
+    const colours = h('button', { type: 'button', class: 'icon-button bar-colours', title: t('colours.title'),
+        'aria-label': t('colours.title'), 'aria-haspopup': 'dialog', on: { click: () => showAccents(colours) } },
+    parts.accent);
+    return [choice, colours];
+}
+
+function showAccent() {
+    if (parts.accent) parts.accent.style.background = accentOf(state.current);
 }
 
 function buildBar(bar) {
@@ -44,7 +56,8 @@ function buildBar(bar) {
     };
     parts.figures = [figure('bar.epoch', parts.epoch), figure('bar.iteration', parts.iteration),
         figure('bar.loss', parts.loss), figure('bar.left', parts.left)];
-    fill(bar, h('div', { class: 'bar-brand' }, logo(), h('h1', { text: title, title }), trainerChoice()),
+    fill(bar, h('div', { class: 'bar-brand' }, logo(), h('h1', { text: title, title }),
+        trainerChoice()),
         h('div', { class: 'bar-transport', role: 'group', 'aria-label': t('panel.control') }, parts.play, parts.step,
             h('span', { class: 'bar-state', role: 'status' }, parts.dot, parts.state)),
         h('dl', { class: 'bar-figures' }, parts.figures),

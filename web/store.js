@@ -1,6 +1,7 @@
 /* What the page knows, and who wants to hear of it.
  * Topics: session, trainers (the list), trainer (another one is looked at), progress (one moved: its object), points,
- * log, task, change, approvals, system, dropped, connection, reconnected, theme, language, layout. */
+ * log, task, change, approvals, system, dropped, connection, reconnected, theme, colours (of trainers),
+ * language, layout. */
 import { setRole } from './role.js';
 
 const listeners = new Map();

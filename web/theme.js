@@ -25,3 +25,11 @@ export function switchTheme() {
 export function colour(name) {
     return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 }
+
+export const paletteSize = 8;
+
+/* Eight that are told apart well, then around the circle. From 1 on. */
+export function seriesColour(number) {
+    return number <= paletteSize ? colour(`series-${number}`)
+        : `hsl(${Math.round((number * 137.508) % 360)} ${state.theme === 'light' ? '55% 42%' : '60% 66%'})`;
+}

@@ -182,6 +182,10 @@ typedef struct sgm_web_monitor_options {
      * [{"kind": "chart", "w": 8, "h": 9, "options": {"series": ["training.loss"]}}]}]. Default: tabs for
      * everything. */
     const char *tabs;
+    /* Colours of trainers, of which a user may choose others, as JSON: {"generator": "#e69f00", "critic": 2}.
+     * A number from 1 to 8 is one of the page's own, which are told apart in light and dark, by the
+     * colour-blind too. Default: those of the page, in the trainers' order. */
+    const char *colours;
     const char *configuration; /* shown as what the run was started with */
     bool wait; /* sgm_env_free waits, if anything was run, until somebody ends it on the page, or by Ctrl-C */
     bool quiet; /* the address is not printed, see sgm_web_monitor_url */

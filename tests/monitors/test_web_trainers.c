@@ -311,6 +311,10 @@ TEST(what_cannot_be_served_is_said)
     CHECK_ERROR(sgm_web_monitor(.port = 70000), "expected a port from 1 to 65535, got 70000");
     CHECK_ERROR(sgm_web_monitor(.tabs = "[{]"), "tabs are no JSON: line 1");
     CHECK_ERROR(sgm_web_monitor(.tabs = "{}"), "a JSON array of tabs");
+    CHECK_ERROR(sgm_web_monitor(.colours = "{\"a\": }"), "colours are no JSON: line 1");
+    CHECK_ERROR(sgm_web_monitor(.colours = "[1]"), "a JSON object of names of trainers");
+    CHECK_ERROR(sgm_web_monitor(.colours = "{\"a\": 9}"), "colour of 'a' is a number from 1 to 8");
+    CHECK_ERROR(sgm_web_monitor(.colours = "{\"a\": \"#12345g\"}"), "colour of 'a' is a number from 1 to 8");
     CHECK_ERROR(sgm_web_monitor(.token = "short"),
                 "the web monitor: a token has 16 to 128 of the characters");
     CHECK_ERROR(sgm_web_monitor(.address = "0.0.0.0"), "the web monitor: others could read along");

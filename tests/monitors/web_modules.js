@@ -112,6 +112,61 @@ check(styled.length > 3 && styled.every((kind) => kinds.includes(kind)), `styled
     check(svg.querySelector('polyline, path') !== null, 'a curve');
 }
 
+/* The eight colours of series, in both themes: whoever sees no red, green or blue tells them apart, and they stand out
+ * from the ground. Simulations: Machado, Oliveira and Fernandes 2009, severity 1; distances in Oklab, times 100. */
+{
+    const views = { all: [[1, 0, 0], [0, 1, 0], [0, 0, 1]],
+        protanopia: [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
+        deuteranopia: [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.01182, 0.04294, 0.968881]],
+        tritanopia: [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.3039]] };
+    const times = (matrix, vector) => matrix.map((row) => row.reduce((sum, k, i) => sum + k * vector[i], 0));
+    const linear = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16) / 255)
+        .map((v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4));
+    const oklab = (rgb) => times([[0.2104542553, 0.793617785, -0.0040720468], [1.9779984951, -2.428592205, 0.4505937099],
+        [0.0259040371, 0.7827717662, -0.808675766]], times([[0.4122214708, 0.5363325363, 0.0514459929],
+        [0.2119034982, 0.6806995451, 0.1073969566], [0.0883024619, 0.2817188376, 0.6299787005]], rgb).map(Math.cbrt));
+    const luminance = (rgb) => times([[0.2126, 0.7152, 0.0722]], rgb)[0];
+    const root = document.documentElement, before = root.dataset.theme;
+    for (const theme of ['dark', 'light']) {
+        root.dataset.theme = theme;
+        const of = (name) => getComputedStyle(root).getPropertyValue(`--${name}`).trim();
+        const hex = (text) => (text.length === 4 ? text.replace(/[^#]/g, '$&$&') : text);
+        const colours = Array.from({ length: 8 }, (_, i) => linear(hex(of(`series-${i + 1}`))));
+        const ground = luminance(linear(hex(of('surface'))));
+        colours.forEach((rgb, i) => {
+            const [low, high] = [luminance(rgb), ground].sort((a, b) => a - b), contrast = (high + 0.05) / (low + 0.05);
+            check(contrast >= 3, `${theme}: series-${i + 1} has a contrast of ${contrast}`);
+        });
+        for (const [view, matrix] of Object.entries(views)) {
+            const seen = colours.map((rgb) => oklab(times(matrix, rgb).map((v) => Math.min(1, Math.max(0, v)))));
+            const apart = (i, j) => 100 * Math.hypot(...seen[i].map((v, k) => v - seen[j][k]));
+            for (let i = 0; i < 8; i++) {
+                check(apart(i, (i + 1) % 8) >= 14, `${theme}, ${view}: ${i + 1} and the next: ${apart(i, (i + 1) % 8)}`);
+                for (let j = 0; j < i; j++)
+                    check(apart(i, j) >= 9, `${theme}, ${view}: ${j + 1} and ${i + 1}: ${apart(i, j)}`);
+            }
+        }
+    }
+    root.dataset.theme = before;
+}
+
+/* The colour of a trainer: by its place, the program's, a person's; one that was taken back is the former. */
+{
+    const { accentChoice, chooseAccent } = await import('/accents.js'), { state } = await import('/store.js');
+    const before = { ...state };
+    state.session = { name: 'colours', colours: { second: '#123456' } };
+    state.trainers = new Map(['first', 'second', 'third'].map((name) => [name, { name }]));
+    const choices = () => [...state.trainers.keys()].map(accentChoice).join();
+    check(choices() === '1,#123456,3', `by place, by the program: ${choices()}`);
+    chooseAccent('second', 7);
+    chooseAccent('third', '#abcdef');
+    check(choices() === '1,7,#abcdef', `chosen: ${choices()}`);
+    chooseAccent('second', null);
+    check(choices() === '1,#123456,#abcdef', `taken back: ${choices()}`);
+    localStorage.removeItem('sigma.colours.colours');
+    Object.assign(state, before);
+}
+
 /* Numbers for people. */
 format.setLocale('en');
 const texts = [[format.number(0.00012345), '0.0001235'], [format.number(1.2e-5), '1.20e-5'], [format.number(1234.5678), '1,235'], [format.number(null), '–'],

@@ -1,5 +1,6 @@
 /* Curves as lines, bands and marks, on a canvas or in an SVG: a pen knows the difference (pens.js). */
 import { lowerBound, smooth } from './curve.js';
+import { strokes } from './pens.js';
 
 const many = 16; /* curves: from here on lines go through minimum and maximum, without bands */
 const wayOfSmooth = 4; /* times its range: from here on a curve is rough */
@@ -114,18 +115,18 @@ function meanOf(pieces, { smoothing, xRange, xLog, yLog }) {
 
 function drawCurve(pen, curve, view, map, crowded) {
     const pieces = curve.pieces(...view.xRange), [from, to] = bounds(pieces, view.xRange),
-        colour = view.colourOf(curve);
+        colour = view.colourOf(curve), dash = strokes[curve.stroke ?? 0];
     curve.mean = null;
     if (to <= from) return;
     const smoothed = view.smoothing > 0 && to - from > fewPoints && isRough(pieces.last, from, to);
     const few = to - from < map.area.w / 12;
     if (crowded) {
-        for (const run of zigzag(pieces, from, to, map)) pen.line(run, colour, 1, smoothed ? 0.25 : 0.85);
+        for (const run of zigzag(pieces, from, to, map)) pen.line(run, colour, 1, smoothed ? 0.25 : 0.85, dash);
     } else {
         if (view.bands && pieces.reduced) for (const polygon of bands(pieces, from, to, map)) pen.area(polygon, colour,
             smoothed ? 0.14 : 0.24);
         for (const run of runs(pieces.x, pieces.last, from, to, map)) {
-            pen.line(run, colour, smoothed ? 1 : 1.5, smoothed ? 0.32 : 1);
+            pen.line(run, colour, smoothed ? 1 : 1.5, smoothed ? 0.32 : 1, dash);
             if (few && !smoothed) for (let i = 0; i < run.length; i += 2) pen.dot(run[i], run[i + 1], 2.2, colour);
             else if (run.length === 2) pen.dot(run[0], run[1], 1.5, colour);
         }
@@ -133,7 +134,7 @@ function drawCurve(pen, curve, view, map, crowded) {
     if (smoothed) {
         const values = meanOf(pieces, view);
         curve.mean = { pieces, values };
-        for (const run of runs(pieces.x, values, from, to, map)) pen.line(run, colour, crowded ? 1.25 : 2, 1);
+        for (const run of runs(pieces.x, values, from, to, map)) pen.line(run, colour, crowded ? 1.25 : 2, 1, dash);
     }
     drawMarks(pen, pieces, from, to, map, colour);
 }

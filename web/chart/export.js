@@ -6,7 +6,7 @@ import { t } from '../language.js';
 import { colour } from '../theme.js';
 import { drawChanges, drawCurves, geometry } from './draw.js';
 import { label } from './legend.js';
-import { CanvasPen, SvgPen } from './pens.js';
+import { CanvasPen, strokes, SvgPen } from './pens.js';
 
 const mostPoints = 10000; /* of an answer */
 const tableRows = 200;
@@ -60,13 +60,14 @@ export function paintHead(pen, title, entries, width, height) {
     pen.rectangle(0, 0, width, height, colour('surface'));
     pen.text(title, 16, 26, ink, { size: 14, bold: true });
     let x = 16, y = 48;
-    for (const [name, stroke] of entries) {
+    for (const [name, stroke, dash = []] of entries) {
         const space = pen.width(name) + 34;
         if (x + space > width && x > 16) {
             x = 16;
             y += 17;
         }
-        pen.rectangle(x, y - 7, 12, 3, stroke);
+        if (dash.length === 0) pen.rectangle(x, y - 7, 12, 3, stroke);
+        else pen.line([x, y - 5.5, x + 12, y - 5.5], stroke, 3, 1, dash.map((length) => length / 2));
         pen.text(name, x + 17, y, ink);
         x += space;
     }
@@ -77,7 +78,7 @@ export function paintHead(pen, title, entries, width, height) {
 function paint(pen, view, title, width, height) {
     const { colours } = view, margin = { left: 56, right: 16, bottom: 44 };
     const y = paintHead(pen, title, view.curves.filter((one) => one.visible)
-        .map((curve) => [label(curve, view.curves), view.colourOf(curve)]), width, height);
+        .map((curve) => [label(curve, view.curves), view.colourOf(curve), strokes[curve.stroke ?? 0]]), width, height);
     const area = { x: margin.left, y: y + 16, w: width - margin.left - margin.right,
         h: height - y - 16 - margin.bottom };
     const ticks = view.ticks(), map = geometry(view, area);

@@ -5,7 +5,7 @@ import { add, fill, h } from '../elements.js';
 import { integer, moment, number, percent, roughly } from '../format.js';
 import { t } from '../language.js';
 import { nearest } from './curve.js';
-import { label } from './legend.js';
+import { label, paintSwatch } from './legend.js';
 import { CanvasPen } from './pens.js';
 
 const mostRows = 8;
@@ -156,7 +156,7 @@ export class Hover {
     /* A curve that has no point where the line stands says where its own is. */
     row({ curve, pieces, i, px }, line) {
         const { view } = this, swatch = h('span', { class: 'swatch' }), more = [];
-        swatch.style.background = view.colourOf(curve);
+        paintSwatch(swatch, curve, view.colourOf(curve));
         if (Math.abs(px - line.px) > 2) more.push(t('chart.at', { place: this.placeText(pieces.x[i]) }));
         if (pieces.min[i] !== pieces.max[i] && pieces.min[i] !== null)
             more.push(`${this.valueText(pieces.min[i])} … ${this.valueText(pieces.max[i])}`);

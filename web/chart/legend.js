@@ -2,6 +2,7 @@
 import { fill, h, icon, setText } from '../elements.js';
 import { number, percent } from '../format.js';
 import { t } from '../language.js';
+import { strokes } from './pens.js';
 
 /* As short as it can be: the trainer only where there are several, no identifier where all are the same. */
 export function label(curve, curves) {
@@ -9,6 +10,18 @@ export function label(curve, curves) {
     const same = several && curves.every((other) => other.id === curve.id);
     if (same) return curve.trainer;
     return several ? `${curve.trainer} · ${curve.id}` : curve.id;
+}
+
+/* A piece of the curve's line. */
+export function paintSwatch(swatch, curve, colour) {
+    const dash = strokes[curve.stroke ?? 0];
+    let at = 0;
+    const stops = dash.flatMap((length, i) => {
+        const from = at;
+        at += length;
+        return [`${i % 2 === 0 ? colour : 'transparent'} ${from}px ${at}px`];
+    });
+    swatch.style.background = stops.length > 0 ? `repeating-linear-gradient(to right, ${stops.join()})` : colour;
 }
 
 export class Legend {
@@ -52,7 +65,7 @@ export class Legend {
     update() {
         for (const [curve, { swatch, value }] of this.rows) {
             const newest = curve.newest();
-            swatch.style.background = this.view.colourOf(curve);
+            paintSwatch(swatch, curve, this.view.colourOf(curve));
             setText(value, newest === null ? '' : this.view.percent ? percent(newest, 1) : number(newest, 4));
         }
     }

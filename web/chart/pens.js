@@ -1,5 +1,8 @@
 /* The same strokes on a canvas and in an SVG. Points are [x, y, x, y, ...] in pixels. */
 
+/* Dashes and gaps of lines that a colour does not tell apart. */
+export const strokes = [[], [6, 4], [2, 3], [9, 3, 2, 3]];
+
 export class CanvasPen {
     constructor(context) {
         this.context = context;
@@ -12,14 +15,16 @@ export class CanvasPen {
         for (let i = 2; i < points.length; i += 2) context.lineTo(points[i], points[i + 1]);
     }
 
-    line(points, colour, width, alpha = 1) {
+    line(points, colour, width, alpha = 1, dash = []) {
         const { context } = this;
         context.globalAlpha = alpha;
+        context.setLineDash(dash);
         context.strokeStyle = colour;
         context.lineWidth = width;
         context.lineJoin = 'round';
         this.path(points);
         context.stroke();
+        context.setLineDash([]);
         context.globalAlpha = 1;
     }
 
@@ -33,9 +38,7 @@ export class CanvasPen {
     }
 
     dashed(x0, y0, x1, y1, colour) {
-        this.context.setLineDash([3, 3]);
-        this.line([Math.round(x0) + 0.5, y0, Math.round(x1) + 0.5, y1], colour, 1, 0.5);
-        this.context.setLineDash([]);
+        this.line([Math.round(x0) + 0.5, y0, Math.round(x1) + 0.5, y1], colour, 1, 0.5, [3, 3]);
     }
 
     dot(x, y, radius, colour) {
@@ -114,9 +117,10 @@ export class SvgPen extends CanvasPen {
         return text;
     }
 
-    line(points, colour, width, alpha = 1) {
+    line(points, colour, width, alpha = 1, dash = []) {
         this.put('path', { d: this.data(points), fill: 'none', stroke: colour, 'stroke-width': width,
-            'stroke-opacity': alpha, 'stroke-linejoin': 'round' });
+            'stroke-opacity': alpha, 'stroke-linejoin': 'round', ...(dash.length > 0
+                && { 'stroke-dasharray': dash.join(' ') }) });
     }
 
     area(points, colour, alpha) {

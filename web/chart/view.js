@@ -1,8 +1,9 @@
 /* The plot of a chart. Dygraphs has the axes, their ticks, the grid and zooming with the mouse; the curves are drawn by
  * draw.js, with minimum and maximum of each piece, into dygraphs' canvas. */
+import { accentOf } from '../accents.js';
 import { h } from '../elements.js';
 import { tick, tickPercent, timeText } from '../format.js';
-import { colour } from '../theme.js';
+import { colour, paletteSize, seriesColour } from '../theme.js';
 import { drawChanges, drawCurves, extent, geometry } from './draw.js';
 import { Hover } from './hover.js';
 import { CanvasPen } from './pens.js';
@@ -13,7 +14,6 @@ const { Dygraph } = window;
 const { Axes, Grid } = Dygraph.Plugins;
 Dygraph.PLUGINS.splice(0, Dygraph.PLUGINS.length, Axes, Grid);
 
-const seriesColours = 8;
 const leastInterval = 250; /* milliseconds between two pictures of what comes in */
 const labelSize = 11;
 const leastSpan = 0.02; /* of the values: what hardly changes looks so */
@@ -44,17 +44,15 @@ export class View {
     recolour() {
         this.colours = { ink: colour('ink'), dim: colour('ink-3'), grid: colour('grid-line'),
             surface: colour('surface'), mark: colour('warn'), accent: colour('accent'),
-            series: Array.from({ length: seriesColours }, (_, i) => colour(`series-${i + 1}`)) };
-        this.light = document.documentElement.dataset.theme === 'light';
+            series: Array.from({ length: paletteSize }, (_, i) => seriesColour(i + 1)) };
         this.graph?.updateOptions({ gridLineColor: this.colours.grid, axisLineColor: this.colours.grid }, true);
         this.draw();
     }
 
-    /* Eight that are told apart well, then around the circle. */
+    /* Of several trainers each has its colour, and its values differ by their strokes; else each value has its own. */
     colourOf(curve) {
-        const number = curve.colour - 1;
-        return number < seriesColours ? this.colours.series[number]
-            : `hsl(${Math.round((number * 137.508) % 360)} ${this.light ? '55% 42%' : '60% 66%'})`;
+        return curve.byTrainer ? accentOf(curve.trainer) : this.colours.series[curve.colour - 1]
+            ?? seriesColour(curve.colour);
     }
 
     axisOptions(which, apart, width) {

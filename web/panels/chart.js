@@ -3,6 +3,7 @@
  * its first value, as a run may never have one), and those of chart/settings.js. */
 import { get } from '../api.js';
 import { Curve, Pieces } from '../chart/curve.js';
+import { strokes } from '../chart/pens.js';
 import { exportCsv, exportPng, exportSvg, tableOf } from '../chart/export.js';
 import { forget, matcher, recorded, watch } from '../chart/known.js';
 import { Legend } from '../chart/legend.js';
@@ -108,6 +109,17 @@ export function createChart(panel) {
             curve.colour = colours.get(curve.key);
         }
         for (const key of colours.keys()) if (!curves.some((curve) => curve.key === key)) colours.delete(key);
+        byTrainer(curves);
+    }
+
+    /* With several trainers a colour says which one, and a stroke which value. */
+    function byTrainer(curves) {
+        const ids = [...new Set(curves.map((curve) => curve.id))];
+        const several = new Set(curves.map((curve) => curve.trainer)).size > 1;
+        for (const curve of curves) {
+            curve.byTrainer = several;
+            curve.stroke = several ? ids.indexOf(curve.id) % strokes.length : 0;
+        }
     }
 
     async function resolve() {
@@ -331,6 +343,7 @@ export function createChart(panel) {
     panel.on('reconnected', () => { forget(); reload(); });
     panel.on('dropped', reload);
     panel.on('theme', () => { view.recolour(); legend.update(); });
+    panel.on('colours', () => { view.draw(); legend.update(); });
     panel.every(10000, () => {
         describe();
         noteStride();

@@ -89,12 +89,67 @@ static bool append_listed(void *user, sgm__web_trainer *watched)
     return true;
 }
 
+/* The JSON of an option that is called `name`; *json stays NULL if it was not given. */
+static sgm_status read_json(const char *text, const char *name, json_t **json)
+{
+    json_error_t error;
+    if (text == NULL)
+        return SGM_OK;
+    *json = json_loads(text, 0, &error);
+    if (*json != NULL)
+        return SGM_OK;
+    return sgm_fail(SGM_ERROR_FORMAT, "the web monitor's %s are no JSON: line %d, column %d: %s", name,
+                    error.line, error.column, sgm__json_mistake(&error));
+}
+
+static sgm_status read_tabs(sgm__web *web)
+{
+    SGM_TRY(read_json(web->options.tabs, "tabs", &web->tabs));
+    if (web->tabs != NULL && !json_is_array(web->tabs))
+        return sgm_fail(SGM_ERROR_FORMAT, "the web monitor's tabs are a JSON array of tabs");
+    return SGM_OK;
+}
+
+static bool is_colour(const json_t *value)
+{
+    const char *text = json_string_value(value);
+    if (json_is_integer(value))
+        return json_integer_value(value) >= 1 && json_integer_value(value) <= 8;
+    return text != NULL && text[0] == '#' && strlen(text) == 7 &&
+           strspn(text + 1, "0123456789abcdefABCDEF") == 6;
+}
+
+static sgm_status read_colours(sgm__web *web)
+{
+    const char *name;
+    json_t *value;
+    SGM_TRY(read_json(web->options.colours, "colours", &web->colours));
+    if (web->colours != NULL && !json_is_object(web->colours))
+        return sgm_fail(SGM_ERROR_FORMAT, "the web monitor's colours are a JSON object of names of trainers");
+    json_object_foreach(web->colours, name, value)
+    {
+        if (!is_colour(value))
+            return sgm_fail(SGM_ERROR_FORMAT,
+                            "the web monitor's colour of '%s' is a number from 1 to 8, or a text as #2cc4ab",
+                            name);
+    }
+    return SGM_OK;
+}
+
+/* What the options say of the session, so that mistakes are reported when the monitor is made. */
+sgm_status sgm__web_read_session(sgm__web *web)
+{
+    SGM_TRY(read_tabs(web));
+    return read_colours(web);
+}
+
 /* No lock is held over the whole answer: trainers that come meanwhile are in it or not. */
 sgm_status sgm__web_get_session(void *user, const sgm__http_request *request, sgm__http_answer *answer)
 {
     sgm__web *web = user;
     sgm__text text = {0};
     char *tabs = web->tabs != NULL ? sgm__json_text(web->tabs) : NULL;
+    char *colours = web->colours != NULL ? sgm__json_text(web->colours) : NULL;
     sgm__text_append(&text, "{\"name\":");
     sgm__web_append_text(&text, web->host.name);
     sgm__web_append_named(&text, "role", sgm__role_name(request->role));
@@ -107,7 +162,8 @@ sgm_status sgm__web_get_session(void *user, const sgm__http_request *request, sg
                      tabs != NULL ? tabs : "null", sgm__web_waits(web) ? "true" : "false");
     sgm__free(tabs);
     sgm__web_append_panels(&text);
-    sgm__text_append(&text, ",\"trainers\":[");
+    sgm__text_append(&text, ",\"colours\":%s,\"trainers\":[", colours != NULL ? colours : "{}");
+    sgm__free(colours);
     if (!text.failed)
         sgm__web_each(web, append_listed, &text);
     sgm__text_append(&text, "]}");

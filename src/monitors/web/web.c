@@ -474,10 +474,10 @@ static void finish(sgm_monitor *monitor)
 
 /* Offsets of all texts in the options, for copying and freeing them. */
 static const size_t texts[] = {
-    offsetof(sgm_web_monitor_options, address),      offsetof(sgm_web_monitor_options, public_host),
-    offsetof(sgm_web_monitor_options, token),        offsetof(sgm_web_monitor_options, tokens),
-    offsetof(sgm_web_monitor_options, title),        offsetof(sgm_web_monitor_options, tabs),
-    offsetof(sgm_web_monitor_options, configuration)};
+    offsetof(sgm_web_monitor_options, address), offsetof(sgm_web_monitor_options, public_host),
+    offsetof(sgm_web_monitor_options, token),   offsetof(sgm_web_monitor_options, tokens),
+    offsetof(sgm_web_monitor_options, title),   offsetof(sgm_web_monitor_options, tabs),
+    offsetof(sgm_web_monitor_options, colours), offsetof(sgm_web_monitor_options, configuration)};
 
 static char **text_of(sgm_web_monitor_options *options, size_t index)
 {
@@ -512,6 +512,7 @@ static void release(sgm_monitor *monitor)
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         sgm__free(*text_of(&web->options, i));
     json_decref(web->tabs);
+    json_decref(web->colours);
     sgm__free(web->trainers);
     sgm__free(web->routes);
     pthread_cond_destroy(&web->changed);
@@ -534,20 +535,6 @@ static sgm_status join_routes(sgm__web *web)
     return SGM_OK;
 }
 
-static sgm_status read_tabs(sgm__web *web)
-{
-    json_error_t error;
-    if (web->options.tabs == NULL)
-        return SGM_OK;
-    web->tabs = json_loads(web->options.tabs, 0, &error);
-    if (json_is_array(web->tabs))
-        return SGM_OK;
-    if (web->tabs != NULL)
-        return sgm_fail(SGM_ERROR_FORMAT, "the web monitor's tabs are a JSON array of tabs");
-    return sgm_fail(SGM_ERROR_FORMAT, "the web monitor's tabs are no JSON: line %d, column %d: %s",
-                    error.line, error.column, sgm__json_mistake(&error));
-}
-
 /* Checks everything that can be wrong in the options, so that mistakes are reported at creation, and
  * creates the parts. */
 static sgm_status fill(sgm__web *web)
@@ -558,7 +545,7 @@ static sgm_status fill(sgm__web *web)
     const sgm__http_options options = server_options(web);
     if (sgm__http_check(&options) != SGM_OK)
         return sgm__fail_within("the web monitor");
-    SGM_TRY(read_tabs(web));
+    SGM_TRY(sgm__web_read_session(web));
     SGM_TRY(join_routes(web));
     for (size_t i = 0; i < SGM__WEB_PART_COUNT; i++)
         if (parts[i]->create != NULL)

@@ -22,6 +22,7 @@ struct sgm__web {
     sgm_monitor base;
     sgm_web_monitor_options options; /* texts are copies */
     json_t *tabs;                    /* the page's arrangement; NULL: its own */
+    json_t *colours;                 /* of trainers, by their names; NULL: the page's own */
     sgm__monitor_host host;          /* copied in join */
     void *states[SGM__WEB_PART_COUNT];
     sgm__http_route *routes; /* of all parts, one after the other */
@@ -51,6 +52,11 @@ sgm_status sgm__web_start(sgm__web *web);
 /* A person has finished watching: ends the wait at the end. */
 void sgm__web_finish(sgm__web *web);
 bool sgm__web_waits(sgm__web *web);
+
+/* --- session.c --- */
+
+/* Reads the options `tabs` and `colours`. */
+sgm_status sgm__web_read_session(sgm__web *web);
 
 /* --- panels.c --- */
 
