@@ -13,7 +13,10 @@ let grid, ghost, large = null;
 export function initGrid(element) {
     grid = element;
     ghost = h('div', { class: 'grid-ghost', hidden: true });
-    new ResizeObserver(() => { if (!grid.classList.contains('is-moving')) placeAll(); }).observe(grid);
+    const again = () => { if (!grid.classList.contains('is-moving')) placeAll(); };
+    new ResizeObserver(again).observe(grid);
+    new MutationObserver((changes) => { if (changes.some(({ target }) => target.parentElement === grid)) again(); })
+        .observe(grid, { subtree: true, attributeFilter: ['hidden'] });
     addEventListener('keydown', (event) => {
         if (event.key === 'Escape' && large && !event.defaultPrevented) enlarge(large); });
 }
@@ -64,7 +67,8 @@ function setPlace(element, place, count) {
 }
 
 function placeAll() {
-    const { panels } = activeTab(), count = columnCount();
+    /* A panel that a network cannot use, and so is not shown, takes no room. */
+    const panels = activeTab().panels.filter((place) => !panelOf(place, host).element.hidden), count = columnCount();
     const places = count === 12 ? new Map(panels.map((place) => [place, place])) : narrowed(panels, count,
         (place) => panelKind(place.kind)?.heights?.[count] ?? place.h);
     grid.classList.toggle('is-fixed', count !== 12);

@@ -57,8 +57,9 @@ export function fixed(value, decimals) {
 export function steady(value) {
     if (value === null || value === undefined || !Number.isFinite(value)) return none;
     const size = Math.abs(value);
-    if (size !== 0 && (size < 1e-4 || size >= 1e6)) return scientific(value.toExponential(2));
-    const small = size === 0 || size >= 0.01 ? 4 : size >= 1e-3 ? 5 : 6;
+    if (size === 0) return integer(0);
+    if (size < 1e-4 || size >= 1e6) return scientific(value.toExponential(2));
+    const small = size >= 0.01 ? 4 : size >= 1e-3 ? 5 : 6;
     return fixed(value, size >= 100 ? 1 : size >= 10 ? 2 : size >= 1 ? 3 : small);
 }
 

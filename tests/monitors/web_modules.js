@@ -172,7 +172,8 @@ format.setLocale('en');
 const texts = [[format.number(0.00012345), '0.0001235'], [format.number(1.2e-5), '1.20e-5'], [format.number(1234.5678), '1,235'], [format.number(null), '–'],
     [format.duration(3723), '1:02:03'], [format.duration(0.5), '0.50 s'], [format.bytes(1234567), '1.23 MB'],
     [format.count(16900), '16.9 k'], [format.count(9999), '9,999'], [format.count(1e6), '1.00 M'],
-    [format.count(999600), '1.00 M'], [format.count(999499), '999 k'], [format.percent(0.915), '91.5%'], [format.plain(0.1 + 0.2), '0.3']];
+    [format.count(999600), '1.00 M'], [format.count(999499), '999 k'], [format.percent(0.915), '91.5%'], [format.plain(0.1 + 0.2), '0.3'],
+    [format.steady(0), '0'], [format.steady(0.5), '0.5000']];
 for (const [text, expected] of texts) check(text === expected, `${text} is not ${expected}`);
 format.setLocale('de');
 check(format.number(1.25e-5) === '1,25e-5' && format.number(0.0125) === '0,0125', `German: ${format.number(1.25e-5)}`);

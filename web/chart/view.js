@@ -29,7 +29,7 @@ export class View {
         this.yRange = [0, 1];
         this.element = h('div', { class: 'plot', tabindex: '0', role: 'img', 'aria-roledescription': 'chart', on: {
             keydown: (event) => this.key(event), dblclick: () => this.reset() } });
-        this.frame = h('div', { class: 'plot-frame' });
+        this.frame = h('div', { class: 'plot-frame', 'aria-hidden': 'true' });
         this.element.append(this.frame);
         parent.append(this.element);
         this.hover = new Hover(this);

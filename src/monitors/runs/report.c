@@ -361,7 +361,7 @@ static void put_head(sgm__text *to, const char *title, size_t count)
         sgm__text_append(to, ".s%d { stroke: var(--c%d); } .k%d { background: var(--c%d); }\n", i, i, i, i);
     sgm__text_append(to, "</style>\n<title>");
     sgm__report_text(to, title);
-    sgm__text_append(to, "</title>\n</head>\n<body>\n");
+    sgm__text_append(to, "</title>\n</head>\n<body>\n<main>\n");
     put_cell(to, "h1", "", title);
     sgm__text_append(to, "<p class=\"dim\">%zu %s; Sigma %s, %s</p>\n", count, count == 1 ? "run" : "runs",
                      sgm_version(), made);
@@ -380,7 +380,7 @@ char *sgm__report_html(const char *title, const json_t *list)
     put_interventions(&text, list);
     if (count_of(keys, false) > 0)
         put_settings(&text, list, keys, false);
-    sgm__text_append(&text, "</body>\n</html>\n");
+    sgm__text_append(&text, "</main>\n</body>\n</html>\n");
     json_decref(metrics);
     json_decref(keys);
     return sgm__text_take(&text);
