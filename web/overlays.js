@@ -106,10 +106,10 @@ export function dialogue({ title, content, accept, act, danger = false, wide = f
         const go = accept ? button(accept, null, { class: danger ? 'button is-danger' : 'button is-primary',
             type: 'submit' }) : null;
         const form = h('form', { class: 'dialogue-form', on: { submit } },
-            h('header', { class: 'dialogue-head' }, h('h2', { id: heading, text: title }),
+            h('div', { class: 'dialogue-head' }, h('h2', { id: heading, text: title }),
                 iconButton('close', t('action.close'), () => element.close())),
             h('div', { class: 'dialogue-body' }, content, problem),
-            accept ? h('footer', { class: 'dialogue-foot' }, button(t('action.cancel'), () => element.close()), go)
+            accept ? h('div', { class: 'dialogue-foot' }, button(t('action.cancel'), () => element.close()), go)
                 : null);
         const element = h('dialog', { class: wide ? 'dialogue is-wide' : 'dialogue', 'aria-labelledby': heading },
             form);
@@ -129,7 +129,8 @@ export function dialogue({ title, content, accept, act, danger = false, wide = f
             go.disabled = false;
         }
         element.addEventListener('close', () => { element.remove(); resolve(done); });
-        const typed = () => [...form.querySelectorAll('input, textarea')].map((input) => input.value).join('\n'), begun = typed();
+        const typed = () => [...form.querySelectorAll('input, textarea')].map((input) => input.value).join('\n');
+        const begun = typed();
         element.addEventListener('click', (event) => { /* beside it: unless something would be lost */
             if (event.target === element && typed() === begun) element.close();
         });

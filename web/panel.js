@@ -19,9 +19,9 @@
  *         options: { top: 3 },                  // kept with the layout, preset by programs; numbers, texts, lists
  *         default: [{ tab: 'training', order: 2, w: 8, h: 9 }],     // optional: where several stand at first, in the
  *                                               // place of tab and order; with a size and options of each
- *         fits(about) { return true; },         // optional: of an answer of GET play, whether a network is one for this
- *                                               // kind. A tab of panels with the option onlyWhereItFits that fit
- *                                               // none is not shown; see suit()
+ *         fits(about) { return true; },         // optional: of an answer of GET play, whether a network is one for
+ *                                               // this kind. A tab of panels with the option onlyWhereItFits that
+ *                                               // fit none is not shown; see suit()
  *         settings(panel) { return element; },  // optional: content of the settings' popover
  *         create(panel) {
  *             const list = h('div', { class: 'scroll' });

@@ -49,6 +49,7 @@ function buildTabs(bar) {
         on: { click: () => menu(plus, kinds()) } },
         h('span', { 'aria-hidden': 'true', text: '+' }), h('span', { text: t('tabs.add_panel') }));
     const hadFocus = bar.contains(document.activeElement) && document.activeElement.getAttribute('role') === 'tab';
+    bar.setAttribute('aria-label', t('tabs.label'));
     fill(bar, h('div', { class: 'tabs-list', role: 'tablist', 'aria-label': t('tabs.label') }, tabs),
         h('div', { class: 'tabs-end' }, plus, more));
     document.getElementById('panels').setAttribute('role', 'tabpanel');

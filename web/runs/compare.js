@@ -82,7 +82,8 @@ export function createCompare(place, remove) {
         title.textContent = t('runs.chart');
         fill(tools, whole,
             select(metrics.map((key) => [key, key]), own.metric, change('metric'), { 'aria-label': t('runs.metric') }),
-            select(axes.map((key) => [key, axisLabel(key)]), own.axis, change('axis'), { 'aria-label': t('chart.axis') }),
+            select(axes.map((key) => [key, axisLabel(key)]), own.axis, change('axis'),
+                { 'aria-label': t('chart.axis') }),
             smoothing(own, redraw),
             labelled(t('runs.log'), toggle(t('chart.yLog'), own.log, change('log')),
                 { class: 'field is-switch runs-log' }),
@@ -185,7 +186,8 @@ function showHover(own, canvas, hover, event) {
     fill(hover, found.slice(0, 12).map(({ name, index, point }) => {
         const swatch = h('span', { class: 'runs-swatch' });
         swatch.style.background = colourOf(index);
-        return h('div', {}, swatch, h('span', { text: name }), h('span', { class: 'dim', text: axisText(own.axis, point.x) }),
+        return h('div', {}, swatch, h('span', { text: name }),
+            h('span', { class: 'dim', text: axisText(own.axis, point.x) }),
             h('b', { text: number(point.y, 5) }));
     }));
     hover.hidden = false;

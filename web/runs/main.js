@@ -177,7 +177,8 @@ function buildTools() {
         on: { input: () => { view.filter = parts.filter.value; show(); } } });
     parts.archived = switchOf('runs.with_archived', 'withArchived');
     parts.starred = switchOf('runs.only_starred', 'onlyStarred');
-    parts.exploreButton = button(t('explore.title'), showExplore, { class: 'button is-quiet', data: { switch: 'explore' },
+    parts.exploreButton = button(t('explore.title'), showExplore, { class: 'button is-quiet',
+        data: { switch: 'explore' },
         'aria-pressed': String(view.explore) });
     const columns = button(t('runs.columns'), () => chooseColumns(columns, view.runs, view.columns, setColumns),
         { class: 'button is-quiet', 'aria-haspopup': 'dialog' });

@@ -36,7 +36,8 @@ export const archive = reported((run, done) => note(run, { archived: !run.archiv
 export function editNotes(run, known, done) {
     const list = freshId('tags');
     const text = h('textarea', { class: 'input runs-note', rows: 6, maxlength: 8000, autofocus: true });
-    const tags = h('input', { class: 'input', value: run.tags.join(' '), list, autocomplete: 'off', spellcheck: 'false' });
+    const tags = h('input', { class: 'input', value: run.tags.join(' '), list, autocomplete: 'off',
+        spellcheck: 'false' });
     text.value = run.note;
     return dialogue({ title: t('runs.notes_title', { name: run.name }), accept: t('runs.keep'),
         content: h('div', { class: 'runs-confirm' },

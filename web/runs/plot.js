@@ -16,7 +16,8 @@ const axisTick = (axis, x, span) => (axis === 'seconds' ? duration(x) : axis !==
 /* Points that a reset or restore left behind go: {x, y} of the newest branch. */
 export function pointsOf(columns, { axis, metric, log }, started = 0) {
     const shift = axis === 'wall' ? started : 0;
-    const xs = columns[axis === 'wall' ? 'seconds' : axis] ?? [], ys = columns[metric] ?? [], { branch = [], epoch = [] } = columns;
+    const xs = columns[axis === 'wall' ? 'seconds' : axis] ?? [], ys = columns[metric] ?? [];
+    const { branch = [], epoch = [] } = columns;
     let points = [], last = null;
     ys.forEach((y, i) => {
         if (last !== null && branch[i] !== null && branch[i] !== undefined && branch[i] !== last)
@@ -60,7 +61,8 @@ function span(values) {
 
 /* curves: {name, index, points}; zoom: [from, to] or nothing. Resolves pixels to points, too: for the pointer. */
 export function geometry({ curves, log, zoom }, area) {
-    const y = (value) => (log ? Math.log10(value) : value), every = curves.flatMap((curve) => curve.raw ?? curve.points);
+    const y = (value) => (log ? Math.log10(value) : value);
+    const every = curves.flatMap((curve) => curve.raw ?? curve.points);
     const all = zoom ? every.filter(({ x }) => x >= zoom[0] && x <= zoom[1]) : every;
     const [left, right] = zoom ?? span(all.map((point) => point.x)), [low, high] = span(all.map((point) => y(point.y)));
     const room = (high - low) * 0.05, bottom = low - room, top = high + room;

@@ -1,4 +1,5 @@
-/* What all runs of the table have in common: parallel coordinates, scatter, importance of settings, means over seeds. */
+/* What all runs of the table have in common: parallel coordinates, scatter, importance of settings, means over
+ * seeds. */
 import { button, fill, freshId, h } from '../../elements.js';
 import { t } from '../../language.js';
 import { popover } from '../../overlays.js';
@@ -25,12 +26,14 @@ export function createExplore(place, { filter, open, choose }) {
     for (const name of names) {
         const id = freshId('explore');
         panels[name] = h('div', { id, role: 'tabpanel', class: 'explore-panel', hidden: name !== own.chosen });
-        tabs[name] = h('button', { type: 'button', class: 'tab', role: 'tab', 'aria-controls': id, data: { explore: name },
+        tabs[name] = h('button', { type: 'button', class: 'tab', role: 'tab', 'aria-controls': id,
+            data: { explore: name },
             on: { click: () => choosePanel(name) }, id: `${id}-tab`, text: t(`explore.${name}`) });
         panels[name].setAttribute('aria-labelledby', `${id}-tab`);
     }
     const axes = button(t('explore.axes'), () => chooseAxes(), { class: 'button is-quiet', 'aria-haspopup': 'dialog' });
-    const list = h('div', { class: 'tabs-list', role: 'tablist', 'aria-label': t('explore.title') }, Object.values(tabs));
+    const list = h('div', { class: 'tabs-list', role: 'tablist', 'aria-label': t('explore.title') },
+        Object.values(tabs));
     list.addEventListener('keydown', (event) => {
         const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
         if (!step) return;
@@ -79,10 +82,12 @@ export function createExplore(place, { filter, open, choose }) {
         axes.hidden = own.chosen !== 'parallel';
         const results = resultsOf(own.runs), settings = settingsOf(own.runs);
         if (own.chosen === 'parallel') parts.parallel.show(own.runs, own.axes ?? defaultAxes(results));
-        if (own.chosen === 'scatter') parts.scatter.show(own.runs, [...settings, 'epochs', 'seconds', 'started', ...results.keys],
+        if (own.chosen === 'scatter') parts.scatter.show(own.runs,
+            [...settings, 'epochs', 'seconds', 'started', ...results.keys],
             { x: defaultAxes(results)[0], y: results.best, by: settings.find((key) => /type$/.test(key)) ?? null });
         if (own.chosen === 'importance') parts.importance.show(own.runs, settings, results.keys, results.best);
-        if (own.chosen === 'seeds') parts.seeds.show(own.runs, metricsOf(own.runs).filter((key) => key !== 'learning_rate'));
+        if (own.chosen === 'seeds') parts.seeds.show(own.runs,
+            metricsOf(own.runs).filter((key) => key !== 'learning_rate'));
     }
     /* `runs` are those of the filter; passes(run): whether the ranges leave it. */
     return { show(runs) { own.runs = runs; show(); }, passes: (run) => parts.parallel.passes(run) };

@@ -1,10 +1,10 @@
-/* How much each setting matters for a result: permutation importance of a small random forest.
- *
- * Trees of a regression (Breiman, "Random Forests", 2001) are grown on samples of the runs, drawn with replacement. Each
- * predicts the runs that were not in its sample; then one setting's values are permuted among these, and the setting's importance
- * is by how much the squared error grows, averaged over the trees, in shares of the result's variance. A setting that says
- * nothing has 0; one that alone decides has about 2, as permuted predictions vary as the result does. The draws are the same each
- * time. Settings are numbers, which are split by size, or texts, which are split in the order of their mean result. */
+/* How much each setting matters for a result: permutation importance of a small random forest. Trees of a regression
+ * (Breiman, "Random Forests", 2001) are grown on samples of the runs, drawn with replacement. Each predicts the runs
+ * that were not in its sample; then one setting's values are permuted among these, and the setting's importance is by
+ * how much the squared error grows, averaged over the trees, in shares of the result's variance. A setting that says
+ * nothing has 0; one that alone decides has about 2, as permuted predictions vary as the result does. The draws are
+ * the same each time. Settings are numbers, which are split by size, or texts, which are split in the order of their
+ * mean result. */
 
 const trees = 64, deepest = 8, smallest = 2, mostBins = 32;
 
@@ -19,14 +19,17 @@ export function randomFrom(seed) {
     };
 }
 
-/* The place of each value among the different ones, at most `mostBins` of them; null has a place of its own, the first. */
+/* The place of each value among the different ones, at most `mostBins` of them; null has a place of its own, the
+ * first. */
 function binsOf(values) {
     const isNumeric = values.every((value) => value === null || typeof value === 'number');
-    const present = [...new Set(values.filter((value) => value !== null).map((value) => (isNumeric ? value : String(value))))];
+    const present = [...new Set(values.filter((value) => value !== null)
+        .map((value) => (isNumeric ? value : String(value))))];
     present.sort(isNumeric ? (a, b) => a - b : undefined);
     const place = new Map(present.map((value, i) => [value,
         1 + Math.floor(i * Math.min(mostBins - 1, present.length) / present.length)]));
-    const bins = Uint8Array.from(values, (value) => (value === null ? 0 : place.get(isNumeric ? value : String(value))));
+    const bins = Uint8Array.from(values,
+        (value) => (value === null ? 0 : place.get(isNumeric ? value : String(value))));
     return { bins, isNumeric };
 }
 
@@ -88,9 +91,9 @@ function shuffled(list, random) {
     return result;
 }
 
-/* `columns`: for each setting its values, null where a run has none; `y`: the results, all numbers. Gives {explained, importance}:
- * the share of the variance that predictions explain (of runs that a tree has not seen; below 0: none), and for each setting
- * its importance. null: too few runs (less than 8), or all results are equal. */
+/* `columns`: for each setting its values, null where a run has none; `y`: the results, all numbers. Gives {explained,
+ * importance}: the share of the variance that predictions explain (of runs that a tree has not seen; below 0: none),
+ * and for each setting its importance. null: too few runs (less than 8), or all results are equal. */
 export function importanceOf(columns, y) {
     const n = y.length, mean = y.reduce((sum, value) => sum + value, 0) / n;
     const variance = y.reduce((sum, value) => sum + (value - mean) ** 2, 0) / n;

@@ -11,7 +11,8 @@ const isSeed = (key) => /(^|\.)seed$/.test(key) || key === 'name';
 export function groupsBySeed(runs) {
     const groups = new Map();
     for (const run of runs) {
-        const entries = Object.entries(run.configuration).filter(([key]) => !isSeed(key)).sort(([a], [b]) => (a < b ? -1 : 1));
+        const entries = Object.entries(run.configuration).filter(([key]) => !isSeed(key))
+            .sort(([a], [b]) => (a < b ? -1 : 1));
         if (entries.length === 0) continue;
         const text = JSON.stringify(entries);
         if (!groups.has(text)) groups.set(text, { runs: [], configuration: Object.fromEntries(entries) });
@@ -53,7 +54,8 @@ const mostResults = 4;
 /* `choose(runs)`: a group's runs are to be compared. */
 export function createGroups(place, choose) {
     const own = { kind: 'metrics', sort: null, down: false };
-    const tools = h('div', { class: 'runs-tools' }), content = h('div', { class: 'explore-scroll scroll', tabindex: '0' });
+    const tools = h('div', { class: 'runs-tools' });
+    const content = h('div', { class: 'explore-scroll scroll', tabindex: '0' });
     fill(place, tools, content);
 
     function rowOf({ group, results }, usual) {
@@ -61,7 +63,8 @@ export function createGroups(place, choose) {
             () => choose(group.runs), { class: 'link', title: group.runs.map((run) => run.name).join('\n') })),
         [...usual].map(([key, value]) => {
             const own = group.configuration[key];
-            return h('td', { class: own === value ? 'mono' : 'mono is-different', text: own === undefined ? '–' : String(own) });
+            return h('td', { class: own === value ? 'mono' : 'mono is-different',
+                text: own === undefined ? '–' : String(own) });
         }), results.map((result) => cellOf(result, group.runs.length)));
     }
 
@@ -71,7 +74,8 @@ export function createGroups(place, choose) {
             const rows = groups.map((group) => ({ group, results: shown.map((name) =>
                 summary(group.runs.map((run) => valueOf(run, `${own.kind}:${name}`)))) }));
             const at = shown.indexOf(own.sort), sign = own.down ? -1 : 1;
-            if (at >= 0) rows.sort((a, b) => sign * ((a.results[at].mean ?? Infinity) - (b.results[at].mean ?? Infinity)));
+            if (at >= 0) rows.sort((a, b) => sign
+                * ((a.results[at].mean ?? Infinity) - (b.results[at].mean ?? Infinity)));
             const sortBy = (name) => () => {
                 own.down = own.sort === name && !own.down;
                 own.sort = name;
@@ -80,7 +84,8 @@ export function createGroups(place, choose) {
             const heads = [...usual.keys()].map((key) => h('th', { scope: 'col', text: key }));
             const ends = shown.map((name) => h('th', { scope: 'col', class: 'is-number',
                 'aria-sort': own.sort === name ? (own.down ? 'descending' : 'ascending') : null },
-            h('button', { type: 'button', class: 'runs-sort', text: labelOf(`${own.kind}:${name}`), data: { mean: name },
+            h('button', { type: 'button', class: 'runs-sort', text: labelOf(`${own.kind}:${name}`),
+                data: { mean: name },
                 on: { click: sortBy(name) } })));
             fill(content, rows.length === 0 ? h('p', { class: 'dim', text: t('explore.no_groups') })
                 : h('table', { class: 'table explore-groups' }, h('thead', {}, h('tr', {},

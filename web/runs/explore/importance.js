@@ -16,7 +16,8 @@ function remembered(columns, y) {
 /* [{key, importance, correlation}], the most important first, and what the forest explains; null: too few runs. */
 export function rankSettings(runs, settings, result) {
     const known = runs.filter((run) => typeof valueOf(run, result) === 'number');
-    const y = known.map((run) => valueOf(run, result)), columns = settings.map((key) => known.map((run) => valueOf(run, key)));
+    const y = known.map((run) => valueOf(run, result));
+    const columns = settings.map((key) => known.map((run) => valueOf(run, key)));
     const found = remembered(columns, y);
     if (!found) return null;
     const list = settings.map((key, i) => ({ key, importance: found.importance[i],
@@ -54,7 +55,8 @@ export function createImportance(place) {
                 { n: found.runs, share: percent(Math.max(0, found.explained), 0) }) }));
         };
         fill(tools, h('label', { class: 'explore-choice' }, h('span', { text: t('explore.result') }),
-            select(results.map((key) => [key, labelOf(key)]), own.result, (value) => { own.result = value; redraw(); })));
+            select(results.map((key) => [key, labelOf(key)]), own.result,
+                (value) => { own.result = value; redraw(); })));
         redraw();
     } };
 }

@@ -25,7 +25,8 @@ export function createParallel(place, change) {
     const controls = h('div', { class: 'explore-ranges' });
     const whole = button(t('explore.all_ranges'), () => { own.ranges.clear(); changed(); },
         { class: 'button is-quiet' });
-    const details = h('details', { class: 'explore-details' }, h('summary', { text: t('explore.ranges') }), controls, whole);
+    const details = h('details', { class: 'explore-details' }, h('summary', { text: t('explore.ranges') }), controls,
+        whole);
     fill(place, h('p', { class: 'dim', text: t('explore.parallel_hint') }),
         h('div', { class: 'explore-plot is-wide scroll', tabindex: '0' }, canvas), details);
     new ResizeObserver(draw).observe(canvas.parentElement);
@@ -70,7 +71,8 @@ export function createParallel(place, change) {
     function paintAxis(pen, key, x, height, align) {
         const scale = own.scales.get(key), range = own.ranges.get(key), dim = colour('ink-3');
         pen.line([x, yOf(0, height), x, yOf(1, height)], colour('line-strong'), 1);
-        const room = own.axes.length > 1 ? Math.floor((canvas.clientWidth - 2 * side) / (own.axes.length - 1) / 6.6) : 40;
+        const room = own.axes.length > 1
+            ? Math.floor((canvas.clientWidth - 2 * side) / (own.axes.length - 1) / 6.6) : 40;
         const label = labelOf(key), short = label.length > room ? `…${label.slice(1 - Math.max(6, room))}` : label;
         pen.text(short, align === 'start' ? 0 : align === 'end' ? canvas.clientWidth : x, 14, colour('ink-2'),
             { align, bold: true });
@@ -86,7 +88,8 @@ export function createParallel(place, change) {
         }
         if (!range) return;
         const y = yOf(range[1], height);
-        pen.area([x - 6, y, x + 6, y, x + 6, yOf(range[0], height), x - 6, yOf(range[0], height)], colour('accent'), 0.35);
+        pen.area([x - 6, y, x + 6, y, x + 6, yOf(range[0], height), x - 6, yOf(range[0], height)], colour('accent'),
+            0.35);
     }
 
     function paintRuns(pen, runs, width, height, ink, alpha) {

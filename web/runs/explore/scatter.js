@@ -39,7 +39,8 @@ export function createScatter(place, open) {
         hover.hidden = !found;
         canvas.style.cursor = found ? 'pointer' : '';
         if (!found) return;
-        fill(hover, h('div', {}, h('strong', { text: found.run.name })), [own.x, own.y, own.by].filter(Boolean).map((key) =>
+        fill(hover, h('div', {}, h('strong', { text: found.run.name })),
+            [own.x, own.y, own.by].filter(Boolean).map((key) =>
             h('div', {}, h('span', { text: labelOf(key) }), h('b', { text: textOf(found.run, key) }))));
         const width = canvas.clientWidth;
         hover.style.left = `${Math.max(0, found.x > width / 2 ? found.x - hover.offsetWidth - 14 : found.x + 14)}px`;
@@ -71,7 +72,8 @@ export function createScatter(place, open) {
         const ink = colouring(own.by && scaleOf(own.runs, own.by), own.by);
         for (const run of own.runs) {
             const [a, b] = [x.share(valueOf(run, own.x)), y.share(valueOf(run, own.y))];
-            if (a !== null && b !== null) own.points.push({ run, x: area.x + a * area.w, y: area.y + (1 - b) * area.h });
+            if (a !== null && b !== null)
+                own.points.push({ run, x: area.x + a * area.w, y: area.y + (1 - b) * area.h });
         }
         for (const { run, x: px, y: py } of own.points) pen.dot(px, py, 4, ink(run));
         canvas.setAttribute('aria-label', t('explore.scatter_label', { n: own.points.length, x: labelOf(own.x),
