@@ -30,6 +30,9 @@ export function showTheme(button) {
     setIcon(button, themeIcon());
 }
 
-export function logo() {
-    return h('img', { class: 'logo', src: 'icon.svg', alt: '', width: 24, height: 24 });
+/* With `act` it is a button. */
+export function logo(act = null) {
+    const image = h('img', { class: 'logo', src: 'icon.svg', alt: '', width: 24, height: 24 });
+    return act === null ? image : h('button', { type: 'button', class: 'bar-about', title: t('about.title'),
+        'aria-label': t('about.title'), 'aria-haspopup': 'dialog', on: { click: act } }, image);
 }

@@ -1,5 +1,6 @@
 /* The bar at the top: which run, how it goes, the buttons that are always at hand. */
 import { post } from './api.js';
+import { showAbout } from './about.js';
 import { accentDot, accentOf, showAccents } from './accents.js';
 import { languageButton, logo, showTheme, themeButton } from './appearance.js';
 import { add, button, fill, h, icon, iconButton, select, setIcon, setText } from './elements.js';
@@ -56,7 +57,7 @@ function buildBar(bar) {
     };
     parts.figures = [figure('bar.epoch', parts.epoch), figure('bar.iteration', parts.iteration),
         figure('bar.loss', parts.loss), figure('bar.left', parts.left)];
-    fill(bar, h('div', { class: 'bar-brand' }, logo(), h('h1', { text: title, title }),
+    fill(bar, h('div', { class: 'bar-brand' }, logo(showAbout), h('h1', { text: title, title }),
         trainerChoice()),
         h('div', { class: 'bar-transport', role: 'group', 'aria-label': t('panel.control') }, parts.play, parts.step,
             h('span', { class: 'bar-state', role: 'status' }, parts.dot, parts.state)),

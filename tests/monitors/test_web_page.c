@@ -252,6 +252,22 @@ TEST(a_person_draws_a_digit)
     browser_drag(b, DRAWING, -0.06, -0.44, 0.06, -0.44);
     browser_drag(b, DRAWING, -0.06, 0.44, 0.06, 0.44);
     browser_await(b, ANSWER " === '0' && !document.querySelector('.draw-prediction').hidden");
+    /* By keys, too: a stroke is soft beside itself, and is taken away again. */
+    browser_do(b, "[...document.querySelectorAll('.panel-draw button')].find((e) => e.textContent === "
+                  "'Clear').click(); document.querySelector('" DRAWING "').focus()");
+    CHECK(browser_is(b, "document.querySelector('.draw-prediction').hidden"));
+    browser_do(b,
+               "window.ink = (x, y) => document.querySelector('" DRAWING "').getContext('2d')"
+               ".getImageData(x, y, 1, 1).data[0]; window.press = (key) => document.querySelector('" DRAWING
+               "').dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true })); "
+               "window.paper = window.ink(0, 0); window.press(' '); window.press('ArrowRight')");
+    CHECK(browser_is(b, "window.ink(4, 4) !== window.paper && window.ink(3, 4) !== window.paper && "
+                        "window.ink(3, 4) !== window.ink(4, 4) && window.ink(1, 4) === window.paper"));
+    browser_do(b, "window.press('ArrowLeft'); window.press('Delete'); window.press('ArrowRight')");
+    CHECK(browser_is(b, "window.ink(4, 4) === window.paper && window.ink(3, 4) === window.paper && "
+                        "document.querySelector('.draw-prediction').hidden"));
+    browser_do(b, "window.press('ArrowLeft'); window.press(' ')");
+    browser_await(b, "!document.querySelector('.draw-prediction').hidden");
     /* It goes on learning, and its answer with it. */
     browser_do(b, "window.before = document.querySelector('.panel-draw .panel-note').textContent");
     browser_await(b, "document.querySelector('.panel-draw .panel-note').textContent !== window.before");

@@ -5,6 +5,14 @@
 #define CELLS "[...document.querySelectorAll('.game-cell')]"
 #define TOLD "document.querySelector('.game-told').textContent"
 
+/* By the same question that the panel asks: a draw counts once, a win of x twice. */
+static const char best_first_move[] = "window.best = -1; import('/api.js').then(async ({ post }) => {"
+                                      "const boards = Array.from({ length: 9 }, (_, i) => Array.from({ "
+                                      "length: 9 }, (_, k) => Number(i === k)));"
+                                      "const { outputs } = await post('predict', { inputs: boards });"
+                                      "const scores = outputs.map(([x, , nobody]) => nobody + 2 * x);"
+                                      "window.best = scores.indexOf(Math.max(...scores)); })";
+
 TEST(a_person_plays_against_a_network)
 {
     training *t = begin_training_of("board", sgm_dataset_open("tictactoe"),
@@ -24,8 +32,21 @@ TEST(a_person_plays_against_a_network)
         sgm__free(answered);
     }
     CHECK(browser_is(b, "/won|draw/.test(" TOLD ") && document.querySelector('.game-side button').disabled"));
-    browser_click(b, ".game-side button:nth-of-type(2)");
+    browser_click(b, ".game-side button:nth-of-type(3)");
     browser_await(b, CELLS ".every((cell) => cell.textContent === '')");
+    /* Alone it makes the moves of both, in turns; of each the one that it thinks best. */
+    CHECK_OK(sgm_trainer_pause(t->trainer));
+    browser_await(b, STATE " === 'Paused'");
+    browser_do(b, best_first_move);
+    browser_await(b, "window.best >= 0");
+    browser_click(b, ".game-side button:nth-of-type(2)");
+    browser_await(b, CELLS "[window.best].textContent === '\u00d7' || " CELLS
+                           ".filter((cell) => cell.textContent !== '').length > 1");
+    CHECK(browser_is(b, CELLS "[window.best].textContent === '\u00d7'"));
+    browser_await(b, "/won|draw/.test(" TOLD ")");
+    CHECK(browser_is(b, "[0, 1].includes(" CELLS
+                        ".filter((cell) => cell.textContent === '\u00d7').length - " CELLS
+                        ".filter((cell) => cell.textContent === '\u25cb').length)"));
     /* Its classes have names. */
     open_tab_called(b, "Inspect");
     browser_await(b, "document.querySelector('.confusion-table tbody th')?.textContent === 'won by x'");

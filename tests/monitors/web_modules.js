@@ -167,6 +167,46 @@ check(styled.length > 3 && styled.every((kind) => kinds.includes(kind)), `styled
     Object.assign(state, before);
 }
 
+/* Editors of the kinds of values: what a person does in them is what is set, as text. */
+{
+    const { editorOf } = await import('/editors.js'), sent = [];
+    const edit = (entry) => {
+        const editor = editorOf({ identifier: 'a.value', settable: true, ...entry }, (text) => sent.push(text));
+        document.body.append(editor.element);
+        return editor;
+    };
+    const ends = (text) => check(sent.splice(0).join() === text, `set: ${text}`);
+    const lever = edit({ kind: 'boolean', value: false });
+    check(lever.element.getAttribute('role') === 'switch', 'a switch');
+    lever.element.click();
+    ends('true');
+    lever.update({ value: false });
+    check(lever.element.getAttribute('aria-checked') === 'false', 'what was refused goes back');
+    const choice = edit({ kind: 'text', value: 'b', choices: ['a', 'b', 'c'] });
+    check([...choice.element.options].map((one) => one.value).join() === 'a,b,c', 'choices');
+    choice.element.value = 'c';
+    choice.element.dispatchEvent(new Event('change'));
+    ends('c');
+    const share = edit({ kind: 'number', value: 0.25, minimum: 0, maximum: 1 });
+    const slider = share.element.querySelector('[type="range"]'), field = share.element.querySelector('.is-number');
+    check(slider.value === '250' && !slider.hidden, `a slider from end to end: ${slider.value}`);
+    slider.value = 500;
+    slider.dispatchEvent(new Event('input'));
+    check(field.value === '0.5' && sent.length === 0, 'moving it shows, and sets nothing yet');
+    slider.dispatchEvent(new Event('change'));
+    ends('0.5');
+    const rate = edit({ kind: 'number', value: 0.01, minimum: 0 }).element.querySelector('[type="range"]');
+    check(rate.value === '500', `no ends: decades on both sides: ${rate.value}`);
+    const text = edit({ kind: 'text', value: 'before' }).element;
+    text.value = 'after';
+    text.dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter' }));
+    ends('after');
+    const shown = edit({ kind: 'number', value: 1.5, settable: false }).element;
+    check(shown.matches('span') && shown.textContent.startsWith('1.5'), `only shown: ${shown.outerHTML}`);
+    document.querySelectorAll('body > .switch, body > select, body > .editor-number, body > input, body > .value')
+        .forEach((element) => element.remove());
+}
+
 /* Numbers for people. */
 format.setLocale('en');
 const texts = [[format.number(0.00012345), '0.0001235'], [format.number(1.2e-5), '1.20e-5'], [format.number(1234.5678), '1,235'], [format.number(null), '–'],

@@ -50,7 +50,7 @@ function create(panel) {
     /* One prediction at a time, and always one for the newest picture. */
     async function predict() {
         if (!values) return;
-        ranking.hidden = values.every((value) => value === 0); /* of nothing there is nothing to say */
+        ranking.hidden = values.every((value) => value < 1e-6); /* of nothing there is nothing to say */
         if (ranking.hidden) {
             panel.setNote('');
             return;

@@ -1,11 +1,13 @@
 /* Tic-tac-toe against a network that learns from finished boards (x 1, o -1, empty 0) who has won: x, o or nobody.
- * It plays o, and takes the move whose board it thinks best for o: share of a draw + 2 * share of its win. */
+ * It plays o, or both signs, and takes the move whose board it thinks best for the one it plays: share of a draw + 2 * share
+ * of that one's win. */
 import { get, post } from '../api.js';
 import { button, h } from '../elements.js';
 import { t } from '../language.js';
 import { definePanel } from '../panel.js';
 
 const lines = [[0, 1, 2], [3, 4, 5], [6, 7, 8], [0, 3, 6], [1, 4, 7], [2, 5, 8], [0, 4, 8], [2, 4, 6]];
+const pause = 350; /* milliseconds between moves that it makes alone */
 const signs = { '1': '×', '-1': '○', '0': '' };
 
 definePanel('game', {
@@ -23,14 +25,15 @@ const winner = (board) => {
 };
 
 function create(panel) {
-    let board = Array(9).fill(0), waits = false;
+    let board = Array(9).fill(0), waits = false, game = 0; /* one that ended stops the moves of its own */
     const cells = Array.from({ length: 9 }, (_, i) =>
         h('button', { type: 'button', class: 'game-cell', on: { click: () => play(i) } }));
     const move = button(t('game.move'), () => answer());
+    const alone = button(t('game.alone'), () => playAlone());
     const told = h('p', { class: 'game-told', role: 'status' });
     const field = h('div', { class: 'game-field', role: 'group', 'aria-label': t('panel.game') }, cells);
     const holder = h('div', { class: 'game', hidden: true }, field, h('div', { class: 'game-side' }, told,
-        move, button(t('game.again'), () => begin())));
+        move, alone, button(t('game.again'), () => begin())));
     panel.body.append(holder);
 
     function show(scores = []) {
@@ -41,13 +44,15 @@ function create(panel) {
             cell.style.setProperty('--score', scores[i] ?? 0);
             cell.setAttribute('aria-label', t('game.cell', { n: i + 1, sign: signs[board[i]] || t('game.empty') }));
         });
-        move.disabled = end !== null || waits;
+        move.disabled = alone.disabled = end !== null || waits;
         told.textContent = t(end === 1 ? 'game.you' : end === -1 ? 'game.network' : end === 0 ? 'game.draw'
             : 'game.turn');
     }
 
     function begin() {
         board = Array(9).fill(0);
+        game++;
+        waits = false;
         show();
     }
 
@@ -57,20 +62,36 @@ function create(panel) {
         await answer();
     }
 
-    async function answer() {
-        const free = board.flatMap((sign, i) => (sign === 0 ? [i] : []));
-        if (waits || winner(board) !== null || free.length === 0) return show();
+    /* The best of all moves of a sign; the board of a game that has ended meanwhile is left alone. */
+    async function put(sign, own) {
+        const free = board.flatMap((one, i) => (one === 0 ? [i] : []));
+        const boards = free.map((i) => board.map((one, k) => (k === i ? sign : one)));
+        const { outputs } = await post('predict', { trainer: panel.trainer(), inputs: boards });
+        const scores = outputs.map(([x, o, nobody]) => nobody + 2 * (sign === 1 ? x : o));
+        if (own === game) board[free[scores.indexOf(Math.max(...scores))]] = sign;
+    }
+
+    async function moves(act) {
+        if (waits || winner(board) !== null) return show();
+        const own = game;
         waits = true;
         show();
-        await panel.load(async () => {
-            const boards = free.map((i) => board.map((sign, k) => (k === i ? -1 : sign)));
-            const { outputs } = await post('predict', { trainer: panel.trainer(), inputs: boards });
-            const scores = outputs.map(([, network, nobody]) => nobody + 2 * network);
-            board[free[scores.indexOf(Math.max(...scores))]] = -1;
-        });
+        await panel.load(() => act(own));
+        if (own !== game) return undefined;
         waits = false;
-        show();
+        return show();
     }
+
+    const answer = () => moves((own) => put(-1, own));
+
+    /* Whose turn it is follows from what stands there. */
+    const playAlone = () => moves(async (own) => {
+        while (own === game && winner(board) === null) {
+            await put(board.reduce((sum, sign) => sum + sign, 0) > 0 ? -1 : 1, own);
+            show();
+            await new Promise((resolve) => { setTimeout(resolve, pause); });
+        }
+    });
 
     const reload = () => panel.load(async (signal) => {
         const about = await get('play', { trainer: panel.trainer() }, { signal });
