@@ -80,9 +80,10 @@ char *read_tokens(const char *path)
     char *text;
     size_t length;
     struct stat about;
-    if (stat(path, &about) == 0 && (about.st_mode & (S_IRGRP | S_IROTH)) != 0) {
-        sgm_fail(SGM_ERROR_FILE, "others may read the tokens in '%s': 'chmod 600 %s' keeps them from it",
-                 path, path);
+    if (stat(path, &about) == 0 && (about.st_mode & (S_IRGRP | S_IROTH | S_IWGRP | S_IWOTH)) != 0) {
+        sgm_fail(SGM_ERROR_FILE,
+                 "others may read or change the tokens in '%s': 'chmod 600 %s' keeps them from it", path,
+                 path);
         return NULL;
     }
     return sgm__file_read(path, LONGEST_TOKENS, &text, &length) == SGM_OK ? text : NULL;

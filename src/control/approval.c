@@ -9,6 +9,7 @@
 #include "registry/pattern.h"
 #include "trainer/trainer.h"
 
+#define BRANCH "branch" /* what a pattern calls the beginning of a branch */
 #define MOST_PENDING 32
 #define MOST_KEPT 64              /* of those that are decided */
 #define LONGEST ((size_t)1 << 16) /* bytes of a request that is kept */
@@ -21,20 +22,50 @@ static const char *text_of(const json_t *object, const char *key)
 
 /* --- what has to wait --- */
 
-/* An identifier that may stand for several, or an undo, may touch what a pattern of identifiers protects. */
+static bool is_command(const char *text)
+{
+    const sgm__command_row *row;
+    for (size_t i = 0; (row = sgm__command_at(i)) != NULL; i++)
+        if (strcmp(row->name, text) == 0)
+            return true;
+    return strcmp(text, BRANCH) == 0;
+}
+
+/* An identifier that may stand for several (NULL: for any) may touch what a pattern of identifiers protects.
+ */
 static bool may_match(const char *pattern, const char *identifier)
 {
-    bool is_of_identifiers = strchr(pattern, '.') != NULL;
-    return (is_of_identifiers && (identifier == NULL || strpbrk(identifier, "*<") != NULL)) ||
+    return (!is_command(pattern) && (identifier == NULL || strpbrk(identifier, "*<") != NULL)) ||
            (identifier != NULL && sgm__pattern_matches(pattern, identifier));
 }
 
+/* A rule names what it sets, somewhere in its text: so each of its words is taken for an identifier. */
+static bool may_match_word(const char *pattern, const char *text)
+{
+    char word[256];
+    const char *between = " \t\r\n,;:=()[]{}\"'";
+    for (text += strspn(text, between); *text != '\0'; text += strspn(text, between)) {
+        size_t length = strcspn(text, between);
+        snprintf(word, sizeof word, "%.*s", (int)(length < sizeof word ? length : sizeof word - 1), text);
+        if (length >= sizeof word || may_match(pattern, word))
+            return true;
+        text += length;
+    }
+    return false;
+}
+
+/* Undoing, and going back to another state, may bring any value. */
 static bool matches(const sgm__control_request *c, const char *pattern)
 {
-    bool sets = c->row->act == sgm__control_set, undoes = c->row->act == sgm__control_undo;
-    return sgm__pattern_matches(pattern, c->row->name) ||
-           (sets && may_match(pattern, sgm__control_field(c, "identifier"))) ||
-           (undoes && may_match(pattern, NULL));
+    sgm_status (*act)(sgm__control_request *) = c->row->act;
+    if (sgm__pattern_matches(pattern, c->row->name))
+        return true;
+    if (act == sgm__control_set)
+        return may_match(pattern, sgm__control_field(c, "identifier"));
+    if (act == sgm__control_attach)
+        return may_match_word(pattern, sgm__control_field(c, "hook"));
+    return (act == sgm__control_undo || act == sgm__control_restore || act == sgm__control_reset) &&
+           may_match(pattern, NULL);
 }
 
 bool sgm__approval_needed(const sgm__control_request *c)
@@ -48,7 +79,34 @@ bool sgm__approval_needed(const sgm__control_request *c)
     return false;
 }
 
+static sgm_status refuse(const char *what, const char *pattern)
+{
+    return sgm_fail(SGM_ERROR_PERMISSION,
+                    "%s: '%s' is for an administrator alone (approve), and this cannot wait to be approved",
+                    what, pattern);
+}
+
+sgm_status sgm__control_check_branch(const sgm_trainer *trainer, sgm__role role,
+                                     const char *const *identifiers, size_t count)
+{
+    const json_t *patterns = sgm__control_of(trainer)->approve;
+    for (size_t i = 0; role < SGM__ROLE_ADMIN && i < json_array_size(patterns); i++) {
+        const char *pattern = json_string_value(json_array_get(patterns, i));
+        if (sgm__pattern_matches(pattern, BRANCH))
+            return refuse("a branch", pattern);
+        for (size_t k = 0; k < count; k++)
+            if (may_match(pattern, identifiers[k]))
+                return refuse(identifiers[k], pattern);
+    }
+    return SGM_OK;
+}
+
 /* --- the list; with the control's lock --- */
+
+static double seconds_of(const sgm__control *control)
+{
+    return control->approval_seconds > 0 ? control->approval_seconds : SGM__APPROVAL_SECONDS;
+}
 
 static bool is_pending(const json_t *item)
 {
@@ -92,7 +150,7 @@ static json_t *find(const sgm__control *control, int64_t number)
     return NULL;
 }
 
-static sgm_status keep(sgm__control *control, const sgm__control_request *c, int64_t *number)
+static sgm_status keep(sgm__control *control, const sgm__control_request *c, int64_t *number, double *expires)
 {
     if (control->pending == NULL)
         control->pending = json_array();
@@ -103,10 +161,12 @@ static sgm_status keep(sgm__control *control, const sgm__control_request *c, int
     if (count_pending(control) >= MOST_PENDING)
         return sgm_fail(SGM_ERROR_LIMIT, "%d requests wait for approval already: wait until some are decided",
                         MOST_PENDING);
+    double now = sgm__wall_time();
+    *expires = now + seconds_of(control);
     json_t *item = json_pack("{s:I, s:s, s:s, s:s*, s:s, s:O, s:f, s:f}", "number",
                              (json_int_t)(control->pending_made + 1), "state", "pending", "who", c->call->who,
                              "reason", c->reason, "command", c->row->name, "request", c->request, "asked",
-                             sgm__wall_time(), "expires", sgm__wall_time() + SGM__APPROVAL_SECONDS);
+                             now, "expires", *expires);
     json_t *own = json_deep_copy(item); /* the request belongs to another thread */
     json_decref(item);
     if (own == NULL || json_array_append_new(control->pending, own) != 0)
@@ -120,12 +180,13 @@ sgm_status sgm__approval_ask(sgm__control_request *c)
 {
     sgm__control *control = sgm__control_of(c->call->trainer);
     int64_t number = 0;
+    double expires = 0;
     pthread_mutex_lock(&control->lock);
-    sgm_status status = keep(control, c, &number);
+    sgm_status status = keep(control, c, &number, &expires);
     pthread_mutex_unlock(&control->lock);
     SGM_TRY(status);
     json_object_set_new(c->answer, "pending", json_integer(number));
-    json_object_set_new(c->answer, "expires", json_real(sgm__wall_time() + SGM__APPROVAL_SECONDS));
+    json_object_set_new(c->answer, "expires", json_real(expires));
     sgm__log(SGM_LOG_INFO, sgm_trainer_name(c->call->trainer),
              "%s: %s waits for approval, as number %lld%s%s", c->call->who, c->row->name, (long long)number,
              c->reason != NULL ? ": " : "", c->reason != NULL ? c->reason : "");
@@ -144,7 +205,7 @@ sgm_status sgm__control_pending(sgm__control_request *c)
     return json_object_set_new(c->answer, "requests", list) == 0 ? SGM_OK : sgm__fail_memory(64);
 }
 
-/* Takes a request out of waiting, as `state`, and gives a copy of it. */
+/* Takes a request out of waiting, as `state`, and gives a copy of it; a dry run leaves it there. */
 static sgm_status take(const sgm__control_request *c, const char *state, json_t **copy)
 {
     sgm__control *control = sgm__control_of(c->call->trainer);
@@ -158,7 +219,9 @@ static sgm_status take(const sgm__control_request *c, const char *state, json_t 
     json_t *item = find(control, number);
     char was[16];
     snprintf(was, sizeof was, "%s", item != NULL ? text_of(item, "state") : "");
-    if (item != NULL && is_pending(item)) {
+    if (item != NULL && is_pending(item) && c->dry) {
+        *copy = json_deep_copy(item);
+    } else if (item != NULL && is_pending(item)) {
         json_object_set_new(item, "by", json_string(c->call->who));
         if (c->reason != NULL)
             json_object_set_new(item, "because", json_string(c->reason));
@@ -227,6 +290,9 @@ sgm_status sgm__control_deny(sgm__control_request *c)
 
 static sgm_status try_decide(sgm__control_request *c, const char *state)
 {
+    json_t *item = NULL;
+    SGM_TRY(take(c, state, &item));
+    json_decref(item);
     char *what = sgm__format("request %s", sgm__control_field(c, "number"));
     sgm_status status = sgm__would_change(c, what, json_string("pending"), json_string(state), NULL);
     sgm__free(what);

@@ -14,5 +14,4 @@
 bool sgm__approval_needed(const sgm__control_request *c);
 /* Keeps it, and answers with {"pending": NUMBER, "expires": SECONDS since 1970}. */
 sgm_status sgm__approval_ask(sgm__control_request *c);
-
 #endif

@@ -18,6 +18,15 @@ static sgm_status check(const sgm__control_request *c, sgm_hook *hook)
     return sgm__hooks_check_new(sgm__hooks_of(trainer), trainer, hook);
 }
 
+/* The file allows rules to run programs; whose they may be is a matter of the role, as with files. What an
+ * administrator has approved of counts as his. */
+static sgm_status check_role(const sgm__control_request *c, const sgm_hook *hook)
+{
+    if (!sgm__hook_runs_commands(hook) || c->call->approved != NULL)
+        return SGM_OK;
+    return sgm__role_check("attaching a rule that runs a command", c->call->role, SGM__ROLE_ADMIN);
+}
+
 /* How the record of changes is to name the asker, and which change this one takes back (0: none). Commands
  * about hooks have the trainer's lock. */
 static sgm__hook_change change_by(const sgm__control_request *c, int64_t undoes)
@@ -32,6 +41,8 @@ static sgm_status attach(sgm__control_request *c, const char *text, int64_t undo
     char *name = NULL;
     sgm_hook *hook = sgm_hook_parse(text);
     sgm_status status = hook != NULL ? check(c, hook) : sgm__last_failure();
+    if (status == SGM_OK && undoes == 0)
+        status = check_role(c, hook);
     if (status == SGM_OK)
         status = sgm__trainer_attach(c->call->trainer, hook, change_by(c, undoes), &name);
     if (status == SGM_OK)
@@ -127,6 +138,8 @@ sgm_status sgm__control_try_attach(sgm__control_request *c)
 {
     sgm_hook *hook = sgm_hook_parse(sgm__control_field(c, "hook"));
     sgm_status status = hook != NULL ? check(c, hook) : sgm__last_failure();
+    if (status == SGM_OK)
+        status = check_role(c, hook);
     if (status == SGM_OK)
         status = would_change_hook(c, sgm_hook_name(hook), sgm__answer_text(SGM__NO_HOOK),
                                    sgm__answer_text(sgm__control_field(c, "hook")));

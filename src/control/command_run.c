@@ -10,12 +10,12 @@ static const char *const state_names[] = {"idle", "running", "paused"};
 
 sgm_status sgm__control_pause(sgm__control_request *c)
 {
-    return sgm_trainer_pause(c->call->trainer);
+    return sgm__trainer_pause_for(c->call->trainer, c->call->who, c->reason);
 }
 
 sgm_status sgm__control_resume(sgm__control_request *c)
 {
-    return sgm_trainer_resume(c->call->trainer);
+    return sgm__trainer_go_on_for(c->call->trainer, -1, c->call->who, c->reason);
 }
 
 static sgm_status read_iterations(const sgm__control_request *c, int64_t *iterations)
@@ -32,7 +32,7 @@ sgm_status sgm__control_step(sgm__control_request *c)
 {
     int64_t iterations;
     SGM_TRY(read_iterations(c, &iterations));
-    return sgm_trainer_step(c->call->trainer, iterations);
+    return sgm__trainer_go_on_for(c->call->trainer, iterations, c->call->who, c->reason);
 }
 
 sgm_status sgm__control_stop(sgm__control_request *c)

@@ -101,7 +101,7 @@ static json_t *default_of(const sgm_option *option)
     if (option->kind == SGM_KIND_TEXT && option->default_text != NULL)
         return sgm__answer_text(option->default_text);
     if (option->kind == SGM_KIND_INTEGER && option->default_value != 0)
-        return json_integer((json_int_t)option->default_value);
+        return isnan(option->default_value) ? NULL : json_integer((json_int_t)option->default_value);
     return option->kind == SGM_KIND_NUMBER && option->default_value != 0
                ? sgm__answer_number(option->default_value)
                : NULL;

@@ -97,6 +97,19 @@ void sgm__run_stop_clock(sgm_trainer *trainer)
     trainer->progress.running_since = 0;
 }
 
+/* The journal has the hook that paused the run, `by`, else who asked for it, and why. */
+static sgm_status tell_asked(sgm_trainer *trainer, sgm__entry_kind kind, const char *by)
+{
+    sgm__asker asker = {0};
+    if (by == NULL)
+        asker = sgm__control_asker(&trainer->control, kind == SGM__ENTRY_PAUSE);
+    const char *who = by != NULL ? by : asker.who != NULL ? asker.who : "a person";
+    sgm_status status =
+        sgm__run_folder_event(trainer, kind, json_pack("{s:s, s:s*}", "who", who, "reason", asker.reason));
+    sgm__asker_clear(&asker);
+    return status;
+}
+
 sgm_status sgm__run_begin_pause(sgm__training_run *run)
 {
     sgm_trainer *trainer = run->trainer;
@@ -105,8 +118,7 @@ sgm_status sgm__run_begin_pause(sgm__training_run *run)
     sgm__log(SGM_LOG_INFO, trainer->name, "paused%s%s after epoch %lld, iteration %lld",
              by != NULL ? " by " : "", by != NULL ? by : "", (long long)trainer->position.epoch,
              (long long)trainer->position.iteration);
-    sgm_status told = sgm__run_folder_event(trainer, SGM__ENTRY_PAUSE,
-                                            json_pack("{s:s}", "who", by != NULL ? by : "a person"));
+    sgm_status told = tell_asked(trainer, SGM__ENTRY_PAUSE, by);
     sgm__free(by);
     SGM_TRY(told);
     SGM_TRY(sgm__run_hooks(run, SGM_PAUSE));
@@ -118,7 +130,7 @@ sgm_status sgm__run_begin_pause(sgm__training_run *run)
 sgm_status sgm__run_end_pause(sgm__training_run *run)
 {
     run->trainer->progress.running_since = sgm__now();
-    SGM_TRY(sgm__run_folder_event(run->trainer, SGM__ENTRY_RESUME, NULL));
+    SGM_TRY(tell_asked(run->trainer, SGM__ENTRY_RESUME, NULL));
     SGM_TRY(sgm__run_hooks(run, SGM_RESUME));
     sgm__run_report(run, SGM_PROGRESS_RESUME);
     return SGM_OK;

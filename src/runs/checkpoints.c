@@ -40,6 +40,16 @@ sgm_status sgm__checkpoint_name_check(const char *name)
                            name, SGM__CHECKPOINT_NAME);
 }
 
+sgm_status sgm__checkpoint_name_is_free(const char *name)
+{
+    SGM_TRY(sgm__checkpoint_name_check(name));
+    return strcmp(name, SGM__ORIGIN_NAME) != 0
+               ? SGM_OK
+               : sgm_fail(SGM_ERROR_ARGUMENT,
+                          "'" SGM__ORIGIN_NAME "' is the state that a branch began with, from which it is "
+                          "replayed: choose another name");
+}
+
 /* Length of a checkpoint's name in the name of its file; 0: the file is no checkpoint. */
 static size_t name_length(const char *file)
 {
@@ -168,7 +178,7 @@ sgm_status sgm__checkpoint_path(sgm_trainer *trainer, const char *name, bool mak
     char *folder = NULL;
     bool run;
     *path = NULL;
-    SGM_TRY(sgm__checkpoint_name_check(name));
+    SGM_TRY(make ? sgm__checkpoint_name_is_free(name) : sgm__checkpoint_name_check(name));
     SGM_TRY(folder_of(trainer, make, &folder, &run));
     bool failed = false, found = false;
     /* whole 0: "best"; whole 1: "best.safetensors", as the file is called in the folder */
@@ -414,6 +424,10 @@ sgm_status sgm__checkpoint_remove(sgm_trainer *trainer, const char *name)
     if (status == SGM_OK && run && strcmp(strrchr(path, '/') + 1, NEWEST_OF_RUN ENDING) == 0)
         status = sgm_fail(SGM_ERROR_STATE,
                           "'" NEWEST_OF_RUN "' is what the run goes on from when it is resumed: it stays");
+    if (status == SGM_OK && run && strcmp(strrchr(path, '/') + 1, SGM__ORIGIN_NAME ENDING) == 0)
+        status = sgm_fail(SGM_ERROR_STATE,
+                          "'" SGM__ORIGIN_NAME "' is the state that the run began with, from which it is "
+                          "replayed: it stays");
     if (status == SGM_OK && unlink(path) != 0)
         status = sgm_fail(SGM_ERROR_FILE, "cannot delete '%s': %s", name, sgm__errno_text(errno));
     sgm__free(folder);

@@ -17,6 +17,10 @@ sgm_status sgm__checkpoints_begin(sgm_trainer *trainer, const char *folder);
 /* Fails unless a checkpoint can be called so: 1 to 200 bytes without '/' and control characters, not
  * beginning with '.'. */
 sgm_status sgm__checkpoint_name_check(const char *name);
+/* The checkpoint that a branch began with (origin.h); it can be read like all others. */
+#define SGM__ORIGIN_NAME "origin"
+/* Fails also for SGM__ORIGIN_NAME: nothing that is asked for is written under it. */
+sgm_status sgm__checkpoint_name_is_free(const char *name);
 /* The path of a checkpoint that exists, or, with `make`, of one that is to be written; free with
  * sgm__free. A name of no checkpoint is SGM_ERROR_NOT_FOUND, with the nearest name. */
 sgm_status sgm__checkpoint_path(sgm_trainer *trainer, const char *name, bool make, char **path);

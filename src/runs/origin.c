@@ -1,15 +1,14 @@
 /* Where a run begins that goes on from another training: see origin.h. */
 #include "runs/origin.h"
 #include "persistence/bundle.h"
+#include "runs/checkpoints.h"
 #include "trainer/trainer.h"
 
 #include <sigma/training.h>
 
-#define NAME "origin"
-
 static char *path_in(const char *folder)
 {
-    return sgm__format("%s/" NAME ".safetensors", folder);
+    return sgm__format("%s/" SGM__ORIGIN_NAME ".safetensors", folder);
 }
 
 static const char *file_name(const char *path)
@@ -83,7 +82,7 @@ sgm_status sgm__origin_keep(sgm_trainer *trainer, json_t *line)
     sgm_status status = path != NULL ? save(trainer, path, checksum) : SGM_ERROR_MEMORY;
     sgm__free(path);
     SGM_TRY(status);
-    json_object_set_new(line, "name", json_string(NAME));
+    json_object_set_new(line, "name", json_string(SGM__ORIGIN_NAME));
     json_object_set_new(line, "of", json_string(checksum));
     if (journal->branched != NULL)
         json_object_set(line, "branched", journal->branched);
@@ -94,7 +93,7 @@ sgm_status sgm__origin_keep(sgm_trainer *trainer, json_t *line)
 static sgm_status check(const char *path, const char *folder, const sgm__journal_entry *first)
 {
     char checksum[SGM__CHECKSUM_DIGITS + 1] = "";
-    if (strcmp(first->text, NAME) != 0)
+    if (strcmp(first->text, SGM__ORIGIN_NAME) != 0)
         return sgm_fail(
             SGM_ERROR_STATE,
             "'%s' went on from another training after %lld iterations, and does not keep the state "
@@ -111,7 +110,7 @@ static sgm_status check(const char *path, const char *folder, const sgm__journal
 
 sgm_status sgm__origin_load(sgm_trainer *trainer, const char *folder, const sgm__journal_entry *first)
 {
-    if (first->epoch == 0 && first->iteration == 0 && strcmp(first->text, NAME) != 0)
+    if (first->epoch == 0 && first->iteration == 0 && strcmp(first->text, SGM__ORIGIN_NAME) != 0)
         return SGM_OK;
     char *path = path_in(folder);
     sgm_status status = path != NULL ? check(path, folder, first) : SGM_ERROR_MEMORY;

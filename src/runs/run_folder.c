@@ -343,7 +343,7 @@ sgm_status sgm__run_folder_epoch(const sgm_trainer *trainer, const char *folder,
 
 sgm_status sgm__run_folder_save_as(sgm_trainer *trainer, const char *folder, const char *name)
 {
-    SGM_TRY(sgm__checkpoint_name_check(name));
+    SGM_TRY(sgm__checkpoint_name_is_free(name));
     char *path = sgm__format("%s/%s.safetensors", folder, name);
     if (path == NULL)
         return SGM_ERROR_MEMORY;

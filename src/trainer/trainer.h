@@ -117,6 +117,11 @@ struct sgm__checkpoint_place {
     void (*release)(sgm__checkpoint_place *place); /* NULL: nothing to do */
 };
 
+/* Who asked for something and why, for the journal; NULL: that is not said. */
+typedef struct sgm__asker {
+    char *who, *reason;
+} sgm__asker;
+
 /* What other threads want of a running trainer: pause, stop, commands. */
 typedef struct sgm__control {
     pthread_mutex_t lock;
@@ -127,6 +132,7 @@ typedef struct sgm__control {
     atomic_bool asked; /* one of these three was set in this run; false: no need to take the lock to look */
     char *reason;      /* of the newest stop */
     char *paused_by;   /* the hook that paused it, with its text; NULL: a person or the program did */
+    sgm__asker pauser, resumer; /* who asked for the newest pause, and for its end */
     sgm__command_queue commands;
     sgm__checkpoint_place place; /* guarded by the lock */
     sgm__whereabouts whereabouts;
@@ -135,6 +141,7 @@ typedef struct sgm__control {
         *approve; /* patterns of what needs an administrator's leave; set before a run; NULL: nothing */
     /* Requests that wait for it, guarded by the lock (src/control/approval.c); NULL: there was none. */
     struct json_t *pending;
+    double approval_seconds;     /* after which they expire; 0: SGM__APPROVAL_SECONDS */
     int64_t pending_made;        /* number of the newest */
     atomic_uint pending_version; /* grows with each change of the list */
 } sgm__control;
@@ -358,6 +365,14 @@ bool sgm__control_try_end(sgm__control *control);
 bool sgm__control_wants_pause(sgm__control *control);
 /* As sgm_trainer_pause, for a hook: "rule (if ... then pause)". */
 sgm_status sgm__trainer_pause_by(sgm_trainer *trainer, const char *who);
+/* As sgm_trainer_pause, sgm_trainer_resume (`iterations` -1) and sgm_trainer_step, in the name of an asker.
+ */
+sgm_status sgm__trainer_pause_for(sgm_trainer *trainer, const char *who, const char *reason);
+sgm_status sgm__trainer_go_on_for(sgm_trainer *trainer, int64_t iterations, const char *who,
+                                  const char *reason);
+/* Who asked for the newest pause, or for its end; sgm__asker_clear. */
+sgm__asker sgm__control_asker(sgm__control *control, bool of_pause);
+void sgm__asker_clear(sgm__asker *asker);
 /* Before the first iteration: whether to pause now; counts no step. */
 bool sgm__control_is_held(sgm__control *control);
 /* Whether a pause or a stop is wanted, or steps are counted. */

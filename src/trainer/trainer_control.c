@@ -36,6 +36,8 @@ void sgm__control_destroy(sgm__control *control)
 {
     sgm__free(control->reason);
     sgm__free(control->paused_by);
+    sgm__asker_clear(&control->pauser);
+    sgm__asker_clear(&control->resumer);
     json_decref(control->approve);
     json_decref(control->pending);
     drop_commands(control);
@@ -63,28 +65,66 @@ static bool is_asked(sgm__control *control)
     return atomic_load_explicit(&control->asked, memory_order_relaxed);
 }
 
-/* Pauses the trainer in the name of `who` (NULL: a person or the program), and frees `who`. If a pause is
- * already wanted, it keeps the name of whoever wanted it first. */
-static sgm_status pause_by(sgm_trainer *trainer, char *who)
+/* --- askers --- */
+
+void sgm__asker_clear(sgm__asker *asker)
+{
+    sgm__free(asker->who);
+    sgm__free(asker->reason);
+    *asker = (sgm__asker){0};
+}
+
+/* A name or a reason for which there is no memory is left out. */
+static sgm__asker asker_of(const char *who, const char *reason)
+{
+    return (sgm__asker){who != NULL ? sgm__strdup(who) : NULL, reason != NULL ? sgm__strdup(reason) : NULL};
+}
+
+static void set_asker(sgm__asker *asker, const char *who, const char *reason)
+{
+    sgm__asker_clear(asker);
+    *asker = asker_of(who, reason);
+}
+
+sgm__asker sgm__control_asker(sgm__control *control, bool of_pause)
+{
+    pthread_mutex_lock(&control->lock);
+    const sgm__asker *asker = of_pause ? &control->pauser : &control->resumer;
+    sgm__asker copy = asker_of(asker->who, asker->reason);
+    pthread_mutex_unlock(&control->lock);
+    return copy;
+}
+
+/* --- pausing, going on --- */
+
+/* Pauses the trainer in the name of the hook `by` (NULL: a person, `who`, or the program), and frees `by`. If
+ * a pause is already wanted, it keeps the names of whoever wanted it first. */
+static sgm_status pause_by(sgm_trainer *trainer, char *by, const char *who, const char *reason)
 {
     sgm__control *control = &trainer->control;
     pthread_mutex_lock(&control->lock);
     sgm_status status = control->state == SGM_TRAINER_IDLE ? wrong_state(trainer, "paused") : SGM_OK;
     if (status == SGM_OK && !control->pause) {
         sgm__free(control->paused_by);
-        control->paused_by = who;
-        who = NULL;
+        control->paused_by = by;
+        by = NULL;
+        set_asker(&control->pauser, who, reason);
         control->pause = true;
         was_asked(control);
     }
     pthread_mutex_unlock(&control->lock);
-    sgm__free(who);
+    sgm__free(by);
     return status;
 }
 
 sgm_status sgm_trainer_pause(sgm_trainer *trainer)
 {
-    return pause_by(trainer, NULL);
+    return pause_by(trainer, NULL, NULL, NULL);
+}
+
+sgm_status sgm__trainer_pause_for(sgm_trainer *trainer, const char *who, const char *reason)
+{
+    return pause_by(trainer, NULL, who, reason);
 }
 
 /* In a replay nobody waits at a hook's pause: what was done meanwhile is in the journal. */
@@ -95,7 +135,7 @@ sgm_status sgm__trainer_pause_by(sgm_trainer *trainer, const char *who)
         return SGM_OK;
     }
     char *copy = sgm__strdup(who);
-    return copy != NULL ? pause_by(trainer, copy) : SGM_ERROR_MEMORY;
+    return copy != NULL ? pause_by(trainer, copy, NULL, NULL) : SGM_ERROR_MEMORY;
 }
 
 /* A copy, since the name is freed when the pause ends. */
@@ -109,9 +149,10 @@ char *sgm__trainer_paused_by(sgm_trainer *trainer)
     return who;
 }
 
-/* Ends a pause: for `steps` iterations, after which it pauses again, or for good (-1). */
-static sgm_status go_on(sgm_trainer *trainer, int64_t steps, const char *what)
+/* Ends a pause: for `steps` iterations, after which it pauses again in the same name, or for good (-1). */
+static sgm_status go_on(sgm_trainer *trainer, int64_t steps, const char *who, const char *reason)
 {
+    const char *what = steps < 0 ? "resumed" : "stepped";
     sgm__control *control = &trainer->control;
     pthread_mutex_lock(&control->lock);
     sgm_status status = control->state == SGM_TRAINER_IDLE ? wrong_state(trainer, what) : SGM_OK;
@@ -120,6 +161,8 @@ static sgm_status go_on(sgm_trainer *trainer, int64_t steps, const char *what)
         sgm__free(control->paused_by);
         control->paused_by = NULL;
         control->steps = steps;
+        set_asker(&control->pauser, who, reason);
+        set_asker(&control->resumer, who, reason);
         was_asked(control);
         pthread_cond_broadcast(&control->changed);
     }
@@ -127,9 +170,15 @@ static sgm_status go_on(sgm_trainer *trainer, int64_t steps, const char *what)
     return status;
 }
 
+sgm_status sgm__trainer_go_on_for(sgm_trainer *trainer, int64_t iterations, const char *who,
+                                  const char *reason)
+{
+    return go_on(trainer, iterations, who, reason);
+}
+
 sgm_status sgm_trainer_resume(sgm_trainer *trainer)
 {
-    return go_on(trainer, -1, "resumed");
+    return go_on(trainer, -1, NULL, NULL);
 }
 
 sgm_status sgm_trainer_step(sgm_trainer *trainer, int64_t iterations)
@@ -137,7 +186,7 @@ sgm_status sgm_trainer_step(sgm_trainer *trainer, int64_t iterations)
     if (iterations < 1)
         return sgm_fail(SGM_ERROR_ARGUMENT, "stepping takes at least 1 iteration, not %lld",
                         (long long)iterations);
-    return go_on(trainer, iterations, "stepped");
+    return go_on(trainer, iterations, NULL, NULL);
 }
 
 /* The run ends before the next iteration, also out of a pause. The newest reason is the one that is told. */
@@ -177,6 +226,8 @@ sgm_status sgm__trainer_reserve(sgm_trainer *trainer, bool paused)
         control->pause = paused;
         sgm__free(control->paused_by);
         control->paused_by = NULL;
+        sgm__asker_clear(&control->pauser);
+        sgm__asker_clear(&control->resumer);
         control->stop = false;
         control->steps = -1;
         atomic_store(&control->asked, paused);

@@ -844,6 +844,24 @@ TEST(a_branch_trains_beside_the_run)
     remove_folder(folder);
 }
 
+/* A branch with a protected value waits for approval: the agent is told so at once. */
+TEST(a_branch_that_waits_for_approval_is_told)
+{
+    const char *folder = new_folder();
+    client *c = begin_server(folder, "steer");
+    pid_t process = begin_training(c, folder, "approve=[optimiser.learning_rate]");
+    json_t *asked = call(c, "branch_run",
+                         LIVE ",\"name\":\"slow\",\"identifier\":\"optimiser.learning_rate\",\"value\":0.001,"
+                              "\"timeout_seconds\":2}",
+                         false);
+    CHECK_INT(json_integer_value(at(asked, "pending")), 1);
+    CHECK(at(asked, "run") == NULL);
+    json_decref(asked);
+    CHECK_INT(end_server(c), 0);
+    end_training(process, SIGTERM);
+    remove_folder(folder);
+}
+
 /* A file of metrics that one scan does not read whole is read whole before an answer is given. */
 TEST(long_metrics_are_read_whole)
 {

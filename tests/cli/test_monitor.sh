@@ -14,6 +14,14 @@ has err "unknown option '--prot' \(did you mean '--port'\?\)"
 run 1 monitor missing
 has err "^sigma monitor: the folder 'missing' cannot be opened: "
 
+echo 'look 0123456789abcdef-LOOK0' >tokens.txt
+mkdir none
+for mode in 640 604 620 602; do
+    chmod $mode tokens.txt
+    run 1 monitor none --tokens tokens.txt
+    has err "others may read or change the tokens in 'tokens.txt': 'chmod 600 tokens.txt' keeps them from it"
+done
+
 run 0 train "$examples/digits.yaml" epochs=2 --folder runs/digits --quiet
 "$sigma" monitor runs >page.out 2>page.err </dev/null &
 process=$!

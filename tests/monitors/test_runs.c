@@ -488,6 +488,38 @@ TEST(runs_are_renamed_and_deleted)
     end(&p);
 }
 
+TEST(changes_have_terms)
+{
+    static const char *const changes[][2] = {
+        {"/api/run-delete", "\"confirmation\":\"a\""},
+        {"/api/run-rename", "\"to\":\"b\""},
+        {"/api/run-notes", "\"note\":\"x\""},
+        {"/api/run-replay", "\"inexact\":true"},
+    };
+    place p;
+    char body[200], expected[100];
+    begin(&p);
+    write_file(&p, "a", "metrics.jsonl", "w", LINE(1, 0.5));
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+        snprintf(body, sizeof body, "{\"name\":\"a\",%s,\"dry_run\":true}", changes[i][1]);
+        post(&p, changes[i][0], body);
+        CHECK_INT(p.client.code, 400);
+        snprintf(expected, sizeof expected, "%s cannot be tried: leave 'dry_run' out", changes[i][0]);
+        CHECK_STR(json_string_value(json_object_get(p.answer, "error")), expected);
+        snprintf(body, sizeof body, "{\"name\":\"a\",%s,\"role\":\"look\"}", changes[i][1]);
+        post(&p, changes[i][0], body);
+        CHECK_INT(p.client.code, 403);
+        snprintf(body, sizeof body, "{\"name\":\"a\",%s,\"by\":\"two\\nlines\"}", changes[i][1]);
+        post(&p, changes[i][0], body);
+        CHECK_INT(p.client.code, 400);
+    }
+    CHECK(run_named(&p, "a") != NULL);
+    post(&p, "/api/run-notes", "{\"name\":\"a\",\"note\":\"x\",\"by\":\"anna\",\"reason\":\"for later\"}");
+    CHECK_INT(p.client.code, 200);
+    CHECK_STR(json_string_value(json_object_get(run_named(&p, "a"), "note")), "x");
+    end(&p);
+}
+
 TEST(names_lead_nowhere_else)
 {
     static const char *const bad[] = {"..", ".", "../x", "a/b", "", ".hidden", "a\\nb"};

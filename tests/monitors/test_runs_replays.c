@@ -160,7 +160,7 @@ TEST(what_was_done_is_shown_with_its_moment)
     CHECK_INT(system(command), 0);
     get(&p, "/api/run-interventions/a");
     CHECK(p.client.code != 200);
-    CHECK(strstr(text_of(p.answer, "error"), "line 3") != NULL);
+    CHECK(strstr(text_of(p.answer, "error"), "/a': 'journal.jsonl', line 3") != NULL);
     end(&p);
 }
 

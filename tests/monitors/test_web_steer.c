@@ -693,3 +693,47 @@ TEST(commands_of_a_token_are_limited)
     CHECK_DONE(&s.client);
     end(&s);
 }
+
+TEST(branches_and_files_follow_roles_and_approval)
+{
+    steered s = {.env = sgm_env_create("steered", .handler = "reference", .seed = 5)};
+    s.trainer = line_trainer(s.env, "line");
+    CHECK_OK(s.trainer);
+    CHECK_OK(sgm_trainer_require_approval(s.trainer, "optimiser.*"));
+    sgm_monitor *monitor = sgm_web_monitor(.quiet = true, .tokens = "steer " STEER " anna");
+    CHECK_OK(sgm_env_add_monitor(s.env, monitor));
+    CHECK_OK(sgm_env_run_background(s.env, .epochs = 100000000, .paused = true));
+    s.client = web_client_of(sgm_web_monitor_url(monitor));
+    await_state(&s, "paused");
+    char admin[sizeof s.client.token];
+    memcpy(admin, s.client.token, sizeof admin);
+    command(&s, "\"command\":\"save\",\"name\":\"here\"");
+    CHECK_DONE(&s.client);
+    command(&s, "\"command\":\"save\",\"name\":\"origin\"");
+    CHECK_REFUSED(&s.client, 400, "'origin' is the state that a branch began with");
+    send_bytes(&s, "/api/checkpoint/more?trainer=line&dry_run=true", "application/octet-stream", "x", 1);
+    CHECK_REFUSED(&s.client, 400, "/api/checkpoint/ cannot be tried");
+    send_bytes(&s, "/api/checkpoint/more?trainer=line&role=steer", "application/octet-stream", "x", 1);
+    CHECK_REFUSED(&s.client, 403, "/api/checkpoint/ needs the role 'admin', this is 'steer'");
+    web_posted(&s.client, "/api/finish", "{\"dry_run\":true}");
+    CHECK_REFUSED(&s.client, 400, "/api/finish cannot be tried");
+    web_posted(&s.client, "/api/task-cancel", "{\"task\":1,\"role\":\"look\"}");
+    CHECK_REFUSED(&s.client, 403, "/api/task-cancel needs the role 'steer', this is 'look'");
+
+    snprintf(s.client.token, sizeof s.client.token, "%s", STEER);
+    const char *fast = "{\"trainer\":\"line\",\"checkpoint\":\"here\",\"name\":\"fast\",\"paused\":true,"
+                       "\"set\":{\"optimiser.learning_rate\":0.5}}";
+    web_posted(&s.client, "/api/branch", fast);
+    CHECK_REFUSED(&s.client, 403, "optimiser.learning_rate: 'optimiser.*' is for an administrator alone");
+    web_posted(&s.client, "/api/branch",
+               "{\"trainer\":\"line\",\"checkpoint\":\"here\",\"name\":\"same\",\"paused\":true}");
+    CHECK_DONE(&s.client); /* and what is protected is protected in the branch, too */
+    web_posted(&s.client, "/api/command",
+               "{\"trainer\":\"same\",\"command\":\"set\",\"identifier\":\"optimiser.learning_rate\","
+               "\"value\":0.5}");
+    CHECK_INT(s.client.code, 202);
+    memcpy(s.client.token, admin, sizeof admin);
+    web_posted(&s.client, "/api/branch", fast);
+    CHECK_DONE(&s.client);
+    end(&s);
+}

@@ -199,8 +199,8 @@ TEST(the_journal_says_who_and_why)
     pthread_join(run.thread, NULL);
     char *text = journal_text();
     static const char *const lines[] = {
-        "\"who\":\"ctl:anna\",\"reason\":\"the loss "
-        "\\\"jumps\\\"\",\"what\":\"optimiser.learning_rate\",\"old\":",
+        "\"reason\":\"the loss \\\"jumps\\\"\",\"what\":\"optimiser.learning_rate\",\"old\":",
+        "\"who\":\"ctl:anna\"",
         "\"who\":\"mcp:claude\",\"reason\":\"no better\",\"what\":\"optimiser.learning_rate\",\"old\":0.25,",
         "\"who\":\"ctl\",\"what\":\"optimiser.learning_rate\",\"old\":",
         "\"who\":\"ctl\",\"name\":\"here\",\"of\":",
@@ -310,6 +310,36 @@ TEST(a_dry_run_tells_and_changes_nothing)
     close_folder();
 }
 
+/* --- what the journal has --- */
+
+/* Of this moment; valid until the next call. */
+static const char *journal_text_now(void)
+{
+    static char *kept;
+    sgm__free(kept);
+    return kept = journal_text();
+}
+
+static int count_of(const char *text, const char *part)
+{
+    int count = 0;
+    for (; (text = strstr(text, part)) != NULL; text += strlen(part))
+        count++;
+    return count;
+}
+
+/* Whether a line has both. */
+static bool has_line(const char *text, const char *first, const char *second)
+{
+    bool found = false;
+    for (const char *end; !found && (end = strchr(text, '\n')) != NULL; text = end + 1) {
+        char *line = sgm__strndup(text, (size_t)(end - text));
+        found = strstr(line, first) != NULL && strstr(line, second) != NULL;
+        sgm__free(line);
+    }
+    return found;
+}
+
 /* --- approval --- */
 
 TEST(what_is_marked_waits_for_approval)
@@ -364,6 +394,119 @@ TEST(what_is_marked_waits_for_approval)
     CHECK_ANSWER(made.trainer, "{\"command\":\"describe\"}",
                  "\"approve\":[\"stop\",\"optimiser.learning_rate\"]");
     end(&run); /* by the program, which asks nobody */
+    free_wave_trainer(made);
+    close_folder();
+}
+
+TEST(what_may_set_a_protected_value_unseen_waits_too)
+{
+    static const char *const rules[] = {
+        "every 1 iteration set optimiser.learning_rate = 0.5",
+        "every 1 iteration set optimiser.learn*=0.5",
+        "after 1 iteration branch \\\"b\\\" with optimiser.learning_rate = 1",
+    };
+    static const char *const waiting[] = {
+        "{\"command\":\"reset\"}",
+        "{\"command\":\"restore\",\"name\":\"here\"}",
+        "{\"command\":\"set\",\"identifier\":\"s*d\",\"value\":4}",
+    };
+    wave_trainer made = make();
+    background run;
+    const char *rate = "optimiser.learning_rate", *size = "iterator.minibatch_size";
+    CHECK_OK(sgm_trainer_require_approval(made.trainer, rate));
+    CHECK_OK(sgm_trainer_require_approval(made.trainer, "seed"));
+    begin(&run, made.trainer, open_folder());
+    CHECK_ANSWER(made.trainer, "{\"command\":\"pause\"}", "{}");
+    wait_for_pause(made.trainer);
+    CHECK_ANSWER(made.trainer, "{\"command\":\"save\",\"name\":\"here\"}", "here");
+    for (size_t i = 0; i < sizeof waiting / sizeof *waiting; i++)
+        CHECK_AS(made.trainer, SGM__ROLE_STEER, waiting[i], "{\"pending\":");
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
+        char request[200];
+        snprintf(request, sizeof request, "{\"command\":\"attach\",\"hook\":\"%s\"}", rules[i]);
+        CHECK_AS(made.trainer, SGM__ROLE_STEER, request, "{\"pending\":");
+    }
+    CHECK_AS(made.trainer, SGM__ROLE_STEER,
+             "{\"command\":\"attach\",\"hook\":\"if training.loss increases 3 times then set "
+             "iterator.minibatch_size = 4\"}",
+             "\"name\"");
+    CHECK_OK(sgm__control_check_branch(made.trainer, SGM__ROLE_STEER, &size, 1));
+    CHECK_OK(sgm__control_check_branch(made.trainer, SGM__ROLE_ADMIN, &rate, 1));
+    CHECK_INT(sgm__control_check_branch(made.trainer, SGM__ROLE_STEER, &rate, 1), SGM_ERROR_PERMISSION);
+    CHECK(strstr(sgm_last_error(), "'optimiser.learning_rate' is for an administrator alone") != NULL);
+    end(&run);
+    free_wave_trainer(made);
+    close_folder();
+}
+
+TEST(requests_for_approval_expire)
+{
+    wave_trainer made = make();
+    background run;
+    CHECK_OK(sgm_trainer_require_approval(made.trainer, "stop"));
+    begin(&run, made.trainer, open_folder());
+    CHECK_ANSWER(made.trainer, "{\"command\":\"approve\",\"number\":1,\"dry_run\":true}",
+                 "there is no request 1");
+    CHECK_AS(made.trainer, SGM__ROLE_STEER, "{\"command\":\"stop\"}", "{\"pending\":1,");
+    CHECK_ANSWER(made.trainer, "{\"command\":\"deny\",\"number\":1,\"dry_run\":true}", "\"new\":\"denied\"");
+    sgm__control_of(made.trainer)->approval_seconds = 0.05;
+    CHECK_AS(made.trainer, SGM__ROLE_STEER, "{\"command\":\"stop\"}", "{\"pending\":2,");
+    usleep(100000);
+    CHECK_ANSWER(made.trainer, "{\"command\":\"approve\",\"number\":2}",
+                 "request 2 does not wait any more: it is expired");
+    CHECK_ANSWER(made.trainer, "{\"command\":\"pending\"}", "{\"number\":1,\"state\":\"pending\"");
+    CHECK(strstr(answer, "{\"number\":2,\"state\":\"expired\"") != NULL);
+    CHECK_INT(sgm_trainer_get_state(made.trainer), SGM_TRAINER_RUNNING);
+    end(&run);
+    free_wave_trainer(made);
+    close_folder();
+}
+
+TEST(pauses_tell_who_and_why)
+{
+    wave_trainer made = make();
+    background run;
+    begin(&run, made.trainer, open_folder());
+    CHECK_ANSWER(made.trainer, "{\"command\":\"pause\",\"by\":\"anna\",\"reason\":\"lunch\"}", "{}");
+    wait_for_pause(made.trainer);
+    CHECK_ANSWER(made.trainer, "{\"command\":\"step\",\"iterations\":2,\"by\":\"ben\"}", "{}");
+    for (int i = 0; i < 10000 && count_of(journal_text_now(), "\"event\":\"pause\"") < 2; i++)
+        usleep(1000);
+    CHECK_ANSWER(made.trainer, "{\"command\":\"resume\",\"reason\":\"fed\"}", "{}");
+    for (int i = 0; i < 10000 && count_of(journal_text_now(), "\"event\":\"resume\"") < 2; i++)
+        usleep(1000);
+    CHECK_OK(sgm_trainer_pause(made.trainer)); /* by the program */
+    wait_for_pause(made.trainer);
+    const char *text = journal_text_now();
+    CHECK(has_line(text, "\"event\":\"pause\"", "\"who\":\"ctl:anna\",\"reason\":\"lunch\""));
+    CHECK(has_line(text, "\"event\":\"resume\"", "\"who\":\"ctl:ben\""));
+    CHECK(has_line(text, "\"event\":\"pause\"", "\"who\":\"ctl:ben\""));
+    CHECK(has_line(text, "\"event\":\"resume\"", "\"who\":\"ctl\",\"reason\":\"fed\""));
+    CHECK(has_line(text, "\"event\":\"pause\"", "\"who\":\"a person\""));
+    end(&run);
+    free_wave_trainer(made);
+    close_folder();
+}
+
+TEST(rules_that_run_commands_are_an_administrators)
+{
+    const char *request = "{\"command\":\"attach\",\"hook\":\"if training.loss < 0 then run \\\"true\\\"\"}";
+    const char *tried =
+        "{\"command\":\"attach\",\"hook\":\"if training.loss < 0 then run \\\"true\\\"\",\"dry_run\":true}";
+    const char *part = "attaching a rule that runs a command needs the role 'admin', this is 'steer'";
+    wave_trainer made = make();
+    background run;
+    CHECK_OK(sgm_trainer_allow_commands(made.trainer, 1));
+    CHECK_OK(sgm_trainer_require_approval(made.trainer, "training.loss"));
+    begin(&run, made.trainer, open_folder());
+    CHECK_AS(made.trainer, SGM__ROLE_STEER, tried, part);
+    CHECK_AS(made.trainer, SGM__ROLE_STEER, request, "{\"pending\":1,");
+    CHECK_ANSWER(made.trainer, "{\"command\":\"approve\",\"number\":1}", "\"name\"");
+    CHECK_AS(made.trainer, SGM__ROLE_STEER,
+             "{\"command\":\"attach\",\"hook\":\"after 900000 epochs run \\\"true\\\"\"}", part);
+    CHECK_ANSWER(made.trainer, "{\"command\":\"attach\",\"hook\":\"after 900000 epochs run \\\"true\\\"\"}",
+                 "\"name\"");
+    end(&run);
     free_wave_trainer(made);
     close_folder();
 }

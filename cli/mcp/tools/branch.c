@@ -106,7 +106,8 @@ static sgm_status branch_run(mcp_call *call)
         status = find_places(call, &p);
     if (status == SGM_OK)
         status = mcp_change(call, json_pack("{s:s, s:s*}", "command", "attach", "hook", rule));
-    if (status == SGM_OK && !mcp_flag(call, "dry_run"))
+    bool waits = json_object_get(call->answer, "pending") != NULL; /* for an administrator's approval */
+    if (status == SGM_OK && !waits && !mcp_flag(call, "dry_run"))
         status = wait_for_branch(call, &p);
     sgm__free(rule);
     sgm__free(p.names[0]);

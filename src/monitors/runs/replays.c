@@ -94,6 +94,19 @@ static json_t *intervention_json(const sgm_intervention *one)
                      "removable", one->removable);
 }
 
+/* The folder was named by its descriptor, which means nothing to the asker: the message names the file. */
+static sgm_status fail_in_folder(const char *path, sgm_status status)
+{
+    const char *message = sgm_last_error();
+    size_t length = strlen(path);
+    if (message[0] != '\'' || strncmp(message + 1, path, length) != 0 || message[1 + length] != '/')
+        return status;
+    char *copy = sgm__strdup(message + length + 2);
+    sgm_fail(status, "'%s", copy != NULL ? copy : "journal.jsonl' cannot be read");
+    sgm__free(copy);
+    return status;
+}
+
 sgm_status sgm__run_interventions(int folder, json_t **list)
 {
     char path[64];
@@ -107,7 +120,7 @@ sgm_status sgm__run_interventions(int folder, json_t **list)
     for (size_t i = 0; status == SGM_OK && i < count; i++)
         json_array_append_new(*list, intervention_json(&items[i]));
     sgm_interventions_free(items, count);
-    return status;
+    return status == SGM_OK ? SGM_OK : fail_in_folder(path, status);
 }
 
 /* Those of a run, the oldest first: {"into", "state": "running" | "ended" | "failed", "begun":

@@ -6,6 +6,7 @@
 #include "monitors/runs/replays.h"
 #include "monitors/runs/report.h"
 #include "monitors/runs/runs_internal.h"
+#include "monitors/terms.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -150,6 +151,27 @@ static sgm_status show_log(void *user, const sgm__http_request *request, sgm__ht
 
 /* --- what is to be done --- */
 
+/* What each change of runs goes through, whatever it does: its terms are read and taken out of the body, one
+ * that is only to be tried or lowers its role too far is refused, and the log tells who did it and why. */
+static sgm_status change(void *runs, const sgm__http_request *request, sgm__http_answer *answer)
+{
+    sgm__terms terms = {0};
+    json_t *body = sgm__http_object(request);
+    if (body == NULL)
+        return sgm__last_failure();
+    sgm_status status = sgm__monitor_terms(request, body, &terms);
+    json_t *reason = json_incref(json_object_get(body, "reason")); /* which `terms` borrows */
+    json_object_del(body, "reason");
+    if (status == SGM_OK)
+        status = request->route->action(runs, request, answer);
+    if (status == SGM_OK)
+        sgm__terms_log("runs", &terms, "%s %.200s", request->route->path + strlen("/api/"),
+                       json_string_value(json_object_get(body, "name")));
+    json_decref(reason);
+    sgm__free(terms.who);
+    return status;
+}
+
 static sgm_status answer_done(sgm_status status, sgm__http_answer *answer)
 {
     SGM_TRY(status);
@@ -206,12 +228,12 @@ const sgm__http_route sgm__runs_routes[] = {
     {"GET", "/api/runs", .act = list_runs},
     {"GET", "/api/run/", .act = show_run},
     {"GET", "/api/run-log/", .act = show_log},
-    {"POST", "/api/run-rename", .act = rename_run, .role = SGM__ROLE_STEER},
-    {"POST", "/api/run-notes", .act = note_run, .role = SGM__ROLE_STEER},
-    {"POST", "/api/run-delete", .act = delete_run, .role = SGM__ROLE_ADMIN},
+    {"POST", "/api/run-rename", .act = change, .action = rename_run, .role = SGM__ROLE_STEER},
+    {"POST", "/api/run-notes", .act = change, .action = note_run, .role = SGM__ROLE_STEER},
+    {"POST", "/api/run-delete", .act = change, .action = delete_run, .role = SGM__ROLE_ADMIN},
     {"GET", "/api/report", .act = sgm__runs_report},
     {"GET", "/api/run-interventions/", .act = sgm__runs_interventions},
-    {"POST", "/api/run-replay", .act = sgm__runs_replay, .role = SGM__ROLE_ADMIN},
+    {"POST", "/api/run-replay", .act = change, .action = sgm__runs_replay, .role = SGM__ROLE_ADMIN},
 };
 const size_t sgm__runs_route_count = sizeof sgm__runs_routes / sizeof *sgm__runs_routes;
 

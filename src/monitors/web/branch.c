@@ -3,6 +3,7 @@
  * Checks the request and hands it to the environment through sgm__monitor_host.branch
  * (src/environment/env_branch.c), which makes and starts the trainer. The new trainer comes to the page as
  * every trainer does, by `attach` of the monitor. */
+#include "control/control.h"
 #include "monitors/web/steer.h"
 #include "runs/checkpoints.h"
 #include "text/json_text.h"
@@ -96,7 +97,9 @@ sgm_status sgm__web_branch(void *user, const sgm__http_request *request, sgm__ht
     json_t *body = sgm__http_object(request);
     sgm_status status = read_request(&b, body);
     if (status == SGM_OK)
-        status = sgm__web_terms(watched, request, body, &terms);
+        status = sgm__monitor_terms(request, body, &terms);
+    if (status == SGM_OK)
+        status = sgm__control_check_branch(watched->trainer, terms.role, b.identifiers, b.count);
     if (status == SGM_OK)
         status = make(watched, &b, &terms);
     if (status == SGM_OK)

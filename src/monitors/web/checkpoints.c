@@ -79,15 +79,33 @@ sgm_status sgm__web_get_checkpoint(void *watched, const sgm__http_request *reque
     return status;
 }
 
-/* POST /api/checkpoint/NAME?trainer=..&reason=..&by=.., the body is the file. */
+/* The terms of an upload, whose body is a file, are in its address; NULL: no memory, or no UTF-8. */
+static json_t *terms_in_address(const sgm__http_request *request)
+{
+    static const char *const texts[] = {"reason", "by", "role"};
+    const char *dry = sgm__http_query(request, "dry_run", 0);
+    json_t *given = json_object();
+    bool whole = given != NULL;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        const char *text = sgm__http_query(request, texts[i], 0);
+        whole = whole && (text == NULL || json_object_set_new(given, texts[i], json_string(text)) == 0);
+    }
+    if (whole && dry != NULL && strcmp(dry, "false") != 0)
+        json_object_set_new(given, "dry_run", json_true());
+    if (whole)
+        return given;
+    json_decref(given);
+    sgm_fail(SGM_ERROR_ARGUMENT, "the address has a 'reason', 'by' or 'role' that is no UTF-8");
+    return NULL;
+}
+
+/* POST /api/checkpoint/NAME?trainer=..&reason=..&by=..&role=.., the body is the file. */
 sgm_status sgm__web_add_checkpoint(void *user, const sgm__http_request *request, sgm__http_answer *answer)
 {
     const sgm__web_trainer *watched = user;
     sgm__terms terms = {0};
-    json_t *given = json_pack("{s:s*, s:s*}", "reason", sgm__http_query(request, "reason", 0), "by",
-                              sgm__http_query(request, "by", 0));
-    sgm_status status =
-        given != NULL ? sgm__web_terms(watched, request, given, &terms) : sgm__fail_memory(64);
+    json_t *given = terms_in_address(request);
+    sgm_status status = given != NULL ? sgm__monitor_terms(request, given, &terms) : sgm__last_failure();
     if (status == SGM_OK)
         status = sgm__checkpoint_add(watched->trainer, request->path, terms.who, terms.reason, request->file);
     if (status == SGM_OK) {
@@ -109,12 +127,11 @@ sgm_status sgm__web_delete_checkpoint(void *user, const sgm__http_request *reque
     json_t *body = sgm__http_object(request);
     (void)answer;
     SGM_TRY(sgm__web_text(body, "name", true, &name));
-    sgm_status status = sgm__web_terms(watched, request, body, &terms);
+    sgm_status status = sgm__monitor_terms(request, body, &terms);
     if (status == SGM_OK)
         status = sgm__checkpoint_remove(watched->trainer, name);
     if (status == SGM_OK)
-        sgm__log(SGM_LOG_INFO, watched->name, "%s: checkpoint %s was deleted%s%s", terms.who, name,
-                 terms.reason != NULL ? ": " : "", terms.reason != NULL ? terms.reason : "");
+        sgm__terms_log(watched->name, &terms, "checkpoint %s was deleted", name);
     sgm__free(terms.who);
     return status;
 }

@@ -6,6 +6,7 @@
  * read the same rings. A page that has missed some fetches them with /api/log. Load is read from /proc
  * every two seconds. */
 #include "base/clock.h"
+#include "monitors/terms.h"
 #include "monitors/web/web_internal.h"
 
 #include <math.h>
@@ -284,12 +285,20 @@ static sgm_status get_tasks(void *user, const sgm__http_request *request, sgm__h
 static sgm_status cancel_task(void *user, const sgm__http_request *request, sgm__http_answer *answer)
 {
     (void)user, (void)answer;
-    const json_t *body = sgm__http_object(request), *number = json_object_get(body, "task");
+    sgm__terms terms = {0};
+    json_t *body = sgm__http_object(request);
+    const json_t *number = json_object_get(body, "task");
     if (body == NULL)
         return sgm__last_failure();
-    return json_is_integer(number)
-               ? sgm_task_cancel(json_integer_value(number))
-               : sgm_fail(SGM_ERROR_ARGUMENT, "expected the number of a 'task' in the request");
+    sgm_status status = sgm__monitor_terms(request, body, &terms);
+    if (status == SGM_OK)
+        status = json_is_integer(number)
+                     ? sgm_task_cancel(json_integer_value(number))
+                     : sgm_fail(SGM_ERROR_ARGUMENT, "expected the number of a 'task' in the request");
+    if (status == SGM_OK)
+        sgm__terms_log("tasks", &terms, "task %lld was cancelled", json_integer_value(number));
+    sgm__free(terms.who);
+    return status;
 }
 
 static void push_task(sgm__web *web, const sgm_task_info *info)

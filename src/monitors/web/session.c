@@ -4,6 +4,7 @@
  * The state of a trainer is written here for the session and for the event "progress" (live.c), in the
  * same form. It consists of the status, which sampler.c keeps, and the standing, which web.c asks for.
  * JSON is written as text, since the event goes out up to ten times a second for each trainer. */
+#include "monitors/terms.h"
 #include "monitors/web/web_internal.h"
 #include "text/json_text.h"
 
@@ -173,10 +174,19 @@ sgm_status sgm__web_get_session(void *user, const sgm__http_request *request, sg
 /* Ends the wait of web.c (wait_for_people). */
 sgm_status sgm__web_end_waiting(void *user, const sgm__http_request *request, sgm__http_answer *answer)
 {
-    (void)request, (void)answer;
-    if (!sgm__web_waits(user))
-        return sgm_fail(SGM_ERROR_STATE, "the program does not wait for anybody");
-    sgm__web_finish(user);
-    sgm__web_trainers_changed(user);
-    return SGM_OK;
+    (void)answer;
+    sgm__terms terms = {0};
+    json_t *body = sgm__http_object(request);
+    if (body == NULL)
+        return sgm__last_failure();
+    sgm_status status = sgm__monitor_terms(request, body, &terms);
+    if (status == SGM_OK && !sgm__web_waits(user))
+        status = sgm_fail(SGM_ERROR_STATE, "the program does not wait for anybody");
+    if (status == SGM_OK) {
+        sgm__terms_log("page", &terms, "the page is not watched any more");
+        sgm__web_finish(user);
+        sgm__web_trainers_changed(user);
+    }
+    sgm__free(terms.who);
+    return status;
 }

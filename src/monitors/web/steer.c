@@ -17,28 +17,17 @@
 /* --- commands --- */
 
 sgm__control_call sgm__web_call(const sgm__web_trainer *watched, const sgm__http_request *request,
-                                char who[SGM__WEB_WHO_SIZE])
+                                char who[SGM__MONITOR_WHO_SIZE])
 {
-    snprintf(who, SGM__WEB_WHO_SIZE, SGM__WEB_WHO "%s%s", request->name[0] != '\0' ? ":" : "", request->name);
+    sgm__monitor_who(request, who);
     return (sgm__control_call){
         .trainer = watched->trainer, .who = who, .role = request->role, .changes = request->changes};
-}
-
-sgm_status sgm__web_terms(const sgm__web_trainer *watched, const sgm__http_request *request, json_t *body,
-                          sgm__terms *terms)
-{
-    char who[SGM__WEB_WHO_SIZE];
-    const sgm__control_call call = sgm__web_call(watched, request, who);
-    SGM_TRY(sgm__terms_read(&call, body, terms));
-    if (terms->dry)
-        return sgm_fail(SGM_ERROR_ARGUMENT, "%s cannot be tried: leave 'dry_run' out", request->route->path);
-    return sgm__role_check(request->route->path, terms->role, request->route->role);
 }
 
 sgm_status sgm__web_command(const sgm__web_trainer *watched, const sgm__http_request *request,
                             json_t *command, sgm__http_answer *answer)
 {
-    char who[SGM__WEB_WHO_SIZE];
+    char who[SGM__MONITOR_WHO_SIZE];
     const sgm__control_call call = sgm__web_call(watched, request, who);
     json_t *made = json_object();
     sgm_status status = sgm__control_obey(&call, command, made);

@@ -5,25 +5,17 @@
 #ifndef SGM_MONITORS_WEB_STEER_H
 #define SGM_MONITORS_WEB_STEER_H
 
-#include "control/request_terms.h"
+#include "monitors/terms.h"
 #include "monitors/web/web.h"
 
-/* Author of changes from a page, in the log and in the journal of changes. */
-#define SGM__WEB_WHO "monitor"
-
 /* --- steer.c --- */
-/* Who asks: "monitor", or "monitor:NAME" where the token has a name. The texts of `call` are kept in `who`.
- */
-#define SGM__WEB_WHO_SIZE 64
+/* Who asks, and of which trainer. The texts of `call` are kept in `who`. */
 sgm__control_call sgm__web_call(const sgm__web_trainer *watched, const sgm__http_request *request,
-                                char who[SGM__WEB_WHO_SIZE]);
+                                char who[SGM__MONITOR_WHO_SIZE]);
 /* Carries out a command of control/control.h on a borrowed trainer, and answers with what that gives.
  * `command` stays the caller's. */
 sgm_status sgm__web_command(const sgm__web_trainer *watched, const sgm__http_request *request,
                             json_t *command, sgm__http_answer *answer);
-/* Reads the terms of a request that is no command and cannot be tried; who->terms is freed with sgm__free. */
-sgm_status sgm__web_terms(const sgm__web_trainer *watched, const sgm__http_request *request, json_t *body,
-                          sgm__terms *terms);
 
 /* --- actions on a trainer (sgm__web_on_trainer): tree.c, checkpoints.c, branch.c --- */
 sgm_status sgm__web_get_tree(void *watched, const sgm__http_request *request, sgm__http_answer *answer);
