@@ -7,6 +7,7 @@
 #include "control/approval.h"
 #include "base/clock.h"
 #include "registry/pattern.h"
+#include "text/names.h"
 #include "trainer/trainer.h"
 
 #define MOST_PENDING 32
@@ -21,12 +22,16 @@ static const char *text_of(const json_t *object, const char *key)
 
 /* --- what has to wait --- */
 
-/* An identifier that may stand for several, or an undo, may touch what a pattern of identifiers protects. */
+/* An identifier that may stand for several, or an undo, may touch what a pattern of identifiers protects. So
+ * may one with spaces, which the registry passes over. One of another program, "learning_rate", is looked up
+ * as the registry does it: by another name, nothing is done that its own name would have to wait for. */
 static bool may_match(const char *pattern, const char *identifier)
 {
     bool is_of_identifiers = strchr(pattern, '.') != NULL;
-    return (is_of_identifiers && (identifier == NULL || strpbrk(identifier, "*<") != NULL)) ||
-           (identifier != NULL && sgm__pattern_matches(pattern, identifier));
+    if (identifier == NULL || strpbrk(identifier, "*< \t\n\v\f\r") != NULL)
+        return is_of_identifiers;
+    const char *real = sgm__name_value(identifier);
+    return sgm__pattern_matches(pattern, identifier) || (real != NULL && sgm__pattern_matches(pattern, real));
 }
 
 static bool matches(const sgm__control_request *c, const char *pattern)

@@ -337,6 +337,15 @@ TEST(what_is_marked_waits_for_approval)
                  "{\"pending\":2,");
     CHECK_AS(made.trainer, SGM__ROLE_STEER, "{\"command\":\"undo\"}", "{\"pending\":3,");
     CHECK_AS(made.trainer, SGM__ROLE_STEER, "{\"command\":\"stop\"}", "{\"pending\":4,");
+    /* Other ways to write what is protected: names of other programs, and spaces. */
+    CHECK_AS(made.trainer, SGM__ROLE_STEER, "{\"command\":\"set\",\"identifier\":\"lr\",\"value\":1}",
+             "{\"pending\":5,");
+    CHECK_AS(made.trainer, SGM__ROLE_STEER,
+             "{\"command\":\"set\",\"identifier\":\"optimizer.learning_rate\",\"value\":1}",
+             "{\"pending\":6,");
+    CHECK_AS(made.trainer, SGM__ROLE_STEER,
+             "{\"command\":\"set\",\"identifier\":\"optimiser .learning_rate\",\"value\":1}",
+             "{\"pending\":7,");
     CHECK_AS(made.trainer, SGM__ROLE_STEER,
              "{\"command\":\"set\",\"identifier\":\"iterator.minibatch_size\",\"value\":8}", "\"value\":8");
     CHECK_NEAR(number_of(made.trainer, "optimiser.learning_rate"), 0.01, 0);
