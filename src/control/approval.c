@@ -22,6 +22,38 @@ static const char *text_of(const json_t *object, const char *key)
 
 /* --- what has to wait --- */
 
+/* A pattern without a dot is of commands: a value that can be set has a dot in its name. One that no command
+ * has would protect nothing, and nobody would notice. */
+static sgm_status check_pattern(const char *pattern)
+{
+    const sgm__command_row *row;
+    SGM_TRY(sgm__pattern_check(pattern));
+    for (size_t i = 0; strchr(pattern, '.') == NULL; i++) {
+        if ((row = sgm__command_at(i)) == NULL)
+            return sgm__command_find(pattern, &row) == SGM_OK ? SGM_OK
+                                                              : sgm__fail_within("what needs approval");
+        if (sgm__pattern_matches(pattern, row->name))
+            break;
+    }
+    return SGM_OK;
+}
+
+sgm_status sgm_trainer_require_approval(sgm_trainer *trainer, const char *pattern)
+{
+    if (trainer == NULL || pattern == NULL)
+        return sgm__fail_null("the trainer or the pattern is NULL");
+    sgm__control *control = sgm__control_of(trainer);
+    if (sgm_trainer_get_state(trainer) != SGM_TRAINER_IDLE)
+        return sgm_fail(SGM_ERROR_STATE, "what needs approval is said before a run of trainer '%s'",
+                        sgm_trainer_name(trainer));
+    const char *real = sgm__name_value(pattern);
+    pattern = real != NULL ? real : pattern;
+    SGM_TRY(check_pattern(pattern));
+    if (control->approve == NULL)
+        control->approve = json_array();
+    return json_array_append_new(control->approve, json_string(pattern)) == 0 ? SGM_OK : sgm__fail_memory(64);
+}
+
 /* An identifier that may stand for several, or an undo, may touch what a pattern of identifiers protects. So
  * may one with spaces, which the registry passes over. One of another program, "learning_rate", is looked up
  * as the registry does it: by another name, nothing is done that its own name would have to wait for. */

@@ -317,6 +317,9 @@ TEST(what_is_marked_waits_for_approval)
     wave_trainer made = make();
     background run;
     CHECK_ERROR(sgm_trainer_require_approval(made.trainer, "a..b"), "");
+    CHECK_ERROR(sgm_trainer_require_approval(made.trainer, "stopp"),
+                "what needs approval: unknown command 'stopp' (did you mean 'stop'?)");
+    CHECK_ERROR(sgm_trainer_require_approval(made.trainer, "x*"), "unknown command 'x*'");
     CHECK_OK(sgm_trainer_require_approval(made.trainer, "stop"));
     CHECK_OK(sgm_trainer_require_approval(made.trainer, "optimiser.learning_rate"));
     begin(&run, made.trainer, open_folder());
