@@ -310,6 +310,24 @@ TEST(a_dry_run_tells_and_changes_nothing)
     close_folder();
 }
 
+TEST(a_dry_undo_sees_that_a_hook_is_gone)
+{
+    wave_trainer made = make();
+    background run;
+    begin(&run, made.trainer, open_folder());
+    CHECK_ANSWER(made.trainer, "{\"command\":\"pause\"}", "{}");
+    wait_for_pause(made.trainer);
+    CHECK_ANSWER(made.trainer, "{\"command\":\"attach\",\"hook\":\"after 2 iterations notify \\\"seen\\\"\"}",
+                 "name");
+    CHECK_ANSWER(made.trainer, "{\"command\":\"undo\",\"dry_run\":true}", "would_change");
+    step(made.trainer, 3);
+    CHECK_ANSWER(made.trainer, "{\"command\":\"undo\",\"dry_run\":true}", "is not attached any more");
+    CHECK_ANSWER(made.trainer, "{\"command\":\"undo\"}", "is not attached any more");
+    end(&run);
+    free_wave_trainer(made);
+    close_folder();
+}
+
 /* --- approval --- */
 
 TEST(what_is_marked_waits_for_approval)
