@@ -140,6 +140,7 @@ TEST(what_a_rule_tells_is_shown)
     browser_click(b, RULES "[data-notify]");
     browser_await(b, "document.querySelector('[data-notify]').getAttribute('aria-checked') === 'true'");
     browser_type(b, RULES "form input", "at iteration 1000000 notify \"never\"" BROWSER_ENTER);
+    await_rows(b, RULES "tbody tr", 1);
     browser_type(b, RULES "form input", "every iteration notify \"now <b>{iteration}</b>\"" BROWSER_ENTER);
     await_rows(b, RULES "tbody tr", 2);
     CHECK_OK(sgm_trainer_step(t->trainer, 1));

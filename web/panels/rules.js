@@ -52,7 +52,7 @@ function create(panel) {
         try {
             const answer = await command(panel.trainer(), 'attach', { hook: text });
             toast(t('rules.attached', { name: answer.name ?? '' }));
-            input.value = '';
+            if (input.value.trim() === text) input.value = ''; /* what was typed meanwhile stays */
             await reload();
         } catch (error) {
             problem.textContent = errorText(error);
