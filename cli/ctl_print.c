@@ -5,6 +5,8 @@
 #include <sigma/rules.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <time.h>
 
 /* A member as text; "" if it is missing or no text. */
 static const char *text_of(const json_t *object, const char *key)
@@ -96,7 +98,8 @@ static void print_would(const json_t *item, int width)
 static void print_request(const json_t *item, int width)
 {
     const json_t *request = json_object_get(item, "request");
-    const char *reason = text_of(item, "reason"), *by = text_of(item, "by"), *error = text_of(item, "error");
+    const char *reason = text_of(item, "reason"), *by = text_of(item, "by"),
+               *because = text_of(item, "because"), *error = text_of(item, "error");
     (void)width;
     printf("%5lld  %-8s %s: %s", (long long)json_integer_value(json_object_get(item, "number")),
            text_of(item, "state"), text_of(item, "who"), text_of(item, "command"));
@@ -104,8 +107,8 @@ static void print_request(const json_t *item, int width)
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
         if (text_of(request, fields[i])[0] != '\0')
             printf(" %s", text_of(request, fields[i]));
-    printf("%s%s%s%s%s%s\n", reason[0] != '\0' ? ": " : "", reason, by[0] != '\0' ? ", by " : "", by,
-           error[0] != '\0' ? ": " : "", error);
+    printf("%s%s%s%s", reason[0] != '\0' ? ": " : "", reason, by[0] != '\0' ? ", by " : "", by);
+    printf("%s%s%s%s\n", because[0] != '\0' ? ": " : "", because, error[0] != '\0' ? ": " : "", error);
 }
 
 /* A line of `describe`: a command, the role that it needs, and what it does. */
@@ -152,6 +155,13 @@ static void print_member(const char *key, const json_t *value)
 {
     if (json_is_array(value)) {
         print_list(key, value);
+    } else if (strcmp(key, "expires") == 0) {
+        time_t seconds = (time_t)json_number_value(value);
+        struct tm local;
+        char text[32] = "";
+        if (localtime_r(&seconds, &local) != NULL)
+            strftime(text, sizeof text, "%H:%M:%S", &local);
+        printf("%-14s %s, if nobody approves it before: 'sigma ctl FOLDER pending' tells\n", key, text);
     } else if (json_is_string(value)) {
         printf("%-14s %s\n", key, json_string_value(value));
     } else if (json_is_integer(value)) {

@@ -210,7 +210,7 @@ sgm_status experiment_fill(sgm_trainer *trainer, const config *c)
     for (size_t i = 0; i < c->freeze.count; i++)
         sgm_trainer_freeze(trainer, c->freeze.items[i]);
     for (size_t i = 0; i < c->approve.count; i++)
-        sgm_trainer_require_approval(trainer, c->approve.items[i]);
+        SGM_TRY(sgm_trainer_require_approval(trainer, c->approve.items[i]));
     if (c->allow_commands)
         sgm_trainer_allow_commands(trainer, c->command_seconds);
     for (size_t i = 0; i < c->webhooks.count; i++)

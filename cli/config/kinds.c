@@ -64,7 +64,7 @@ static sgm_option used_settings[MOST_SETTINGS];
 
 /* The rows of a table of settings as arguments, but for `left_out`. With `defaults`, a struct of options, the
  * rows get what it has as default, and numbers that are 0 there are left out, as the type has no use for
- * them; but weight decay is every type's. */
+ * them; but weight decay is every type's, and 0 is a population that follows the number of parameters. */
 static void take_settings(sgm__described *described, const sgm_setting *settings, size_t count,
                           const char *left_out, const void *defaults)
 {
@@ -79,7 +79,8 @@ static void take_settings(sgm__described *described, const sgm_setting *settings
                        : numeric                        ? content.as.number
                                                         : 0;
         if (strcmp(row->name, left_out) == 0 ||
-            (defaults != NULL && (!numeric || (value == 0 && strcmp(row->name, "weight_decay") != 0))))
+            (defaults != NULL && (!numeric || (value == 0 && strcmp(row->name, "weight_decay") != 0 &&
+                                               strcmp(row->name, "population") != 0))))
             continue;
         used_settings[kept] = *row;
         if (defaults != NULL)
@@ -98,7 +99,7 @@ static bool describe_optimiser(size_t index, sgm__described *described)
     if (type == NULL)
         return false;
     *described = (sgm__described){.name = type->name, .doc = type->doc, .formula = type->formula};
-    take_settings(described, settings, count, "", &type->defaults);
+    take_settings(described, settings, count, type->search != NULL ? "" : "population", &type->defaults);
     return true;
 }
 

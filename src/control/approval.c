@@ -7,6 +7,7 @@
 #include "control/approval.h"
 #include "base/clock.h"
 #include "registry/pattern.h"
+#include "text/names.h"
 #include "trainer/trainer.h"
 
 #define BRANCH "branch" /* what a pattern calls the beginning of a branch */
@@ -31,12 +32,49 @@ static bool is_command(const char *text)
     return strcmp(text, BRANCH) == 0;
 }
 
+/* A pattern without a dot is of commands, or a value such as `seed`. One that neither has would protect
+ * nothing, and nobody would notice. */
+static sgm_status check_pattern(const sgm_trainer *trainer, const char *pattern)
+{
+    const sgm__command_row *row;
+    SGM_TRY(sgm__pattern_check(pattern));
+    if (sgm_registry_has(sgm__registry_of(trainer), pattern))
+        return SGM_OK;
+    for (size_t i = 0; strchr(pattern, '.') == NULL && !sgm__pattern_matches(pattern, BRANCH); i++) {
+        if ((row = sgm__command_at(i)) == NULL)
+            return sgm__command_find(pattern, &row) == SGM_OK ? SGM_OK
+                                                              : sgm__fail_within("what needs approval");
+        if (sgm__pattern_matches(pattern, row->name))
+            break;
+    }
+    return SGM_OK;
+}
+
+sgm_status sgm_trainer_require_approval(sgm_trainer *trainer, const char *pattern)
+{
+    if (trainer == NULL || pattern == NULL)
+        return sgm__fail_null("the trainer or the pattern is NULL");
+    sgm__control *control = sgm__control_of(trainer);
+    if (sgm_trainer_get_state(trainer) != SGM_TRAINER_IDLE)
+        return sgm_fail(SGM_ERROR_STATE, "what needs approval is said before a run of trainer '%s'",
+                        sgm_trainer_name(trainer));
+    const char *real = sgm__name_value(pattern);
+    pattern = real != NULL ? real : pattern;
+    SGM_TRY(check_pattern(trainer, pattern));
+    if (control->approve == NULL)
+        control->approve = json_array();
+    return json_array_append_new(control->approve, json_string(pattern)) == 0 ? SGM_OK : sgm__fail_memory(64);
+}
+
 /* An identifier that may stand for several (NULL: for any) may touch what a pattern of identifiers protects.
- */
+ * So may one with spaces, which the registry passes over. One of another program, "learning_rate", is looked
+ * up as the registry does it: by another name, nothing is done that its own name would have to wait for. */
 static bool may_match(const char *pattern, const char *identifier)
 {
-    return (!is_command(pattern) && (identifier == NULL || strpbrk(identifier, "*<") != NULL)) ||
-           (identifier != NULL && sgm__pattern_matches(pattern, identifier));
+    if (identifier == NULL || strpbrk(identifier, "*< \t\n\v\f\r") != NULL)
+        return !is_command(pattern);
+    const char *real = sgm__name_value(identifier);
+    return sgm__pattern_matches(pattern, identifier) || (real != NULL && sgm__pattern_matches(pattern, real));
 }
 
 /* A rule names what it sets, somewhere in its text: so each of its words is taken for an identifier. */

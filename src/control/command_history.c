@@ -159,9 +159,13 @@ sgm_status sgm__control_try_undo(sgm__control_request *c)
 {
     int64_t number = 0;
     json_t *list = json_array();
+    sgm__hook_undo hook = {0};
     sgm_status status = read_number(c, &number);
     if (status == SGM_OK)
-        status = sgm__changes_would_undo(c->call->trainer, number, list);
+        status = sgm__changes_would_undo(c->call->trainer, number, list, &hook);
+    if (status == SGM_OK)
+        status = sgm__control_try_undo_hook(c, &hook);
+    sgm__hook_undo_clear(&hook);
     for (size_t i = 0; i < json_array_size(list) && status == SGM_OK; i++) {
         const json_t *change = json_array_get(list, i);
         status = sgm__would_change(c, json_string_value(json_object_get(change, "identifier")),

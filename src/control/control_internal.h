@@ -70,6 +70,8 @@ sgm_status sgm__control_press(sgm__control_request *c);
 sgm_status sgm__control_try_press(sgm__control_request *c);
 /* Takes back the change `number` of a hook: attaches what was detached, detaches what was attached. */
 sgm_status sgm__control_undo_hook(sgm__control_request *c, int64_t number, const sgm__hook_undo *undo);
+/* Fails where that would, as the hook that is to be detached is gone. An empty `undo` is no hook's. */
+sgm_status sgm__control_try_undo_hook(const sgm__control_request *c, const sgm__hook_undo *undo);
 
 /* --- approval.c --- */
 sgm_status sgm__control_pending(sgm__control_request *c);

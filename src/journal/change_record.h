@@ -83,8 +83,8 @@ sgm_status sgm__changes_undo(sgm_trainer *trainer, int64_t number, const char *w
                              sgm__hook_undo *hook);
 
 /* Adds what sgm__changes_undo would take back to `list`, newest first, each as sgm__changes_json has it, and
- * fails where that would. */
-sgm_status sgm__changes_would_undo(sgm_trainer *trainer, int64_t number, json_t *list);
+ * fails where that would. *hook as it has it, too. */
+sgm_status sgm__changes_would_undo(sgm_trainer *trainer, int64_t number, json_t *list, sgm__hook_undo *hook);
 
 /* Whether sgm__changes_undo of number 0 has something to take back. Any thread; does not wait for a step. */
 bool sgm__changes_can_undo(sgm_trainer *trainer);

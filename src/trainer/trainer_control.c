@@ -5,7 +5,6 @@
  * set in this run, so that a run nobody steers never takes the lock. The control's lock is a leaf: no other
  * lock is taken while it is held. */
 #include "base/clock.h"
-#include "registry/pattern.h"
 #include "trainer/trainer_struct.h"
 
 #include <jansson.h>
@@ -363,18 +362,4 @@ bool sgm__control_stops(sgm__control *control, char *reason, size_t size)
         snprintf(reason, size, "%s", control->reason);
     pthread_mutex_unlock(&control->lock);
     return stop;
-}
-
-sgm_status sgm_trainer_require_approval(sgm_trainer *trainer, const char *pattern)
-{
-    if (trainer == NULL || pattern == NULL)
-        return sgm__fail_null("the trainer or the pattern is NULL");
-    sgm__control *control = &trainer->control;
-    if (sgm_trainer_get_state(trainer) != SGM_TRAINER_IDLE)
-        return sgm_fail(SGM_ERROR_STATE, "what needs approval is said before a run of trainer '%s'",
-                        trainer->name);
-    SGM_TRY(sgm__pattern_check(pattern));
-    if (control->approve == NULL)
-        control->approve = json_array();
-    return json_array_append_new(control->approve, json_string(pattern)) == 0 ? SGM_OK : sgm__fail_memory(64);
 }

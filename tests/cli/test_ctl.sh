@@ -27,7 +27,7 @@ ctl 1 empty status
 has err "^sigma ctl: nothing runs in 'empty' now"
 
 # --- a training ---
-"$sigma" train "$examples/digits.yaml" epochs=1000000 --folder run >train.out 2>train.err </dev/null &
+"$sigma" train "$examples/digits.yaml" epochs=1000000 'approve=[reset]' --folder run >train.out 2>train.err </dev/null &
 process=$!
 for _ in $(seq 200); do
     "$sigma" ctl run status >out 2>err && break
@@ -102,6 +102,12 @@ has out 'optimiser.beta2 +0.999 -> 0.25, by ctl:anna: less memory$'
 ctl 0 run undo
 ctl 1 run set optimiser.beta2 0.25 --role look
 has err "^sigma ctl: set needs the role 'steer', this is 'look'"
+ctl 0 run reset --role steer --reason 'all wrong'
+has out '^pending +1$'
+has out "^expires +[0-9]{2}:[0-9]{2}:[0-9]{2}, if nobody approves it before: 'sigma ctl FOLDER pending' tells$"
+ctl 0 run deny 1 --reason 'not yet'
+ctl 0 run pending
+has out '^ +1  denied   ctl: reset: all wrong, by ctl: not yet$'
 ctl 0 run describe optimiser.beta2
 has out '^role +admin$'
 has out '^set +steer +changes values'

@@ -68,6 +68,10 @@ run 0 info data.batch
 has out '^  data\.batch  *integer  size of a minibatch'
 run 2 info densse
 has err "there is nothing named 'densse' \(did you mean 'dense'\?\)"
+run 0 info cma_es
+has out '^    population +a whole number from 0 to 1000000 candidates, default 0: '
+run 0 info adam
+same "adam has no population" "$(grep -c population out)" 0
 for kind in layers costs activations optimisers schedules initialisers modifiers hooks metrics rules augmentations \
     operators handlers keys; do
     run 0 info --$kind

@@ -146,6 +146,7 @@ TEST(what_was_done_is_shown_with_its_moment)
     CHECK_STR(text_of(first, "text"), "optimiser.learning_rate was set to 0.05");
     CHECK_STR(text_of(first, "who"), "program");
     CHECK_STR(text_of(first, "event"), "change");
+    CHECK(json_is_string(json_object_get(first, "reason"))); /* none was given */
     CHECK(json_is_true(json_object_get(first, "removable")));
     CHECK_INT(json_integer_value(json_object_get(first, "iteration")), 0);
     CHECK(json_is_true(json_object_get(p.answer, "can_replay")));

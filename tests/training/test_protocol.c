@@ -340,6 +340,24 @@ static bool has_line(const char *text, const char *first, const char *second)
     return found;
 }
 
+TEST(a_dry_undo_sees_that_a_hook_is_gone)
+{
+    wave_trainer made = make();
+    background run;
+    begin(&run, made.trainer, open_folder());
+    CHECK_ANSWER(made.trainer, "{\"command\":\"pause\"}", "{}");
+    wait_for_pause(made.trainer);
+    CHECK_ANSWER(made.trainer, "{\"command\":\"attach\",\"hook\":\"after 2 iterations notify \\\"seen\\\"\"}",
+                 "name");
+    CHECK_ANSWER(made.trainer, "{\"command\":\"undo\",\"dry_run\":true}", "would_change");
+    step(made.trainer, 3);
+    CHECK_ANSWER(made.trainer, "{\"command\":\"undo\",\"dry_run\":true}", "is not attached any more");
+    CHECK_ANSWER(made.trainer, "{\"command\":\"undo\"}", "is not attached any more");
+    end(&run);
+    free_wave_trainer(made);
+    close_folder();
+}
+
 /* --- approval --- */
 
 TEST(what_is_marked_waits_for_approval)
@@ -347,6 +365,9 @@ TEST(what_is_marked_waits_for_approval)
     wave_trainer made = make();
     background run;
     CHECK_ERROR(sgm_trainer_require_approval(made.trainer, "a..b"), "");
+    CHECK_ERROR(sgm_trainer_require_approval(made.trainer, "stopp"),
+                "what needs approval: unknown command 'stopp' (did you mean 'stop'?)");
+    CHECK_ERROR(sgm_trainer_require_approval(made.trainer, "x*"), "unknown command 'x*'");
     CHECK_OK(sgm_trainer_require_approval(made.trainer, "stop"));
     CHECK_OK(sgm_trainer_require_approval(made.trainer, "optimiser.learning_rate"));
     begin(&run, made.trainer, open_folder());
@@ -354,10 +375,10 @@ TEST(what_is_marked_waits_for_approval)
                 "is said before a run of trainer 'waves'");
     CHECK_AS(made.trainer, SGM__ROLE_STEER, "{\"command\":\"pause\"}", "{}");
     wait_for_pause(made.trainer);
-    CHECK_AS(
-        made.trainer, SGM__ROLE_STEER,
-        "{\"command\":\"set\",\"identifier\":\"optimiser.learning_rate\",\"value\":0.25,\"dry_run\":true}",
-        "\"would_change\"");
+    CHECK_AS(made.trainer, SGM__ROLE_STEER,
+             "{\"command\":\"set\",\"identifier\":\"optimiser.learning_rate\",\"value\":0.25,\"dry_run\":"
+             "true}",
+             "\"would_change\"");
     CHECK_AS(made.trainer, SGM__ROLE_STEER,
              "{\"command\":\"set\",\"identifier\":\"optimiser.learning_rate\",\"value\":0.25,"
              "\"by\":\"mcp:claude\",\"reason\":\"too slow\"}",
@@ -367,6 +388,15 @@ TEST(what_is_marked_waits_for_approval)
                  "{\"pending\":2,");
     CHECK_AS(made.trainer, SGM__ROLE_STEER, "{\"command\":\"undo\"}", "{\"pending\":3,");
     CHECK_AS(made.trainer, SGM__ROLE_STEER, "{\"command\":\"stop\"}", "{\"pending\":4,");
+    /* Other ways to write what is protected: names of other programs, and spaces. */
+    CHECK_AS(made.trainer, SGM__ROLE_STEER, "{\"command\":\"set\",\"identifier\":\"lr\",\"value\":1}",
+             "{\"pending\":5,");
+    CHECK_AS(made.trainer, SGM__ROLE_STEER,
+             "{\"command\":\"set\",\"identifier\":\"optimizer.learning_rate\",\"value\":1}",
+             "{\"pending\":6,");
+    CHECK_AS(made.trainer, SGM__ROLE_STEER,
+             "{\"command\":\"set\",\"identifier\":\"optimiser .learning_rate\",\"value\":1}",
+             "{\"pending\":7,");
     CHECK_AS(made.trainer, SGM__ROLE_STEER,
              "{\"command\":\"set\",\"identifier\":\"iterator.minibatch_size\",\"value\":8}", "\"value\":8");
     CHECK_NEAR(number_of(made.trainer, "optimiser.learning_rate"), 0.01, 0);
@@ -491,8 +521,8 @@ TEST(pauses_tell_who_and_why)
 TEST(rules_that_run_commands_are_an_administrators)
 {
     const char *request = "{\"command\":\"attach\",\"hook\":\"if training.loss < 0 then run \\\"true\\\"\"}";
-    const char *tried =
-        "{\"command\":\"attach\",\"hook\":\"if training.loss < 0 then run \\\"true\\\"\",\"dry_run\":true}";
+    const char *tried = "{\"command\":\"attach\",\"hook\":\"if training.loss < 0 then run "
+                        "\\\"true\\\"\",\"dry_run\":true}";
     const char *part = "attaching a rule that runs a command needs the role 'admin', this is 'steer'";
     wave_trainer made = make();
     background run;

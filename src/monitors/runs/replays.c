@@ -88,10 +88,10 @@ void sgm__replays_stop(sgm__runs *runs)
 
 static json_t *intervention_json(const sgm_intervention *one)
 {
-    return json_pack("{s:I, s:I, s:I, s:I, s:s, s:s, s:s, s:b}", "number", (json_int_t)one->number, "branch",
-                     (json_int_t)one->branch, "epoch", (json_int_t)one->epoch, "iteration",
+    return json_pack("{s:I, s:I, s:I, s:I, s:s, s:s, s:s, s:s, s:b}", "number", (json_int_t)one->number,
+                     "branch", (json_int_t)one->branch, "epoch", (json_int_t)one->epoch, "iteration",
                      (json_int_t)one->iteration, "event", one->event, "who", one->who, "text", one->text,
-                     "removable", one->removable);
+                     "reason", one->reason, "removable", one->removable);
 }
 
 /* The folder was named by its descriptor, which means nothing to the asker: the message names the file. */
