@@ -32,15 +32,15 @@ static bool is_command(const char *text)
     return strcmp(text, BRANCH) == 0;
 }
 
-/* A pattern without a dot is of commands: a value that can be set has a dot in its name. One that no command
- * has would protect nothing, and nobody would notice. */
-static sgm_status check_pattern(const char *pattern)
+/* A pattern without a dot is of commands, or a value such as `seed`. One that neither has would protect
+ * nothing, and nobody would notice. */
+static sgm_status check_pattern(const sgm_trainer *trainer, const char *pattern)
 {
     const sgm__command_row *row;
     SGM_TRY(sgm__pattern_check(pattern));
-    if (sgm__pattern_matches(pattern, BRANCH))
+    if (sgm_registry_has(sgm__registry_of(trainer), pattern))
         return SGM_OK;
-    for (size_t i = 0; strchr(pattern, '.') == NULL; i++) {
+    for (size_t i = 0; strchr(pattern, '.') == NULL && !sgm__pattern_matches(pattern, BRANCH); i++) {
         if ((row = sgm__command_at(i)) == NULL)
             return sgm__command_find(pattern, &row) == SGM_OK ? SGM_OK
                                                               : sgm__fail_within("what needs approval");
@@ -60,7 +60,7 @@ sgm_status sgm_trainer_require_approval(sgm_trainer *trainer, const char *patter
                         sgm_trainer_name(trainer));
     const char *real = sgm__name_value(pattern);
     pattern = real != NULL ? real : pattern;
-    SGM_TRY(check_pattern(pattern));
+    SGM_TRY(check_pattern(trainer, pattern));
     if (control->approve == NULL)
         control->approve = json_array();
     return json_array_append_new(control->approve, json_string(pattern)) == 0 ? SGM_OK : sgm__fail_memory(64);

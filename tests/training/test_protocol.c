@@ -375,10 +375,10 @@ TEST(what_is_marked_waits_for_approval)
                 "is said before a run of trainer 'waves'");
     CHECK_AS(made.trainer, SGM__ROLE_STEER, "{\"command\":\"pause\"}", "{}");
     wait_for_pause(made.trainer);
-    CHECK_AS(
-        made.trainer, SGM__ROLE_STEER,
-        "{\"command\":\"set\",\"identifier\":\"optimiser.learning_rate\",\"value\":0.25,\"dry_run\":true}",
-        "\"would_change\"");
+    CHECK_AS(made.trainer, SGM__ROLE_STEER,
+             "{\"command\":\"set\",\"identifier\":\"optimiser.learning_rate\",\"value\":0.25,\"dry_run\":"
+             "true}",
+             "\"would_change\"");
     CHECK_AS(made.trainer, SGM__ROLE_STEER,
              "{\"command\":\"set\",\"identifier\":\"optimiser.learning_rate\",\"value\":0.25,"
              "\"by\":\"mcp:claude\",\"reason\":\"too slow\"}",
@@ -521,8 +521,8 @@ TEST(pauses_tell_who_and_why)
 TEST(rules_that_run_commands_are_an_administrators)
 {
     const char *request = "{\"command\":\"attach\",\"hook\":\"if training.loss < 0 then run \\\"true\\\"\"}";
-    const char *tried =
-        "{\"command\":\"attach\",\"hook\":\"if training.loss < 0 then run \\\"true\\\"\",\"dry_run\":true}";
+    const char *tried = "{\"command\":\"attach\",\"hook\":\"if training.loss < 0 then run "
+                        "\\\"true\\\"\",\"dry_run\":true}";
     const char *part = "attaching a rule that runs a command needs the role 'admin', this is 'steer'";
     wave_trainer made = make();
     background run;
