@@ -28,7 +28,8 @@ async function load(place, trainer) {
     show(place);
     /* One that nobody decides leaves by itself. */
     const first = Math.min(...waiting.get(trainer).map((one) => one.expires));
-    if (Number.isFinite(first)) setTimeout(() => load(place, trainer), Math.max(1, first - Date.now() / 1000 + 1) * 1000);
+    if (Number.isFinite(first)) setTimeout(() => load(place, trainer),
+        Math.max(1, first - Date.now() / 1000 + 1) * 1000);
 }
 
 async function decide(trainer, one, what) {

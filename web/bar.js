@@ -49,7 +49,8 @@ function showAccent() {
 function buildBar(bar) {
     const title = state.session?.title || state.session?.name || 'Sigma';
     parts = {
-        play: iconButton('play', t('action.play'), () => playOrPause(), { class: 'icon-button bar-play', 'data-needs': 'steer' }),
+        play: iconButton('play', t('action.play'), () => playOrPause(),
+            { class: 'icon-button bar-play', 'data-needs': 'steer' }),
         step: iconButton('step', t('action.step'), () => step(1), { 'data-needs': 'steer' }),
         dot: h('span', { class: 'state-dot' }), state: h('span', { class: 'bar-state-text' }),
         epoch: h('b'), iteration: h('b'), loss: h('b'), left: h('b'), track: h('div', { class: 'bar-track-fill' }),

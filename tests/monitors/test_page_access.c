@@ -6,6 +6,12 @@
 #include "page_training.h"
 #include "page_walker.h"
 
+/* Keys have places in Unicode. */
+#define BROWSER_SHIFT_DOWN                                                                                   \
+    "\xee\x80\x88"                                                                                           \
+    "\xee\x80\x95"                                                                                           \
+    "\xee\x80\x80"
+
 /* --- the monitor --- */
 
 /* Opens what buttons open, one after the other, and looks at it. */
@@ -113,6 +119,25 @@ TEST(trainers_have_colours)
     browser_close(&b);
     sgm_env_free(env);
     sgm_dataset_free(dataset);
+}
+
+/* A panel that is made higher by the keyboard is so when the page is loaded again; the player says what
+ * works. */
+TEST(an_arrangement_is_remembered)
+{
+    training *t = begin_training();
+    browser *b = &t->browser;
+    browser_await(b, "document.querySelector('[data-name=optimiser] dd')?.textContent === 'adam'");
+    browser_do(b, "window.before = document.querySelector('.panel-chart').style.height; "
+                  "document.querySelector('.panel-chart .panel-grip').focus()");
+    browser_type(b, ".panel-chart .panel-grip", BROWSER_SHIFT_DOWN);
+    browser_await(b, "document.querySelector('.panel-chart').style.height !== window.before");
+    browser_do(b, "sessionStorage.setItem('height', document.querySelector('.panel-chart').style.height); "
+                  "location.reload()");
+    browser_await(b, "window.before === undefined && document.querySelector('.panel-chart').style.height === "
+                     "sessionStorage.getItem('height')");
+    browser_check_errors(b);
+    end_training(t);
 }
 
 /* --- runs --- */

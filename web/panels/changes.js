@@ -17,7 +17,8 @@ definePanel('changes', {
 function create(panel) {
     let changes = [];
     const list = h('ol', { class: 'changes scroll', 'aria-label': t('panel.changes'), tabindex: '0' });
-    const undo = h('button', { type: 'button', class: 'button is-quiet', 'data-needs': 'steer', text: t('changes.undo_last'),
+    const undo = h('button', { type: 'button', class: 'button is-quiet', 'data-needs': 'steer',
+        text: t('changes.undo_last'),
         on: { click: () => takeBack({}) } });
     panel.tools.append(undo);
     panel.body.append(list);

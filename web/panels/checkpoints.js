@@ -92,7 +92,8 @@ function create(panel) {
         on: { change: () => send(file.files[0]) } });
     const uploadButton = button(t('checkpoints.upload'), () => file.click(), { title: t('checkpoints.upload_tip'),
         'data-needs': 'admin' });
-    const form = h('form', { class: 'toolbar', 'data-needs': 'steer', on: { submit: save } }, name, saveButton, uploadButton, file);
+    const form = h('form', { class: 'toolbar', 'data-needs': 'steer', on: { submit: save } }, name, saveButton,
+        uploadButton, file);
     const body = h('tbody');
     const table = h('div', { class: 'scroll', tabindex: '0' }, h('table', { class: 'table checkpoints' },
         h('thead', {}, h('tr', {}, ['checkpoints.checkpoint', 'checkpoints.epoch', 'checkpoints.iteration',
@@ -183,7 +184,8 @@ function create(panel) {
             fact('checkpoints.epoch', integer(one.epoch)), fact('checkpoints.iteration', integer(one.iteration)),
                 fact('checkpoints.size', bytes(one.bytes)), fact('checkpoints.time', moment(one.time), 'dim'),
             h('td', { class: 'row-actions' }, button(t('restore.short'), () => restore(one),
-                { class: 'button is-quiet', 'data-needs': 'steer' }), button(t('branch.short'), () => branch(panel, one),
+                { class: 'button is-quiet', 'data-needs': 'steer' }),
+            button(t('branch.short'), () => branch(panel, one),
                 { class: 'button is-quiet', 'data-needs': 'steer' }),
                 iconButton('download', t('checkpoints.download', { name: one.name }),
                     (event) => fetchFile(one, event.currentTarget)),

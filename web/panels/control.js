@@ -55,14 +55,16 @@ function create(panel) {
     const times = h('input', { class: 'input is-number', type: 'number', min: 1, max: 1e9, step: 1, required: true,
         value: panel.options.run ?? 100, 'aria-label': t('control.run_count') });
     const run = button(t('control.run'), null, { type: 'submit' });
-    const form = h('form', { class: 'control-run', 'data-needs': 'steer', on: { submit: (event) => { event.preventDefault(); runSome(); } } },
+    const form = h('form', { class: 'control-run', 'data-needs': 'steer',
+        on: { submit: (event) => { event.preventDefault(); runSome(); } } },
         times, h('span', { class: 'control-run-after', text: t('control.run_after') }), run);
     const values = new Map(figures.map(([name]) => [name, h('dd')]));
     const epoch = progressRow('this_epoch'), total = progressRow('whole');
     const reason = h('p', { class: 'control-reason', hidden: true });
     let seldom = {};
     panel.body.classList.add('scroll');
-    panel.body.append(h('div', { class: 'control-buttons', role: 'group', 'data-needs': 'steer', 'aria-label': t('panel.control') }, back, end,
+    panel.body.append(h('div', { class: 'control-buttons', role: 'group', 'data-needs': 'steer',
+        'aria-label': t('panel.control') }, back, end,
         play, one),
         h('div', { class: 'control-bars' }, epoch.row, total.row), reason, form,
         h('dl', { class: 'figures' }, figures.map(([name]) => h('div', { data: { name } },

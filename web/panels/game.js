@@ -1,6 +1,6 @@
 /* Tic-tac-toe against a network that learns from finished boards (x 1, o -1, empty 0) who has won: x, o or nobody.
- * It plays o, or both signs, and takes the move whose board it thinks best for the one it plays: share of a draw + 2 * share
- * of that one's win. */
+ * It plays o, or both signs, and takes the move whose board it thinks best for the one it plays: share of a draw +
+ * 2 * share of that one's win. */
 import { get, post } from '../api.js';
 import { button, h } from '../elements.js';
 import { t } from '../language.js';
