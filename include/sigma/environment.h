@@ -79,6 +79,10 @@ SGM_API sgm_trainer *sgm_trainer_create(sgm_env *env, const char *name);
  * that come from a checkpoint or from another trainer. Everything else is as with other trainers. */
 SGM_API sgm_trainer *sgm_trainer_create_unscheduled(sgm_env *env, const char *name);
 
+/* The trainer of this name, such as one that sgm_env_load has made; NULL (and no error) if there is none. It
+ * belongs to the environment. Not while that runs, as branches may come then. */
+SGM_API sgm_trainer *sgm_env_trainer(const sgm_env *env, const char *name);
+
 /* Frees a trainer and takes it from the registry. SGM_ERROR_STATE while it or the environment runs, and for
  * the trainer of a model, which goes with its environment. */
 SGM_API sgm_status sgm_env_remove_trainer(sgm_env *env, sgm_trainer *trainer);

@@ -66,6 +66,27 @@ sgm_status sgm_trainer_require_approval(sgm_trainer *trainer, const char *patter
     return json_array_append_new(control->approve, json_string(pattern)) == 0 ? SGM_OK : sgm__fail_memory(64);
 }
 
+void sgm__approval_check(sgm_trainer *trainer)
+{
+    const json_t *patterns = sgm__control_of(trainer)->approve, *item;
+    size_t index;
+    json_array_foreach(patterns, index, item)
+    {
+        const char *pattern = json_string_value(item);
+        sgm_matches found = {0};
+        bool known =
+            strchr(pattern, '.') == NULL ||
+            (sgm_registry_resolve(sgm__registry_of(trainer), pattern, &found) == SGM_OK && found.count > 0);
+        sgm_matches_free(&found);
+        if (!known)
+            sgm__log(
+                SGM_LOG_WARNING, sgm_trainer_name(trainer),
+                "approve: nothing is called '%s', so that protects nothing yet; 'sigma ctl RUN list' tells "
+                "names",
+                pattern);
+    }
+}
+
 /* An identifier that may stand for several (NULL: for any) may touch what a pattern of identifiers protects.
  * So may one with spaces, which the registry passes over. One of another program, "learning_rate", is looked
  * up as the registry does it: by another name, nothing is done that its own name would have to wait for. */

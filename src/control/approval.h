@@ -10,6 +10,9 @@
 
 #define SGM__APPROVAL_SECONDS 600.0 /* after which a request expires */
 
+/* When a run begins and all values have their names: warns of patterns that match none, which protect
+ * nothing. */
+void sgm__approval_check(sgm_trainer *trainer);
 /* Whether the request has to wait. */
 bool sgm__approval_needed(const sgm__control_request *c);
 /* Keeps it, and answers with {"pending": NUMBER, "expires": SECONDS since 1970}. */

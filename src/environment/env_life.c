@@ -128,7 +128,15 @@ void sgm__env_shut_down(sgm_env *env)
     }
 }
 
-/* --- removing a trainer --- */
+/* --- single trainers --- */
+
+sgm_trainer *sgm_env_trainer(const sgm_env *env, const char *name)
+{
+    for (size_t i = 0; env != NULL && name != NULL && i < env->trainer_count; i++)
+        if (strcmp(sgm_trainer_name(env->trainers[i]), name) == 0)
+            return env->trainers[i];
+    return NULL;
+}
 
 static sgm_status check_owner(const sgm_env *env, const sgm_trainer *trainer)
 {

@@ -9,6 +9,7 @@
  * stands in for the step and for the next minibatch; with several processes (ranks) it also decides what is
  * done between iterations, so that all do the same: meets() asks for that. */
 #include "loop/trainer_run.h"
+#include "control/approval.h"
 #include "control/control_socket.h"
 #include "data/dataset.h"
 #include "journal/changes.h"
@@ -405,6 +406,7 @@ static sgm_status start(sgm__training_run *run)
         trainer->sharing.strategy->describe(trainer, who, sizeof who);
     }
     sgm__hooks_ask(trainer->hooks, trainer->registry);
+    sgm__approval_check(trainer);
     sgm__log(SGM_LOG_INFO, trainer->name,
              "training begins after epoch %lld, iteration %lld: seed %llu, %s, %s%s",
              (long long)trainer->position.epoch, (long long)trainer->position.iteration,

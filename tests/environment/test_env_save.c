@@ -54,6 +54,8 @@ TEST(missing_trainers_are_created)
     CHECK_OK(sgm_env_save(env, open_folder()));
     CHECK_OK(sgm_env_load(empty, folder));
     CHECK_ERROR(sgm_trainer_create(empty, "b.c"), "there is a trainer 'b.c' already");
+    CHECK_STR(sgm_trainer_name(sgm_env_trainer(empty, "b.c")), "b.c");
+    CHECK(sgm_env_trainer(empty, "b") == NULL);
     sgm_env_free(env);
     sgm_env_free(empty);
     close_folder();

@@ -360,6 +360,32 @@ TEST(a_dry_undo_sees_that_a_hook_is_gone)
 
 /* --- approval --- */
 
+static char warned[2000];
+
+static void keep_warning(void *user, sgm_log_level level, const char *source, const char *message)
+{
+    size_t length = strlen(warned);
+    (void)user;
+    (void)level;
+    snprintf(warned + length, sizeof warned - length, "%s: %s\n", source, message);
+}
+
+/* Names are known when the run begins; one that is wrong would protect nothing. */
+TEST(a_pattern_of_nothing_is_warned_of)
+{
+    wave_trainer made = make();
+    warned[0] = '\0';
+    CHECK_OK(sgm_trainer_require_approval(made.trainer, "optimisers.*"));
+    CHECK_OK(sgm_trainer_require_approval(made.trainer, "optimiser.*"));
+    sgm_set_logger(keep_warning, NULL, SGM_LOG_WARNING);
+    CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 1));
+    sgm_set_logger(NULL, NULL, SGM_LOG_ERROR);
+    CHECK(strstr(warned, "waves: approve: nothing is called 'optimisers.*', so that protects nothing yet") !=
+          NULL);
+    CHECK(strstr(warned, "'optimiser.*'") == NULL);
+    free_wave_trainer(made);
+}
+
 TEST(what_is_marked_waits_for_approval)
 {
     wave_trainer made = make();
