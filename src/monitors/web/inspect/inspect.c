@@ -52,6 +52,7 @@ static const sgm__http_route routes[] = {
     {"GET", "/api/histogram", .act = sgm__inspect_histogram},
     {"GET", "/api/data", .act = sgm__web_on_trainer, .action = sgm__inspect_data},
     {"GET", "/api/confusion", .act = sgm__web_on_trainer, .action = sgm__inspect_confusion},
+    {"GET", "/api/layer", .act = sgm__web_on_trainer, .action = sgm__inspect_layer},
     {"GET", "/api/picture", .act = sgm__web_on_trainer, .action = sgm__inspect_picture},
     {"POST", "/api/histogram-watch", .act = sgm__web_on_trainer, .action = sgm__inspect_watch},
 };
