@@ -384,12 +384,16 @@ static double distance(const json_t *found, size_t a, size_t b)
 /* A wide layer comes in fewer numbers, between which the distances are about the same. */
 TEST(a_wide_layer_keeps_its_distances)
 {
+    static float weights[2 * 4000]; /* all of one sign: sums without signs of their own would grow */
+    for (int i = 0; i < 8000; i++)
+        weights[i] = 0.01F * (float)(1 + i % 7);
     sgm_env *env = sgm_env_create("e", .handler = "reference", .seed = 5);
     sgm_trainer *trainer = mistaken_trainer(env);
     CHECK_OK(
         sgm_trainer_set_network(trainer, "input(2) + dense(4000, tanh) + dense(2) + softmax_cross_entropy"));
     web_client client = serve(env);
     CHECK_OK(sgm_env_run(env, .iterations = 1));
+    set(trainer, "1-dense.weights", 2, 4000, weights);
     json_t *exact = web_get(&client, "/api/layer?layer=1-dense&examples=200"),
            *gathered = web_get(&client, "/api/layer?layer=1-dense&examples=2000");
     CHECK_NEAR(web_number(exact, "columns"), 4000, 0);
