@@ -420,6 +420,47 @@ TEST(a_layer_may_be_too_wide)
     sgm_env_free(env);
 }
 
+/* --- the loss of each example --- */
+
+TEST(each_example_has_a_loss)
+{
+    static const float same[] = {1, 0, 0, 1};
+    sgm_env *env = sgm_env_create("e", .handler = "reference");
+    sgm_trainer *trainer = mistaken_trainer(env);
+    web_client client = serve(env);
+    CHECK_OK(sgm_env_run(env, .iterations = 4));
+    set(trainer, "1-dense.weights", 2, 2, same);
+    json_t *found = web_get(&client, "/api/losses?data=check");
+    CHECK_INT(json_array_size(web_at(found, "items")), 6);
+    CHECK_NEAR(web_number(found, "items/0/3"), log(1 + exp(-2)), 1e-4); /* (3, 1), of class 0 */
+    CHECK_NEAR(web_number(found, "items/4/3"), log(1 + exp(2)), 1e-3);  /* (4, 2), of class 1 */
+    CHECK_NEAR(web_number(found, "items/4/0"), 4, 0);
+    CHECK_NEAR(web_number(found, "items/4/1"), 1, 0);
+    CHECK_NEAR(web_number(found, "items/4/2"), 0, 0);
+    json_decref(found);
+    found = web_get(&client, "/api/losses?examples=2"); /* 0 and 3 */
+    CHECK_INT(json_array_size(web_at(found, "items")), 2);
+    CHECK_NEAR(web_number(found, "items/1/0"), 3, 0);
+    json_decref(found);
+    check_refused(&client, "/api/losses?examples=10001", 400,
+                  "'examples' must be a whole number from 1 to 10000");
+    sgm_env_free(env);
+
+    env = sgm_env_create("e", .handler = "reference");
+    CHECK_OK(line_trainer(env, "a"));
+    client = serve(env);
+    CHECK_OK(sgm_env_run(env, .iterations = 4));
+    found = web_get(&client, "/api/losses");
+    json_t *data = web_get(&client, "/api/data?example=10");
+    double difference = web_number(data, "items/0/outputs/0") - 1.5;
+    CHECK_NEAR(web_number(found, "items/10/3"), difference * difference,
+               2e-3 * difference * difference + 1e-9);
+    CHECK(json_is_null(web_at(found, "items/10/1")));
+    json_decref(data);
+    json_decref(found);
+    sgm_env_free(env);
+}
+
 /* --- pictures --- */
 
 TEST(weights_are_pictures_of_the_input)

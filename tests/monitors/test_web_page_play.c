@@ -206,3 +206,21 @@ TEST(a_person_sees_which_examples_are_near_each_other)
     browser_check_errors(b);
     end_training(t);
 }
+
+#define LESSONS "document.querySelectorAll('.panel-lessons section:last-child .example-picture')"
+
+TEST(a_person_sees_which_examples_are_learned)
+{
+    training *t = begin_training();
+    browser *b = &t->browser;
+    open_tab_called(b, "Inspect");
+    browser_await(b, LESSONS ".length === 8 && " LESSONS "[0].width === 8");
+    CHECK(browser_is(
+        b, "(([from, to]) => from > to)(document.querySelector("
+           "'.panel-lessons section:last-child .lessons-loss').textContent.split(' → ').map(Number))"));
+    pause_training(t);
+    browser_click(b, ".panel-lessons .toolbar button");
+    browser_await(b, LESSONS ".length === 0"); /* nothing was learned since */
+    browser_check_errors(b);
+    end_training(t);
+}

@@ -289,6 +289,17 @@ check(styled.length > 3 && styled.every((kind) => kinds.includes(kind)), `styled
     check(ended === 'AbortError', `ended: ${ended}`);
 }
 
+/* Examples that got worse and better; one that is new, has no loss or hardly moved is neither. */
+{
+    const { lessons } = await import('/inspect/lessons.js');
+    const before = [[0, 1, 1, 1], [1, 1, 1, 2], [2, 1, 1, 0.5], [3, 1, 1, 1], [4, 1, 1, null], [5, 1, 1, 3]];
+    const now = [[0, 1, 1, 3], [1, 1, 1, 0.5], [2, 1, 1, 1], [3, 1, 1, 1.0001], [4, 1, 1, 1], [5, 1, 1, 1], [6, 1, 1, 9]];
+    const { worse, better } = lessons(before, now, 8);
+    check(worse.map(({ index }) => index).join() === '0,2', `worse: ${JSON.stringify(worse)}`);
+    check(better.map(({ index }) => index).join() === '5,1', `better: ${JSON.stringify(better)}`);
+    check(worse[0].from === 1 && worse[0].to === 3 && lessons(before, now, 1).better.length === 1, 'the first');
+}
+
 /* Numbers for people. */
 format.setLocale('en');
 const texts = [[format.number(0.00012345), '0.0001235'], [format.number(1.2e-5), '1.20e-5'], [format.number(1234.5678), '1,235'], [format.number(null), '–'],

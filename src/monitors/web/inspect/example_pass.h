@@ -7,7 +7,7 @@
  *     if (own != NULL)
  *         sgm__example_pass_free(own);
  *
- * inspect_data.c and inspect_layer.c use it. Exists only within one request. Internal. */
+ * inspect_data.c, inspect_layer.c and inspect_losses.c use it. Exists only within one request. Internal. */
 #ifndef SGM_MONITORS_WEB_INSPECT_EXAMPLE_PASS_H
 #define SGM_MONITORS_WEB_INSPECT_EXAMPLE_PASS_H
 
