@@ -325,6 +325,142 @@ TEST(a_matrix_is_for_classes)
     sgm_env_free(env);
 }
 
+/* --- what a layer gives --- */
+
+TEST(a_layer_gives_what_it_computes)
+{
+    static const float weights[] = {1, 2, 0, -1};
+    sgm_env *env = sgm_env_create("e", .handler = "reference");
+    sgm_trainer *trainer = mistaken_trainer(env);
+    web_client client = serve(env);
+    CHECK_OK(sgm_env_run(env, .iterations = 4));
+    set(trainer, "1-dense.weights", 2, 2, weights);
+    json_t *found = web_get(&client, "/api/layer?data=check&layer=1-dense");
+    CHECK_STR(web_string(found, "error"), "(none)");
+    CHECK_INT(json_array_size(web_at(found, "items")), 6);
+    CHECK_NEAR(web_number(found, "items/4/index"), 4, 0);
+    CHECK_LIST(found, "items/0/values", 3, 5); /* (3, 1) times the weights */
+    CHECK_LIST(found, "items/4/values", 4, 6); /* (4, 2) */
+    CHECK_NEAR(web_number(found, "items/4/target"), 1, 0);
+    CHECK_NEAR(web_number(found, "items/4/prediction"), 1, 0);
+    CHECK_NEAR(web_number(found, "items/3/prediction"), 0, 0); /* (0, 1) gives (0, -1) */
+    CHECK_STR(web_string(found, "layer"), "1-dense");
+    CHECK_INT(json_array_size(web_at(found, "layers")), 2);
+    CHECK_STR(web_string(found, "data/1"), "check");
+    CHECK_NEAR(web_number(found, "iteration"), 4, 0);
+    CHECK_NEAR(web_number(found, "width"), 2, 0);
+    CHECK_NEAR(web_number(found, "columns"), 2, 0);
+    CHECK_NEAR(web_number(found, "classes"), 2, 0);
+    json_decref(found);
+    found = web_get(&client, "/api/layer"); /* before the cost makes it a share */
+    CHECK_LIST(found, "items/0/values", 3, 5);
+    json_decref(found);
+    found = web_get(&client, "/api/layer?examples=3&layer=0-input"); /* 0, 2 and 4 */
+    CHECK_INT(json_array_size(web_at(found, "items")), 3);
+    CHECK_LIST(found, "items/2/values", 4, 2);
+    json_decref(found);
+    check_refused(&client, "/api/layer?layer=9-dense", 404,
+                  "no layer '9-dense': ask for one that GET /api/network names, such as '1-dense'");
+    check_refused(&client, "/api/layer?layer=2-softmax_cross_entropy", 501,
+                  "layer '2-softmax_cross_entropy' gives nothing for each example: ask for another, such as "
+                  "'1-dense'");
+    check_refused(&client, "/api/layer?examples=2001", 400,
+                  "'examples' must be a whole number from 1 to 2000");
+    sgm_env_free(env);
+}
+
+static double distance(const json_t *found, size_t a, size_t b)
+{
+    const json_t *items = web_at(found, "items");
+    const json_t *first = json_object_get(json_array_get(items, a), "values"),
+                 *second = json_object_get(json_array_get(items, b), "values");
+    double sum = 0;
+    for (size_t i = 0; i < json_array_size(first); i++)
+        sum += pow(json_number_value(json_array_get(first, i)) - json_number_value(json_array_get(second, i)),
+                   2);
+    return sqrt(sum);
+}
+
+/* A wide layer comes in fewer numbers, between which the distances are about the same. */
+TEST(a_wide_layer_keeps_its_distances)
+{
+    static float weights[2 * 4000]; /* all of one sign: sums without signs of their own would grow */
+    for (int i = 0; i < 8000; i++)
+        weights[i] = 0.01F * (float)(1 + i % 7);
+    sgm_env *env = sgm_env_create("e", .handler = "reference", .seed = 5);
+    sgm_trainer *trainer = mistaken_trainer(env);
+    CHECK_OK(
+        sgm_trainer_set_network(trainer, "input(2) + dense(4000, tanh) + dense(2) + softmax_cross_entropy"));
+    web_client client = serve(env);
+    CHECK_OK(sgm_env_run(env, .iterations = 1));
+    set(trainer, "1-dense.weights", 2, 4000, weights);
+    json_t *exact = web_get(&client, "/api/layer?layer=1-dense&examples=200"),
+           *gathered = web_get(&client, "/api/layer?layer=1-dense&examples=2000");
+    CHECK_NEAR(web_number(exact, "columns"), 4000, 0);
+    CHECK_NEAR(web_number(gathered, "columns"), 524, 0);
+    CHECK_NEAR(web_number(gathered, "width"), 4000, 0);
+    for (size_t i = 0; i < 6; i++)
+        for (size_t k = 0; k < i; k++)
+            CHECK_NEAR(distance(gathered, i, k) / distance(exact, i, k), 1, 0.15);
+    json_decref(exact);
+    json_decref(gathered);
+    sgm_env_free(env);
+}
+
+TEST(a_layer_may_be_too_wide)
+{
+    sgm_env *env = sgm_env_create("e", .handler = "reference");
+    sgm_trainer *trainer = mistaken_trainer(env);
+    CHECK_OK(sgm_trainer_set_network(trainer, "input(2) + dense(65537) + dense(2) + softmax_cross_entropy"));
+    web_client client = serve(env);
+    CHECK_OK(sgm_env_run(env, .iterations = 1));
+    check_refused(&client, "/api/layer?layer=1-dense", 501,
+                  "layer '1-dense' gives 65537 numbers for each example, more than 65536: ask for a narrower "
+                  "one, such as '2-dense'");
+    sgm_env_free(env);
+}
+
+/* --- the loss of each example --- */
+
+TEST(each_example_has_a_loss)
+{
+    static const float same[] = {1, 0, 0, 1};
+    sgm_env *env = sgm_env_create("e", .handler = "reference");
+    sgm_trainer *trainer = mistaken_trainer(env);
+    web_client client = serve(env);
+    CHECK_OK(sgm_env_run(env, .iterations = 4));
+    set(trainer, "1-dense.weights", 2, 2, same);
+    json_t *found = web_get(&client, "/api/losses?data=check");
+    CHECK_INT(json_array_size(web_at(found, "items")), 6);
+    CHECK_NEAR(web_number(found, "items/0/3"), log(1 + exp(-2)), 1e-4); /* (3, 1), of class 0 */
+    CHECK_NEAR(web_number(found, "items/4/3"), log(1 + exp(2)), 1e-3);  /* (4, 2), of class 1 */
+    CHECK_NEAR(web_number(found, "items/4/0"), 4, 0);
+    CHECK_NEAR(web_number(found, "items/4/1"), 1, 0);
+    CHECK_NEAR(web_number(found, "items/4/2"), 0, 0);
+    json_decref(found);
+    found = web_get(&client, "/api/losses?examples=2"); /* 0 and 3 */
+    CHECK_INT(json_array_size(web_at(found, "items")), 2);
+    CHECK_NEAR(web_number(found, "items/1/0"), 3, 0);
+    json_decref(found);
+    check_refused(&client, "/api/losses?examples=10001", 400,
+                  "'examples' must be a whole number from 1 to 10000");
+    sgm_env_free(env);
+
+    env = sgm_env_create("e", .handler = "reference");
+    CHECK_OK(line_trainer(env, "a"));
+    client = serve(env);
+    CHECK_OK(sgm_env_run(env, .iterations = 4));
+    found = web_get(&client, "/api/losses");
+    json_t *data = web_get(&client, "/api/data?example=10");
+    double difference = web_number(data, "items/0/outputs/0") - 1.5;
+    CHECK_NEAR(web_number(found, "items/10/3"), difference * difference,
+               2e-3 * difference * difference + 1e-9);
+    CHECK(json_is_null(web_at(found, "items/10/1")));
+    json_decref(data);
+    json_decref(found);
+    sgm_env_free(env);
+}
+
 /* --- pictures --- */
 
 TEST(weights_are_pictures_of_the_input)

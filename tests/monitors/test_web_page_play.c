@@ -173,3 +173,54 @@ TEST(classes_have_a_panel_of_accuracy)
     browser_check_errors(&t->browser);
     end_training(t);
 }
+
+#define PROJECTED "document.querySelectorAll('.projector-table tbody tr').length"
+#define CANVAS "document.querySelector('.projector-canvas')"
+
+/* The classes of a layer as points, with the picture of an example; by the keyboard as a table. */
+TEST(a_person_sees_which_examples_are_near_each_other)
+{
+    training *t = begin_training();
+    browser *b = &t->browser;
+    open_tab_called(b, "Inspect");
+    browser_await(b, "document.querySelectorAll('.projector-class').length === 10");
+    CHECK(browser_is(b, CANVAS ".getAttribute('aria-label').includes('of the variance')"));
+    CHECK(browser_is(b, "document.querySelector('.panel-projector select').options.length === 3"));
+    browser_click(b, ".projector-class[data-class='3']");
+    browser_await(b, "document.querySelector('.projector-class[aria-pressed=true]')?.dataset.class === '3'");
+    browser_click(b, ".panel-projector .toolbar .icon-button");
+    browser_await(b, PROJECTED " > 400 && " CANVAS ".hidden");
+    browser_click(b, ".projector-table tbody tr:nth-child(2) button");
+    browser_await(b, "document.querySelector('.projector-told .example-picture')?.width === 8");
+    double second = browser_number(b, "Number(document.querySelector('.projector-told b').textContent"
+                                      ".replace(/\\D/g, ''))");
+    CHECK(second >= 1 && second <= 4); /* taken evenly from 1,797 */
+    /* Another layer, another way. */
+    json_decref(browser_run(b,
+                            "const [layer, , method] = document.querySelectorAll('.panel-projector select');"
+                            "layer.value = '1-dense'; layer.dispatchEvent(new Event('change'));"
+                            "method.value = 'tsne'; method.dispatchEvent(new Event('change'));"));
+    browser_await(b, CANVAS ".getAttribute('aria-label').includes('1-dense. ') && "
+                            "!" CANVAS ".getAttribute('aria-label').includes('variance')");
+    CHECK(browser_is(b, CANVAS ".getAttribute('aria-label').includes('32 numbers each')"));
+    browser_check_errors(b);
+    end_training(t);
+}
+
+#define LESSONS "document.querySelectorAll('.panel-lessons section:last-child .example-picture')"
+
+TEST(a_person_sees_which_examples_are_learned)
+{
+    training *t = begin_training();
+    browser *b = &t->browser;
+    open_tab_called(b, "Inspect");
+    browser_await(b, LESSONS ".length === 8 && " LESSONS "[0].width === 8");
+    CHECK(browser_is(
+        b, "(([from, to]) => from > to)(document.querySelector("
+           "'.panel-lessons section:last-child .lessons-loss').textContent.split(' → ').map(Number))"));
+    pause_training(t);
+    browser_click(b, ".panel-lessons .toolbar button");
+    browser_await(b, LESSONS ".length === 0"); /* nothing was learned since */
+    browser_check_errors(b);
+    end_training(t);
+}

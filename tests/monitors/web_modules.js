@@ -207,6 +207,99 @@ check(styled.length > 3 && styled.every((kind) => kinds.includes(kind)), `styled
         .forEach((element) => element.remove());
 }
 
+/* Principal components: of points in directions that are known; of wide data, found by iteration. */
+{
+    const { eigen, pca } = await import('/projector/pca.js'), { random } = await import('/projector/random.js');
+    const { inSlices } = await import('/projector/slices.js');
+    const near = (a, b, by) => Math.abs(a - b) <= by;
+    const { values, vectors } = eigen([[2, 1, 0], [1, 2, 0], [0, 0, 5]]); /* 5, 3 and 1 */
+    check(values.every((value, i) => near(value, [5, 3, 1][i], 1e-12)), `eigenvalues: ${values}`);
+    check(near(Math.abs(vectors[1][0] + vectors[1][1]), Math.SQRT2, 1e-12), `an eigenvector: ${vectors[1]}`);
+
+    /* 3 and 1 along (0.6, 0.8) and (-0.8, 0.6), each to both sides, about (10, 20). */
+    const flat = [[3, 0], [-3, 0], [0, 1], [0, -1]].flatMap(([a, b]) =>
+        [10 + 0.6 * a - 0.8 * b, 20 + 0.8 * a + 0.6 * b]);
+    const small = await inSlices(pca(Float64Array.from(flat), 4, 2, 2));
+    check(near(small.vectors[0][0], 0.6, 1e-9) && near(small.vectors[0][1], 0.8, 1e-9), `first: ${small.vectors[0]}`);
+    check(near(small.variances[0], 6, 1e-9) && near(small.variances[1], 2 / 3, 1e-9), `variances: ${small.variances}`);
+    check(near(small.shares[0], 0.9, 1e-9), `share: ${small.shares}`);
+    check(near(small.scores[0][1], -3, 1e-9) && near(Math.abs(small.scores[1][2]), 1, 1e-9), 'scores');
+
+    /* Two directions among 200: patterns of ones that are orthogonal, with scores that are. */
+    const rows = 64, columns = 200, wide = new Float64Array(rows * columns);
+    for (let i = 0; i < rows; i++)
+        for (let k = 0; k < columns; k++)
+            wide[i * columns + k] = 7 + (i % 2 ? 3 : -3) * (k % 2 ? 1 : -1) + (i % 4 < 2 ? 1 : -1) * (k < 100 ? 1 : -1);
+    const found = await inSlices(pca(wide, rows, columns, 3));
+    check(near(found.variances[0], 9 * columns * rows / (rows - 1), 1e-6), `wide: ${found.variances}`);
+    check(near(found.variances[1], columns * rows / (rows - 1), 1e-6), `wide: ${found.variances}`);
+    check(near(found.variances[2] ?? 0, 0, 1e-6) && near(found.shares[0], 0.9, 1e-9), `wide: ${found.shares}`);
+    check(found.vectors[0].every((value, k) => near(value * (k % 2 ? 1 : -1), found.vectors[0][1], 1e-9)), 'ones');
+    check(near(Math.abs(found.vectors[1][0]), Math.sqrt(1 / columns), 1e-9), 'of length 1');
+
+    /* t-SNE: five groups of forty in ten dimensions, which overlap in none of them; the same each time. */
+    const { affinities, gradientOf, tsne } = await import('/projector/tsne.js'), next = random(3);
+    const groups = 5, each = 40, n = groups * each, x = Float64Array.from({ length: n * 10 }, (_, k) =>
+        next() + (k % 10 === Math.floor(k / 10) % groups ? 12 : 0));
+    const points = await inSlices(tsne(x, n, 10)), again = await inSlices(tsne(x, n, 10));
+    check(points.join() === again.join(), 'the same seed gives the same points');
+    let right = 0;
+    for (let i = 0; i < n; i++) {
+        const apart = Array.from({ length: n }, (_, j) => (i === j ? Infinity
+            : Math.hypot(points[2 * i] - points[2 * j], points[2 * i + 1] - points[2 * j + 1])));
+        right += Number(apart.indexOf(Math.min(...apart)) % groups === i % groups);
+    }
+    check(right >= 0.99 * n, `neighbours keep their class: ${right} of ${n}`);
+
+    /* The gradient is that of the divergence, by differences. */
+    const p = await inSlices(affinities(x, n, 10));
+    check(near(p.reduce((sum, value) => sum + value, 0), 1, 1e-6), 'the shares of all are 1');
+    const y = Float64Array.from({ length: 2 * n }, next), gradient = new Float64Array(2 * n), q = new Float64Array(n * n);
+    await inSlices(gradientOf(p, y, n, 1, gradient, q));
+    const divergence = (at) => {
+        let sum = 0, cross = 0;
+        for (let i = 0; i < n; i++)
+            for (let j = 0; j < n; j++) {
+                if (i === j) continue;
+                const near2 = 1 / (1 + (at[2 * i] - at[2 * j]) ** 2 + (at[2 * i + 1] - at[2 * j + 1]) ** 2);
+                sum += near2;
+                cross -= p[i * n + j] * Math.log(near2);
+            }
+        return cross + Math.log(sum);
+    };
+    for (const k of [0, 7, 100]) {
+        const to = (step) => divergence(y.map((value, i) => (i === k ? value + step : value)));
+        check(near((to(1e-5) - to(-1e-5)) / 2e-5, gradient[k], 1e-6), `gradient ${k}: ${gradient[k]}`);
+    }
+
+    /* What was turned or mirrored lies as before. */
+    const { mirrored, turned } = await import('/projector/align.js');
+    const former = [1, 2, -3, 0.5, 2, -2.5], [c, s] = [Math.cos(2), Math.sin(2)];
+    for (const flip of [1, -1]) {
+        const away = former.map((value, k) => (k % 2 === 0 ? c * value - s * former[k + 1]
+            : flip * (s * former[k - 1] + c * value)));
+        check(turned(away, former).every((value, k) => near(value, former[k], 1e-9)), `turned back, ${flip}`);
+    }
+    check(mirrored(former.map((value, k) => (k % 2 ? -value : value)), former).join() === former.join(), 'mirrored');
+
+    /* Work that is ended early. */
+    const abort = new AbortController();
+    abort.abort();
+    const ended = await inSlices(tsne(x, n, 10), abort.signal).then(() => '', (error) => error.name);
+    check(ended === 'AbortError', `ended: ${ended}`);
+}
+
+/* Examples that got worse and better; one that is new, has no loss or hardly moved is neither. */
+{
+    const { lessons } = await import('/inspect/lessons.js');
+    const before = [[0, 1, 1, 1], [1, 1, 1, 2], [2, 1, 1, 0.5], [3, 1, 1, 1], [4, 1, 1, null], [5, 1, 1, 3]];
+    const now = [[0, 1, 1, 3], [1, 1, 1, 0.5], [2, 1, 1, 1], [3, 1, 1, 1.0001], [4, 1, 1, 1], [5, 1, 1, 1], [6, 1, 1, 9]];
+    const { worse, better } = lessons(before, now, 8);
+    check(worse.map(({ index }) => index).join() === '0,2', `worse: ${JSON.stringify(worse)}`);
+    check(better.map(({ index }) => index).join() === '5,1', `better: ${JSON.stringify(better)}`);
+    check(worse[0].from === 1 && worse[0].to === 3 && lessons(before, now, 1).better.length === 1, 'the first');
+}
+
 /* Numbers for people. */
 format.setLocale('en');
 const texts = [[format.number(0.00012345), '0.0001235'], [format.number(1.2e-5), '1.20e-5'], [format.number(1234.5678), '1,235'], [format.number(null), '–'],

@@ -1,9 +1,11 @@
 /* Looking into a network while it trains: what the files of the part `inspect` share.
  *
- * inspect.c has the table of the part; inspect_network.c describes layers, inspect_histogram.c
- * distributions of tensors, inspect_picture.c shows parameters as pictures, inspect_data.c shows examples
- * with their predictions. Common principle: what is needed of a trainer is copied with its lock, between
- * two of its steps; everything that takes time is done with the copies, without the lock. Internal. */
+ * inspect.c has the table of the part, inspect_common.c helpers; inspect_network.c describes layers,
+ * inspect_histogram.c distributions of tensors, inspect_picture.c shows parameters as pictures,
+ * inspect_data.c shows examples with their predictions, inspect_layer.c what a layer gives for examples,
+ * inspect_losses.c how wrong it is about each. Common principle: what is needed of a trainer is copied with
+ * its lock, between two of its steps; everything that takes time is done with the copies, without the lock.
+ * Internal. */
 #ifndef SGM_MONITORS_WEB_INSPECT_INSPECT_H
 #define SGM_MONITORS_WEB_INSPECT_INSPECT_H
 
@@ -48,6 +50,12 @@ void sgm__inspect_free_trainer(void *state);
 /* --- inspect_data.c --- */
 sgm_status sgm__inspect_data(void *watched, const sgm__http_request *request, sgm__http_answer *answer);
 sgm_status sgm__inspect_confusion(void *watched, const sgm__http_request *request, sgm__http_answer *answer);
+
+/* --- inspect_layer.c --- */
+sgm_status sgm__inspect_layer(void *watched, const sgm__http_request *request, sgm__http_answer *answer);
+
+/* --- inspect_losses.c --- */
+sgm_status sgm__inspect_losses(void *watched, const sgm__http_request *request, sgm__http_answer *answer);
 
 /* --- inspect_picture.c --- */
 sgm_status sgm__inspect_picture(void *watched, const sgm__http_request *request, sgm__http_answer *answer);

@@ -1,6 +1,6 @@
 /* A copy of a trainer's network, with which the monitor computes beside the training.
  *
- * inspect_data.c and play.c predict with such copies. It stands on infer/inference_copy.h and adds what
+ * example_pass.c and play.c predict with such copies. It stands on infer/inference_copy.h and adds what
  * concerns the trainer: its lock, and the moment whose parameters the copy has. Internal. */
 #ifndef SGM_MONITORS_WEB_INSPECT_NETWORK_COPY_H
 #define SGM_MONITORS_WEB_INSPECT_NETWORK_COPY_H
