@@ -272,7 +272,7 @@ static sgm_status start(const sgm__runs *runs, wish *asked, replaying *made)
     char *into = sgm__format("%s/%s", runs->path, made->into);
     char *words[12];
     size_t count = 0;
-    for (; runs->replay[count] != NULL && count < 3; count++)
+    for (; count < 3 && runs->replay[count] != NULL; count++)
         words[count] = (char *)(uintptr_t)runs->replay[count];
     words[count++] = run;
     words[count++] = (char *)(uintptr_t) "--quiet";

@@ -167,7 +167,9 @@ static void put_runs(sgm__text *to, const json_t *list)
         put_moment(to, json_object_get(run, "started"));
         sgm__text_append(to, "<td>");
         json_array_foreach(json_object_get(run, "tags"), k, tag)
+        {
             put_cell(to, "span", "tag", json_string_value(tag));
+        }
         sgm__text_append(to, "</td>");
         put_cell(to, "td", "note", text_of(run, "note"));
         sgm__text_append(to, "</tr>\n");

@@ -43,8 +43,8 @@ static json_t *numbers_of(const sgm__run_columns *metrics, size_t offset)
     json_t *object = json_object();
     for (size_t i = 0; i < metrics->count; i++) {
         const sgm__run_column *column = &metrics->columns[i];
-        json_object_set_new(object, column->name,
-                            number_of(*(const double *)((const char *)column + offset)));
+        const void *number = (const char *)column + offset;
+        json_object_set_new(object, column->name, number_of(*(const double *)number));
     }
     return object;
 }
