@@ -56,7 +56,11 @@ static json_t *texts_of(const json_t *list)
 {
     json_t *texts = json_array(), *tag;
     size_t i;
-    json_array_foreach(list, i, tag) if (json_is_string(tag)) json_array_append(texts, tag);
+    json_array_foreach(list, i, tag)
+    {
+        if (json_is_string(tag))
+            json_array_append(texts, tag);
+    }
     return texts;
 }
 

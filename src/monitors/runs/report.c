@@ -184,8 +184,13 @@ static json_t *metrics_of(const json_t *list)
     json_t *names = json_object(), *run, *value;
     const char *name;
     size_t i;
-    json_array_foreach(list, i, run) json_object_foreach(json_object_get(run, "metrics"), name, value)
-        json_object_set_new(names, name, json_true());
+    json_array_foreach(list, i, run)
+    {
+        json_object_foreach(json_object_get(run, "metrics"), name, value)
+        {
+            json_object_set_new(names, name, json_true());
+        }
+    }
     for (i = 0; i < sizeof counted / sizeof *counted; i++)
         json_object_del(names, counted[i]);
     return names;
@@ -201,8 +206,10 @@ static void put_results(sgm__text *to, const json_t *list, json_t *metrics)
     json_object_foreach(metrics, name, value)
     {
         size_t rows = 0;
-        json_array_foreach(list, i, run) rows +=
-            json_object_get(json_object_get(run, "metrics"), name) != NULL;
+        json_array_foreach(list, i, run)
+        {
+            rows += json_object_get(json_object_get(run, "metrics"), name) != NULL;
+        }
         bool is_first = true;
         json_array_foreach(list, i, run)
         {
@@ -251,8 +258,13 @@ static json_t *keys_of(const json_t *list)
     json_t *keys = json_object(), *run, *value;
     const char *key;
     size_t i;
-    json_array_foreach(list, i, run) json_object_foreach(json_object_get(run, "configuration"), key, value)
-        json_object_set_new(keys, key, json_false());
+    json_array_foreach(list, i, run)
+    {
+        json_object_foreach(json_object_get(run, "configuration"), key, value)
+        {
+            json_object_set_new(keys, key, json_false());
+        }
+    }
     json_object_foreach(keys, key, value)
     {
         const json_t *first = json_object_get(json_object_get(json_array_get(list, 0), "configuration"), key);
@@ -296,15 +308,20 @@ static void put_settings(sgm__text *to, const json_t *list, json_t *keys, bool d
         begin_head(to, "Differences of configuration", "Setting");
     else
         begin_head(to, "Common configuration", "Setting|Value");
-    json_array_foreach(list, i, run) if (differing)
+    json_array_foreach(list, i, run)
     {
+        if (!differing)
+            break;
         sgm__text_append(to, "<th scope=\"col\"><span class=\"key k%zu\"></span>", i % 8);
         sgm__report_text(to, text_of(run, "name"));
         sgm__text_append(to, "</th>");
     }
     end_head(to);
-    json_object_foreach(keys, key, differs) if (json_is_true(differs) == differing)
-        put_setting(to, list, key, differing);
+    json_object_foreach(keys, key, differs)
+    {
+        if (json_is_true(differs) == differing)
+            put_setting(to, list, key, differing);
+    }
     end_table(to);
 }
 
@@ -313,7 +330,10 @@ static size_t count_of(json_t *keys, bool differing)
     const char *key;
     json_t *differs;
     size_t count = 0;
-    json_object_foreach(keys, key, differs) count += json_is_true(differs) == differing;
+    json_object_foreach(keys, key, differs)
+    {
+        count += json_is_true(differs) == differing;
+    }
     return count;
 }
 
@@ -323,8 +343,11 @@ static void put_interventions(sgm__text *to, const json_t *list)
 {
     size_t i, k, count = 0;
     json_t *run, *one;
-    json_array_foreach(list, i, run) count +=
-        json_array_size(json_object_get(run, "interventions")) + (*text_of(run, "journal_error") != '\0');
+    json_array_foreach(list, i, run)
+    {
+        count +=
+            json_array_size(json_object_get(run, "interventions")) + (*text_of(run, "journal_error") != '\0');
+    }
     if (count == 0)
         return;
     begin_table(to, "Interventions", "Run|#Epoch|#Iteration|By|What");
