@@ -191,8 +191,8 @@ static sgm_status copy_description(const branching *b)
     return status;
 }
 
-/* Sets one value through the command "set" of the control socket, so that it is parsed, checked and
- * recorded in the journal as a person's change. */
+/* Sets one value through the command "set" of the control socket, so that it is parsed and checked as a
+ * person's. The journal has it in the line of the branch's beginning (src/runs/origin.h). */
 static sgm_status set_value(sgm_trainer *trainer, const sgm__branch_request *branch, const char *identifier,
                             const char *value)
 {

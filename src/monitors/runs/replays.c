@@ -45,7 +45,7 @@ static void forget(replaying *one)
 
 /* --- ends --- */
 
-/* The end of what was written, without the line of the usage behind it. */
+/* The end of what was written, without the line end behind it; the caller frees it. */
 static char *read_errors(int file)
 {
     char text[LONGEST_MESSAGE + 1];
