@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -25,10 +26,27 @@ typedef struct browser {
     char *session; /* its URL */
 } browser;
 
+/* Without a process of its own: on a machine that is short of memory a shell that does not start would look
+ * like a browser that is not there. */
+static inline bool browser_on_path(const char *name)
+{
+    const char *path = getenv("PATH");
+    while (path != NULL && *path != '\0') {
+        char file[PATH_MAX];
+        size_t length = strcspn(path, ":");
+        snprintf(file, sizeof file, "%.*s/%s", (int)length, path, name);
+        if (access(file, X_OK) == 0)
+            return true;
+        path += length + (path[length] == ':');
+    }
+    return false;
+}
+
 static inline bool browser_is_there(void)
 {
-    return system("command -v chromedriver >/dev/null 2>&1 && "
-                  "command -v chromium chromium-browser google-chrome >/dev/null 2>&1") == 0;
+    return browser_on_path("chromedriver") &&
+           (browser_on_path("chromium") || browser_on_path("chromium-browser") ||
+            browser_on_path("google-chrome"));
 }
 
 /* --- requests --- */

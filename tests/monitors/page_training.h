@@ -53,12 +53,12 @@ static inline training *begin_training_of(const char *name, sgm_dataset *dataset
 {
     static training t; /* a test that failed left its own behind */
     end_training(&t);
+    t.dataset = dataset; /* first: without a browser the test leaves here */
     t.browser = browser_open();
     open_folder();
     t.has_folder = true;
     t.env = sgm_env_create(name, .seed = 3);
     t.trainer = sgm_trainer_create(t.env, name);
-    t.dataset = dataset;
     sgm_trainer_set_network(t.trainer, network);
     sgm_trainer_set_data(t.trainer, sgm_minibatches(t.dataset, .size = 32));
     sgm_trainer_set_optimiser(t.trainer, sgm_adam(.learning_rate = 0.01));
