@@ -247,10 +247,11 @@ typedef struct sgm_task_info {
     char unit[16];          /* of done and total: "bytes", "iterations"; "": nothing is counted */
     uint64_t done, total;   /* total 0: unknown */
     double progress;        /* 0 to 1; negative: unknown */
-    double rate;            /* units per second since it began; 0: unknown */
+    double rate;            /* units per second since it began, pauses left out; 0: unknown */
     double began;           /* seconds since 1970 */
-    double seconds;         /* since then */
+    double seconds;         /* since then, pauses included */
     bool can_cancel;        /* sgm_task_cancel would be heard */
+    bool paused;            /* it waits, as somebody wanted */
 } sgm_task_info;
 
 /* Tells of a task that begins now; texts are copied, `unit` may be NULL. 0: the table is full. */
@@ -259,6 +260,8 @@ SGM_API sgm_task sgm_task_begin(sgm_task_kind kind, const char *description, con
 SGM_API void sgm_task_allow_cancel(sgm_task task);
 /* `done` of `total` (0: unknown). False: it was cancelled, and the work should end. */
 SGM_API bool sgm_task_set_progress(sgm_task task, uint64_t done, uint64_t total);
+/* The work waits from now on, or goes on: what lies between counts for no rate. */
+SGM_API void sgm_task_set_paused(sgm_task task, bool paused);
 /* SGM_OK: ended, SGM_ERROR_INTERRUPTED: cancelled, another one: failed. */
 SGM_API void sgm_task_end(sgm_task task, sgm_status status);
 

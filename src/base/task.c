@@ -32,6 +32,8 @@ typedef struct slot {
     uint64_t first;
     sgm_task_info info;
     double began; /* monotonic seconds; info.began is the time of day */
+    /* Seconds of pauses that have ended; since when info.paused is true. Guarded by table_lock. */
+    double waited, paused_since;
 } slot;
 
 typedef struct watcher {
@@ -91,12 +93,13 @@ static void describe(const slot *s, sgm_task_info *info)
     info->done = atomic_load(&s->done);
     info->total = atomic_load(&s->total);
     info->can_cancel = atomic_load(&s->can_cancel);
-    info->seconds = sgm__now() - s->began;
+    double now = sgm__now(), waited = s->waited + (s->info.paused ? now - s->paused_since : 0);
+    info->seconds = now - s->began;
     info->progress = info->total == 0            ? -1
                      : info->done >= info->total ? 1
                                                  : (double)info->done / (double)info->total;
-    if (info->done > s->first && info->seconds > 0)
-        info->rate = (double)(info->done - s->first) / info->seconds;
+    if (info->done > s->first && info->seconds > waited)
+        info->rate = (double)(info->done - s->first) / (info->seconds - waited);
 }
 
 /* Holds watch_lock while functions run: that makes it one call at a time, over all tasks of the process. */
@@ -167,6 +170,7 @@ sgm_task sgm_task_begin(sgm_task_kind kind, const char *description, const char 
         copy_text(s->info.description, sizeof s->info.description, description);
         copy_text(s->info.unit, sizeof s->info.unit, unit);
         s->began = sgm__now();
+        s->waited = 0;
         s->first = 0;
         s->told = 0;
         s->counted = false;
@@ -213,6 +217,21 @@ bool sgm_task_set_progress(sgm_task task, uint64_t done, uint64_t total)
     if (is_watched(&progress_watchers) && sgm__now() - s->told >= TELL_SECONDS)
         tell(s, true);
     return !atomic_load_explicit(&s->cancelled, memory_order_relaxed);
+}
+
+void sgm_task_set_paused(sgm_task task, bool paused)
+{
+    slot *s = slot_of(task);
+    if (s == NULL || s->info.paused == paused)
+        return;
+    double now = sgm__now();
+    pthread_mutex_lock(&table_lock);
+    if (paused)
+        s->paused_since = now;
+    else
+        s->waited += now - s->paused_since;
+    s->info.paused = paused;
+    pthread_mutex_unlock(&table_lock);
 }
 
 /* Describes the task a last time before its slot becomes free, as another thread may take the slot at once.

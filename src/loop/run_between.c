@@ -114,6 +114,7 @@ sgm_status sgm__run_begin_pause(sgm__training_run *run)
 {
     sgm_trainer *trainer = run->trainer;
     sgm__run_stop_clock(trainer);
+    sgm_task_set_paused(run->task, true);
     char *by = sgm__trainer_paused_by(trainer);
     sgm__log(SGM_LOG_INFO, trainer->name, "paused%s%s after epoch %lld, iteration %lld",
              by != NULL ? " by " : "", by != NULL ? by : "", (long long)trainer->position.epoch,
@@ -130,6 +131,7 @@ sgm_status sgm__run_begin_pause(sgm__training_run *run)
 sgm_status sgm__run_end_pause(sgm__training_run *run)
 {
     run->trainer->progress.running_since = sgm__now();
+    sgm_task_set_paused(run->task, false);
     SGM_TRY(tell_asked(run->trainer, SGM__ENTRY_RESUME, NULL));
     SGM_TRY(sgm__run_hooks(run, SGM_RESUME));
     sgm__run_report(run, SGM_PROGRESS_RESUME);

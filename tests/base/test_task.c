@@ -76,6 +76,26 @@ TEST(progress_is_a_share_or_unknown)
     sgm_task_end(task, SGM_OK);
 }
 
+TEST(pauses_count_for_no_rate)
+{
+    sgm_task_info info;
+    sgm_task task = sgm_task_begin(SGM_TASK_TRAIN, "paused", "iterations");
+    CHECK(sgm_task_set_progress(task, 0, 2000));
+    usleep(20000);
+    CHECK(sgm_task_set_progress(task, 1000, 2000));
+    sgm_task_set_paused(task, true);
+    sgm_task_list(&info, 1);
+    CHECK(info.paused);
+    double rate = info.rate, seconds = info.seconds;
+    usleep(200000);
+    sgm_task_list(&info, 1);
+    CHECK(info.rate > 0.9 * rate && info.seconds >= seconds + 0.2);
+    sgm_task_set_paused(task, false);
+    sgm_task_list(&info, 1);
+    CHECK(!info.paused && info.rate * (info.seconds - 0.2) >= 999.9);
+    sgm_task_end(task, SGM_OK);
+}
+
 TEST(watchers_are_told_of_begin_progress_and_end)
 {
     static const struct {

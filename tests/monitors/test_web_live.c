@@ -376,7 +376,7 @@ TEST(tasks_and_the_system_can_be_seen)
     CHECK_STR(web_string(shown, "description"), "something");
     CHECK_STR(web_string(shown, "going"), "loading");
     CHECK_NEAR(web_number(shown, "progress"), 0.25, 0);
-    CHECK(json_is_true(web_at(shown, "can_cancel")));
+    CHECK(json_is_true(web_at(shown, "can_cancel")) && json_is_false(web_at(shown, "paused")));
     char body[64];
     snprintf(body, sizeof body, "{\"task\": %lld}", (long long)web_number(shown, "task"));
     json_decref(tasks);

@@ -163,6 +163,8 @@ TEST(a_person_pauses_and_steps)
     browser_await(&t->browser, "location.hash === '#settings'");
     browser_type(&t->browser, ".tab[aria-selected=true]", " ");
     browser_await(&t->browser, STATE " === 'Paused'");
+    open_tab_called(&t->browser, "Log");
+    browser_await(&t->browser, "document.querySelector('.task-speed').textContent === 'Paused'");
     browser_check_errors(&t->browser);
     end_training(t);
 }

@@ -17,15 +17,31 @@ definePanel('picture', {
 });
 
 const page = 64;
+const gap = 8; /* pixels between two pictures, as in the style */
+
+/* How wide pictures are, in pixels, so that as many as there are fill the room: filters of 3 x 3 values are seen, too. */
+function sideFor(count, { rows, columns }, { width, height }) {
+    const least = Math.max(28, Math.min(96, columns * 8)), most = Math.max(least, Math.min(160, columns * 32));
+    const fits = (side) => Math.floor((width + gap) / (side + gap))
+        * Math.floor((height + gap) / (side * rows / columns + gap)) >= count;
+    let side = most;
+    while (side > least && !fits(side)) side -= 4;
+    return Math.max(least, side);
+}
 
 function create(panel) {
     let found = null, index = 0;
-    const pictures = h('div', { class: 'tensor-pictures' }), scale = h('span', { class: 'dim' });
+    const pictures = h('div', { class: 'tensor-pictures' }), room = h('div', { class: 'scroll' }, pictures);
+    const scale = h('span', { class: 'dim' });
     const choice = new TensorChoice(t('histogram.tensor'), (name) => turn(name));
     const before = button('‹', () => go(-page), { class: 'button', 'aria-label': t('picture.before') }),
         after = button('›', () => go(page), { class: 'button', 'aria-label': t('picture.after') });
-    panel.body.append(h('div', { class: 'toolbar' }, choice.element, before, after, scale),
-        h('div', { class: 'scroll' }, pictures));
+    panel.body.append(h('div', { class: 'toolbar' }, choice.element, before, after, scale), room);
+
+    function fit() {
+        const size = { width: room.clientWidth, height: room.clientHeight };
+        if (found && size.width > 0) pictures.style.setProperty('--side', `${sideFor(found.count, found, size)}px`);
+    }
 
     function draw() {
         if (!found) return;
@@ -34,7 +50,7 @@ function create(panel) {
         while (pictures.children.length > count) pictures.lastChild.remove();
         while (pictures.children.length < count) pictures.append(h('canvas', { class: 'tensor-picture', role: 'img' }));
         pictures.classList.toggle('is-one', found.pictures === 1);
-        pictures.style.setProperty('--side', `${Math.max(28, Math.min(96, columns * 8))}px`);
+        fit();
         [...pictures.children].forEach((canvas, i) => {
             paintSigned(canvas, values.slice(i * each, (i + 1) * each), found, peak);
             canvas.title = `${choice.element.value} ${integer(found.index + i)}`;
@@ -87,4 +103,5 @@ function create(panel) {
         if (trainer === panel.trainer() && choice.has(tensorOf(identifier))) turn(tensorOf(identifier));
     });
     begin();
+    return { resize: fit, shown: fit };
 }

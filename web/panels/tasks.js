@@ -24,6 +24,7 @@ function amount(task) {
 }
 
 function left(task) {
+    if (task.paused) return t('state.paused');
     if (!(task.rate > 0) || !(task.total > 0)) return '';
     const rate = task.unit === 'bytes' ? bytes(task.rate) : count(task.rate);
     return t('tasks.rate', { rate, left: roughly((task.total - task.done) / task.rate) });

@@ -248,7 +248,8 @@ static void append_task(sgm__text *text, const sgm_task_info *info)
     sgm__web_append_member(text, "rate", info->rate);
     sgm__web_append_member(text, "seconds", info->seconds);
     sgm__web_append_named(text, "status", statuses[info->status]);
-    sgm__text_append(text, ",\"can_cancel\":%s}", info->can_cancel ? "true" : "false");
+    sgm__text_append(text, ",\"can_cancel\":%s,\"paused\":%s}", info->can_cancel ? "true" : "false",
+                     info->paused ? "true" : "false");
 }
 
 static size_t running_tasks(sgm_task_info *infos)
@@ -334,7 +335,7 @@ static bool is_shown(const process *self, const sgm_task_info *info)
     for (size_t i = 0; i < self->shown_count; i++)
         if (self->shown[i].task == info->task)
             return self->shown[i].done == info->done && self->shown[i].total == info->total &&
-                   self->shown[i].can_cancel == info->can_cancel;
+                   self->shown[i].can_cancel == info->can_cancel && self->shown[i].paused == info->paused;
     return false;
 }
 
