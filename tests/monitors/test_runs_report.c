@@ -8,7 +8,7 @@ static json_t *run_of(const char *name, const char *note, double rate, double la
         "{s:s, s:s, s:s, s:b, s:[s], s:i, s:f, s:f, s:{s:f, s:s}, s:{s:i, s:f}, s:{s:f}, s:{s:f}, "
         "s:{s:[i,i,i], s:[i,i,i], s:[f,f,f]}, s:[{s:i, s:i, s:s, s:s}]}",
         "name", name, "state", "finished", "note", note, "starred", 1, "tags", "best", "epochs", 3, "seconds",
-        3723.5, "started", 0.0, "configuration", "rate", rate, "kind", "same", "metrics", "epoch", 3, "loss",
+        3723.25, "started", 0.0, "configuration", "rate", rate, "kind", "same", "metrics", "epoch", 3, "loss",
         last, "minimum", "loss", last, "maximum", "loss", 2.0, "columns", "epoch", 1, 2, 3, "branch", 0, 0, 0,
         "loss", 2.0, 1.0, last, "interventions", "epoch", 1, "iteration", 600, "who", "ctl", "text",
         "rate was set to <0.5>");
@@ -42,6 +42,26 @@ TEST(a_report_says_what_runs_did)
         if (strstr(html, leading[i]) != NULL)
             TEST_FAIL("the report has '%s'", leading[i]);
     has(html, "content=\"default-src 'none'; style-src 'unsafe-inline'\"");
+    sgm__free(html);
+    json_decref(list);
+}
+
+/* Whose colours are tested for the colour-blind. */
+TEST(a_report_has_the_colours_of_the_page)
+{
+    char *styles = NULL, *source = sgm__format("%s/web/styles/base.css", getenv("SIGMA_SOURCE_DIR"));
+    json_t *list = json_pack("[o]", run_of("a", "", 0.1, 0.5));
+    char *html = sgm__report_html("Mine", list);
+    size_t length, count = 0;
+    CHECK_OK(sgm__file_read(source, 1 << 20, &styles, &length));
+    for (const char *at = styles; (at = strstr(at, "--series-")) != NULL && at[10] == ':'; at += 9, count++) {
+        char colour[32];
+        snprintf(colour, sizeof colour, "--c%d: %.7s;", at[9] - '1', at + 12);
+        has(html, colour);
+    }
+    CHECK_INT(count, 16);
+    sgm__free(source);
+    sgm__free(styles);
     sgm__free(html);
     json_decref(list);
 }

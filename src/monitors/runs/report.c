@@ -19,14 +19,14 @@ static const char head[] =
     "'unsafe-inline'\">\n"
     "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
     "<meta name=\"color-scheme\" content=\"light dark\">\n<style>\n"
-    ":root { --ground: #fff; --ink: #171c1f; --dim: #5a666e; --line: #dde2e5; --mark: #0b7a6a; --c0: "
-    "#0b8c79;\n"
-    "  --c1: #2f6fd6; --c2: #c9690e; --c3: #a544a6; --c4: #927400; --c5: #5a58d8; --c6: #cc3d3d; --c7: "
-    "#468a1c; }\n"
+    /* Colours of curves are those of the page (web/styles/base.css), which the colour-blind tell apart. */
+    ":root { --ground: #fff; --ink: #171c1f; --dim: #5a666e; --line: #dde2e5; --mark: #0b7a6a;\n"
+    "  --c0: #0b8c79; --c1: #6a0071; --c2: #a66032; --c3: #1d618f; --c4: #aa9010; --c5: #a51d49;\n"
+    "  --c6: #8c76dc; --c7: #085505; }\n"
     "@media (prefers-color-scheme: dark) { :root { --ground: #14181b; --ink: #e4e9ec; --dim: #93a0a8;\n"
-    "  --line: #2c343a; --mark: #2cc4ab; --c0: #2cc4ab; --c1: #78a9ff; --c2: #f2a65a; --c3: #d98be0; --c4: "
-    "#e3cc5c;\n"
-    "  --c5: #9a9cff; --c6: #f08585; --c7: #8fce72; } }\n"
+    "  --line: #2c343a; --mark: #2cc4ab;\n"
+    "  --c0: #2cc4ab; --c1: #a76492; --c2: #eba429; --c3: #5372d8; --c4: #f1da3a; --c5: #de5f4f;\n"
+    "  --c6: #9d92e4; --c7: #caf7b8; } }\n"
     "body { margin: 0 auto; padding: 24px 16px 60px; max-width: 1100px; background: var(--ground); color: "
     "var(--ink);\n"
     "  font: 14px/1.5 system-ui, -apple-system, 'Segoe UI', 'Noto Sans', Arial, sans-serif; }\n"
@@ -50,7 +50,8 @@ static const char head[] =
     ".curves { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 440px), 1fr)); gap: "
     "12px 24px; }\n"
     "figure { margin: 0; overflow-x: auto; } figcaption { font-weight: 600; } svg { width: 100%; min-width: "
-    "440px; height: auto; }\n"
+    "340px; height: auto; }\n"
+    "td p { min-width: 24ch; }\n"
     "svg text { fill: var(--dim); font-size: 12px; } .grid { stroke: var(--line); fill: none; }\n"
     "polyline { fill: none; stroke-width: 1.75; stroke-linejoin: round; }\n";
 
@@ -108,18 +109,18 @@ static void put_moment(sgm__text *to, const json_t *seconds)
     put_cell(to, "td", "n", text);
 }
 
+/* As the page writes it: "0.29 s", "1:02:03". */
 static void put_duration(sgm__text *to, const json_t *seconds)
 {
-    char text[48] = "";
-    long whole = (long)json_number_value(seconds);
+    char text[64] = "";
+    double value = json_number_value(seconds);
     if (json_is_number(seconds))
-        snprintf(text, sizeof text, "%ld:%02ld:%02ld", whole / 3600, whole / 60 % 60, whole % 60);
+        (value < 60 ? sgm_duration_text : sgm_clock_text)(value, text, sizeof text);
     put_cell(to, "td", "n", text);
 }
 
 /* Opens a section with a table whose columns have these headings, separated by '|'; those of numbers begin
- * with
- * '#'. The row of headings stays open. */
+ * with '#'. The row of headings stays open. */
 static void begin_head(sgm__text *to, const char *title, const char *headings)
 {
     sgm__text_append(to, "<h2>%s</h2>\n<div class=\"wide\" tabindex=\"0\"><table><thead><tr>", title);
