@@ -160,6 +160,8 @@ typedef struct config {
     int64_t epochs, iterations, seed, threads, checkpoint_every;
     char *handler, *precision, *memory, *folder;
     char *class_weights; /* "balanced", until experiment_balance has put them into the network */
+    text_map
+        places; /* of what was given, by its key: "digits.yaml:3:7: optimiser.momentum". No key of a file */
 } config;
 
 extern const option config_table[];
