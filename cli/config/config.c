@@ -617,6 +617,12 @@ void config_free(config *c)
     memset(c, 0, sizeof *c);
 }
 
+const char *config_place(const config *c, const char *key)
+{
+    const char *place = text_map_get(&c->places, key);
+    return place != NULL ? place : key;
+}
+
 char *config_text(const config *c)
 {
     sgm__text out = {0};
