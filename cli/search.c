@@ -100,8 +100,8 @@ static sgm_status open_data(config *c, sgm_dataset **training, sgm_dataset **val
 static sgm_status check_shapes(config *c, sgm_dataset *training, sgm_dataset *validation)
 {
     SGM_TRY(experiment_prepare(c, NULL));
-    SGM_TRY(experiment_check(c->network, NULL, training));
-    return validation != NULL ? experiment_check(c->network, NULL, validation) : SGM_OK;
+    SGM_TRY(experiment_check(c->network, training));
+    return validation != NULL ? experiment_check(c->network, validation) : SGM_OK;
 }
 
 /* Fills a trial's trainer from its configuration and writes config.yaml into its folder, so that the trial

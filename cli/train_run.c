@@ -155,13 +155,18 @@ static void tell_changes(const config *c)
     sgm__free(path);
 }
 
-/* An error in a table gets the keys that could mend it: the library, which reads the table, does not know
- * what they are called in a file. */
+/* An error begins with whose mistake it is: the network's, with its place in the file, the data's, or of both
+ * together. An error in a table gets the keys that could mend it: the library, which reads the table, does
+ * not know what they are called in a file. */
 sgm_status train_open_data(const config *c, const data_config *data, const char *name, sgm_dataset **dataset)
 {
+    if (experiment_check_network(c->network) != SGM_OK)
+        return sgm__fail_within("%s", config_place(c, "network"));
     *dataset = experiment_dataset(&c->data, data, name, (uint64_t)c->seed);
-    if (*dataset != NULL && experiment_check(c->network, data, *dataset) == SGM_OK)
-        return SGM_OK;
+    if (*dataset != NULL && experiment_check_data(c->network, data, *dataset) == SGM_OK)
+        return experiment_check_fit(c->network, *dataset) == SGM_OK
+                   ? SGM_OK
+                   : sgm__fail_within("%s and data.%s do not fit", config_place(c, "network"), name);
     if (data->csv != NULL && !data_config_is_named(data) &&
         sgm_last_status() == SGM_ERROR_FORMAT) /* the library does not know our keys */
         sgm_fail(SGM_ERROR_FORMAT,

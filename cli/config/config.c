@@ -13,6 +13,7 @@
 #include "config/options.h"
 #include "handlers/handler.h"
 #include "hooks/hooks.h"
+#include "optim/optimiser.h"
 #include "registry/pattern.h"
 #include "text/web_address.h"
 
@@ -268,7 +269,7 @@ static void list_defaults(const option *o, sgm__text *out)
 /* A setting of the optimiser whose default depends on the type. */
 #define OPTIMISER(member)                                                                                    \
     OPTION_ROW(optimiser_config, member, OPTION_SETTING, .settings = sgm_optimiser_settings,                 \
-               .more = list_defaults)
+               .stays_unset = true, .more = list_defaults)
 
 /* Keys below `optimiser`. Numbers have no default in the file's sense: what is not given stays unset, so
  * that the type's own default applies (`give`), and the help lists those defaults by type (list_defaults). */
@@ -288,7 +289,7 @@ static const option optimiser_table[] = {
     OPTIMISER(clip_value),
     OPTIMISER(clip_norm),
     OPTIMISER(average),
-    SETTING(optimiser_config, accumulate, sgm_optimiser_settings),
+    OPTIMISER(accumulate),
     OPTION_GROUP_ROW(optimiser_config, schedule, schedule_table,
                      .row.doc = "of the learning rate; a kind or the keys below"),
 };
@@ -479,6 +480,22 @@ static sgm_status check_commands(const config *c, const char *name)
     return SGM_OK;
 }
 
+/* Fails, with its place, for a setting that the type of optimiser does not use. */
+static sgm_status check_used(const config *c)
+{
+    sgm_optimiser *optimiser = sgm_optimiser_create(c->optimiser.type, NULL);
+    sgm_status status = optimiser != NULL ? SGM_OK : sgm__last_failure();
+    for (size_t i = 0; i < COUNT(optimiser_table) && status == SGM_OK; i++) {
+        char key[64];
+        snprintf(key, sizeof key, "optimiser.%s", optimiser_table[i].row.name);
+        const char *place = text_map_get(&c->places, key);
+        if (place != NULL && sgm__optimiser_check_used(optimiser, optimiser_table[i].row.name) != SGM_OK)
+            status = sgm__fail_within("%s", place);
+    }
+    sgm_optimiser_free(optimiser);
+    return status;
+}
+
 /* Everything that can be wrong without data or a handler. The optimiser is made once, since its values
  * must go together. */
 static sgm_status check_whole(const config *c, const char *name)
@@ -501,6 +518,7 @@ static sgm_status check_whole(const config *c, const char *name)
     SGM_TRY(check_commands(c, name));
     SGM_TRY(check_webhooks(c, name));
     SGM_TRY(check_first(name, "start_from", start_table, COUNT(start_table), &c->start_from));
+    SGM_TRY(check_used(c));
     sgm_optimiser *optimiser = config_optimiser(&c->optimiser);
     if (optimiser == NULL)
         return sgm__fail_within("%s: optimiser", name);
@@ -530,7 +548,7 @@ static sgm_status load_plugins(config *c, const option_source *source, const yam
                 options_apply_key(config_table, config_table_count, c, source, "plugins", root->children[i]));
     for (size_t i = 0; i < count; i++)
         if (strncmp(arguments[i], "plugins=", 8) == 0)
-            SGM_TRY(options_apply_argument(config_table, config_table_count, c, arguments[i]));
+            SGM_TRY(options_apply_argument(config_table, config_table_count, c, arguments[i], &c->places));
     return plugins_load_of(source->name, &c->plugins);
 }
 
@@ -545,13 +563,13 @@ static sgm_status fill(config *c, const char *name, const yaml_node *root, const
     char *folder = slash != NULL ? sgm__strndup(name, (size_t)(slash - name)) : sgm__strdup("");
     if (folder == NULL)
         return sgm_last_status();
-    option_source source = {.name = name, .folder = folder};
+    option_source source = {.name = name, .folder = folder, .places = &c->places};
     sgm_status status = load_plugins(c, &source, root, arguments, count);
     if (status == SGM_OK)
         status = options_apply(config_table, config_table_count, c, &source, root);
     sgm__free(folder);
     for (size_t i = 0; i < count && status == SGM_OK; i++)
-        status = options_apply_argument(config_table, config_table_count, c, arguments[i]);
+        status = options_apply_argument(config_table, config_table_count, c, arguments[i], &c->places);
     SGM_TRY(status);
     if (c->network != NULL && strcmp(c->network, "auto") == 0) {
         sgm__free(c->network);
@@ -593,9 +611,16 @@ sgm_status config_parse(config *c, const char *name, const char *text, size_t le
 void config_free(config *c)
 {
     options_free(config_table, config_table_count, c);
+    text_map_clear(&c->places);
     sgm_pipeline_free(c->data.pipeline);
     sgm_split_free(c->data.parts);
     memset(c, 0, sizeof *c);
+}
+
+const char *config_place(const config *c, const char *key)
+{
+    const char *place = text_map_get(&c->places, key);
+    return place != NULL ? place : key;
 }
 
 char *config_text(const config *c)

@@ -160,6 +160,8 @@ typedef struct config {
     int64_t epochs, iterations, seed, threads, checkpoint_every;
     char *handler, *precision, *memory, *folder;
     char *class_weights; /* "balanced", until experiment_balance has put them into the network */
+    text_map
+        places; /* of what was given, by its key: "digits.yaml:3:7: optimiser.momentum". No key of a file */
 } config;
 
 extern const option config_table[];
@@ -176,6 +178,9 @@ sgm_status config_load(config *c, const char *path, const char *const *arguments
 sgm_status config_parse(config *c, const char *name, const char *text, size_t length,
                         const char *const *arguments, size_t count);
 void config_free(config *c);
+/* Where the value of a key was given, for messages: "digits.yaml:3:7: optimiser.momentum", or the key alone
+ * if it was not given. Valid as long as *c. */
+const char *config_place(const config *c, const char *key);
 /* Everything that has a value, as YAML that config_load reads; sgm_string_free. */
 char *config_text(const config *c);
 /* The same of one dataset alone. */

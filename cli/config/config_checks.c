@@ -9,6 +9,7 @@
 #include "config/experiment.h"
 #include "config/options.h"
 #include "handlers/handler.h"
+#include "optim/optimiser.h"
 
 #include <math.h>
 #include <sigma/sigma.h>
@@ -142,15 +143,29 @@ sgm_status check_part(const char *value)
     return sgm_parts_parse(value + (value[0] == '-'), &parts); /* one that is taken away: its name */
 }
 
-/* Made with a learning rate of 0 (the type's default): only the type is checked here, values that go
- * together by config.c. */
+static sgm_status fail_brackets(const sgm_optimiser_type *type)
+{
+    char *known = sgm__optimiser_type_settings(type);
+    sgm_status status = sgm_fail(
+        SGM_ERROR_ARGUMENT, "settings are keys beside the type, {type: %s, learning_rate: 0.1}; it has %s",
+        type->name, known != NULL ? known : "");
+    sgm__free(known);
+    return status;
+}
+
+/* Only the type is checked here, settings by config.c. Layers and hooks have theirs in brackets: who writes
+ * "adam(learning_rate=0.1)" is told how that is written here. */
 sgm_status check_optimiser(const char *value)
 {
-    sgm_optimiser *optimiser = SGM_OPTIMISER(value, .learning_rate = 0);
-    if (optimiser == NULL)
-        return sgm_last_status();
+    size_t length = strcspn(value, "(");
+    char *type = sgm__strndup(value, length);
+    sgm_optimiser *optimiser = type != NULL ? sgm_optimiser_create(type, NULL) : NULL;
+    sgm_status status = optimiser == NULL       ? sgm__last_failure()
+                        : value[length] == '\0' ? SGM_OK
+                                                : fail_brackets(optimiser->type);
     sgm_optimiser_free(optimiser);
-    return SGM_OK;
+    sgm__free(type);
+    return status;
 }
 
 sgm_status check_choice(const char *value, const char *const *names, size_t count)

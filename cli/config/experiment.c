@@ -364,18 +364,42 @@ static sgm_status check_examples(sgm_dataset *dataset)
                           "it a larger share, or more data");
 }
 
+sgm_status experiment_check_network(const char *network)
+{
+    recorded_network r;
+    SGM_TRY(recorded_open(&r, network));
+    recorded_close(&r);
+    return SGM_OK;
+}
+
+sgm_status experiment_check_data(const char *network, const data_config *data, sgm_dataset *dataset)
+{
+    SGM_TRY(check_examples(dataset));
+    if (data->text == NULL)
+        return SGM_OK;
+    recorded_network r;
+    SGM_TRY(recorded_open(&r, network));
+    sgm_status status = check_text(&r, data);
+    recorded_close(&r);
+    return status;
+}
+
 /* The recording has inputs and targets in separate lists; each of their fields must be in the dataset. */
-sgm_status experiment_check(const char *network, const data_config *data, sgm_dataset *dataset)
+sgm_status experiment_check_fit(const char *network, sgm_dataset *dataset)
 {
     recorded_network r;
     SGM_TRY(recorded_open(&r, network));
     sgm_status status = check_fields(&r, r.recording.inputs, r.recording.input_count, dataset);
     if (status == SGM_OK)
         status = check_fields(&r, r.recording.targets, r.recording.target_count, dataset);
-    if (status == SGM_OK && data != NULL && data->text != NULL)
-        status = check_text(&r, data);
     recorded_close(&r);
-    return status == SGM_OK ? check_examples(dataset) : status;
+    return status;
+}
+
+sgm_status experiment_check(const char *network, sgm_dataset *dataset)
+{
+    SGM_TRY(experiment_check_fit(network, dataset));
+    return check_examples(dataset);
 }
 
 sgm_extractor *experiment_archive(const char *network, const char *path)

@@ -84,10 +84,15 @@ bool table_input_number(const data_config *data, int64_t element, const char *ce
 const char *table_input_texts(const data_config *data,
                               int64_t element); /* those that may stand there; or NULL */
 
-/* Checks that a dataset has the fields that the network wants, with examples of the right shapes; reads
- * the beginning of the data. `data` (NULL: not known): a text's tokenizer must have as many tokens as the
- * layers know. */
-sgm_status experiment_check(const char *network, const data_config *data, sgm_dataset *dataset);
+/* Checks that a dataset has the fields that the network wants, with examples of the right shapes, and that it
+ * has examples; reads the beginning of the data. */
+sgm_status experiment_check(const char *network, sgm_dataset *dataset);
+/* Its parts, where messages are to say whose mistake it is. The network alone: what its layers give each
+ * other. The data alone: examples, which are read, and a text's tokenizer, which must have as many tokens as
+ * the layers know. Both together: fields and shapes. */
+sgm_status experiment_check_network(const char *network);
+sgm_status experiment_check_data(const char *network, const data_config *data, sgm_dataset *dataset);
+sgm_status experiment_check_fit(const char *network, sgm_dataset *dataset);
 /* The check of the tokenizer alone. `file` is where it was read from; NULL: one of bytes, of which a text
  * may use some. */
 sgm_status experiment_check_tokens(const char *network, const sgm_tokenizer *tokenizer, const char *file);

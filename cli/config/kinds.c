@@ -4,7 +4,7 @@
 #include "handlers/handler_text.h"
 #include "hooks/hook_text.h"
 #include "metrics/metrics.h"
-#include "optim/modifier.h"
+#include "optim/optimiser.h"
 
 #include <stdio.h>
 
@@ -62,35 +62,24 @@ static sgm_status check_layer(const char *example)
 #define MOST_SETTINGS 24
 static sgm_option used_settings[MOST_SETTINGS];
 
-/* The rows of a table of settings as arguments, but for `left_out`. With `defaults`, a struct of options, the
- * rows get what it has as default, and numbers that are 0 there are left out, as the type has no use for
- * them; but weight decay is every type's, and 0 is a population that follows the number of parameters. */
-static void take_settings(sgm__described *described, const sgm_setting *settings, size_t count,
-                          const char *left_out, const void *defaults)
+/* Adds an argument. Arguments of what was described before are overwritten. */
+static void take_setting(sgm__described *described, const sgm_option *row)
 {
-    size_t kept = 0;
-    for (size_t i = 0; i < count && kept < MOST_SETTINGS; i++) {
-        const sgm_option *row = &settings[i].option;
-        sgm_content content = {0};
-        if (defaults != NULL)
-            sgm_setting_get(&settings[i], defaults, &content);
-        bool numeric = content.kind == SGM_KIND_INTEGER || content.kind == SGM_KIND_NUMBER;
-        double value = content.kind == SGM_KIND_INTEGER ? (double)content.as.integer
-                       : numeric                        ? content.as.number
-                                                        : 0;
-        if (strcmp(row->name, left_out) == 0 ||
-            (defaults != NULL && (!numeric || (value == 0 && strcmp(row->name, "weight_decay") != 0 &&
-                                               strcmp(row->name, "population") != 0))))
-            continue;
-        used_settings[kept] = *row;
-        if (defaults != NULL)
-            used_settings[kept].default_value = value;
-        kept++;
-    }
+    if (described->argument_count == MOST_SETTINGS)
+        return;
+    used_settings[described->argument_count++] = *row;
     described->arguments = used_settings;
-    described->argument_count = kept;
 }
 
+static void take_settings(sgm__described *described, const sgm_setting *settings, size_t count,
+                          const char *left_out)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(settings[i].option.name, left_out) != 0)
+            take_setting(described, &settings[i].option);
+}
+
+/* The settings that the type uses, with its own defaults where it has one. */
 static bool describe_optimiser(size_t index, sgm__described *described)
 {
     const sgm_optimiser_type *type = sgm_optimiser_type_at(index);
@@ -99,7 +88,16 @@ static bool describe_optimiser(size_t index, sgm__described *described)
     if (type == NULL)
         return false;
     *described = (sgm__described){.name = type->name, .doc = type->doc, .formula = type->formula};
-    take_settings(described, settings, count, type->search != NULL ? "" : "population", &type->defaults);
+    for (size_t i = 0; i < count; i++) {
+        sgm_content content = {0};
+        sgm_option row = settings[i].option;
+        if (!sgm__optimiser_type_uses(type, &settings[i]))
+            continue;
+        sgm_setting_get(&settings[i], &type->defaults, &content);
+        double own = content.kind == SGM_KIND_INTEGER ? (double)content.as.integer : content.as.number;
+        row.default_value = own != 0 ? own : row.default_value;
+        take_setting(described, &row);
+    }
     return true;
 }
 
@@ -109,7 +107,7 @@ static bool describe_schedule(size_t index, sgm__described *described)
     const sgm_setting *settings = sgm_schedule_settings(&count);
     if (!sgm__schedule_describe(index, described))
         return false;
-    take_settings(described, settings, count, "kind", NULL);
+    take_settings(described, settings, count, "kind");
     return true;
 }
 
@@ -214,7 +212,7 @@ static bool describe_operator(size_t index, sgm__described *described)
     const sgm_setting *settings = sgm_operator_settings(&count);
     if (!DESCRIBE(rows))
         return false;
-    take_settings(described, settings, count, "", NULL);
+    take_settings(described, settings, count, "");
     return true;
 }
 

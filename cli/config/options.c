@@ -143,12 +143,22 @@ static sgm_status fail_unknown(const option *table, size_t count, const arrival 
 static sgm_status apply_map(const option *table, size_t count, void *base, const arrival *at);
 static sgm_status apply_path(const option *table, size_t count, void *base, arrival *at, const char *key);
 
+/* Notes where a value stands, for checks of several values together. */
+static sgm_status note_place(const arrival *at)
+{
+    char place[MAX_PLACE_TEXT];
+    return at->source->places != NULL
+               ? text_map_set(at->source->places, at->path, option_place(at, place, sizeof place))
+               : SGM_OK;
+}
+
 /* Stores a node into the member of any option. A single value for a group goes to the group's first
  * option: `optimiser: adam` is optimiser.type. */
 static sgm_status set_option(const option *given, void *base, const arrival *at)
 {
     const option whole = option_complete(given), *o = &whole;
     const yaml_node *node = at->node;
+    SGM_TRY(note_place(at));
     if (o->kind != OPTION_GROUP)
         return option_set_value(o, base, at);
     void *group = option_member(o, base);
@@ -323,13 +333,14 @@ const option *options_find(const option *table, size_t count, const char *key, c
 }
 
 /* Splits at the first '=', so values may contain it. */
-sgm_status options_apply_argument(const option *table, size_t count, void *base, const char *argument)
+sgm_status options_apply_argument(const option *table, size_t count, void *base, const char *argument,
+                                  text_map *places)
 {
     const char *equals = strchr(argument, '=');
     if (equals == NULL || equals == argument)
         return sgm_fail(SGM_ERROR_ARGUMENT, "argument '%.200s': expected KEY=VALUE, such as epochs=10",
                         argument);
-    option_source source = {.folder = "", .argument = argument};
+    option_source source = {.folder = "", .argument = argument, .places = places};
     char *key = sgm__strndup(argument, (size_t)(equals - argument));
     const char *value = equals + 1;
     yaml_node text = {.kind = YAML_TEXT, .text = NULL, .plain = true};
@@ -371,7 +382,7 @@ sgm_status options_set_defaults(const option *table, size_t count, void *base)
             *(int64_t *)target = OPTION_UNSET;
         else if (o->kind == OPTION_NUMBER)
             *(double *)target = NAN;
-        if (option_default(o) == NULL)
+        if (option_default(o) == NULL || o->stays_unset)
             continue;
         char *value = sgm__strdup(option_default(o));
         if (value == NULL)

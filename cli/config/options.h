@@ -56,6 +56,7 @@ typedef struct option {
     size_t offset;                                 /* of the member in the struct */
     const sgm_setting *(*settings)(size_t *count); /* OPTION_SETTING: the library's table */
     const char *setting; /* OPTION_SETTING: the name in that table; NULL: the row's */
+    bool stays_unset;    /* where it is not given: whether the default applies depends on another option */
     /* Checks a text, each item of a list, each value of a map; its message needs no place. NULL: nothing to
      * check. Not called where there are choices. */
     sgm_status (*check)(const char *value);
@@ -86,6 +87,7 @@ typedef struct option_source {
     const char *name;     /* of a file; NULL: an argument of the command line */
     const char *folder;   /* where relative paths begin; "": the current folder */
     const char *argument; /* the whole argument, "key=value" */
+    text_map *places;     /* gets the place of each key that is given (options_place); NULL: not asked for */
 } option_source;
 
 /* A copy of the row with what the library's table says filled in. The copy may own its default
@@ -98,8 +100,9 @@ sgm_status options_set_defaults(const option *table, size_t count, void *base);
 sgm_status options_apply(const option *table, size_t count, void *base, const option_source *source,
                          const yaml_node *map);
 /* Applies an argument "path.to.key=value": a value that begins with '[' or '{' is YAML, everything else a
- * text as it stands. */
-sgm_status options_apply_argument(const option *table, size_t count, void *base, const char *argument);
+ * text as it stands. `places`: as option_source has it. */
+sgm_status options_apply_argument(const option *table, size_t count, void *base, const char *argument,
+                                  text_map *places);
 /* Applies a node of a file to the option "path.to.key". */
 sgm_status options_apply_key(const option *table, size_t count, void *base, const option_source *source,
                              const char *key, const yaml_node *value);
@@ -130,6 +133,9 @@ void options_free(const option *table, size_t count, void *base);
 char **options_split(const char *texts);
 /* NULL: the map has no such key. */
 const char *text_map_get(const text_map *map, const char *key);
+/* Adds an entry, or replaces its value. Both texts are copied. */
+sgm_status text_map_set(text_map *map, const char *key, const char *value);
+void text_map_clear(text_map *map);
 
 /* --- plugins.c: plug-ins of the command --- */
 /* A plug-in is code, so a file that came from elsewhere must not load one unasked. What the user typed is

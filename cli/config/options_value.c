@@ -281,23 +281,43 @@ static sgm_status put_value(const option *o, const arrival *at, const char *valu
     return o->is_path ? set_path(place_of_it, at, value) : replace(place_of_it, value);
 }
 
-static sgm_status put_entry(const option *o, text_map *map, const arrival *at, const char *key,
-                            const char *value)
+/* The value of a key, NULL at first if the map does not have the key yet. NULL: out of memory. */
+static char **value_place(text_map *map, const char *key)
 {
     for (size_t i = 0; i < map->count; i++)
         if (strcmp(map->keys[i], key) == 0)
-            return put_value(o, at, value, &map->values[i]);
-    SGM_TRY(sgm__reserve(&map->keys, &map->key_capacity, map->count + 1, sizeof *map->keys));
-    SGM_TRY(sgm__reserve(&map->values, &map->capacity, map->count + 1, sizeof *map->values));
-    char *key_copy = sgm__strdup(key), *value_copy = NULL;
-    sgm_status status = key_copy != NULL ? put_value(o, at, value, &value_copy) : sgm_last_status();
-    if (status != SGM_OK) {
-        sgm__free(key_copy);
-        return status;
-    }
-    map->keys[map->count] = key_copy;
-    map->values[map->count++] = value_copy;
-    return SGM_OK;
+            return &map->values[i];
+    char *copy =
+        sgm__reserve(&map->keys, &map->key_capacity, map->count + 1, sizeof *map->keys) == SGM_OK &&
+                sgm__reserve(&map->values, &map->capacity, map->count + 1, sizeof *map->values) == SGM_OK
+            ? sgm__strdup(key)
+            : NULL;
+    if (copy == NULL)
+        return NULL;
+    map->keys[map->count] = copy;
+    map->values[map->count] = NULL;
+    return &map->values[map->count++];
+}
+
+/* Takes the last entry away, which has got no value. */
+static sgm_status without_last(text_map *map, sgm_status status)
+{
+    if (status != SGM_OK && map->count > 0 && map->values[map->count - 1] == NULL)
+        sgm__free(map->keys[--map->count]);
+    return status;
+}
+
+static sgm_status put_entry(const option *o, text_map *map, const arrival *at, const char *key,
+                            const char *value)
+{
+    char **place = value_place(map, key);
+    return place != NULL ? without_last(map, put_value(o, at, value, place)) : sgm_last_status();
+}
+
+sgm_status text_map_set(text_map *map, const char *key, const char *value)
+{
+    char **place = value_place(map, key);
+    return place != NULL ? without_last(map, replace(place, value)) : sgm_last_status();
 }
 
 /* Sets one entry of a map; an old value of the key is replaced, so arguments add to what the file says.
@@ -329,7 +349,7 @@ sgm_status option_set_entry(const option *o, void *base, const arrival *at, cons
     return status;
 }
 
-static void clear_map(text_map *map)
+void text_map_clear(text_map *map)
 {
     for (size_t i = 0; i < map->count; i++) {
         sgm__free(map->keys[i]);
@@ -349,7 +369,7 @@ static sgm_status set_keys(const option *o, void *base, const arrival *at, const
     yaml_node *const *keys = node->kind == YAML_LIST ? node->children : alone;
     size_t count = node->kind == YAML_LIST ? node->count : 1;
     sgm_status status = text != NULL ? SGM_OK : sgm_last_status();
-    clear_map(option_member(o, base));
+    text_map_clear(option_member(o, base));
     for (size_t i = 0; i < count && status == SGM_OK; i++) {
         arrival entry = option_inside(at, keys[i], keys[i]->kind == YAML_TEXT ? keys[i]->text : "");
         status = keys[i]->kind == YAML_TEXT && keys[i]->text[0] != '\0'
@@ -393,5 +413,5 @@ void option_free_value(const option *o, void *base)
     else if (o->kind == OPTION_LIST)
         clear_list(option_member(o, base));
     else if (o->kind == OPTION_MAP)
-        clear_map(option_member(o, base));
+        text_map_clear(option_member(o, base));
 }

@@ -10,6 +10,7 @@
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 /* The file in the folder of a run. */
 #define CHECKPOINT "checkpoint.safetensors"
@@ -37,33 +38,46 @@ sgm_status save_text(const char *folder, const char *name, char *text)
     return status;
 }
 
-/* Whether an entry of a folder is a folder with a checkpoint. */
-static bool is_run(const char *folder, const char *name)
+/* When FOLDER/NAME/FILE was written last, in nanoseconds; negative: it is not there. */
+static int64_t written_at(const char *folder, const char *name, const char *file)
 {
-    char *path = name[0] != '.' ? sgm__format("%s/%s", folder, name) : NULL;
-    bool is = path != NULL && has_file(path, CHECKPOINT);
+    struct stat about;
+    char *path = name[0] != '.' ? sgm__format("%s/%s/%s", folder, name, file) : NULL;
+    bool is_there = path != NULL && stat(path, &about) == 0;
     sgm__free(path);
-    return is;
+    return is_there ? (int64_t)about.st_mtim.tv_sec * 1000000000 + about.st_mtim.tv_nsec : -1;
 }
 
-/* Says that a folder has no checkpoint, and which of the folders in it has one: the last by name, since names
- * of runs end in the time of their beginning. */
-static sgm_status fail_folder(const char *folder)
+char *newest_run(const char *folder, const char *file)
 {
     struct dirent **entries = NULL;
-    int count = scandir(folder, &entries, NULL, alphasort), run = count - 1;
-    while (run >= 0 && !is_run(folder, entries[run]->d_name))
-        run--;
-    sgm_status status =
-        run >= 0 ? sgm_fail(SGM_ERROR_NOT_FOUND, "'%s' is a folder of runs: name one of them, such as %s/%s",
-                            folder, folder, entries[run]->d_name)
-                 : sgm_fail(SGM_ERROR_NOT_FOUND,
-                            "there is no " CHECKPOINT " in '%s'; a training writes it there, by default "
-                            "after each epoch",
-                            folder);
-    for (int i = 0; i < count; i++)
+    int count = scandir(folder, &entries, NULL, alphasort);
+    int64_t newest = -1;
+    char *run = NULL;
+    for (int i = 0; i < count; i++) {
+        int64_t written = written_at(folder, entries[i]->d_name, file);
+        if (written >= 0 && written >= newest) {
+            sgm__free(run);
+            run = sgm__format("%s/%s", folder, entries[i]->d_name);
+            newest = written;
+        }
         free(entries[i]);
+    }
     free(entries);
+    return run;
+}
+
+/* Says that a folder has no checkpoint, and which of the folders in it has the newest. */
+static sgm_status fail_folder(const char *folder)
+{
+    char *run = newest_run(folder, CHECKPOINT);
+    sgm_status status =
+        run != NULL ? sgm_fail(SGM_ERROR_NOT_FOUND, FOLDER_OF_RUNS, folder, run)
+                    : sgm_fail(SGM_ERROR_NOT_FOUND,
+                               "there is no " CHECKPOINT " in '%s'; a training writes it there, by default "
+                               "after each epoch",
+                               folder);
+    sgm__free(run);
     return status;
 }
 

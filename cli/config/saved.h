@@ -19,6 +19,11 @@ sgm_status save_text(const char *folder, const char *name, char *text);
 /* The path of the file `name` in a folder, or the path itself if it is none; sgm__free. NULL: out of memory.
  */
 char *file_of(const char *path, const char *name);
+/* The folder of the run below `folder`, FOLDER/NAME, whose `file` was written last; sgm__free. NULL: none has
+ * such a file. */
+char *newest_run(const char *folder, const char *file);
+/* The error of a folder that is given in place of one of the runs in it: the folder, and newest_run. */
+#define FOLDER_OF_RUNS "'%s' is a folder of runs: name one of them, such as the newest, %s"
 /* The checkpoint in the folder of a run, or the path itself if it is a file; sgm__free. NULL and an error
  * that says what is there instead. */
 char *saved_path(const char *path);

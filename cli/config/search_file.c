@@ -320,7 +320,7 @@ static sgm_status read_section(search_file *f, yaml_node *section, const char *c
             status =
                 sgm_fail(SGM_ERROR_ARGUMENT, "argument '%.200s': values are given in the file", arguments[i]);
         else if (strncmp(arguments[i], "search.", 7) == 0)
-            status = options_apply_argument(search_table, search_table_count, &f->root, arguments[i]);
+            status = options_apply_argument(search_table, search_table_count, &f->root, arguments[i], NULL);
         else
             f->overrides[f->override_count++] = arguments[i];
     if (status == SGM_OK)

@@ -465,7 +465,7 @@ static sgm_status draw(const saved *s, sgm_iterator *iterator, sgm_registry *res
 static sgm_status measure(saved *s, const char *name, const eval_options *options)
 {
     sgm_dataset *dataset = open_dataset(s, name, options);
-    if (dataset != NULL && experiment_check(s->network, NULL, dataset) != SGM_OK) {
+    if (dataset != NULL && experiment_check(s->network, dataset) != SGM_OK) {
         sgm_dataset_free(dataset);
         return sgm__fail_within("data '%s'", name);
     }

@@ -7,6 +7,7 @@
  * asker), so that both sides give up at about the same time and a command that nobody waits for any more is
  * withdrawn. */
 #include "ctl_ask.h"
+#include "config/saved.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -34,21 +35,28 @@ typedef struct way {
 
 /* --- what may go wrong --- */
 
+/* The folder may be one of runs, of which one was meant. */
+static sgm_status nothing_runs(const char *folder)
+{
+    if (has_file(folder, "config.yaml"))
+        return sgm_fail(SGM_ERROR_STATE,
+                        "nothing runs in '%s' now; 'sigma train %s --resume' goes on with that run", folder,
+                        folder);
+    char *run = newest_run(folder, "journal.jsonl");
+    sgm_status status = run != NULL ? sgm_fail(SGM_ERROR_NOT_FOUND, FOLDER_OF_RUNS, folder, run)
+                                    : sgm_fail(SGM_ERROR_STATE, "nothing runs in '%s' now", folder);
+    sgm__free(run);
+    return status;
+}
+
 /* Translates the error of connect. A socket file without a listener (ECONNREFUSED) is left by a run that
  * was killed. */
 static sgm_status no_connection(const char *folder, int error)
 {
     if (error == ENOENT && !sgm__file_exists(folder))
         return sgm_fail(SGM_ERROR_NOT_FOUND, "there is no folder '%s'", folder);
-    if (error == ENOENT || error == ECONNREFUSED) {
-        char *path = sgm__format("%s/config.yaml", folder);
-        bool is_run = path != NULL && sgm__file_exists(path);
-        sgm__free(path);
-        return is_run ? sgm_fail(SGM_ERROR_STATE,
-                                 "nothing runs in '%s' now; 'sigma train %s --resume' goes on with that run",
-                                 folder, folder)
-                      : sgm_fail(SGM_ERROR_STATE, "nothing runs in '%s' now", folder);
-    }
+    if (error == ENOENT || error == ECONNREFUSED)
+        return nothing_runs(folder);
     return sgm_fail(SGM_ERROR_FILE, "the training in '%s' cannot be reached: %s", folder,
                     sgm__errno_text(error));
 }

@@ -36,7 +36,8 @@ SGM_API const char *sgm_time_scale_name(sgm_time_scale scale);
 /* The scale of such a name; others are an error. */
 SGM_API sgm_status sgm_time_scale_parse(const char *name, sgm_time_scale *scale);
 
-/* When: every `interval` events of a scale, first at the interval-th; `live` times in all (0: for ever). */
+/* When: every `interval` events of a scale, first at the interval-th; `live` times in all (0: for ever).
+ * Events are counted from when the hook or the rule is attached; a resume goes on counting. */
 typedef struct sgm_time_step {
     sgm_time_scale scale; /* whose events are counted */
     int64_t interval;     /* 0 counts as 1 */
@@ -185,8 +186,10 @@ SGM_API char *sgm_criteria_text(const sgm_criteria *criteria, const sgm_time_ste
  *     after 10 epochs stop "long enough"
  *
  * A rule is a time step, criteria and actions: `[STEP] [if CRITERIA then] ACTION [and ACTION ...]`, with a
- * step, an `if`, or both. STEP is as in sgm_time_step_parse, CRITERIA as in sgm_criteria_parse. Without a
- * step the unit of `stalls 100 iterations` says when the rule is checked, else every epoch. ACTION is one of
+ * step, an `if`, or both. A step counts from when the rule is attached: attached after iteration 1000, "after
+ * 10 iterations" is iteration 1010. STEP is as in sgm_time_step_parse, CRITERIA as in sgm_criteria_parse.
+ * Without a step the unit of `stalls 100 iterations` says when the rule is checked, else every epoch. ACTION
+ * is one of
  *
  *     stop | stop "REASON" | pause | reset | save "NAME" | set IDENTIFIER = NUMBER   (also +=, -=, *=, /=)
  *     set IDENTIFIER = "TEXT" | set IDENTIFIER = true | set IDENTIFIER = false

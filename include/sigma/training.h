@@ -109,7 +109,8 @@ SGM_API const sgm_setting *sgm_schedule_settings(size_t *count);
 /* --- optimisers: recorded as instructions, like layers --- */
 /* How parameters follow their gradients. */
 typedef struct sgm_optimiser sgm_optimiser;
-/* Defaults by type; an option of 0 means its default. '-': not an option of this type.
+/* Defaults by type; an option of 0 means its default. '-': not an option of this type, which
+ * refuses it.
  *                   learning_rate momentum decay_rate beta1 beta2 epsilon weight_decay tolerance history
  * gradient_descent           0.01        -          -     -     -       -            0         -       -
  * momentum                   0.01      0.9          -     -     -       -            0         -       -

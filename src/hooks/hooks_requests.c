@@ -133,10 +133,13 @@ static sgm_status ask(const sgm_hook_call *call, sgm__command *command)
     return SGM_OK;
 }
 
+/* The text that the hook was made from is the reason: it tells rules, which all have one name, from each
+ * other, also after the rule is gone. */
 static sgm__command *create(const sgm_hook_call *call, sgm__command_kind kind, const char *text)
 {
-    const sgm__hook_control *control = call->control;
-    return sgm__command_create(kind, (sgm__command_fields){.who = control->hook->type->name, .text = text});
+    const sgm_hook *hook = sgm__hook_of_call(call);
+    return sgm__command_create(
+        kind, (sgm__command_fields){.who = hook->type->name, .text = text, .reason = hook->text});
 }
 
 static sgm_status request(const sgm_hook_call *call, sgm__command_kind kind, const char *text)

@@ -157,7 +157,7 @@ static sgm_status notify(const sgm_action *action, sgm_hook_call *call)
 /* A branch that is asked for; all texts are its own. */
 typedef struct branch_order {
     sgm__branch_request request;
-    char *name, **identifiers, **values;
+    char *name, *reason, **identifiers, **values;
 } branch_order;
 
 static void free_branch(void *order)
@@ -170,6 +170,7 @@ static void free_branch(void *order)
     sgm__free(o->identifiers);
     sgm__free(o->values);
     sgm__free(o->name);
+    sgm__free(o->reason);
     sgm__free(o);
 }
 
@@ -214,7 +215,9 @@ static sgm_status branch(const sgm_action *action, sgm_hook_call *call)
         return SGM_ERROR_MEMORY;
     }
     order->request.name = order->name;
+    order->reason = sgm__strdup(sgm__hook_source(sgm__hook_of_call(call)));
     order->request.who = RULE_NAME;
+    order->request.reason = order->reason;
     sgm_status status = action->identifier ? add_values(action, call, order) : SGM_OK;
     if (status == SGM_OK)
         return sgm__hook_request_act(call, begin_branch, order, free_branch);

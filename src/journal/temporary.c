@@ -13,6 +13,7 @@ typedef struct sgm__temporary {
     char *identifier;
     char *before; /* what it goes back to */
     char *set;    /* what was set */
+    char *reason; /* the rule's text; NULL: it has none */
     sgm_time_scale scale;
     int64_t last; /* the epoch, or the iteration, at whose end it goes back */
 } sgm__temporary;
@@ -25,6 +26,7 @@ static void free_one(sgm__temporary *one)
     sgm__free(one->identifier);
     sgm__free(one->before);
     sgm__free(one->set);
+    sgm__free(one->reason);
 }
 
 /* The order of the list is that in which values were set, as they go back in this order. */
@@ -113,6 +115,7 @@ sgm_status sgm__temporary_set(sgm_trainer *trainer, const char *identifier, sgm_
     return add(trainer, (sgm__temporary){.identifier = sgm__strdup(identifier),
                                          .before = before,
                                          .set = text_now(trainer, identifier),
+                                         .reason = sgm__strdup(sgm__journal_of(trainer)->reason),
                                          .scale = period.scale,
                                          .last = now + period.count});
 }
@@ -134,7 +137,7 @@ sgm_status sgm__temporary_base(sgm_trainer *trainer, const char *identifier, sgm
 static void go_back(sgm_trainer *trainer, const sgm__temporary *one)
 {
     sgm__trainer_journal *journal = sgm__journal_of(trainer);
-    const char *changed_by = journal->changed_by;
+    const char *changed_by = journal->changed_by, *reason = journal->reason;
     if (!sgm__settings_is_now(trainer, one->identifier, one->set)) {
         sgm__log(SGM_LOG_INFO, sgm_trainer_name(trainer),
                  "%s does not go back to %s: it was changed since a rule has set it to %s", one->identifier,
@@ -142,10 +145,12 @@ static void go_back(sgm_trainer *trainer, const sgm__temporary *one)
         return;
     }
     journal->changed_by = rule_name;
+    journal->reason = one->reason;
     if (sgm__settings_set(trainer, one->identifier, one->before) != SGM_OK)
         sgm__log(SGM_LOG_WARNING, sgm_trainer_name(trainer), "%s cannot go back to %s: %s", one->identifier,
                  one->before, sgm_last_error());
     journal->changed_by = changed_by;
+    journal->reason = reason;
 }
 
 void sgm__temporary_end(sgm_trainer *trainer, sgm_time_scale scale)
@@ -182,27 +187,29 @@ json_t *sgm__temporary_describe(const sgm_trainer *trainer)
     json_t *list = json_array();
     for (size_t i = 0; i < journal->temporary_count; i++) {
         const sgm__temporary *one = &journal->temporary[i];
-        json_array_append_new(list, json_pack("[s, s, s, s, I]", one->identifier, one->before, one->set,
-                                              sgm_time_scale_name(one->scale), (json_int_t)one->last));
+        json_array_append_new(list,
+                              json_pack("[s, s, s, s, I, s?]", one->identifier, one->before, one->set,
+                                        sgm_time_scale_name(one->scale), (json_int_t)one->last, one->reason));
     }
     return list;
 }
 
-/* Reads a row; the texts stay the JSON's. */
-static bool read_row(json_t *row, const char *texts[3], sgm_time_scale *scale, int64_t *last)
+/* Reads a row; the texts stay the JSON's, and the last of them, the reason, may be NULL. */
+static bool read_row(json_t *row, const char *texts[4], sgm_time_scale *scale, int64_t *last)
 {
     const char *scale_text;
     json_int_t position;
     if (json_unpack(row, "[s, s, s, s, I]", &texts[0], &texts[1], &texts[2], &scale_text, &position) != 0 ||
         sgm_time_scale_parse(scale_text, scale) != SGM_OK)
         return false;
+    texts[3] = json_string_value(json_array_get(row, 5));
     *last = (int64_t)position;
     return *scale <= SGM_EPOCH && *last >= 0;
 }
 
 bool sgm__temporary_is_readable(const json_t *list)
 {
-    const char *texts[3];
+    const char *texts[4];
     sgm_time_scale scale;
     int64_t last;
     bool good = list == NULL || json_is_array(list);
@@ -215,13 +222,14 @@ sgm_status sgm__temporary_restore(sgm_trainer *trainer, const json_t *list)
 {
     sgm__temporary_forget(trainer);
     for (size_t i = 0; i < json_array_size(list); i++) {
-        const char *texts[3];
+        const char *texts[4];
         sgm__temporary read = {0};
         if (!read_row(json_array_get(list, i), texts, &read.scale, &read.last))
             continue; /* not of a list that was found readable */
         read.identifier = sgm__strdup(texts[0]);
         read.before = sgm__strdup(texts[1]);
         read.set = sgm__strdup(texts[2]);
+        read.reason = sgm__strdup(texts[3]);
         SGM_TRY(add(trainer, read));
     }
     return SGM_OK;

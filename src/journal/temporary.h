@@ -24,7 +24,8 @@ void sgm__temporary_end_all(sgm_trainer *trainer);
 /* Empties the list; values stay as they are. */
 void sgm__temporary_forget(sgm_trainer *trainer);
 
-/* The list as JSON for a checkpoint: [[IDENTIFIER, BEFORE, SET, SCALE, LAST], ...]; NULL: it is empty. */
+/* The list as JSON for a checkpoint: [[IDENTIFIER, BEFORE, SET, SCALE, LAST, REASON or null], ...]; NULL: it
+ * is empty. */
 json_t *sgm__temporary_describe(const sgm_trainer *trainer);
 /* Whether a list of a checkpoint can be restored; NULL: that one has none. */
 bool sgm__temporary_is_readable(const json_t *list);

@@ -54,12 +54,14 @@ static const sgm_optimiser_type *find_type(const char *name)
     return NULL;
 }
 
-/* Fills in the type's defaults for options that are 0, and checks all of them. */
+/* Refuses options that the type does not use, fills in its defaults for those that are 0, and checks all of
+ * them. */
 sgm_optimiser *sgm_optimiser_create(const char *type, const sgm_optimiser_options *options)
 {
     const sgm_optimiser_type *found = find_type(type);
     sgm_optimiser_options given;
-    if (found == NULL || sgm__options_read(&given, sizeof given, options, type) != SGM_OK)
+    if (found == NULL || sgm__options_read(&given, sizeof given, options, type) != SGM_OK ||
+        sgm__optimiser_check_given(found, &given) != SGM_OK)
         return NULL;
     sgm_optimiser *optimiser = sgm__calloc(1, sizeof(sgm_optimiser));
     if (optimiser == NULL)

@@ -59,8 +59,15 @@ typedef struct sgm__trained_parameter {
 /* The row of "beta1" or "schedule.kind", and *options: the struct that has its member; NULL: there is none.
  */
 const sgm_setting *sgm__optimiser_setting(sgm_optimiser *optimiser, const char *name, void **options);
+/* Whether the type reads this row of sgm_optimiser_settings. Settings that it does not read are refused
+ * wherever they come from: options, files, a running training. */
+bool sgm__optimiser_type_uses(const sgm_optimiser_type *type, const sgm_setting *setting);
+/* The names of all rows that the type reads, "learning_rate, beta1, ..."; sgm__free. NULL: no memory. */
+char *sgm__optimiser_type_settings(const sgm_optimiser_type *type);
 /* Fails with SGM_ERROR_STATE for a setting that this optimiser does not use, such as adam's momentum. */
 sgm_status sgm__optimiser_check_used(const sgm_optimiser *optimiser, const char *name);
+/* The same for all options that are not 0. */
+sgm_status sgm__optimiser_check_given(const sgm_optimiser_type *type, const sgm_optimiser_options *options);
 /* Fails, naming it, if an option is out of its bounds. */
 sgm_status sgm__optimiser_check(const char *type, const sgm_optimiser_options *options);
 sgm_status sgm__run_options_check(const sgm_run_options *options);

@@ -22,7 +22,7 @@
         SGM_MEMBER(sgm_optimiser_options, member)                                                            \
     }
 
-/* The rows of all optimisers together; which of them one type reads is said by its defaults (is_used). */
+/* The rows of all optimisers together; which of them one type reads, sgm__optimiser_type_uses says. */
 static const sgm_setting optimiser_rows[] = {
     OPTIMISER(learning_rate, 0, 1e30, "size of a step, before the schedule"),
     OPTIMISER(momentum, 0, BELOW_ONE, "share of the velocity that stays"),
@@ -136,8 +136,8 @@ const sgm_setting *sgm__optimiser_setting(sgm_optimiser *optimiser, const char *
     return sgm_setting_find(rows, count, name);
 }
 
-/* Whether the option at this offset is a number of some optimisers' method only, such as momentum. A type
- * uses those of them that have a default other than 0. */
+/* Whether the option at this offset is a number of some methods only, such as momentum. A type uses those of
+ * them that have a default other than 0. */
 static bool is_of_method(size_t offset)
 {
     return offset == offsetof(sgm_optimiser_options, momentum) ||
@@ -149,32 +149,66 @@ static bool is_of_method(size_t offset)
            offset == offsetof(sgm_optimiser_options, history);
 }
 
-/* Whether this type of optimiser reads the option: all read the options that are no method's own. */
-static bool is_used(const sgm_optimiser_type *type, const sgm_setting *setting)
+/* Whether the option at this offset concerns gradients, or the updates that are made of them. */
+static bool is_of_gradients(size_t offset)
 {
-    static const char nothing[sizeof(double)];
+    return offset == offsetof(sgm_optimiser_options, weight_decay) ||
+           offset == offsetof(sgm_optimiser_options, clip_value) ||
+           offset == offsetof(sgm_optimiser_options, clip_norm) ||
+           offset == offsetof(sgm_optimiser_options, average) ||
+           offset == offsetof(sgm_optimiser_options, accumulate);
+}
+
+static bool is_zero(const sgm_setting *setting, const sgm_optimiser_options *options)
+{
+    static const char zero[sizeof(double)];
+    return memcmp((const char *)options + setting->offset, zero, setting->size) == 0;
+}
+
+bool sgm__optimiser_type_uses(const sgm_optimiser_type *type, const sgm_setting *setting)
+{
     if (setting->offset == offsetof(sgm_optimiser_options, population))
         return type->search != NULL;
-    return !is_of_method(setting->offset) ||
-           memcmp((const char *)&type->defaults + setting->offset, nothing, setting->size) != 0;
+    if (is_of_gradients(setting->offset))
+        return type->search == NULL;
+    return !is_of_method(setting->offset) || !is_zero(setting, &type->defaults);
+}
+
+char *sgm__optimiser_type_settings(const sgm_optimiser_type *type)
+{
+    sgm__text known = {0};
+    for (size_t i = 0; i < sizeof optimiser_rows / sizeof *optimiser_rows; i++)
+        if (sgm__optimiser_type_uses(type, &optimiser_rows[i]))
+            sgm__text_append(&known, "%s%s", known.length > 0 ? ", " : "", optimiser_rows[i].option.name);
+    return sgm__text_take(&known);
 }
 
 /* A setting that the optimiser never reads would be accepted without effect; the error lists the settings
  * that it has. */
+static sgm_status check_used(const sgm_optimiser_type *type, const sgm_setting *setting)
+{
+    if (sgm__optimiser_type_uses(type, setting))
+        return SGM_OK;
+    char *known = sgm__optimiser_type_settings(type);
+    sgm_status status = sgm_fail(SGM_ERROR_STATE, "the optimiser %s has no %s; it has %s", type->name,
+                                 setting->option.name, known != NULL ? known : "");
+    sgm__free(known);
+    return status;
+}
+
 sgm_status sgm__optimiser_check_used(const sgm_optimiser *optimiser, const char *name)
 {
-    sgm__text known = {0};
     size_t count;
     const sgm_setting *rows = sgm_optimiser_settings(&count), *setting = sgm_setting_find(rows, count, name);
-    if (optimiser == NULL || setting == NULL || is_used(optimiser->type, setting))
-        return SGM_OK;
-    for (size_t i = 0; i < count; i++)
-        if (is_used(optimiser->type, &rows[i]))
-            sgm__text_append(&known, "%s%s", known.length > 0 ? ", " : "", rows[i].option.name);
-    sgm_status status = sgm_fail(SGM_ERROR_STATE, "the optimiser %s has no %s; it has %s",
-                                 optimiser->type->name, name, known.data != NULL ? known.data : "");
-    sgm__text_free(&known);
-    return status;
+    return optimiser == NULL || setting == NULL ? SGM_OK : check_used(optimiser->type, setting);
+}
+
+sgm_status sgm__optimiser_check_given(const sgm_optimiser_type *type, const sgm_optimiser_options *options)
+{
+    for (size_t i = 0; i < sizeof optimiser_rows / sizeof *optimiser_rows; i++)
+        if (!is_zero(&optimiser_rows[i], options))
+            SGM_TRY(check_used(type, &optimiser_rows[i]));
+    return SGM_OK;
 }
 
 sgm_status sgm_optimiser_set(sgm_optimiser *optimiser, const char *name, const sgm_content *content)
@@ -187,6 +221,7 @@ sgm_status sgm_optimiser_set(sgm_optimiser *optimiser, const char *name, const s
     if (setting == NULL)
         return sgm_fail(SGM_ERROR_NOT_FOUND, "optimiser %s: there is no setting '%s'", optimiser->type->name,
                         name);
+    SGM_TRY(sgm__optimiser_check_used(optimiser, name));
     return sgm_setting_set(setting, options, name, content);
 }
 

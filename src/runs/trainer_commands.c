@@ -214,7 +214,7 @@ static sgm_status do_for_hook(sgm_trainer *trainer, const sgm__command *command)
     if (kind->leads && sgm__trainer_follows(trainer))
         return SGM_OK;
     sgm__command_outcome outcome = {0}; /* no kind that is done here moves the training */
-    return kind->act(trainer, command, &outcome);
+    return sgm__trainer_do(trainer, command, &outcome);
 }
 
 void sgm__trainer_do_for_hook(sgm_trainer *trainer, sgm__command *command)

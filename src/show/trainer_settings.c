@@ -43,13 +43,23 @@ static bool is_recorded(const char *setting)
     return strcmp(setting, "learning_rate") != 0 && !sgm__begins_with(setting, SGM__SCHEDULE_PREFIX);
 }
 
-/* The programs are recorded anew where the setting is part of them. A setting that
- * this optimiser does not use is refused, except while a checkpoint is being restored: it may come from a
- * run with another optimiser, and does no harm. */
+/* A setting that this optimiser does not use is refused, but passed over while a checkpoint is being
+ * restored, which may come from a run with another optimiser. */
+static bool is_passed_over(const sgm__bound *bound)
+{
+    bool is =
+        sgm__journal_of(bound->trainer)->restoring &&
+        sgm__optimiser_check_used(sgm__learner_of(bound->trainer)->optimiser, setting_name(bound)) != SGM_OK;
+    if (is)
+        sgm_clear_error();
+    return is;
+}
+
+/* The programs are recorded anew where the setting is part of them. */
 static sgm_status set_setting(const sgm__bound *bound, const sgm_content *content)
 {
-    if (!sgm__journal_of(bound->trainer)->restoring) /* a checkpoint may be of another optimiser */
-        SGM_TRY(sgm__optimiser_check_used(sgm__learner_of(bound->trainer)->optimiser, setting_name(bound)));
+    if (is_passed_over(bound))
+        return SGM_OK;
     SGM_TRY(sgm_optimiser_set(sgm__learner_of(bound->trainer)->optimiser, setting_name(bound), content));
     if (is_recorded(setting_name(bound)))
         sgm__trainer_forget_programs(bound->trainer);
@@ -66,6 +76,7 @@ static sgm_status get_accumulate(const sgm__bound *bound, sgm_content *content)
     const sgm_trainer *trainer = bound->trainer;
     if (sgm__learner_of(trainer)->optimiser == NULL)
         return no_optimiser();
+    SGM_TRY(sgm__optimiser_check_used(sgm__learner_of(trainer)->optimiser, setting_name(bound)));
     *content = sgm_integer_content(sgm__progress_of(trainer)->next_accumulate > 0
                                        ? sgm__progress_of(trainer)->next_accumulate
                                        : sgm__learner_of(trainer)->optimiser->options.accumulate);
@@ -74,7 +85,11 @@ static sgm_status get_accumulate(const sgm__bound *bound, sgm_content *content)
 
 static sgm_status set_accumulate(const sgm__bound *bound, const sgm_content *content)
 {
-    sgm__progress_of(bound->trainer)->next_accumulate = content->as.integer;
+    sgm_trainer *trainer = bound->trainer;
+    if (is_passed_over(bound))
+        return SGM_OK;
+    SGM_TRY(sgm__optimiser_check_used(sgm__learner_of(trainer)->optimiser, setting_name(bound)));
+    sgm__progress_of(trainer)->next_accumulate = content->as.integer;
     return SGM_OK;
 }
 

@@ -65,23 +65,13 @@ static sgm_status exchange(const search *s, double *point, bool write)
 }
 
 /* What has no meaning without gradients is refused, not left out in silence. */
-static sgm_status check_options(const sgm_trainer *trainer)
+static sgm_status check_modifiers(const sgm_trainer *trainer)
 {
-    const sgm_optimiser_options *options = &trainer->learner.optimiser->options;
-    const char *name = trainer->learner.optimiser->type->name;
-    const char *vain = options->accumulate > 1     ? "accumulate"
-                       : options->clip_value > 0   ? "clip_value"
-                       : options->clip_norm > 0    ? "clip_norm"
-                       : options->weight_decay > 0 ? "weight_decay"
-                       : options->average > 0      ? "average"
-                                                   : NULL;
-    if (vain != NULL)
-        return sgm_fail(SGM_ERROR_UNSUPPORTED, "the optimiser %s has no gradients: leave %s out", name, vain);
-    if (trainer->patterns.modifier_count > 0)
-        return sgm_fail(SGM_ERROR_UNSUPPORTED,
-                        "the optimiser %s records no updates that modifiers could change: leave them out",
-                        name);
-    return SGM_OK;
+    if (trainer->patterns.modifier_count == 0)
+        return SGM_OK;
+    return sgm_fail(SGM_ERROR_UNSUPPORTED,
+                    "the optimiser %s records no updates that modifiers could change: leave them out",
+                    trainer->learner.optimiser->type->name);
 }
 
 static sgm_status check_size(const sgm_trainer *trainer, const sgm_gradient_free_method *method, size_t count)
@@ -188,7 +178,7 @@ static sgm_status generation(search *s, const sgm_block *minibatch, double rate)
 sgm_status sgm__trainer_search(sgm_trainer *trainer, const sgm_block *minibatch, double rate)
 {
     search s = {.trainer = trainer, .method = trainer->learner.optimiser->type->search};
-    SGM_TRY(check_options(trainer));
+    SGM_TRY(check_modifiers(trainer));
     s.program = sgm__trainer_program(trainer, SGM__VALIDATE, minibatch->count);
     sgm_status status = s.program != NULL ? generation(&s, minibatch, rate) : sgm_last_status();
     sgm_tensor_free(s.numbers);

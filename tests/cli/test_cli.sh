@@ -129,8 +129,14 @@ same "resumed like uninterrupted" "$(cat resumed.txt)" "$(cat whole.txt)"
 run 0 train "$examples/iris.yaml" epochs=1
 has out '^checkpoint: runs/iris-[0-9]{8}-[0-9]{6}/checkpoint.safetensors$'
 run 1 train "$examples/iris.yaml" 'network=input(5) + dense(3) + softmax_cross_entropy' --folder shapes
-has err "data.training: field 'inputs' has examples of the shape \(4,\), layer '0-input' wants \(5,\): let it have the shape \(4,\)"
+has err "^sigma train: argument 'network=.*': network and data.training do not fit: field 'inputs' has examples of the shape \(4,\), layer '0-input' wants \(5,\): let it have the shape \(4,\)"
 same "no folder is left by data that do not fit" "$(ls -d shapes 2>/dev/null)" ""
+printf 'data: iris\nnetwork: "input(4) + dense(4) + softmax_cross_entropy"\n' >unfit.yaml
+run 1 train unfit.yaml --folder shapes
+has err "^sigma train: unfit.yaml:2:10: network and data.training do not fit: field 'targets' has examples of the shape"
+printf 'data: iris\nnetwork: "input(4) + convolution(3, 3) + dense(3) + softmax_cross_entropy"\n' >unfit.yaml
+run 1 train unfit.yaml --folder shapes
+has err '^sigma train: unfit.yaml:2:10: network: layer 1-convolution: convolution wants examples of \(height, width\)'
 
 # An optimiser whose memory has shapes of its own.
 run 0 train "$examples/iris.yaml" optimiser.type=adafactor epochs=1 seed=3 --folder factored --quiet
@@ -334,9 +340,9 @@ run 1 eval shelf --data iris
 has err "^sigma eval: there is no checkpoint.safetensors in 'shelf'; a training writes it there"
 cp -r run shelf/two
 run 1 eval shelf --data iris
-has err "^sigma eval: 'shelf' is a folder of runs: name one of them, such as shelf/two$"
+has err "^sigma eval: 'shelf' is a folder of runs: name one of them, such as the newest, shelf/two$"
 run 1 train $iris --folder from-shelf --from shelf
-has err "^sigma train: start_from: '/.*/shelf' is a folder of runs: name one of them, such as /.*/shelf/two$"
+has err "^sigma train: start_from: '/.*/shelf' is a folder of runs: name one of them, such as the newest, /.*/shelf/two$"
 run 1 train $iris --folder from-shelf --from nowhere
 has err "^sigma train: start_from: there is no checkpoint and no folder of a run '/.*/nowhere'$"
 head -c 100 alone.safetensors >cut.safetensors

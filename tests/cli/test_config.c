@@ -444,3 +444,50 @@ TEST(keys_that_mean_something_else_are_refused_with_advice)
         sgm__free(text);
     }
 }
+
+/* --- settings of an optimiser --- */
+
+#define ADAM_HAS                                                                                             \
+    "; it has learning_rate, beta1, beta2, epsilon, weight_decay, clip_value, clip_norm, average, "          \
+    "accumulate"
+
+TEST(a_setting_that_the_optimiser_does_not_have_is_refused_with_its_place)
+{
+    CHECK_ERROR(refuse(NETWORK "optimiser: {type: adam, momentum: 0.9}\n", NULL),
+                "a/b.yaml:2:35: optimiser.momentum: the optimiser adam has no momentum" ADAM_HAS);
+    CHECK_ERROR(refuse(NETWORK "optimiser:\n  population: 0\n", NULL),
+                "a/b.yaml:3:15: optimiser.population: the optimiser adam has no population");
+    CHECK_ERROR(refuse(NETWORK "optimiser: {type: cma_es, clip_norm: 1}\n", NULL),
+                "a/b.yaml:2:38: optimiser.clip_norm: the optimiser cma_es has no clip_norm; it has "
+                "learning_rate, population");
+    CHECK_ERROR(refuse(NETWORK "optimiser: adam\n", "optimiser.history=5"),
+                "argument 'optimiser.history=5': optimiser.history: the optimiser adam has no history");
+    /* The type may come from elsewhere than the setting, and the setting by another program's name. */
+    CHECK_ERROR(refuse(NETWORK "optimiser: {type: momentum, momentum: 0.9}\n", "optimiser.type=lion"),
+                "a/b.yaml:2:39: optimiser.momentum: the optimiser lion has no momentum");
+    CHECK_ERROR(refuse(NETWORK "optimizer: {type: adam, momentum: 0.9}\n", NULL),
+                "a/b.yaml:2:35: optimiser.momentum: the optimiser adam has no momentum");
+    CHECK_OK(refuse(NETWORK "optimiser: {type: momentum, momentum: 0.9}\n", NULL));
+    CHECK_OK(refuse(NETWORK "optimiser: {type: cma_es, population: 0}\n", NULL));
+}
+
+TEST(settings_in_brackets_are_told_where_they_belong)
+{
+    CHECK_ERROR(refuse(NETWORK "optimiser: adam(momentum=0.9)\n", NULL),
+                "a/b.yaml:2:12: optimiser: settings are keys beside the type, {type: adam, learning_rate: "
+                "0.1}" ADAM_HAS);
+    CHECK_ERROR(refuse(NETWORK "optimiser: adamm(momentum=0.9)\n", NULL), "did you mean 'adam'");
+}
+
+/* What is written for a run's folder has the settings of its optimiser alone, and can be read again. */
+TEST(only_settings_of_the_optimiser_are_written)
+{
+    config c;
+    CHECK_OK(parse_with(&c, NETWORK "optimiser: {type: adam, beta1: 0.8, accumulate: 2}\n", NULL));
+    char *text = config_text(&c);
+    CHECK(strstr(text, "optimiser:\n  type: adam\n  beta1: 0.8\n  accumulate: 2\n") != NULL);
+    CHECK(strstr(text, "population") == NULL);
+    CHECK_OK(refuse(text, NULL));
+    sgm_string_free(text);
+    config_free(&c);
+}

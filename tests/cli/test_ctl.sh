@@ -24,7 +24,12 @@ ctl 1 missing status
 has err "^sigma ctl: there is no folder 'missing'"
 mkdir empty
 ctl 1 empty status
-has err "^sigma ctl: nothing runs in 'empty' now"
+has err "^sigma ctl: nothing runs in 'empty' now$"
+mkdir -p shelf/old shelf/new shelf/other
+touch -d '2 hours ago' shelf/old/journal.jsonl
+touch shelf/new/journal.jsonl
+ctl 1 shelf status
+has err "^sigma ctl: 'shelf' is a folder of runs: name one of them, such as the newest, shelf/new$"
 
 # --- a training ---
 "$sigma" train "$examples/digits.yaml" epochs=1000000 'approve=[reset]' --folder run >train.out 2>train.err </dev/null &

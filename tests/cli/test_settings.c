@@ -2,6 +2,8 @@
 #include "test.h"
 
 #include "config/config.h"
+#include "optim/optimiser.h"
+
 #include <ctype.h>
 #include <math.h>
 
@@ -138,26 +140,30 @@ TEST(the_registry_has_the_rows_of_the_tables)
 
 #define NETWORK "network: input(4) + dense(3) + softmax_cross_entropy\n"
 
-static sgm_status read_argument(const char *argument, config *c)
+/* Reads optimiser.NAME=VALUE, for a type of optimiser that has the setting. */
+static sgm_status read_value(const sgm_setting *setting, double value, config *c)
 {
-    return config_parse(c, "rows.yaml", NETWORK, strlen(NETWORK), &argument, 1);
+    const sgm_optimiser_type *type = NULL;
+    char text[100], argument[200];
+    for (size_t i = 0; type == NULL || !sgm__optimiser_type_uses(type, setting); i++)
+        CHECK((type = sgm_optimiser_type_at(i)) != NULL);
+    snprintf(text, sizeof text, "optimiser=%s", type->name);
+    snprintf(argument, sizeof argument, "optimiser.%s=%.17g", setting->option.name, value);
+    const char *const arguments[] = {text, argument};
+    return config_parse(c, "rows.yaml", NETWORK, strlen(NETWORK), arguments, 2);
 }
 
-static void check_refused(const char *key, double value)
+static void check_refused(const sgm_setting *setting, double value)
 {
-    char argument[200];
     config c;
-    snprintf(argument, sizeof argument, "%s=%.17g", key, value);
-    CHECK(read_argument(argument, &c) != SGM_OK);
-    CHECK(strstr(sgm_last_error(), key) != NULL);
+    CHECK(read_value(setting, value, &c) != SGM_OK);
+    CHECK(strstr(sgm_last_error(), setting->option.name) != NULL);
 }
 
-static void check_accepted(const char *key, double value)
+static void check_accepted(const sgm_setting *setting, double value)
 {
-    char argument[200];
     config c;
-    snprintf(argument, sizeof argument, "%s=%.17g", key, value);
-    CHECK_OK(read_argument(argument, &c));
+    CHECK_OK(read_value(setting, value, &c));
     config_free(&c);
 }
 
@@ -167,12 +173,10 @@ TEST(files_and_the_library_have_the_same_bounds)
     const sgm_setting *settings = sgm_optimiser_settings(&count);
     for (size_t i = 0; i < count; i++) {
         const sgm_option *row = &settings[i].option;
-        char key[120];
-        snprintf(key, sizeof key, "optimiser.%s", row->name);
-        check_accepted(key, row->minimum);
-        check_accepted(key, row->maximum);
-        check_refused(key, row->minimum - 1);
-        check_refused(key,
+        check_accepted(&settings[i], row->minimum);
+        check_accepted(&settings[i], row->maximum);
+        check_refused(&settings[i], row->minimum - 1);
+        check_refused(&settings[i],
                       row->kind == SGM_KIND_INTEGER ? row->maximum + 1 : nextafter(row->maximum, INFINITY));
     }
 }

@@ -90,10 +90,14 @@ TEST(branches_begin_at_the_rule_s_moment)
     CHECK(same_weights(&g, "first", "same"));
     CHECK(!same_weights(&g, "first", "slow"));
     CHECK(has_line("run/journal.jsonl", "\"event\":\"branch\""));
-    CHECK(has_line("run/journal.jsonl", "\"epoch\":2,\"iteration\":16,\"who\":\"rule\",\"name\":\"slow\","
+    CHECK(has_line("run/journal.jsonl", "\"epoch\":2,\"iteration\":16,\"who\":\"rule\","
+                                        "\"reason\":\"after 2 epochs branch \\\"slow\\\" with " RATE
+                                        " *= 0.5 and save \\\"behind\\\"\",\"name\":\"slow\","
                                         "\"checkpoint\":\"slow.safetensors\",\"of\":\""));
     CHECK(has_line("run/journal.jsonl", "\"set\":{\"" RATE "\":\"0.005\"}"));
-    CHECK(has_line("run/journal.jsonl", "\"epoch\":2,\"iteration\":21,\"who\":\"rule\",\"name\":\"same\""));
+    CHECK(has_line("run/journal.jsonl", "\"epoch\":2,\"iteration\":21,\"who\":\"rule\","
+                                        "\"reason\":\"after 21 iterations branch \\\"same\\\"\","
+                                        "\"name\":\"same\""));
     CHECK(sgm__file_exists(in_folder("run-slow/checkpoint.safetensors")));
     CHECK(has_line("run-slow/journal.jsonl", "\"event\":\"begin\""));
     CHECK(has_line("run-slow/journal.jsonl", "\"epoch\":2,\"iteration\":16"));

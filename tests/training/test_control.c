@@ -402,7 +402,8 @@ TEST(the_record_is_bounded_and_keeps_what_persons_did)
     const json_t *newest = json_array_get(list, json_array_size(list) - 1);
     CHECK_STR(text_of(first, "who"), "monitor");
     CHECK(json_number_value(json_object_get(newest, "number")) >= 2500);
-    CHECK(strstr(text_of(newest, "who"), "rule") != NULL);
+    CHECK_STR(text_of(newest, "who"), "rule");
+    CHECK_STR(text_of(newest, "reason"), "every iteration set optimiser.accumulate += 1");
     CHECK_NEAR(json_number_value(json_object_get(newest, "after")) -
                    json_number_value(json_object_get(newest, "before")),
                1, 0);

@@ -289,5 +289,10 @@ TEST(what_others_do_not_have_is_not_theirs)
     sgm_optimiser *adam = sgm_adam();
     CHECK_ERROR(sgm__optimiser_check_used(adam, "history"), "has no history");
     CHECK_OK(sgm__optimiser_check_used(adam, "beta1"));
+    const sgm_content half = sgm_number_content(0.5);
+    CHECK_ERROR(sgm_optimiser_set(adam, "momentum", &half), "the optimiser adam has no momentum; it has");
+    CHECK_ERROR(sgm_adam(.momentum = 0.5),
+                "the optimiser adam has no momentum; it has learning_rate, beta1, beta2, epsilon, "
+                "weight_decay, clip_value, clip_norm, average, accumulate");
     sgm_optimiser_free(adam);
 }

@@ -1,6 +1,7 @@
 /* What rules do to a training that runs, beyond stopping, saving and setting for good. */
 #include "base/folder.h"
 #include "by_name.h"
+#include "journal/change_record.h"
 
 #include <jansson.h>
 
@@ -281,4 +282,41 @@ TEST(workers_get_what_a_rule_restores)
         end_with(made);
         close_folder();
     }
+}
+
+/* All rules have one name: the text of the rule says which one made a change, or let it end. */
+TEST(a_change_by_a_rule_has_the_rule_s_text)
+{
+    static const char *const rules[] = {"after 3 iterations set optimiser.momentum = 0.5",
+                                        "after 2 iterations set " RATE " *= 0.5 for 1 epoch"};
+    static const size_t expected[] = {1, 0, 1}; /* the last one goes back */
+    wave_trainer made = make_wave_trainer((wave_options){.optimiser = sgm_momentum()});
+    for (size_t i = 0; i < 2; i++)
+        CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_rule_hook(rules[i])));
+    CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 3));
+    json_t *list = sgm__changes_json(made.trainer, 0);
+    CHECK_INT(json_array_size(list), 3);
+    for (size_t i = 0; i < 3; i++) {
+        const json_t *change = json_array_get(list, i);
+        CHECK_STR(json_string_value(json_object_get(change, "who")), "rule");
+        CHECK_STR(json_string_value(json_object_get(change, "reason")), rules[expected[i]]);
+    }
+    json_decref(list);
+    free_wave_trainer(made);
+}
+
+/* Rates of 4 iterations an epoch: the rule comes after the sixth. */
+TEST(a_step_counts_from_the_attaching)
+{
+    static const char *const rules[] = {"after 2 iterations set " RATE " = 0.05",
+                                        "at epoch 1 set " RATE " = 0.02"};
+    rates seen = {.text = ""};
+    wave_trainer made = make_wave_trainer((wave_options){.seed = 5});
+    CHECK_OK(sgm_trainer_on_progress(made.trainer, note_rate, &seen));
+    CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 6));
+    for (size_t i = 0; i < 2; i++)
+        CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_rule_hook(rules[i])));
+    CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 12));
+    CHECK_STR(seen.text, "100 100 100 100|100 100 100 100 50|20 20 20 20 20");
+    free_wave_trainer(made);
 }

@@ -28,11 +28,14 @@ static json_t *content_json(const sgm_content *content)
     }
 }
 
-static sgm_status describe_rows(const sgm_setting *rows, size_t count, const char *prefix,
-                                const void *options, json_t *settings)
+/* `type`: only the rows that it uses; NULL: all. */
+static sgm_status describe_rows(const sgm_setting *rows, size_t count, const sgm_optimiser_type *type,
+                                const char *prefix, const void *options, json_t *settings)
 {
     for (size_t i = 0; i < count; i++) {
         sgm_content content = {0};
+        if (type != NULL && !sgm__optimiser_type_uses(type, &rows[i]))
+            continue;
         char *name = sgm__format("%s%s", prefix, rows[i].option.name);
         sgm_status status = name != NULL ? sgm_setting_get(&rows[i], options, &content) : SGM_ERROR_MEMORY;
         if (status == SGM_OK)
@@ -52,10 +55,11 @@ sgm_status sgm__setup_describe_optimiser(const sgm_trainer *trainer, json_t *sta
     size_t count;
     json_t *settings = json_object();
     const sgm_setting *rows = sgm_optimiser_settings(&count);
-    sgm_status status = describe_rows(rows, count, "", &optimiser->options, settings);
+    sgm_status status = describe_rows(rows, count, optimiser->type, "", &optimiser->options, settings);
     rows = sgm_schedule_settings(&count);
     if (status == SGM_OK)
-        status = describe_rows(rows, count, SGM__SCHEDULE_PREFIX, &optimiser->options.schedule, settings);
+        status =
+            describe_rows(rows, count, NULL, SGM__SCHEDULE_PREFIX, &optimiser->options.schedule, settings);
     json_object_set_new(state, OPTIMISER_KEY, settings);
     return status;
 }
