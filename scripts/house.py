@@ -17,7 +17,7 @@ import sys
 
 # The floors, from below. A folder that is not listed belongs to the nearest one above it that is.
 FLOORS = [
-    ["src/base", "src/base/cache", "src/base/number"],
+    ["src/base", "src/base/cache", "src/base/number", "src/base/process"],
     ["src/tensor", "src/text"],
     ["src/registry"],
     ["src/graph", "src/ops"],

@@ -119,7 +119,6 @@ int mcp_run_command(int argc, char **argv)
         } else {
             server->by = by;
             code = start(server, a.words[0]);
-            mcp_jobs_end(&server->jobs);
             mcp_folder_close(&server->folder);
             sgm__free(server->client);
         }

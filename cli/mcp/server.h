@@ -7,7 +7,6 @@
 #define SIGMA_CLI_MCP_SERVER_H
 
 #include "mcp/folder.h"
-#include "mcp/jobs.h"
 #include "mcp/rpc.h"
 
 /* What the one who asks may do, each with all that the ones before may: as the roles of requests to a
@@ -46,7 +45,6 @@ typedef struct mcp_server {
     const char *version; /* of the handshake; NULL: there was none */
     char *client;        /* what the client called itself in the handshake; NULL */
     mcp_folder folder;
-    mcp_jobs jobs;
 } mcp_server;
 
 /* --- life.c --- */

@@ -320,16 +320,18 @@ static sgm_status begin(sgm_trainer *trainer, const sgm_replay *options, sgm__hi
 static sgm_status check_options(const sgm_trainer *trainer, const sgm_replay *options)
 {
     const sgm__strategy *strategy = sgm__sharing_of(trainer)->strategy;
+    if (strategy != NULL && strategy->meet != NULL) /* first: only one of the processes has a folder */
+        return sgm_fail(SGM_ERROR_UNSUPPORTED,
+                        "replay: a run of several processes (operator mpi) is not replayed by such, as the "
+                        "first alone knows its journal; take one process (operator gradients) with as many "
+                        "workers as all had together, and inexact: parameters are the same then, but "
+                        "checkpoints have the state of each worker");
     if (options->run == NULL)
         return sgm_fail(SGM_ERROR_ARGUMENT, "replay: .run must be the folder of a run");
     if (sgm__journal_of(trainer)->folder == NULL)
         return sgm_fail(SGM_ERROR_ARGUMENT, "replay: .folder must be a new folder");
     if (sgm__position_of(trainer)->iteration > 0)
         return sgm_fail(SGM_ERROR_STATE, "replay: the trainer has trained already; take a new one");
-    if (strategy != NULL && strategy->meet != NULL)
-        return sgm_fail(SGM_ERROR_UNSUPPORTED,
-                        "replay: several processes cannot replay a run; take one, with "
-                        "as many workers");
     return SGM_OK;
 }
 

@@ -48,7 +48,7 @@ static sgm_status set_setting(const sgm__bound *bound, const sgm_content *conten
 
 static const sgm__access setting_access = {.get = get_setting, .set = set_setting};
 
-/* --- where it stands --- */
+/* --- which data, and where it stands in them --- */
 
 static const sgm_option epoch_row = {
     .name = "epoch", .kind = SGM_KIND_INTEGER, .read_only = true, .doc = "epochs that have ended"};
@@ -56,6 +56,9 @@ static const sgm_option batch_row = {
     .name = "batch", .kind = SGM_KIND_INTEGER, .read_only = true, .doc = "batches of this epoch so far"};
 static const sgm_option batches_row = {
     .name = "batches", .kind = SGM_KIND_INTEGER, .read_only = true, .doc = "batches of this epoch in all"};
+
+static const sgm_option dataset_row = {
+    .name = "dataset", .kind = SGM_KIND_TEXT, .read_only = true, .doc = "name of the data"};
 
 static sgm_status get_epoch(const sgm__bound *bound, sgm_content *content)
 {
@@ -81,6 +84,14 @@ static sgm_status get_batches(const sgm__bound *bound, sgm_content *content)
     return SGM_OK;
 }
 
+static sgm_status get_dataset(const sgm__bound *bound, sgm_content *content)
+{
+    *content = (sgm_content){
+        SGM_KIND_TEXT, {.text = sgm__strdup(sgm_dataset_name(sgm_iterator_dataset(iterator_of(bound))))}};
+    return content->as.text != NULL ? SGM_OK : SGM_ERROR_MEMORY;
+}
+
+static const sgm__access dataset_access = {.get = get_dataset};
 static const sgm__access epoch_access = {.get = get_epoch}, batch_access = {.get = get_batch},
                          batches_access = {.get = get_batches};
 
@@ -113,6 +124,7 @@ static sgm_status publish(sgm_trainer *trainer, sgm_registry *parent, const char
     if (sgm_registry_has(parent, "iterator"))
         SGM_TRY(sgm_registry_remove(parent, "iterator"));
     SGM_TRY(sgm__publish_child(parent, "iterator", "iterator", &registry));
+    SGM_TRY(sgm__publish_value(trainer, registry, prefix, &dataset_row, &dataset_access, name));
     SGM_TRY(publish_settings(trainer, registry, prefix, iterator, name));
     if (name == NULL) { /* iterators of validation data are at their beginning whenever the lock is free */
         SGM_TRY(sgm__publish_value(trainer, registry, prefix, &epoch_row, &epoch_access, name));

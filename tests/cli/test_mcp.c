@@ -500,7 +500,8 @@ TEST(a_replay_is_a_job)
     train_long(folder);
     for (int i = 0; i < 2; i++)
         json_decref(call(c, "replay_run", "{\"run\":\"long\",\"reason\":\"r\"}", false));
-    refused(c, "replay_run", "{\"run\":\"long\",\"reason\":\"r\"}", "2 replays run already");
+    refused(c, "replay_run", "{\"run\":\"long\",\"reason\":\"r\"}",
+            "2 replays train already; wait for one, or stop it");
     json_t *stopped = call(c, "stop_replay", "{\"run\":\"long-replay-1\",\"reason\":\"r\"}", false);
     CHECK_STR(text_at(stopped, "state"), "failed");
     json_decref(stopped);

@@ -212,4 +212,26 @@ code 130 $? "a paused job that was interrupted"
 kill "$killer"
 process=
 
+# --- a replay has one process, which gives the same parameters ---
+(ranks 2 epochs=2 --folder short --quiet) >train.out 2>train.err </dev/null
+code 0 $? "a short run of two ranks"
+refusal='a run of several processes \(operator mpi\) is not replayed by such, .* take one process \(operator gradients\) with as many workers'
+run 1 replay short --into again --quiet
+has err "$refusal"
+run 1 replay short --check
+has err "$refusal"
+mpirun -n 2 --oversubscribe --bind-to none "$sigma" replay short --into again --quiet >out 2>err </dev/null
+verdict "ranks replay nothing" $((! $?))
+has err "process 1 on .*$refusal"
+[ ! -e again ]
+verdict "a refused replay leaves no folder" $?
+cp -r short copy
+sed -i '/^operator:/,/^[a-z]*:/{s/type: mpi/type: gradients\n  workers: 2/; /timeout\|check_every\|bucket\|bfloat16\|sharded/d}' copy/config.yaml
+run 0 replay copy --into again --inexact --quiet
+for folder in short again; do
+    run 0 export --weights "$folder.safetensors" "$folder"
+done
+cmp short.safetensors again.safetensors >out 2>&1
+verdict "one process with two workers gives the parameters of two ranks" $? out
+
 finish

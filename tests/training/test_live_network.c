@@ -325,6 +325,7 @@ TEST(iterators_of_validation_change_too)
     CHECK_OK(sgm_trainer_add_data(made.trainer, "held_out", sgm_minibatches(dataset, .size = 10)));
     sgm_dataset_free(dataset);
     CHECK_STR(described(made.trainer, "held_out.iterator.batches"), "4");
+    CHECK_STR(described(made.trainer, "held_out.iterator.dataset"), "'waves'");
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 1));
     CHECK_OK(set(made.trainer, "optimiser.learning_rate", sgm_number_content(0)));
     CHECK_OK(set(made.trainer, "optimiser.momentum", sgm_number_content(0)));

@@ -19,6 +19,7 @@ const figures = [
     ['accuracy', (trainer) => (trainer.accuracy === null ? null : percent(trainer.accuracy))],
     ['rate', (trainer) => t('unit.per_second', { n: count(trainer.rate) })],
     ['learning_rate', (trainer) => steady(trainer.learning_rate)],
+    ['data', (trainer, seldom) => seldom.data],
     ['optimiser', (trainer, seldom) => seldom.optimiser],
     ['operator', (trainer, seldom) => seldom.operator],
     ['parameters', (trainer) => integer(trainer.parameters)],
@@ -82,6 +83,7 @@ function create(panel) {
         if (panel.present() === null) return;
         const found = await get('tree', { trainer }).catch(() => null);
         const value = (identifier) => found?.entries.find((entry) => entry.identifier === identifier)?.value ?? null;
+        seldom.data = value('iterator.dataset');
         seldom.optimiser = value('optimiser.type');
         const workers = value('operator.workers');
         seldom.operator = workers === null ? null : t('control.workers', { n: integer(workers) });

@@ -1,12 +1,11 @@
 /* Tools about replays: a run once more, with what was done to it, as a process that the server starts. */
-#include "mcp/jobs.h"
 #include "mcp/tools.h"
+#include "monitors/runs/jobs.h"
 
 #include <poll.h>
 
-#define LONGEST_OUTPUT 4000 /* bytes of what a replay printed */
-#define BETWEEN_LOOKS 100   /* milliseconds */
-#define CHECK_SECONDS 120   /* for which a check may last */
+#define BETWEEN_LOOKS 100 /* milliseconds */
+#define CHECK_SECONDS 120 /* for which a check may last */
 
 /* Numbers of a list as "12,15"; sgm__free. NULL: there are none. */
 static char *joined(const json_t *numbers)
@@ -17,67 +16,52 @@ static char *joined(const json_t *numbers)
     return sgm__text_take(&text);
 }
 
-/* The words of `sigma replay`. */
-typedef struct replay_words {
-    const char *words[12];
-    char *until, *without;
-} replay_words;
+static const char *const command[] = {"/proc/self/exe", "replay", NULL};
 
-static void words_free(replay_words *w)
+/* Begins what the call asks for; `into` NULL: a check. */
+static sgm_status start(mcp_call *call, const mcp_run *run, const char *name, const char *into,
+                        sgm__job **job)
 {
-    sgm__free(w->until);
-    sgm__free(w->without);
-}
-
-static void make_words(const mcp_call *call, const mcp_run *run, const char *into, bool check,
-                       replay_words *w)
-{
-    size_t count = 0;
-    *w = (replay_words){.words = {"replay", run->path, "--quiet", "--no-keys"}};
-    for (count = 0; w->words[count] != NULL;)
-        count++;
-    if (into != NULL) {
-        w->words[count++] = "--into";
-        w->words[count++] = into;
-    }
-    if (check)
-        w->words[count++] = "--check";
-    if (mcp_flag(call, "inexact"))
-        w->words[count++] = "--inexact";
-    if (mcp_has(call, "until")) {
-        w->until = sgm__format("--until=%lld", (long long)mcp_integer(call, "until"));
-        w->words[count++] = w->until;
-    }
-    if (json_array_size(mcp_list(call, "without")) > 0) {
-        char *numbers = joined(mcp_list(call, "without"));
-        w->without = sgm__format("--without=%s", numbers != NULL ? numbers : "");
-        sgm__free(numbers);
-        w->words[count++] = w->without;
-    }
+    bool some = json_array_size(mcp_list(call, "without")) > 0;
+    char *without = some ? joined(mcp_list(call, "without")) : NULL;
+    sgm__job_order order = {.command = command,
+                            .run = run->run->name,
+                            .name = name,
+                            .folder = run->path,
+                            .into = into,
+                            .without = without,
+                            .until = mcp_has(call, "until") ? mcp_integer(call, "until") : 0,
+                            .inexact = mcp_flag(call, "inexact"),
+                            .check = into == NULL};
+    sgm_status status = !some || without != NULL
+                            ? sgm__job_start(&call->server->folder.runs->jobs, &order, job)
+                            : SGM_ERROR_MEMORY;
+    sgm__free(without);
+    return status;
 }
 
 /* What became of a replay, into the call's answer. */
-static void tell_job(mcp_call *call, mcp_job *job)
+static void tell_job(mcp_call *call, sgm__job *job)
 {
-    bool runs = mcp_job_runs(job);
-    char *output = mcp_job_output(job, LONGEST_OUTPUT);
+    bool runs = sgm__job_runs(job);
+    char *output = sgm__job_output(job);
     json_object_set_new(call->answer, "run", json_string(job->name));
     json_object_set_new(call->answer, "state",
-                        json_string(runs             ? "running"
-                                    : job->code == 0 ? "done"
-                                                     : "failed"));
+                        json_string(runs                     ? "running"
+                                    : job->process.code == 0 ? "done"
+                                                             : "failed"));
     if (!runs)
-        json_object_set_new(call->answer, "exit_code", json_integer(job->code));
+        json_object_set_new(call->answer, "exit_code", json_integer(job->process.code));
     json_object_set_new(call->answer, "output", mcp_json_text(output));
     json_object_set_new(call->answer, "seconds", json_real(sgm__now() - job->began));
     sgm__free(output);
 }
 
 /* Waits for the end of a job, tells its progress, and gives up after so many seconds, which is no failure. */
-static sgm_status wait_for(mcp_call *call, mcp_job *job, double seconds)
+static sgm_status wait_for(mcp_call *call, sgm__job *job, double seconds)
 {
     double began = sgm__now(), told = began;
-    while (mcp_job_runs(job) && sgm__now() - began < seconds) {
+    while (sgm__job_runs(job) && sgm__now() - began < seconds) {
         if (mcp_is_withdrawn(call->server, call->request))
             return sgm_fail(SGM_ERROR_INTERRUPTED, "the wait was cancelled");
         if (sgm__now() - told >= 1) {
@@ -102,17 +86,13 @@ static const mcp_parameter replay_parameters[] = {
 /* A check is a process, too; it is waited for, and what it says is the answer. */
 static sgm_status check(mcp_call *call, const mcp_run *run)
 {
-    replay_words words;
-    mcp_job *job;
-    make_words(call, run, NULL, true, &words);
-    sgm_status status = mcp_job_start(&call->server->jobs, "check", words.words, &job);
-    words_free(&words);
+    sgm__job *job;
+    SGM_TRY(start(call, run, "check", NULL, &job));
+    sgm_status status = wait_for(call, job, CHECK_SECONDS);
+    sgm__job_stop(job);
     SGM_TRY(status);
-    status = wait_for(call, job, CHECK_SECONDS);
-    mcp_job_stop(job);
-    SGM_TRY(status);
-    char *output = mcp_job_output(job, LONGEST_OUTPUT);
-    json_object_set_new(call->answer, "possible", json_boolean(job->code == 0));
+    char *output = sgm__job_output(job);
+    json_object_set_new(call->answer, "possible", json_boolean(job->process.code == 0));
     json_object_set_new(call->answer, "output", mcp_json_text(output));
     sgm__free(output);
     return SGM_OK;
@@ -120,15 +100,12 @@ static sgm_status check(mcp_call *call, const mcp_run *run)
 
 static sgm_status begin(mcp_call *call, const mcp_run *run)
 {
-    replay_words words;
     char *path, *name;
-    mcp_job *job;
+    sgm__job *job;
     SGM_TRY(mcp_folder_place(&call->server->folder, mcp_text(call, "into"), run->run->name, &path, &name));
-    make_words(call, run, path, false, &words);
-    sgm_status status = mcp_job_start(&call->server->jobs, name, words.words, &job);
+    sgm_status status = start(call, run, name, path, &job);
     if (status == SGM_OK)
         tell_job(call, job);
-    words_free(&words);
     sgm__free(path);
     sgm__free(name);
     return status;
@@ -156,9 +133,9 @@ static const mcp_parameter result_parameters[] = {
      .usual = "0"},
     {0}};
 
-static sgm_status find_job(mcp_call *call, mcp_job **job)
+static sgm_status find_job(mcp_call *call, sgm__job **job)
 {
-    *job = mcp_job_find(&call->server->jobs, mcp_text(call, "run"));
+    *job = sgm__job_find(&call->server->folder.runs->jobs, mcp_text(call, "run"));
     return *job != NULL
                ? SGM_OK
                : sgm_fail(SGM_ERROR_NOT_FOUND,
@@ -168,7 +145,7 @@ static sgm_status find_job(mcp_call *call, mcp_job **job)
 
 static sgm_status replay_result(mcp_call *call)
 {
-    mcp_job *job;
+    sgm__job *job;
     SGM_TRY(find_job(call, &job));
     SGM_TRY(wait_for(call, job, mcp_number(call, "wait_seconds")));
     tell_job(call, job);
@@ -180,10 +157,10 @@ static const mcp_parameter stop_parameters[] = {
 
 static sgm_status stop_replay(mcp_call *call)
 {
-    mcp_job *job;
+    sgm__job *job;
     SGM_TRY(find_job(call, &job));
     if (!mcp_flag(call, "dry_run"))
-        mcp_job_stop(job);
+        sgm__job_stop(job);
     tell_job(call, job);
     return SGM_OK;
 }

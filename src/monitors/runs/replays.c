@@ -1,88 +1,15 @@
-/* Replays that a person asks for on the page over a folder of runs.
- *
- * A replay is a training, so a process of its own does it: the command that the options name (`sigma
- * replay`), with the folder of the run and a new one beside it. From then on the new folder is a run like all
- * others. What the process writes as errors is kept in a file without a name, since a replay that is refused
- * leaves no folder behind. All of this happens on the one thread of the routes. */
+/* Replays that a person asks for on the page over a folder of runs; jobs.h says how they train. All of this
+ * happens on the one thread of the routes. */
 #include "monitors/runs/replays.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <sigma/replay.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#define MAXIMUM_RUNNING 2 /* each has threads of its own */
-#define MAXIMUM_KEPT 64   /* of which the oldest are forgotten */
 #define MAXIMUM_LEFT_OUT 1000
 #define SHOWN_NUMBERS 4 /* of what is left out, in the name of the folder */
-#define LONGEST_MESSAGE 4000
 #define LONGEST_NAME 200
-
-extern char **environ;
-
-typedef struct sgm__replaying {
-    char *run, *into; /* names in the folder of runs */
-    pid_t process;    /* 0: it has ended */
-    int errors;       /* descriptor of what it writes as errors; -1: read */
-    char *message;    /* why it failed; NULL: it has not */
-} replaying;
-
-static void forget(replaying *one)
-{
-    sgm__free(one->run);
-    sgm__free(one->into);
-    sgm__free(one->message);
-    if (one->errors >= 0)
-        close(one->errors);
-    *one = (replaying){.errors = -1};
-}
-
-/* --- ends --- */
-
-/* The end of what was written, without the line end behind it; the caller frees it. */
-static char *read_errors(int file)
-{
-    char text[LONGEST_MESSAGE + 1];
-    off_t size = lseek(file, 0, SEEK_END);
-    off_t start = size > LONGEST_MESSAGE ? size - LONGEST_MESSAGE : 0;
-    ssize_t length = pread(file, text, LONGEST_MESSAGE, start);
-    while (length > 0 && (text[length - 1] == '\n' || text[length - 1] == ' '))
-        length--;
-    return length > 0 ? sgm__strndup(text, (size_t)length) : sgm__strdup("it ended with an error");
-}
-
-void sgm__replays_look(sgm__runs *runs)
-{
-    int state;
-    for (size_t i = 0; i < runs->replay_count; i++) {
-        replaying *one = &runs->replays[i];
-        if (one->process == 0 || waitpid(one->process, &state, WNOHANG) == 0)
-            continue;
-        one->process = 0;
-        if (!WIFEXITED(state) || WEXITSTATUS(state) != 0)
-            one->message = read_errors(one->errors);
-        close(one->errors);
-        one->errors = -1;
-    }
-}
-
-void sgm__replays_stop(sgm__runs *runs)
-{
-    for (size_t i = 0; i < runs->replay_count; i++) {
-        if (runs->replays[i].process != 0)
-            kill(runs->replays[i].process, SIGTERM);
-        forget(&runs->replays[i]);
-    }
-    sgm__free(runs->replays);
-    runs->replays = NULL;
-    runs->replay_count = runs->replay_capacity = 0;
-}
 
 /* --- what was done to a run --- */
 
@@ -123,19 +50,31 @@ sgm_status sgm__run_interventions(int folder, json_t **list)
     return status == SGM_OK ? SGM_OK : fail_in_folder(path, status);
 }
 
+static json_t *job_json(const sgm__runs *runs, sgm__job *job)
+{
+    bool running = sgm__job_runs(job), failed = !running && job->process.code != 0;
+    char *message = failed ? sgm__job_output(job) : NULL;
+    if (message != NULL && message[0] == '\0') {
+        sgm__free(message);
+        message = sgm__strdup("it ended with an error");
+    }
+    json_t *object = json_pack("{s:s, s:s, s:b, s:s?}", "into", job->name, "state",
+                               running  ? "running"
+                               : failed ? "failed"
+                                        : "ended",
+                               "begun", sgm__runs_find(runs, job->name) != NULL, "message", message);
+    sgm__free(message);
+    return object;
+}
+
 /* Those of a run, the oldest first: {"into", "state": "running" | "ended" | "failed", "begun":
  * there is a folder, "message"}. */
-static json_t *list_replays(const sgm__runs *runs, const char *run)
+static json_t *list_replays(sgm__runs *runs, const char *run)
 {
     json_t *list = json_array();
-    for (size_t i = 0; i < runs->replay_count; i++) {
-        const replaying *one = &runs->replays[i];
-        const char *state = one->process != 0 ? "running" : one->message != NULL ? "failed" : "ended";
-        if (strcmp(one->run, run) == 0)
-            json_array_append_new(list, json_pack("{s:s, s:s, s:b, s:s?}", "into", one->into, "state", state,
-                                                  "begun", sgm__runs_find(runs, one->into) != NULL, "message",
-                                                  one->message));
-    }
+    for (size_t i = 0; i < runs->jobs.count; i++)
+        if (strcmp(runs->jobs.items[i].run, run) == 0)
+            json_array_append_new(list, job_json(runs, &runs->jobs.items[i]));
     return list;
 }
 
@@ -147,7 +86,6 @@ sgm_status sgm__runs_interventions(void *user, const sgm__http_request *request,
     int folder = sgm__runs_open_run(runs, request->path, &run);
     if (folder < 0)
         return sgm__last_failure();
-    sgm__replays_look(runs);
     sgm_status status = sgm__run_interventions(folder, &list);
     close(folder);
     if (status != SGM_OK) {
@@ -223,105 +161,40 @@ static char *new_name(const sgm__runs *runs, const wish *asked)
     return NULL;
 }
 
-static size_t count_running(const sgm__runs *runs)
+static sgm_status begin(sgm__runs *runs, const wish *asked, const char *name, sgm__job **made)
 {
-    size_t count = 0;
-    for (size_t i = 0; i < runs->replay_count; i++)
-        count += runs->replays[i].process != 0;
-    return count;
-}
-
-/* Room for one more at the end of the list; NULL: no memory. */
-static replaying *add(sgm__runs *runs)
-{
-    if (runs->replay_count >= MAXIMUM_KEPT && runs->replays[0].process == 0) {
-        forget(&runs->replays[0]);
-        runs->replay_count--;
-        memmove(runs->replays, runs->replays + 1, runs->replay_count * sizeof *runs->replays);
-    }
-    if (sgm__reserve(&runs->replays, &runs->replay_capacity, runs->replay_count + 1, sizeof *runs->replays) !=
-        SGM_OK)
-        return NULL;
-    return &runs->replays[runs->replay_count];
-}
-
-/* A process group of its own, so that Ctrl-C reaches it by sgm__replays_stop alone; no input, no output. */
-static int spawn(char *const *words, int errors, pid_t *process)
-{
-    posix_spawn_file_actions_t files;
-    posix_spawnattr_t how;
-    sigset_t none;
-    sigemptyset(&none);
-    posix_spawn_file_actions_init(&files);
-    posix_spawnattr_init(&how);
-    posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-    posix_spawn_file_actions_adddup2(&files, errors, STDERR_FILENO);
-    posix_spawnattr_setflags(&how, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
-    posix_spawnattr_setsigmask(&how, &none);
-    int failure = posix_spawn(process, words[0], &files, &how, words, environ);
-    posix_spawnattr_destroy(&how);
-    posix_spawn_file_actions_destroy(&files);
-    return failure;
-}
-
-/* Starts the command for a replay whose names are filled in. */
-static sgm_status start(const sgm__runs *runs, wish *asked, replaying *made)
-{
-    char *run = sgm__format("%s/%s", runs->path, made->run);
-    char *into = sgm__format("%s/%s", runs->path, made->into);
-    char *words[12];
-    size_t count = 0;
-    for (; count < 3 && runs->replay[count] != NULL; count++)
-        words[count] = (char *)(uintptr_t)runs->replay[count];
-    words[count++] = run;
-    words[count++] = (char *)(uintptr_t) "--quiet";
-    words[count++] = (char *)(uintptr_t) "--no-keys";
-    words[count++] = (char *)(uintptr_t) "--into";
-    words[count++] = into;
-    if (asked->inexact)
-        words[count++] = (char *)(uintptr_t) "--inexact";
-    if (asked->numbers[0] != '\0') {
-        words[count++] = (char *)(uintptr_t) "--without";
-        words[count++] = asked->numbers;
-    }
-    words[count] = NULL;
-    int failure = run != NULL && into != NULL ? spawn(words, made->errors, &made->process) : ENOMEM;
-    sgm__free(run);
-    sgm__free(into);
-    return failure == 0 ? SGM_OK
-                        : sgm_fail(SGM_ERROR_STATE, "the system refused a process for the replay: %s",
-                                   sgm__errno_text(failure));
-}
-
-static sgm_status begin(sgm__runs *runs, wish *asked, replaying **made)
-{
-    *made = add(runs);
-    if (*made == NULL)
-        return SGM_ERROR_MEMORY;
-    **made = (replaying){.run = sgm__strdup(asked->run),
-                         .into = new_name(runs, asked),
-                         .errors = memfd_create("errors of a replay", MFD_CLOEXEC)};
+    if (strlen(name) > LONGEST_NAME)
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "the name '%.200s' is too long for a replay's name behind it; rename the run",
+                        asked->run);
+    char *folder = sgm__format("%s/%s", runs->path, asked->run);
+    char *into = sgm__format("%s/%s", runs->path, name);
+    sgm__job_order order = {.command = runs->replay,
+                            .run = asked->run,
+                            .name = name,
+                            .folder = folder,
+                            .into = into,
+                            .without = asked->numbers[0] != '\0' ? asked->numbers : NULL,
+                            .inexact = asked->inexact};
     sgm_status status =
-        (*made)->run == NULL || (*made)->into == NULL ? sgm__last_failure()
-        : strlen((*made)->into) > LONGEST_NAME        ? sgm_fail(SGM_ERROR_ARGUMENT,
-                                                                 "the name '%.200s' is too long for a replay's name "
-                                                                        "behind it; rename the run",
-                                                                 asked->run)
-        : (*made)->errors < 0
-            ? sgm_fail(SGM_ERROR_FILE, "cannot keep errors of a replay: %s", sgm__errno_text(errno))
-            : start(runs, asked, *made);
-    if (status != SGM_OK)
-        forget(*made);
-    else
-        runs->replay_count++;
+        folder != NULL && into != NULL ? sgm__job_start(&runs->jobs, &order, made) : SGM_ERROR_MEMORY;
+    sgm__free(folder);
+    sgm__free(into);
+    return status;
+}
+
+static sgm_status begin_named(sgm__runs *runs, const wish *asked, sgm__job **made)
+{
+    char *name = new_name(runs, asked);
+    sgm_status status = name != NULL ? begin(runs, asked, name, made) : sgm__last_failure();
+    sgm__free(name);
     return status;
 }
 
 sgm_status sgm__runs_replay(void *user, const sgm__http_request *request, sgm__http_answer *answer)
 {
     sgm__runs *runs = user;
-    replaying *made;
+    sgm__job *made;
     wish *asked = sgm__calloc(1, sizeof *asked);
     sgm_status status = asked != NULL ? read_wish(sgm__http_object(request), asked) : SGM_ERROR_MEMORY;
     if (status == SGM_OK)
@@ -330,13 +203,9 @@ sgm_status sgm__runs_replay(void *user, const sgm__http_request *request, sgm__h
         status = sgm__last_failure();
     if (status == SGM_OK && runs->replay == NULL)
         status = sgm_fail(SGM_ERROR_UNSUPPORTED, "this page replays no runs");
-    sgm__replays_look(runs);
-    if (status == SGM_OK && count_running(runs) >= MAXIMUM_RUNNING)
-        status = sgm_fail(SGM_ERROR_STATE, "%d replays train already; wait for one, or stop it (sigma ctl)",
-                          MAXIMUM_RUNNING);
     if (status == SGM_OK)
-        status = begin(runs, asked, &made);
+        status = begin_named(runs, asked, &made);
     sgm__free(asked);
     SGM_TRY(status);
-    return sgm__http_answer_json(answer, json_pack("{s:s}", "into", made->into));
+    return sgm__http_answer_json(answer, json_pack("{s:s}", "into", made->name));
 }

@@ -12,9 +12,5 @@ sgm_status sgm__runs_interventions(void *runs, const sgm__http_request *request,
 /* POST /api/run-replay {"name", "without": [NUMBER, ...], "inexact"}: begins one, in a folder beside the run,
  * whose name it answers as "into". */
 sgm_status sgm__runs_replay(void *runs, const sgm__http_request *request, sgm__http_answer *answer);
-/* Looks which have ended. */
-void sgm__replays_look(sgm__runs *runs);
-/* Ends those that train; each saves a checkpoint by itself. */
-void sgm__replays_stop(sgm__runs *runs);
 
 #endif

@@ -77,7 +77,7 @@ static sgm_status list_runs(void *user, const sgm__http_request *request, sgm__h
     sgm__runs *runs = user;
     const char *after = sgm__http_query(request, "after", 0);
     int64_t known = -1;
-    sgm__replays_look(runs);
+    sgm__jobs_look(&runs->jobs);
     SGM_TRY(sgm__runs_scan(runs));
     if (after != NULL && sgm__parse_int64(after, &known) && known == runs->revision)
         return sgm__http_answer_json(answer,
@@ -267,7 +267,7 @@ void sgm__runs_close(sgm__runs *runs)
 {
     if (runs == NULL)
         return;
-    sgm__replays_stop(runs);
+    sgm__jobs_end(&runs->jobs);
     for (size_t i = 0; i < runs->count; i++)
         sgm__run_free(runs->runs[i]);
     if (runs->folder >= 0)

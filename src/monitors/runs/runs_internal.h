@@ -8,6 +8,7 @@
 #define SGM_MONITORS_RUNS_RUNS_INTERNAL_H
 
 #include "monitors/http/http.h"
+#include "monitors/runs/jobs.h"
 #include "monitors/runs/lines.h"
 #include "monitors/runs/runs.h"
 
@@ -69,10 +70,9 @@ struct sgm__runs {
     size_t count, capacity;
     /* Grows with each visible change, so that pages ask for news only; runs beyond the limit. */
     int64_t revision, left_out;
-    bool changed;                   /* the current scan has found a change */
-    const char *const *replay;      /* the words of the command that replays; NULL: none does */
-    struct sgm__replaying *replays; /* that a person began (replays.c), the oldest first */
-    size_t replay_count, replay_capacity;
+    bool changed;              /* the current scan has found a change */
+    const char *const *replay; /* the words of the command that replays; NULL: none does */
+    sgm__jobs jobs;            /* the replays that were begun */
     sgm__http *http;
 };
 

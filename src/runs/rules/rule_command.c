@@ -1,10 +1,11 @@
 /* Runs programs for rules: starting them, reading what they write, killing those that take too long.
  *
- * The training's thread starts a program, by posix_spawn and without a shell, in a process group of its own;
- * a thread for each program reads its output and waits for it, so that the training goes on. The end of the
- * run waits for all of them. Nothing of the training depends on a program. */
+ * The training's thread starts a program (base/process/process.h); a thread for each program reads its output
+ * and waits for it, so that the training goes on. The end of the run waits for all of them. Nothing of the
+ * training depends on a program. */
 #include "runs/rules/rule_command.h"
 #include "base/clock.h"
+#include "base/process/process.h"
 #include "base/turn_lock.h"
 #include "registry/registry_internal.h"
 #include "text/command_words.h"
@@ -14,12 +15,9 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define MAXIMUM_RUNNING 8    /* programs of one trainer at a time */
@@ -34,7 +32,7 @@ extern char **environ;
 typedef struct sgm__rule_command {
     char *source, *command; /* the trainer's name; the text */
     double seconds;         /* how long it may run */
-    pid_t process;
+    sgm__process process;
     int output; /* the reading end of a pipe, which does not block; -1: it is at its end */
     pthread_t thread;
     atomic_bool over;
@@ -95,47 +93,37 @@ static void read_output(rule_command *one)
 
 /* --- its end --- */
 
-/* Without taking the end away: the number of the process stays its own until it is waited for. */
-static bool has_ended(const rule_command *one)
-{
-    siginfo_t info = {0};
-    return waitid(P_PID, (id_t)one->process, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid != 0;
-}
-
-static void tell_end(const rule_command *one, bool killed, int state)
+static void tell_end(const rule_command *one, bool killed)
 {
     if (killed)
         sgm__log(SGM_LOG_WARNING, one->source, SHOWN " was killed: it took longer than %g s", one->command,
                  one->seconds);
-    else if (WIFSIGNALED(state))
+    else if (one->process.signal != 0)
         sgm__log(SGM_LOG_WARNING, one->source, SHOWN " was ended by signal %d", one->command,
-                 WTERMSIG(state));
-    else if (WEXITSTATUS(state) != 0)
+                 one->process.signal);
+    else if (one->process.code != 0)
         sgm__log(SGM_LOG_WARNING, one->source, SHOWN " ended with exit code %d", one->command,
-                 WEXITSTATUS(state));
+                 one->process.code);
     else
         sgm__log(SGM_LOG_INFO, one->source, SHOWN " has ended", one->command);
 }
 
-/* The thread of a program. What the program has started in its group ends with it. */
+/* The thread of a program. */
 static void *watch(void *argument)
 {
     rule_command *one = argument;
     double until = sgm__now() + one->seconds;
-    int state = 0;
-    while (!has_ended(one) && sgm__now() < until) {
+    while (sgm__process_runs(&one->process) && sgm__now() < until) {
         struct pollfd look = {.fd = one->output, .events = POLLIN};
         poll(&look, 1, LOOK_MILLISECONDS);
         read_output(one);
     }
-    bool killed = !has_ended(one);
-    kill(-one->process, SIGKILL);
-    while (waitpid(one->process, &state, 0) < 0 && errno == EINTR) {
-    }
+    bool killed = sgm__process_runs(&one->process);
+    sgm__process_kill(&one->process);
     read_output(one);
     if (one->length > 0)
         end_line(one);
-    tell_end(one, killed, state);
+    tell_end(one, killed);
     atomic_store(&one->over, true);
     return NULL;
 }
@@ -206,34 +194,6 @@ static char **environment_of(const values *own)
     return list;
 }
 
-/* In a group of its own, with the signals of a program that begins, nothing to read, and a pipe to write to.
- */
-static int spawn(char *const *words, char *const *environment, int output, pid_t *process)
-{
-    posix_spawn_file_actions_t files;
-    posix_spawnattr_t attributes;
-    sigset_t none, all;
-    sigemptyset(&none);
-    sigfillset(&all);
-    posix_spawn_file_actions_init(&files);
-    posix_spawnattr_init(&attributes);
-    posix_spawnattr_setflags(&attributes,
-                             POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-    posix_spawnattr_setpgroup(&attributes, 0);
-    posix_spawnattr_setsigmask(&attributes, &none);
-    posix_spawnattr_setsigdefault(&attributes, &all);
-    int error = posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    if (error == 0)
-        error = posix_spawn_file_actions_adddup2(&files, output, STDOUT_FILENO);
-    if (error == 0)
-        error = posix_spawn_file_actions_adddup2(&files, output, STDERR_FILENO);
-    if (error == 0)
-        error = posix_spawnp(process, words[0], &files, &attributes, words, environment);
-    posix_spawnattr_destroy(&attributes);
-    posix_spawn_file_actions_destroy(&files);
-    return error;
-}
-
 /* Starts the program of a command that has its texts. */
 static sgm_status start_process(const sgm_trainer *trainer, rule_command *one, char *const *words)
 {
@@ -241,21 +201,21 @@ static sgm_status start_process(const sgm_trainer *trainer, rule_command *one, c
     int ends[2] = {-1, -1};
     sgm_status status = read_values(trainer, &own);
     char **environment = status == SGM_OK ? environment_of(&own) : NULL;
-    int error = environment != NULL ? 0 : ENOMEM;
-    if (error == 0 && pipe2(ends, O_CLOEXEC) != 0)
-        error = errno;
-    if (error == 0)
-        error = spawn(words, environment, ends[1], &one->process);
+    if (environment == NULL)
+        status = SGM_ERROR_MEMORY;
+    else if (pipe2(ends, O_CLOEXEC) != 0)
+        status = sgm_fail(SGM_ERROR_FILE, "there is no pipe for its output: %s", sgm__errno_text(errno));
+    else
+        status = sgm__process_start(&one->process,
+                                    &(sgm__program){(const char *const *)words, environment, ends[1]});
     if (ends[1] >= 0)
         close(ends[1]);
     one->output = ends[0];
-    if (error == 0)
+    if (status == SGM_OK)
         fcntl(one->output, F_SETFL, O_NONBLOCK);
     sgm__free(environment);
     free_values(&own);
-    return error == 0 ? SGM_OK
-                      : sgm_fail(SGM_ERROR_FILE, SHOWN ": '%.200s' cannot be started: %s", one->command,
-                                 words[0], sgm__errno_text(error));
+    return status == SGM_OK ? SGM_OK : sgm__fail_within(SHOWN, one->command);
 }
 
 /* Frees programs that have ended; returns how many still run. */
@@ -281,8 +241,7 @@ static sgm_status start(sgm_trainer *trainer, rule_command *one, char *const *wo
 {
     SGM_TRY(start_process(trainer, one, words));
     if (pthread_create(&one->thread, NULL, watch, one) != 0) {
-        kill(-one->process, SIGKILL);
-        waitpid(one->process, NULL, 0);
+        sgm__process_kill(&one->process);
         return sgm_fail(SGM_ERROR_MEMORY, SHOWN ": the system refused a thread", one->command);
     }
     one->next = sgm__progress_of(trainer)->commands;
