@@ -128,6 +128,9 @@ SGM_API sgm_status sgm_tensor_read(const sgm_tensor *tensor, double *out, size_t
 SGM_API sgm_status sgm_tensor_write(sgm_tensor *tensor, const double *values, size_t count);
 /* Text like NumPy's, shortened beyond `max_elements`; free with sgm_string_free. */
 SGM_API char *sgm_tensor_text(const sgm_tensor *tensor, int64_t max_elements);
+/* A copy of `size` bytes with a 0 behind, from the library's memory, for functions that return texts as the
+ * library's do. NULL: out of memory. */
+SGM_API char *sgm_string_create(const char *text, size_t size);
 SGM_API void sgm_string_free(char *text);
 
 /* ======== files of tensors ========

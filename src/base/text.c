@@ -129,6 +129,17 @@ bool sgm__begins_with(const char *text, const char *beginning)
     return strncmp(text, beginning, strlen(beginning)) == 0;
 }
 
+char *sgm_string_create(const char *text, size_t size)
+{
+    char *copy = size < SIZE_MAX ? sgm__alloc(size + 1) : NULL;
+    if (!copy)
+        return NULL;
+    if (size > 0)
+        memcpy(copy, text, size);
+    copy[size] = 0;
+    return copy;
+}
+
 void sgm_string_free(char *text)
 {
     sgm__free(text);

@@ -65,7 +65,8 @@ headers_keep_their_promises()
 {
     cat "$root"/include/sigma/*.h | cc -E -P -I"$root/include" -x c - | grep -oE '\bsgm_[a-z0-9_]+\(' |
         tr -d '(' | sort -u >"$folder/declared"
-    nm -D --defined-only "$library" | awk '{ print $NF }' | sort -u >"$folder/exported"
+    nm -D --defined-only --without-symbol-versions "$library" "${library%/*}/libsigma_models.so" |
+        awk 'NF > 1 { print $NF }' | sort -u >"$folder/exported"
     echo "declared, or exported, alone:"
     [ -s "$folder/declared" ] && ! comm -3 "$folder/declared" "$folder/exported" | grep .
 }

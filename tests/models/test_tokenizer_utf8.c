@@ -1,5 +1,5 @@
 #include "test.h"
-#include "tokenizer/utf8.h"
+#include "tokenizer/text/utf8.h"
 
 #include <stdlib.h>
 
