@@ -159,6 +159,12 @@ SGM_API size_t sgm_bundle_count(const sgm_bundle *bundle);
 /* The name of a tensor, in the order in which they were added; NULL past the last. */
 SGM_API const char *sgm_bundle_name_at(const sgm_bundle *bundle, size_t index);
 
+/* Whether a float32 tensor is float16 (F16) in a safetensors file: one that was read from such a file is, so
+ * that it is written as it was; others are not. */
+SGM_API bool sgm_bundle_is_half(const sgm_bundle *bundle, const char *name);
+/* Says so; saving rounds to nearest. An error if there is no such tensor, or if it is not float32. */
+SGM_API sgm_status sgm_bundle_set_half(sgm_bundle *bundle, const char *name, bool half);
+
 /* Writes PATH.tmp, syncs, renames, syncs the folder. The file has checksums (CRC-32) of its header and of
  * each tensor, as the texts "sigma.checksum.header" and "sigma.checksum.tensors", which no bundle can set. A
  * path that ends in .npz: NumPy's format, uncompressed; texts are arrays of bytes there, "__text__/KEY", so

@@ -333,6 +333,7 @@ static sgm_status read_data(reader *r, sgm_bundle *bundle)
         sgm_tensor *tensor = r->claims[i].tensor;
         r->claims[i].tensor = NULL;
         SGM_TRY(sgm__bundle_append(bundle, r->claims[i].name, tensor));
+        bundle->tensors[i].half = r->claims[i].element < sgm_dtype_size(r->claims[i].dtype);
     }
     return SGM_OK;
 }

@@ -178,6 +178,57 @@ TEST(float16_is_read_as_float32_to_the_bit)
     sgm_bundle_free(loaded);
 }
 
+/* The bits of the only tensor of a file, which is float16. */
+static void read_halves(const char *path, uint16_t *bits, size_t count)
+{
+    static unsigned char file[1 << 18];
+    size_t length = read_bytes(path, file, sizeof file);
+    CHECK(strstr((const char *)file + 8, "\"dtype\":\"F16\"") != NULL);
+    memcpy(bits, file + length - count * sizeof *bits, count * sizeof *bits);
+}
+
+TEST(float16_is_written_as_it_was_read)
+{
+    static uint16_t all[1 << 16], written[1 << 16];
+    for (size_t i = 0; i < 1 << 16; i++)
+        all[i] = (uint16_t)i;
+    sgm_bundle *loaded = sgm_bundle_load(make_file(
+        "{\"h\":{\"dtype\":\"F16\",\"shape\":[256,256],\"data_offsets\":[0,131072]}}", all, sizeof all));
+    CHECK_OK(loaded);
+    CHECK(sgm_bundle_is_half(loaded, "h"));
+    const char *path = path_of("halves.safetensors");
+    CHECK_OK(sgm_bundle_save(loaded, path));
+    read_halves(path, written, 1 << 16);
+    CHECK(memcmp(all, written, sizeof all) == 0);
+    sgm_bundle_free(loaded);
+}
+
+TEST(float32_is_rounded_to_the_nearest_float16)
+{
+    const float values[] = {0x1.002p0f, 0x1.006p0f, 65519,        65520,   1e30f,      -0x1.8p-25f,
+                            0x1.8p-25f, 0x1p-25f,   0x1.ffep-15f, -1e-30f, 0x1.554p-2f};
+    const uint16_t bits[] = {0x3c00, 0x3c02, 0x7bff, 0x7c00, 0x7c00, 0x8001,
+                             0x0001, 0x0000, 0x0400, 0x8000, 0x3555};
+    sgm_shape shape = sgm_shape_of(11), scalar = sgm_scalar_shape();
+    sgm_tensor *tensor = sgm_tensor_create_from(SGM_FLOAT32, &shape, values);
+    sgm_tensor *whole = sgm_tensor_create(SGM_INT64, &scalar);
+    sgm_bundle *bundle = sgm_bundle_create();
+    uint16_t written[11];
+    CHECK_OK(sgm_bundle_add(bundle, "h", tensor));
+    CHECK(!sgm_bundle_is_half(bundle, "h"));
+    CHECK_OK(sgm_bundle_set_half(bundle, "h", true));
+    CHECK_OK(sgm_bundle_save(bundle, path_of("rounded.safetensors")));
+    read_halves(path_of("rounded.safetensors"), written, 11);
+    for (int i = 0; i < 11; i++)
+        CHECK_INT(written[i], bits[i]);
+    CHECK_OK(sgm_bundle_add(bundle, "n", whole));
+    CHECK_ERROR(sgm_bundle_set_half(bundle, "n", true), "'n' is int64; float16 in a file is for tensors of");
+    CHECK_ERROR(sgm_bundle_set_half(bundle, "x", true), "no tensor 'x'");
+    sgm_bundle_free(bundle);
+    sgm_tensor_free(tensor);
+    sgm_tensor_free(whole);
+}
+
 /* numpy.savez(h=...) of the first six as (2, 3). */
 static const unsigned char half_archive[] = {
     0x50, 0x4b, 0x03, 0x04, 0x14, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x21, 0x00, 0x5f, 0x54, 0x60,
