@@ -176,6 +176,28 @@ SGM_API sgm_status sgm_bundle_save(const sgm_bundle *bundle, const char *path);
  * lacks are refused by name. The arrays of an .npz may take 256 MiB, or 64 times the file's size. */
 SGM_API sgm_bundle *sgm_bundle_load(const char *path);
 
+/* --- one tensor at a time --- */
+/* A safetensors file whose tensors are read one by one, so that memory holds what is needed of it alone. Used
+ * by one thread at a time. */
+typedef struct sgm_tensor_file sgm_tensor_file;
+/* What the header says of a tensor. */
+typedef struct sgm_tensor_entry {
+    const char *name; /* the file's, as long as it is open */
+    sgm_dtype dtype;  /* of the tensor that is read */
+    bool half;        /* float16 in the file, read as float32, exactly */
+    sgm_shape shape;
+} sgm_tensor_entry;
+/* Reads the header, and checks all of it against the file's size; no tensor is read. NULL and an error as of
+ * sgm_bundle_load; an .npz is SGM_ERROR_UNSUPPORTED. */
+SGM_API sgm_tensor_file *sgm_tensor_file_open(const char *path);
+SGM_API void sgm_tensor_file_close(sgm_tensor_file *file);
+/* How many tensors there are. */
+SGM_API size_t sgm_tensor_file_count(const sgm_tensor_file *file);
+/* What the header says of tensor `index`, in its order. False: past the last. */
+SGM_API bool sgm_tensor_file_entry(const sgm_tensor_file *file, size_t index, sgm_tensor_entry *entry);
+/* Reads tensor `index`, and compares its checksum where the file has some. The caller frees it. */
+SGM_API sgm_tensor *sgm_tensor_file_read(sgm_tensor_file *file, size_t index);
+
 /* Writes one tensor as a NumPy file. */
 SGM_API sgm_status sgm_npy_save(const char *path, const sgm_tensor *tensor);
 

@@ -229,6 +229,53 @@ TEST(float32_is_rounded_to_the_nearest_float16)
     sgm_tensor_free(whole);
 }
 
+TEST(tensors_of_a_file_are_read_one_by_one)
+{
+    sgm_tensor *numbers[] = {iota(SGM_FLOAT32, 2, 3), iota(SGM_FLOAT64, 4, 1)};
+    sgm_bundle *bundle = sgm_bundle_create();
+    CHECK_OK(sgm_bundle_add(bundle, "a", numbers[0]));
+    CHECK_OK(sgm_bundle_add(bundle, "b", numbers[1]));
+    CHECK_OK(sgm_bundle_set_half(bundle, "a", true));
+    const char *path = path_of("two.safetensors");
+    CHECK_OK(sgm_bundle_save(bundle, path));
+    sgm_tensor_file *file = sgm_tensor_file_open(path);
+    CHECK_OK(file);
+    CHECK_INT(sgm_tensor_file_count(file), 2);
+    sgm_tensor_entry entry;
+    CHECK(sgm_tensor_file_entry(file, 0, &entry) && entry.half && entry.dtype == SGM_FLOAT32);
+    CHECK_STR(entry.name, "a");
+    CHECK_INT(entry.shape.dims[1], 3);
+    CHECK(sgm_tensor_file_entry(file, 1, &entry) && !entry.half);
+    CHECK(!sgm_tensor_file_entry(file, 2, &entry));
+    for (int i = 1; i >= 0; i--) {
+        sgm_tensor *read = sgm_tensor_file_read(file, (size_t)i);
+        CHECK_OK(read);
+        size_t bytes = (size_t)sgm_shape_elements(sgm_tensor_shape(read)) * (i == 0 ? 4 : 8);
+        CHECK(memcmp(sgm_tensor_const_data(read), sgm_tensor_const_data(numbers[i]), bytes) == 0);
+        sgm_tensor_free(read);
+        sgm_tensor_free(numbers[i]);
+    }
+    CHECK_ERROR(sgm_tensor_file_read(file, 2) == NULL ? sgm_last_status() : SGM_OK,
+                "no tensor 2 in the file");
+    sgm_tensor_file_close(file);
+    sgm_bundle_free(bundle);
+}
+
+TEST(a_damaged_tensor_is_found_when_it_is_read)
+{
+    sgm_tensor_file *file = sgm_tensor_file_open(
+        make_file("{\"w\":{\"dtype\":\"BOOL\",\"shape\":[2],\"data_offsets\":[0,2]}}", (char[2]){1, 2}, 2));
+    CHECK_OK(file);
+    CHECK(sgm_tensor_file_read(file, 0) == NULL);
+    CHECK(strstr(sgm_last_error(), "tensor 'w': element 1 is 2") != NULL);
+    sgm_tensor_file_close(file);
+    CHECK(sgm_tensor_file_open(make_file("{\"w\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,4]}}",
+                                         (char[4]){0}, 4)) == NULL);
+    CHECK(strstr(sgm_last_error(), "tensor 'w': its shape (2,) of float32 does not take the 4 bytes") !=
+          NULL);
+    CHECK(sgm_tensor_file_open(path_of("nothing.safetensors")) == NULL);
+}
+
 /* numpy.savez(h=...) of the first six as (2, 3). */
 static const unsigned char half_archive[] = {
     0x50, 0x4b, 0x03, 0x04, 0x14, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x21, 0x00, 0x5f, 0x54, 0x60,
