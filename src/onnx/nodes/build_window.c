@@ -3,7 +3,7 @@
  *
  * Data is (batch, channels, height, width) or (batch, channels, length). Attributes are read into a
  * `window`, which the library's operations take as sgm_window_options. Called by import.c through
- * operators.c; build_integer.c uses sgm__onnx_convolve.
+ * operators.c; build_quantised.c uses sgm__onnx_convolve.
  *
  * ONNX's forms that the library's operations lack are brought to them by padding before or after:
  * automatic padding (auto_pad), windows that reach over the end (ceil_mode), output shapes of transposed

@@ -32,7 +32,12 @@
     READ("Atanh", 1, atanh)                                                                                  \
     BOTH("AveragePool", 1, average_pool, average_pooling, average_pool)                                      \
     READ("BatchNormalization", 5, batch_normalisation)                                                       \
+    READ("BitCast", 1, bit_cast)                                                                             \
     READ("BitShift", 2, bit_shift)                                                                           \
+    READ("BitwiseAnd", 2, bitwise_and)                                                                       \
+    READ("BitwiseNot", 1, bitwise_not)                                                                       \
+    READ("BitwiseOr", 2, bitwise_or)                                                                         \
+    READ("BitwiseXor", 2, bitwise_xor)                                                                       \
     BOTH("Cast", 1, cast, cast, cast)                                                                        \
     READ("CastLike", 2, cast_like_other)                                                                     \
     READ("Ceil", 1, ceil)                                                                                    \
