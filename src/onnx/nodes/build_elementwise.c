@@ -238,6 +238,18 @@ sgm_value sgm__onnx_gelu(sgm__onnx_node *n)
     return sgm_gelu(n->graph, n->inputs[0]);
 }
 
+/* x sigmoid(alpha x) */
+static sgm_value swish(sgm__onnx_node *n)
+{
+    sgm_graph *g = n->graph;
+    double alpha = sgm__onnx_number(n, "alpha", 1);
+    sgm_value x = n->inputs[0], steep = alpha == 1 ? x : sgm_multiply(g, x, number(n, alpha));
+    return sgm_multiply(g, x, sgm_sigmoid(g, steep));
+}
+
+SGM__ONNX_BUILD(swish, n, swish(n))
+SGM__ONNX_BUILD(swish_gate, n, sgm_multiply(n->graph, swish(n), n->inputs[1]))
+
 /* Bounds are attributes up to opset 10, inputs that may be left out since. The maximum goes last: ONNX
  * takes it where the minimum is above the maximum. */
 sgm_value sgm__onnx_clip(sgm__onnx_node *n)
