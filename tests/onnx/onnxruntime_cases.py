@@ -207,8 +207,8 @@ refused("an attribute of another kind", "its attribute 'axis' is not an integer"
 refused("an unknown way of padding", "'auto_pad' is none of NOTSET, SAME_UPPER, SAME_LOWER and VALID", "Conv",
         [picture, weights], {"auto_pad": "SAME"})
 refused("no group", "'group' is 0, and must be at least 1", "Conv", [picture, weights], {"group": 0})
-refused("blocks", "scales of blocks (block_size) are not supported", "DequantizeLinear",
-        [octets(4, 2), floats(2, 2), octets(2, 2)], {"axis": 0, "block_size": 2}, 21)
+refused("blocks of another size", "scales of blocks of 3 do not go with the data", "DequantizeLinear",
+        [octets(7, 2), floats(2, 2), octets(2, 2)], {"axis": 0, "block_size": 3}, 21)
 refused("an opset to come", "it is of opset 99: those from 1 to 28 are known here", "Relu", [picture], {}, 99)
 refused("an opset of nonsense", "it is of opset 4611686018427387904: those from 1 to 28", "Relu", [picture], {}, 2**62)
 refused("parts that are not there", "'num_outputs' is 3, and it has 1 outputs", "Split", [picture],

@@ -26,7 +26,7 @@ sgm_value sgm__onnx_constant_node(sgm__onnx_node *n)
     static const sgm_shape one = {0};
     const Onnx__AttributeProto *a;
     if ((a = sgm__onnx_attribute(n, "value")) != NULL && a->t != NULL)
-        return sgm__onnx_constant(n->graph, sgm__onnx_tensor(a->t));
+        return sgm__onnx_constant_tensor(n->import, a->t);
     if ((a = sgm__onnx_attribute(n, "value_float")) != NULL)
         return sgm__onnx_constant(n->graph, sgm_tensor_create_from(SGM_FLOAT32, &one, &a->f));
     if ((a = sgm__onnx_attribute(n, "value_int")) != NULL)
@@ -53,13 +53,13 @@ sgm_value sgm__onnx_constant_of_shape(sgm__onnx_node *n)
 {
     sgm_shape shape;
     const Onnx__AttributeProto *value = sgm__onnx_attribute(n, "value");
-    sgm_tensor *tensor = value != NULL && value->t != NULL
-                             ? sgm__onnx_tensor(value->t)
-                             : sgm_tensor_create(SGM_FLOAT32, SGM__ONNX_SHAPE(1));
-    sgm_value one = sgm__onnx_constant(n->graph, tensor);
+    bool given = value != NULL && value->t != NULL;
+    sgm_value one = given ? sgm__onnx_constant_tensor(n->import, value->t)
+                          : sgm__onnx_constant(n->graph, sgm_tensor_create(SGM_FLOAT32, SGM__ONNX_SHAPE(1)));
     if (!known_shape(n, 0, &shape) || !sgm_value_exists(one))
         return (sgm_value){-1};
-    return sgm_broadcast(n->graph, sgm_reshape(n->graph, one, &(sgm_shape){0}), &shape);
+    sgm_value filled = sgm_broadcast(n->graph, sgm_reshape(n->graph, one, &(sgm_shape){0}), &shape);
+    return sgm__onnx_mark(n->import, filled, given ? value->t->data_type : 0);
 }
 
 #define LONGEST_RANGE (1 << 27)
@@ -123,14 +123,12 @@ sgm_value sgm__onnx_eye_like(sgm__onnx_node *n)
     sgm_graph *g = n->graph;
     sgm_type type = sgm__onnx_type(n, n->inputs[0]);
     int64_t shift = sgm__onnx_integer(n, "k", 0);
-    int64_t number = sgm__onnx_integer(n, "dtype", sgm__onnx_type_number(type.dtype));
-    if (sgm__onnx_dtype(number, &type.dtype) != SGM_OK)
-        return sgm__onnx_fail(n->graph);
+    int64_t number = sgm__onnx_integer(n, "dtype", sgm__onnx_element(n, n->inputs[0]));
     if (type.shape.rank != 2)
         return sgm_graph_fail(g, SGM_ERROR_SHAPE, "an identity is a matrix");
     sgm_value row = sgm_iota(g, SGM_INT64, &type.shape, 0), column = sgm_iota(g, SGM_INT64, &type.shape, 1);
     sgm_value is_one = sgm_equal(g, column, sgm_add(g, row, sgm_number(g, (double)shift)));
-    return sgm_cast(g, is_one, type.dtype);
+    return sgm__onnx_cast_to(n, is_one, number, (sgm__onnx_cast_options){0});
 }
 
 /* OneHot of `depth` classes with its own levels {off, on}. Negative indices count from the end; what is no

@@ -30,9 +30,15 @@
     READ("Asinh", 1, asinh)                                                                                  \
     BOTH("Atan", 1, same, atan, same)                                                                        \
     READ("Atanh", 1, atanh)                                                                                  \
+    READ("Attention", 3, attention)                                                                          \
     BOTH("AveragePool", 1, average_pool, average_pooling, average_pool)                                      \
     READ("BatchNormalization", 5, batch_normalisation)                                                       \
+    READ("BitCast", 1, bit_cast)                                                                             \
     READ("BitShift", 2, bit_shift)                                                                           \
+    READ("BitwiseAnd", 2, bitwise_and)                                                                       \
+    READ("BitwiseNot", 1, bitwise_not)                                                                       \
+    READ("BitwiseOr", 2, bitwise_or)                                                                         \
+    READ("BitwiseXor", 2, bitwise_xor)                                                                       \
     BOTH("Cast", 1, cast, cast, cast)                                                                        \
     READ("CastLike", 2, cast_like_other)                                                                     \
     READ("Ceil", 1, ceil)                                                                                    \
@@ -72,6 +78,7 @@
     READ("GlobalMaxPool", 1, global_max_pool)                                                                \
     BOTH("Greater", 2, same, greater, same)                                                                  \
     BOTH("GreaterOrEqual", 2, same, greater_equal, same)                                                     \
+    READ("GroupNormalization", 3, group_normalisation)                                                       \
     READ("HardSigmoid", 1, hard_sigmoid)                                                                     \
     RECORDED("HardSwish", hard_silu)                                                                         \
     READ("Hardmax", 1, hardmax)                                                                              \
@@ -89,6 +96,7 @@
     BOTH("Log", 1, same, log, same)                                                                          \
     BOTH("LogSoftmax", 1, log_softmax, log_softmax, last_axis)                                               \
     READ("Loop", 0, loop)                                                                                    \
+    READ("LpNormalization", 1, lp_normalisation)                                                             \
     BOTH("MatMul", 2, matmul, matmul, matmul)                                                                \
     READ("MatMulInteger", 2, matmul_integer)                                                                 \
     BOTH("Max", 1, variadic_max, maximum, same)                                                              \
@@ -111,6 +119,7 @@
     READ("QLinearConv", 8, qlinear_conv)                                                                     \
     READ("QLinearMatMul", 8, qlinear_matmul)                                                                 \
     READ("QuantizeLinear", 2, quantise)                                                                      \
+    READ("RMSNormalization", 2, rms_normalisation)                                                           \
     READ("RNN", 3, rnn)                                                                                      \
     READ("Range", 3, range)                                                                                  \
     BOTH("Reciprocal", 1, same, reciprocal, same)                                                            \
@@ -128,6 +137,7 @@
     BOTH("Reshape", 1, reshape, reshape, reshape)                                                            \
     READ("Resize", 1, resize)                                                                                \
     READ("ReverseSequence", 2, reverse_sequence)                                                             \
+    READ("RotaryEmbedding", 3, rotary_embedding)                                                             \
     READ("Round", 1, round)                                                                                  \
     READ("Scan", 1, scan)                                                                                    \
     READ("Scatter", 3, scatter_elements)                                                                     \
@@ -152,6 +162,8 @@
     READ("Squeeze", 1, squeeze)                                                                              \
     BOTH("Sub", 2, same, subtract, same)                                                                     \
     READ("Sum", 1, variadic_sum)                                                                             \
+    READ("SwiGLU", 2, swish_gate)                                                                            \
+    READ("Swish", 1, swish)                                                                                  \
     BOTH("Tan", 1, same, tan, same)                                                                          \
     BOTH("Tanh", 1, same, tanh, same)                                                                        \
     READ("ThresholdedRelu", 1, thresholded_relu)                                                             \
