@@ -1,4 +1,4 @@
-/* Checks of texts in a configuration file, called by options.c for the options whose row in config.c names
+/* Checks of texts in a configuration file, called by options.c for the options whose row in a table names
  * them.
  *
  * A text is checked when it is read, so that a mistake is reported with its line and column. Texts in a
@@ -143,7 +143,7 @@ sgm_status check_part(const char *value)
 }
 
 /* Made with a learning rate of 0 (the type's default): only the type is checked here, values that go
- * together by config.c. */
+ * together by optimiser.c. */
 sgm_status check_optimiser(const char *value)
 {
     sgm_optimiser *optimiser = SGM_OPTIMISER(value, .learning_rate = 0);
