@@ -185,11 +185,12 @@ typedef struct sgm_tensor_entry {
     const char *name; /* the file's, as long as it is open */
     sgm_dtype dtype;  /* of the tensor that is read */
     bool half;        /* float16 in the file, read as float32, exactly */
-    sgm_shape shape;
+    sgm_shape shape;  /* of both */
 } sgm_tensor_entry;
 /* Reads the header, and checks all of it against the file's size; no tensor is read. NULL and an error as of
  * sgm_bundle_load; an .npz is SGM_ERROR_UNSUPPORTED. */
 SGM_API sgm_tensor_file *sgm_tensor_file_open(const char *path);
+/* Frees the file, and the names of its entries; tensors that were read stay. NULL: nothing happens. */
 SGM_API void sgm_tensor_file_close(sgm_tensor_file *file);
 /* How many tensors there are. */
 SGM_API size_t sgm_tensor_file_count(const sgm_tensor_file *file);
