@@ -489,8 +489,10 @@ TEST(what_may_set_a_protected_value_unseen_waits_too)
              "iterator.minibatch_size = 4\"}",
              "\"name\"");
     /* The trainer's own run has no environment that could train a branch: who need not wait is told so. */
-    CHECK_AS(made.trainer, SGM__ROLE_STEER, BRANCH_WITH("iterator.minibatch_size"), "belongs to no environment");
-    CHECK_AS(made.trainer, SGM__ROLE_ADMIN, BRANCH_WITH("optimiser.learning_rate"), "belongs to no environment");
+    CHECK_AS(made.trainer, SGM__ROLE_STEER, BRANCH_WITH("iterator.minibatch_size"),
+             "belongs to no environment");
+    CHECK_AS(made.trainer, SGM__ROLE_ADMIN, BRANCH_WITH("optimiser.learning_rate"),
+             "belongs to no environment");
     CHECK_AS(made.trainer, SGM__ROLE_STEER, BRANCH_WITH("optimiser.learning_rate"), "{\"pending\":");
     CHECK_AS(made.trainer, SGM__ROLE_STEER, BRANCH_WITH("*rate"), "{\"pending\":");
     end(&run);
