@@ -35,15 +35,20 @@ static const mcp_parameter *parameter_at(const mcp_server *server, const mcp_too
 
 /* --- the schema --- */
 
+static json_t *types_of_value(void)
+{
+    return json_pack("[s, s, s, s]", "string", "number", "boolean", "array");
+}
+
 static json_t *schema_of(const mcp_parameter *p)
 {
-    static const char *const types[] = {"string", "integer", "number", "boolean", "array", "array"};
+    static const char *const types[] = {"string", "integer", "number", "boolean",
+                                        "array",  "array",   NULL,     "object"};
     json_t *schema = json_object();
-    if (p->kind == MCP_VALUE)
-        json_object_set_new(schema, "type",
-                            json_pack("[s, s, s, s]", "string", "number", "boolean", "array"));
-    else
-        json_object_set_new(schema, "type", json_string(types[p->kind]));
+    json_object_set_new(schema, "type",
+                        p->kind == MCP_VALUE ? types_of_value() : json_string(types[p->kind]));
+    if (p->kind == MCP_VALUES)
+        json_object_set_new(schema, "additionalProperties", json_pack("{s:o}", "type", types_of_value()));
     json_object_set_new(schema, "description", json_string(p->doc));
     if (p->kind == MCP_TEXTS || p->kind == MCP_INTEGERS)
         json_object_set_new(schema, "items",
@@ -102,6 +107,18 @@ static bool is_value(const json_t *value)
     return json_is_string(value) || json_is_number(value) || json_is_boolean(value) || json_is_array(value);
 }
 
+static bool is_values(const json_t *object)
+{
+    const char *name;
+    const json_t *value;
+    bool are = json_is_object(object);
+    json_object_foreach((json_t *)(uintptr_t)object, name, value) /* the macro changes nothing */
+    {
+        are &= is_value(value);
+    }
+    return are;
+}
+
 static sgm_status check_kind(const mcp_tool *tool, const mcp_parameter *p, const json_t *value)
 {
     static const char *const kinds[] = {"a text",
@@ -110,7 +127,8 @@ static sgm_status check_kind(const mcp_tool *tool, const mcp_parameter *p, const
                                         "true or false",
                                         "a list of texts",
                                         "a list of whole numbers",
-                                        "a text, a number, true, false or a list of numbers"};
+                                        "a text, a number, true, false or a list of numbers",
+                                        "an object of identifiers and their values"};
     bool right = false;
     switch (p->kind) {
     case MCP_TEXT:
@@ -133,6 +151,9 @@ static sgm_status check_kind(const mcp_tool *tool, const mcp_parameter *p, const
         break;
     case MCP_VALUE:
         right = is_value(value);
+        break;
+    case MCP_VALUES:
+        right = is_values(value);
         break;
     }
     return right ? SGM_OK

@@ -22,7 +22,8 @@ typedef enum mcp_kind {
     MCP_FLAG,
     MCP_TEXTS,    /* a list of texts */
     MCP_INTEGERS, /* a list of whole numbers */
-    MCP_VALUE     /* of a setting: a text, a number, true, false, or a list of numbers */
+    MCP_VALUE,    /* of a setting: a text, a number, true, false, or a list of numbers */
+    MCP_VALUES    /* an object of settings and their values */
 } mcp_kind;
 
 /* The last one of a table has no name. */

@@ -811,25 +811,34 @@ TEST(a_branch_trains_beside_the_run)
     const char *folder = new_folder();
     client *c = begin_server(folder, "steer");
     pid_t process = begin_training(c, folder, NULL);
-    refused(c, "branch_run", LIVE ",\"name\":\"../x\"}", "a branch cannot be named '../x'");
-    refused(c, "branch_run", LIVE ",\"name\":\"x\",\"value\":1}", "takes both 'identifier' and 'value'");
-    refused(c, "branch_run", LIVE ",\"name\":\"x\",\"identifier\":\"optimiser.no\",\"value\":1}",
-            "optimiser.no");
-    json_t *would = call(c, "branch_run", LIVE ",\"name\":\"slow\",\"dry_run\":true}", false);
-    CHECK_INT(json_array_size(at(would, "would_change")), 1);
+    refused(c, "branch_run", LIVE ",\"name\":\"../x\"}", "the branch cannot be named '../x'");
+    refused(c, "branch_run", LIVE ",\"name\":\"x\",\"set\":[1]}",
+            "'set' must be an object of identifiers and their values");
+    refused(c, "branch_run", LIVE ",\"name\":\"x\",\"set\":{\"optimiser.beta1\":{}}}", "'set' must be");
+    refused(c, "branch_run", LIVE ",\"name\":\"x\",\"set\":{\"optimiser.no\":1}}", "optimiser.no");
+    refused(c, "branch_run", LIVE ",\"name\":\"x\",\"checkpoint\":\"none\"}", "no checkpoint 'none'");
+    json_t *would =
+        call(c, "branch_run",
+             LIVE ",\"name\":\"slow\",\"set\":{\"optimiser.learning_rate\":0.001},\"dry_run\":true}", false);
+    CHECK_STR(text_at(would, "would_change/0/identifier"), "branch slow");
+    CHECK_NEAR(json_number_value(at(would, "would_change/1/new")), 0.001, 0);
     json_decref(would);
     json_t *begun =
         call(c, "branch_run",
-             LIVE ",\"name\":\"slow\",\"identifier\":\"optimiser.learning_rate\",\"value\":0.001}", false);
+             LIVE ",\"name\":\"slow\",\"set\":{\"optimiser.learning_rate\":0.001,\"optimiser.beta1\":0.5}}",
+             false);
     CHECK_STR(text_at(begun, "run"), "live-slow");
     json_decref(begun);
     json_t *values =
         call(c, "get_values", "{\"run\":\"live-slow\",\"identifier\":\"optimiser.learning_rate\"}", false);
     CHECK_NEAR(json_number_value(at(values, "values/0/value")), 0.001, 0);
     json_decref(values);
+    values = call(c, "get_values", "{\"run\":\"live-slow\",\"identifier\":\"optimiser.beta1\"}", false);
+    CHECK_NEAR(json_number_value(at(values, "values/0/value")), 0.5, 0);
+    json_decref(values);
     CHECK_NEAR(rate_of(c), 0.01, 0);
     json_t *compared = call(c, "compare_runs", "{\"runs\":[\"live*\"]}", false);
-    CHECK_INT(json_object_size(at(compared, "differences")), 1);
+    CHECK_INT(json_object_size(at(compared, "differences")), 2);
     CHECK_NEAR(json_number_value(at(compared, "differences/optimiser.learning_rate/live-slow")), 0.001, 0);
     json_decref(compared);
     static const char *const attached[] = {"mcp:tester", "the loss jumps", "branch", NULL};
@@ -852,7 +861,7 @@ TEST(a_branch_that_waits_for_approval_is_told)
     client *c = begin_server(folder, "steer");
     pid_t process = begin_training(c, folder, "approve=[optimiser.learning_rate]");
     json_t *asked = call(c, "branch_run",
-                         LIVE ",\"name\":\"slow\",\"identifier\":\"optimiser.learning_rate\",\"value\":0.001,"
+                         LIVE ",\"name\":\"slow\",\"set\":{\"optimiser.learning_rate\":0.001},"
                               "\"timeout_seconds\":2}",
                          false);
     CHECK_INT(json_integer_value(at(asked, "pending")), 1);

@@ -33,7 +33,8 @@ static json_t *no_configuration(const char *text, size_t length)
 }
 
 /* A run of three epochs whose learning rate was set twice. */
-static void train(const place *p, const char *name)
+/* A run that the program steers, or leaves alone. */
+static void train_as(const place *p, const char *name, bool steered)
 {
     char path[200];
     sgm_dataset *data = line_dataset();
@@ -46,10 +47,10 @@ static void train(const place *p, const char *name)
     CHECK_OK(sgm_env_run_background(env, .epochs = 3, .folder = path, .paused = true));
     for (int i = 0; i < 10000 && sgm_trainer_get_state(trainer) != SGM_TRAINER_PAUSED; i++)
         usleep(1000);
-    CHECK_OK(sgm_registry_resolve_set(sgm_trainer_registry(trainer), "optimiser.learning_rate",
-                                      sgm_number_content(0.05), NULL, NULL));
-    CHECK_OK(sgm_registry_resolve_set(sgm_trainer_registry(trainer), "optimiser.learning_rate",
-                                      sgm_number_content(0.0625), NULL, NULL));
+    static const double rates[] = {0.05, 0.0625};
+    for (size_t i = 0; i < 2 && steered; i++)
+        CHECK_OK(sgm_registry_resolve_set(sgm_trainer_registry(trainer), "optimiser.learning_rate",
+                                          sgm_number_content(rates[i]), NULL, NULL));
     CHECK_OK(sgm_trainer_resume(trainer));
     CHECK_OK(sgm_env_wait(env));
     CHECK_OK(sgm_env_status(env));
@@ -57,6 +58,11 @@ static void train(const place *p, const char *name)
     CHECK_OK(sgm__file_write_atomic(path, "a: 1\n", 5));
     sgm_env_free(env);
     sgm_dataset_free(data);
+}
+
+static void train(const place *p, const char *name)
+{
+    train_as(p, name, true);
 }
 
 static void begin(place *p, bool replays)
@@ -244,8 +250,14 @@ TEST(a_person_leaves_something_out)
     begin(&p, true);
     train(&p, "a-fast");
     train(&p, "b-bad");
+    train_as(&p, "c-alone", false);
     browser_go(&b, sgm__runs_url(p.runs));
-    browser_await(&b, "document.querySelectorAll('[data-run]').length === 2");
+    browser_await(&b, "document.querySelectorAll('[data-run]').length === 3");
+    browser_click(&b, "[data-open='c-alone']");
+    browser_await(&b, "[...document.querySelectorAll('.run-section')].some((one) => !one.hidden && "
+                      "one.innerText.includes('Nothing was done to this run from outside.'))");
+    browser_click(&b, "dialog .icon-button");
+    browser_await(&b, "document.querySelector('dialog') === null");
     browser_click(&b, "[data-open='a-fast']");
     browser_await(&b, "document.querySelectorAll('.run-section tbody input[type=checkbox]').length === 2");
     CHECK(browser_is(&b, "document.querySelector('.run-replay button').textContent === 'Replay'"));

@@ -335,19 +335,25 @@ TEST(what_others_changed_since_is_left_alone)
     background run;
     begin(&run, made.trainer, NULL);
     pause_it(made.trainer);
+    CHECK_ANSWER(made.trainer, "{\"command\":\"set\",\"identifier\":\"optimiser.beta1\",\"value\":0.5}",
+                 "\"value\":0.5");
     obey(MONITOR(made.trainer), SET_RATE("0.2"));
     CHECK_OK(sgm_registry_resolve_set(made.trainer->registry, "optimiser.learning_rate",
                                       sgm_number_content(0.4), NULL, NULL));
     CHECK_ANSWER(made.trainer, "{\"command\":\"undo\"}",
-                 "optimiser.learning_rate was changed again after change 1, by program (change 2): take that "
-                 "back first, or set it");
-    CHECK_ANSWER(made.trainer, "{\"command\":\"undo\",\"number\":2}",
-                 "change 2 of optimiser.learning_rate was made by "
+                 "optimiser.learning_rate was changed again after change 2, by program (change 3): take that "
+                 "back first, or set it; 'undo 1' takes back the one before it, of optimiser.beta1");
+    CHECK_ANSWER(made.trainer, "{\"command\":\"undo\",\"dry_run\":true}",
+                 "'undo 1' takes back the one before");
+    CHECK_ANSWER(made.trainer, "{\"command\":\"undo\",\"number\":3}",
+                 "change 3 of optimiser.learning_rate was made by "
                  "program: only what a person set");
     CHECK_NEAR(number_of(made.trainer, "optimiser.learning_rate"), 0.4, 0);
-    json_t *change = change_of(made.trainer, 1);
+    json_t *change = change_of(made.trainer, 2);
     CHECK(json_is_false(json_object_get(change, "undoable")));
     json_decref(change);
+    CHECK_ANSWER(made.trainer, "{\"command\":\"undo\",\"number\":1}", "\"undone\":1");
+    CHECK_NEAR(number_of(made.trainer, "optimiser.beta1"), 0.9, 0);
     end(&run);
     free_wave_trainer(made);
 }

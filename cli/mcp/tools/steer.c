@@ -106,7 +106,8 @@ static sgm_status reset_run(mcp_call *call)
 
 static const mcp_parameter save_parameters[] = {
     {"name", "of the checkpoint, without an ending; left out: 'iteration-N'", .kind = MCP_TEXT},
-    {"replace", "replace a checkpoint that has this name", MCP_FLAG, .default_json = "false"},
+    {"replace", "replace a checkpoint that has this name; that takes the role admin", MCP_FLAG,
+     .default_json = "false"},
     {0}};
 
 static sgm_status save_checkpoint(mcp_call *call)
