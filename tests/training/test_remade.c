@@ -1,8 +1,7 @@
 /* A run that was killed gets back what persons did after its newest checkpoint, and ends with the bits of the
  * run that nobody killed. */
-#include "commands_test.h"
+#include "requests_test.h"
 
-#include "control/control.h"
 #include "journal/journal_file.h"
 
 #define ITERATIONS 20 /* four of an epoch; checkpoints are made at the end of each */
@@ -27,16 +26,6 @@ static const deed deeds[] = {
 
 #define COPIED_AT 12 /* the iteration after which the folder is copied, as kill -9 would leave it */
 
-static void ask(sgm_trainer *trainer, const char *request)
-{
-    const sgm__control_call call = {.trainer = trainer, .who = "ctl", .role = SGM__ROLE_ADMIN};
-    json_t *asked = json_loads(request, 0, NULL), *answer = json_object();
-    CHECK(asked != NULL);
-    CHECK_OK(sgm__control_obey(&call, asked, answer));
-    json_decref(asked);
-    json_decref(answer);
-}
-
 static bool act(void *user, const sgm_training_progress *progress)
 {
     sgm_trainer *trainer = user;
@@ -45,7 +34,7 @@ static bool act(void *user, const sgm_training_progress *progress)
         return true;
     for (size_t i = 0; i < DEEDS; i++)
         if (deeds[i].iteration == progress->iteration)
-            ask(trainer, deeds[i].request);
+            CHECK_OK(ask(trainer, deeds[i].request));
     if (progress->iteration == COPIED_AT) {
         snprintf(command, sizeof command,
                  "rm -rf '%s/killed' && mkdir '%s/killed' && cp -r '%s/run/.' '%s/killed'", folder, folder,
