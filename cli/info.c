@@ -229,7 +229,7 @@ static bool print_named(const char *name)
         print_described(&named_kinds[i], &described);
     }
     sgm__text keys = {0};
-    if (options_help_of(config_table, config_table_count, name, &keys) > 0 && keys.data != NULL)
+    if (options_help_of(&config_table, name, &keys) > 0 && keys.data != NULL)
         printf("%skeys of a file\n%s", found++ > 0 ? "\n" : "", keys.data);
     sgm__text_free(&keys);
     return found > 0;
@@ -306,7 +306,7 @@ static void print_kind(const named_kind *kind)
 static void print_keys(void)
 {
     sgm__text text = {0};
-    options_help(config_table, config_table_count, &text);
+    options_help(&config_table, &text);
     printf("%s", text.data != NULL ? text.data : "");
     sgm__text_free(&text);
 }

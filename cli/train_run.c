@@ -146,8 +146,7 @@ static void tell_changes(const config *c)
         return;
     }
     sgm__text changes = {0};
-    options_compare(config_table, config_table_count, &old, c, free_keys,
-                    sizeof free_keys / sizeof *free_keys, &changes);
+    options_compare(&config_table, &old, c, free_keys, sizeof free_keys / sizeof *free_keys, &changes);
     if (changes.length > 0)
         complain("sigma train: warning: this run goes on otherwise than it began:\n%s", changes.data);
     sgm__text_free(&changes);

@@ -131,8 +131,10 @@ static int count_sources(const data_config *data)
     return count;
 }
 
-sgm_status check_data(const char *name, const char *role, const data_config *data, const char *given)
+/* One of the three. */
+static sgm_status check_data(const char *name, const char *role, const data_config *data)
 {
+    const char *given = options_first_given(&data_table, data);
     int sources = count_sources(data);
     if (sources > 1)
         return sgm_fail(SGM_ERROR_ARGUMENT, "%s: data.%s: expected one of " SOURCES "; got %d of them", name,
@@ -184,7 +186,8 @@ sgm_status check_data(const char *name, const char *role, const data_config *dat
     return SGM_OK;
 }
 
-sgm_status check_parts(const char *name, const data_group *group)
+/* Validation and test become what training says. */
+static sgm_status check_together(const char *name, const data_group *group)
 {
     const data_config *training = &group->training, *others[] = {&group->validation, &group->test};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
@@ -206,4 +209,12 @@ sgm_status check_parts(const char *name, const data_group *group)
                 key->name, key->name);
     }
     return SGM_OK;
+}
+
+sgm_status check_datasets(const char *name, const data_group *group)
+{
+    SGM_TRY(check_data(name, "training", &group->training));
+    SGM_TRY(check_data(name, "validation", &group->validation));
+    SGM_TRY(check_data(name, "test", &group->test));
+    return check_together(name, group);
 }
