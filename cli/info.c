@@ -349,13 +349,14 @@ static int info_of(const char *word)
     return print_named(word) || print_meant(word) ? CLI_OK : fail_unknown(word);
 }
 
-#define MOST_KINDS 24
+#define MAXIMUM_KINDS 24
 
 /* The options are alternatives. */
 int info_run(int argc, char **argv)
 {
-    bool wanted[MOST_KINDS] = {false}, keys = false, names = false;
-    argument_rule rules[MOST_KINDS] = {{"--keys", ARGUMENT_FLAG, &keys}, {"--names", ARGUMENT_FLAG, &names}};
+    bool wanted[MAXIMUM_KINDS] = {false}, keys = false, names = false;
+    argument_rule rules[MAXIMUM_KINDS] = {{"--keys", ARGUMENT_FLAG, &keys},
+                                          {"--names", ARGUMENT_FLAG, &names}};
     for (size_t i = 0; i < named_kind_count; i++)
         rules[i + 2] = (argument_rule){named_kinds[i].option, ARGUMENT_FLAG, &wanted[i]};
     arguments a = {.rules = rules, .rule_count = named_kind_count + 2, .help = usage_text};

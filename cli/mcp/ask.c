@@ -4,7 +4,7 @@
 #include "text/json_text.h"
 
 /* Seconds that a question which changes nothing waits for an iteration that takes long. */
-#define USUAL_SECONDS 20
+#define DEFAULT_SECONDS 20
 
 static bool is_withdrawn(void *user)
 {
@@ -42,7 +42,7 @@ static sgm_status check_answer(const json_t *answer)
 
 sgm_status mcp_ask(const mcp_call *call, const mcp_run *run, json_t *question, json_t **answer)
 {
-    double seconds = mcp_has(call, "timeout_seconds") ? mcp_number(call, "timeout_seconds") : USUAL_SECONDS;
+    double seconds = mcp_has(call, "timeout_seconds") ? mcp_number(call, "timeout_seconds") : DEFAULT_SECONDS;
     *answer = NULL;
     if (!sgm__runs_answers(run->descriptor)) {
         json_decref(question);

@@ -40,18 +40,18 @@ json_t *mcp_tools_list(mcp_server *server, mcp_request *request, mcp_failure *fa
 
 /* --- a call --- */
 
-#define MOST_TOOLS 64
+#define MAXIMUM_TOOLS 64
 
 /* The tool of a name; NULL: *near is the nearest name, or NULL. */
 static const mcp_tool *find(const char *name, const char **near)
 {
-    const char *names[MOST_TOOLS];
+    const char *names[MAXIMUM_TOOLS];
     size_t count = 0;
     for (size_t i = 0; i < GROUP_COUNT; i++)
         for (const mcp_tool *tool = groups[i]; tool->name != NULL; tool++) {
             if (strcmp(tool->name, name) == 0)
                 return tool;
-            if (count < MOST_TOOLS)
+            if (count < MAXIMUM_TOOLS)
                 names[count++] = tool->name;
         }
     *near = sgm__nearest(name, names, count);

@@ -61,7 +61,7 @@ static const sgm_option describe_fields[] = {
 };
 
 #define FIELDS(table) .fields = (table), .field_count = sizeof(table) / sizeof *(table)
-#define WORDS(fewest, most) .fewest_words = (fewest), .most_words = (most)
+#define WORDS(minimum, maximum) .minimum_words = (minimum), .maximum_words = (maximum)
 #define BETWEEN "between two iterations"
 
 /* --- rows --- */

@@ -49,8 +49,8 @@ TEST(each_command_says_what_it_is)
         CHECK(row->doc != NULL && row->doc[0] != '\0' && row->doc[strlen(row->doc) - 1] != '.');
         CHECK((row->when != NULL) == (row->try != NULL));           /* what changes can be tried */
         CHECK((row->when != NULL) == (row->role > SGM__ROLE_LOOK)); /* and takes more than looking */
-        CHECK(row->fewest_words <= row->most_words && row->most_words <= row->field_count);
-        CHECK((row->most_words > 0) == (row->words[0] != '\0'));
+        CHECK(row->minimum_words <= row->maximum_words && row->maximum_words <= row->field_count);
+        CHECK((row->maximum_words > 0) == (row->words[0] != '\0'));
         for (size_t k = 0; k < row->field_count; k++)
             CHECK(row->fields[k].name != NULL && row->fields[k].doc != NULL);
     }

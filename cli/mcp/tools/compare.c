@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#define MOST_RUNS 100 /* in one answer */
+#define MAXIMUM_RUNS 100 /* in one answer */
 
 static const mcp_parameter compare_parameters[] = {
     {"runs", "names or patterns of the runs to compare ('digits-*')", MCP_TEXTS, .required = true},
@@ -145,11 +145,11 @@ static sgm_status compare_runs(mcp_call *call)
     entry *entries = choose(call, &count);
     if (entries == NULL)
         return sgm__last_failure();
-    if (count < 1 || count > MOST_RUNS) {
+    if (count < 1 || count > MAXIMUM_RUNS) {
         sgm__free(entries);
         return sgm_fail(SGM_ERROR_ARGUMENT,
                         "%zu runs match; compare_runs takes 1 to %d (list_runs has the names)", count,
-                        MOST_RUNS);
+                        MAXIMUM_RUNS);
     }
     json_t *rows = json_array();
     for (size_t i = 0; i < count; i++)

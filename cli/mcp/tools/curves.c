@@ -5,8 +5,8 @@
 
 #include <math.h>
 
-#define MOST_METRICS 20 /* in one answer */
-#define RECENT 0.1      /* share of the points that "recent" is the mean of */
+#define MAXIMUM_METRICS 20 /* in one answer */
+#define RECENT 0.1         /* share of the points that "recent" is the mean of */
 
 static const char *const axes[] = {"iteration", "epoch", "seconds", NULL};
 static const mcp_parameter curve_parameters[] = {
@@ -106,7 +106,7 @@ static sgm_status add_curves(mcp_call *call, json_t *columns)
         if (is_axis(key))
             continue;
         json_array_append_new(all, mcp_json_text(key));
-        if (mcp_matches_any(key, mcp_list(call, "metrics")) && json_array_size(list) < MOST_METRICS)
+        if (mcp_matches_any(key, mcp_list(call, "metrics")) && json_array_size(list) < MAXIMUM_METRICS)
             SGM_TRY(add_curve(call, columns, key, list));
     }
     return SGM_OK;

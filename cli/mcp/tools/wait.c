@@ -5,7 +5,7 @@
 
 #define BETWEEN_LOOKS 200   /* milliseconds */
 #define BETWEEN_REPORTS 1.0 /* seconds */
-#define MOST_FAILURES 10    /* in a row */
+#define MAXIMUM_FAILURES 10 /* in a row */
 
 static const char *const states[] = {"running", "paused", "ended", NULL};
 static const mcp_parameter wait_parameters[] = {
@@ -54,7 +54,7 @@ static sgm_status look(mcp_call *call, const mcp_run *run, waiting *w)
     if (w->over)
         return SGM_OK;
     if (mcp_ask(call, run, json_pack("{s:s}", "command", "status"), &answer) != SGM_OK)
-        return ++w->failures < MOST_FAILURES ? SGM_OK : sgm__last_failure();
+        return ++w->failures < MAXIMUM_FAILURES ? SGM_OK : sgm__last_failure();
     json_decref(w->status);
     w->status = answer;
     w->failures = 0;

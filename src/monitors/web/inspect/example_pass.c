@@ -222,8 +222,8 @@ static int64_t class_of(const double *outputs, int64_t width)
     return best;
 }
 
-/* The class in an example's targets, which are shares of all classes or the number of one. -1: the network
- * does not classify, or the number is no class. */
+/* The class in an example's targets, which are probabilities of all classes or the number of one. -1: the
+ * network does not classify, or the number is no class. */
 static sgm_status target_of(const sgm__example_pass *own, const sgm_block *block, int64_t row,
                             int64_t *target)
 {

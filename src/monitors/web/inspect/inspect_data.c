@@ -10,7 +10,7 @@
 /* Classes of a confusion matrix. */
 #define MAXIMUM_CLASSES 256
 /* Examples that a matrix counts, usually and at most. */
-#define USUAL_EXAMPLES 2000
+#define DEFAULT_EXAMPLES 2000
 #define MAXIMUM_EXAMPLES 1000000
 /* Examples that an answer names of each pair (target, prediction), and in all. */
 #define MISTAKES 12
@@ -96,7 +96,7 @@ static sgm_status confuse(sgm__example_pass *own, int64_t maximum, sgm__http_ans
 sgm_status sgm__inspect_confusion(void *watched, const sgm__http_request *request, sgm__http_answer *answer)
 {
     int64_t maximum;
-    SGM_TRY(sgm__inspect_count(request, "examples", USUAL_EXAMPLES, 1, MAXIMUM_EXAMPLES, &maximum));
+    SGM_TRY(sgm__inspect_count(request, "examples", DEFAULT_EXAMPLES, 1, MAXIMUM_EXAMPLES, &maximum));
     sgm__example_pass *own = sgm__example_pass_begin(watched, request, NULL);
     if (own == NULL)
         return sgm__last_failure();

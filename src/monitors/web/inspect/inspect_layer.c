@@ -10,7 +10,7 @@
 #include <math.h>
 
 /* Examples in an answer, usually and at most; values of a layer in an answer. */
-#define USUAL_EXAMPLES 500
+#define DEFAULT_EXAMPLES 500
 #define MAXIMUM_EXAMPLES 2000
 #define MAXIMUM_VALUES ((int64_t)1 << 20)
 
@@ -99,7 +99,7 @@ sgm_status sgm__inspect_layer(void *watched, const sgm__http_request *request, s
 {
     const char *layer = sgm__http_query(request, "layer", 0);
     int64_t maximum;
-    SGM_TRY(sgm__inspect_count(request, "examples", USUAL_EXAMPLES, 1, MAXIMUM_EXAMPLES, &maximum));
+    SGM_TRY(sgm__inspect_count(request, "examples", DEFAULT_EXAMPLES, 1, MAXIMUM_EXAMPLES, &maximum));
     sgm__example_pass *own = sgm__example_pass_begin(watched, request, layer != NULL ? layer : "");
     if (own == NULL)
         return sgm__last_failure();

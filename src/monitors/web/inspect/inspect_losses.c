@@ -2,7 +2,7 @@
  * them got better or worse.
  *
  * Costs give one number for a minibatch, so the loss is computed here from the prediction: minus the
- * logarithm of the share of the true class for networks that classify, else the mean squared difference
+ * logarithm of the probability of the true class for networks that classify, else the mean squared difference
  * from the targets. A pass (example_pass.h) takes the examples evenly from all of the data. */
 #include "monitors/web/inspect/example_pass.h"
 #include "monitors/web/inspect/inspect.h"
@@ -10,20 +10,20 @@
 #include <math.h>
 
 /* Examples in an answer, usually and at most. */
-#define USUAL_EXAMPLES 1000
+#define DEFAULT_EXAMPLES 1000
 #define MAXIMUM_EXAMPLES 10000
-/* A share of 0 has no logarithm; no loss is larger than that of this one. */
-#define LEAST_SHARE 1e-7
+/* A probability of 0 has no logarithm; no loss is larger than that of this one. */
+#define MINIMUM_PROBABILITY 1e-7
 
-/* A single output is the share of the second class. NAN: the example has no class. */
+/* A single output is the probability of the second class. NAN: the example has no class. */
 static double loss_of_class(const sgm__example_pass *own, const sgm__example *taken)
 {
     if (taken->target < 0)
         return NAN;
-    double share = own->prediction.width > 1 ? taken->outputs[taken->target]
-                   : taken->target == 1      ? taken->outputs[0]
-                                             : 1 - taken->outputs[0];
-    return -log(fmin(fmax(share, LEAST_SHARE), 1));
+    double probability = own->prediction.width > 1 ? taken->outputs[taken->target]
+                         : taken->target == 1      ? taken->outputs[0]
+                                                   : 1 - taken->outputs[0];
+    return -log(fmin(fmax(probability, MINIMUM_PROBABILITY), 1));
 }
 
 /* From the targets, of which there must be as many as outputs. */
@@ -86,7 +86,7 @@ static sgm_status measure(sgm__example_pass *own, int64_t maximum, sgm__http_ans
 sgm_status sgm__inspect_losses(void *watched, const sgm__http_request *request, sgm__http_answer *answer)
 {
     int64_t maximum;
-    SGM_TRY(sgm__inspect_count(request, "examples", USUAL_EXAMPLES, 1, MAXIMUM_EXAMPLES, &maximum));
+    SGM_TRY(sgm__inspect_count(request, "examples", DEFAULT_EXAMPLES, 1, MAXIMUM_EXAMPLES, &maximum));
     sgm__example_pass *own = sgm__example_pass_begin(watched, request, NULL);
     if (own == NULL)
         return sgm__last_failure();
