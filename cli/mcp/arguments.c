@@ -13,9 +13,9 @@ static const mcp_parameter of_only_run[] = {
 static const mcp_parameter of_change[] = {
     {"reason", "why, in at most 500 bytes: the run's journal keeps it beside your name", MCP_TEXT,
      .required = true},
-    {"dry_run", "only tell what would change", MCP_FLAG, .usual = "false"},
+    {"dry_run", "only tell what would change", MCP_FLAG, .default_json = "false"},
     {"timeout_seconds", "how long to wait for an iteration that takes long", MCP_NUMBER, .minimum = 1,
-     .maximum = 600, .usual = "60"},
+     .maximum = 600, .default_json = "60"},
     {0}};
 #define LONGEST_REASON 500 /* bytes */
 
@@ -25,7 +25,7 @@ static const mcp_parameter *parameter_at(const mcp_server *server, const mcp_too
     const mcp_parameter *tables[] = {!tool->of_run                 ? NULL
                                      : server->folder.only == NULL ? of_run
                                                                    : of_only_run,
-                                     tool->parameters, tool->role > MCP_LOOK ? of_change : NULL};
+                                     tool->parameters, tool->role > SGM__ROLE_LOOK ? of_change : NULL};
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
         for (const mcp_parameter *p = tables[i]; p != NULL && p->name != NULL; p++)
             if (index-- == 0)
@@ -58,8 +58,8 @@ static json_t *schema_of(const mcp_parameter *p)
             json_array_append_new(choices, json_string(p->choices[i]));
         json_object_set_new(schema, "enum", choices);
     }
-    if (p->usual != NULL)
-        json_object_set_new(schema, "default", json_loads(p->usual, JSON_DECODE_ANY, NULL));
+    if (p->default_json != NULL)
+        json_object_set_new(schema, "default", json_loads(p->default_json, JSON_DECODE_ANY, NULL));
     return schema;
 }
 
@@ -190,8 +190,8 @@ static sgm_status fail_unknown(const mcp_server *server, const mcp_tool *tool, c
 static sgm_status take(const mcp_tool *tool, const mcp_parameter *p, json_t *value, json_t *arguments)
 {
     if (value == NULL || json_is_null(value)) {
-        if (p->usual != NULL)
-            json_object_set_new(arguments, p->name, json_loads(p->usual, JSON_DECODE_ANY, NULL));
+        if (p->default_json != NULL)
+            json_object_set_new(arguments, p->name, json_loads(p->default_json, JSON_DECODE_ANY, NULL));
         return !p->required ? SGM_OK
                             : sgm_fail(SGM_ERROR_ARGUMENT, "%s needs the argument '%s': %s", tool->name,
                                        p->name, p->doc);
@@ -210,9 +210,9 @@ static sgm_status take(const mcp_tool *tool, const mcp_parameter *p, json_t *val
 static sgm_status check_reason(const mcp_tool *tool, json_t *arguments)
 {
     char *line = sgm__strdup(json_string_value(json_object_get(arguments, "reason")));
-    if (tool->role == MCP_LOOK || line == NULL) {
+    if (tool->role == SGM__ROLE_LOOK || line == NULL) {
         sgm__free(line);
-        return tool->role == MCP_LOOK ? SGM_OK : sgm__last_failure();
+        return tool->role == SGM__ROLE_LOOK ? SGM_OK : sgm__last_failure();
     }
     for (char *c = line; *c != '\0'; c++)
         *c = strchr("\t\n\r", *c) != NULL ? ' ' : *c;

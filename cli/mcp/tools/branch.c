@@ -24,8 +24,7 @@ static char *rule_of(const mcp_call *call)
     if (!sgm__is_plain_name(name)) {
         sgm_fail(SGM_ERROR_ARGUMENT,
                  "a branch cannot be named '%.100s': expected 1 to %d letters, digits, '-', '_' and '.', "
-                 "beginning "
-                 "with a letter, a digit or '_'",
+                 "beginning with a letter, a digit or '_'",
                  name, SGM__PLAIN_NAME_LONGEST);
         return NULL;
     }
@@ -121,5 +120,5 @@ const mcp_tool mcp_branch_tools[] = {{"branch_run", "Begin a branch",
                                       "alone; the other one stays as it is. So two ways can be compared "
                                       "(compare_runs, get_curves). Answers with the name "
                                       "of the new run.",
-                                      branch_run, branch_parameters, MCP_STEER, .of_run = true},
+                                      branch_run, branch_parameters, SGM__ROLE_STEER, .of_run = true},
                                      {0}};

@@ -9,9 +9,9 @@
 static const mcp_parameter compare_parameters[] = {
     {"runs", "names or patterns of the runs to compare ('digits-*')", MCP_TEXTS, .required = true},
     {"metrics", "which to compare, by name or pattern", MCP_TEXTS,
-     .usual = "[\"loss\", \"accuracy\", \"validation.*\"]"},
+     .default_json = "[\"loss\", \"accuracy\", \"validation.*\"]"},
     {"sort", "a metric: the runs are ordered by its best value, those without it last", .kind = MCP_TEXT},
-    {"largest", "sort: the largest value is the best, else the smallest", MCP_FLAG, .usual = "false"},
+    {"largest", "sort: the largest value is the best, else the smallest", MCP_FLAG, .default_json = "false"},
     {0}};
 
 /* One of the runs to be compared. */
@@ -164,8 +164,8 @@ static sgm_status compare_runs(mcp_call *call)
 const mcp_tool mcp_compare_tools[] = {
     {"compare_runs", "Compare runs",
      "Puts runs side by side: 'differences' has only the keys of their configurations that are not the same "
-     "in all, "
-     "'runs' the newest, lowest and highest value of each metric, ordered by one of them if asked for.",
+     "in all, 'runs' the newest, lowest and highest value of each metric, ordered by one of them if asked "
+     "for.",
      compare_runs, compare_parameters,
      .output =
          "{\"type\": \"object\", \"properties\": {\"runs\": {\"type\": \"array\", \"items\": {\"type\": "
