@@ -57,7 +57,7 @@ sgm_status check_side(const char *value);
 sgm_status check_choice(const char *value, const char *const *names, size_t count);
 /* The first key of a group says what the others refine: fails if another is given without it. */
 sgm_status check_first_key(const char *name, const char *group, const option_table *table, const void *base);
-/* Checks the section optimiser of the file `name` (optimiser.c). */
+/* Checks the section optimiser of the file `name`, whose keys were given at `places` (optimiser.c). */
 sgm_status optimiser_check(const char *name, const optimiser_config *o, const text_map *places);
 /* Checks training, validation and test of the section data of the file `name`, each for itself and with the
  * others (data/checks.c). */

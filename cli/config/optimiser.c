@@ -137,27 +137,27 @@ sgm_optimiser *config_optimiser(const optimiser_config *o)
 }
 
 /* Fails, with its place, for a setting that the type of optimiser does not use. */
-static sgm_status check_used(const optimiser_config *o, const text_map *places)
+static sgm_status check_used(const sgm_optimiser *optimiser, const text_map *places)
 {
-    sgm_optimiser *optimiser = sgm_optimiser_create(o->type, NULL);
-    sgm_status status = optimiser != NULL ? SGM_OK : sgm__last_failure();
-    for (size_t i = 0; i < optimiser_table.count && status == SGM_OK; i++) {
-        const char *setting = optimiser_rows[i].row.name;
+    for (size_t i = 0; i < optimiser_table.count; i++) {
+        const char *name = optimiser_table.rows[i].row.name;
         char key[64];
-        snprintf(key, sizeof key, "optimiser.%s", setting);
+        snprintf(key, sizeof key, "optimiser.%s", name);
         const char *place = text_map_get(places, key);
-        if (place != NULL && sgm__optimiser_check_used(optimiser, setting) != SGM_OK)
-            status = sgm__fail_within("%s", place);
+        if (place != NULL && sgm__optimiser_check_used(optimiser, name) != SGM_OK)
+            return sgm__fail_within("%s", place);
     }
-    sgm_optimiser_free(optimiser);
-    return status;
+    return SGM_OK;
 }
 
-/* The optimiser is made once, since its values must go together. */
+/* The optimiser is made, since its values must go together. One of the type alone says what it uses. */
 sgm_status optimiser_check(const char *name, const optimiser_config *o, const text_map *places)
 {
     SGM_TRY(check_first_key(name, "optimiser.schedule", &keys_of_kind, &o->schedule));
-    SGM_TRY(check_used(o, places));
+    sgm_optimiser *bare = sgm_optimiser_create(o->type, NULL);
+    sgm_status status = bare != NULL ? check_used(bare, places) : sgm__last_failure();
+    sgm_optimiser_free(bare);
+    SGM_TRY(status);
     sgm_optimiser *optimiser = config_optimiser(o);
     if (optimiser == NULL)
         return sgm__fail_within("%s: optimiser", name);
