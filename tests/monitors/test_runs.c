@@ -475,6 +475,20 @@ TEST(runs_are_renamed_and_deleted)
     end(&p);
 }
 
+TEST(a_folder_that_is_too_deep_is_not_deleted)
+{
+    place p;
+    char inner[128] = "a";
+    begin(&p);
+    write_file(&p, "a", "metrics.jsonl", "w", LINE(1, 0.5));
+    for (int i = 0; i < 33; i++)
+        strcat(inner, "/b");
+    write_file(&p, inner, "notes.txt", "w", "x");
+    CHECK_POST_REFUSED(&p.client, "/api/run-delete", "{\"name\":\"a\",\"confirmation\":\"a\"}", 500,
+                       "'b' is more than 32 folders deep: delete it by hand");
+    end(&p);
+}
+
 TEST(changes_have_terms)
 {
     static const char *const changes[][2] = {

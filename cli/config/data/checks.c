@@ -62,8 +62,7 @@ static sgm_status check_named(const char *name, const char *role, const data_con
         data->dates.count > SGM_MAX_LISTED || data->text_columns.count > SGM_MAX_TEXTS)
         return sgm_fail(SGM_ERROR_ARGUMENT,
                         "%s: data.%s: at most %d targets, %d embeddings, %d text_columns, and %d columns in "
-                        "each of drop, categorical, "
-                        "scale, impute and dates were expected",
+                        "each of drop, categorical, scale, impute and dates were expected",
                         name, role, SGM_MAX_TARGETS, SGM_MAX_FIELDS - 2, SGM_MAX_TEXTS, SGM_MAX_LISTED);
     return SGM_OK;
 }
@@ -156,8 +155,7 @@ static sgm_status check_data(const char *name, const char *role, const data_conf
     if (data->shuffled && (data->dataset != NULL || data->text != NULL))
         return sgm_fail(SGM_ERROR_ARGUMENT,
                         "%s: data.%s.shuffled: is for csv, inputs and " FILE_KEYS
-                        "; ready-made datasets are shuffled "
-                        "where that makes sense",
+                        "; ready-made datasets are shuffled where that makes sense",
                         name, role);
     SGM_TRY(check_files(name, role, data));
     if (data->arrays.count > 0 && data->inputs == NULL)
@@ -194,8 +192,7 @@ static sgm_status check_together(const char *name, const data_group *group)
         if (data_config_is_named(others[i]) && !data_config_is_named(training))
             return sgm_fail(SGM_ERROR_ARGUMENT,
                             "%s: data: a csv without fields has the columns of data.training, which has to "
-                            "be a csv with a "
-                            "target then",
+                            "be a csv with a target then",
                             name);
         const file_key *key = data_config_files(others[i]);
         if (key != NULL && (others[i]->masks != NULL) != (training->masks != NULL))

@@ -381,8 +381,7 @@ static void warn_of_softmax(const char *network)
     for (const char *c = before; c + strlen("softmax") <= begin; c++)
         if (strncmp(c, "softmax", strlen("softmax")) == 0) {
             complain("warning: network: softmax stands before softmax_cross_entropy, which has one of its "
-                     "own: with "
-                     "two of them a network learns slowly; remove the first\n");
+                     "own: with two of them a network learns slowly; remove the first\n");
             return;
         }
 }
