@@ -17,8 +17,8 @@ definePanel('lessons', {
 });
 
 const most = 8; /* examples in each list */
-const leastInterval = 5000; /* milliseconds between two looks, */
-const leastPause = 20; /* and at least as often as long as the last one took */
+const minimumInterval = 5000; /* milliseconds between two looks, */
+const minimumPause = 20; /* and at least as often as long as the last one took */
 
 function create(panel) {
     let before = null, now = null, ended = 0, took = 0;
@@ -74,7 +74,7 @@ function create(panel) {
 
     panel.every(1000, () => {
         const moved = state.trainers.get(panel.trainer())?.iteration !== now?.iteration;
-        if (now && moved && performance.now() - ended > Math.max(leastInterval, leastPause * took)) panel.renew(load);
+        if (now && moved && performance.now() - ended > Math.max(minimumInterval, minimumPause * took)) panel.renew(load);
     });
     panel.on('trainer', restart);
     panel.on('reconnected', begin);

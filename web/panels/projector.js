@@ -18,8 +18,8 @@ definePanel('projector', {
     create,
 });
 
-const leastInterval = 15000; /* milliseconds between two that come by themselves, */
-const leastPause = 20; /* and at least as often as long as the last one took */
+/* Between two projections that come by themselves: so many milliseconds, and so many times what the last one took. */
+const minimumInterval = 15000, minimumPause = 20;
 
 function create(panel) {
     let found = null, points = null, ended = 0, took = 0, wanted = null, onlyButtons = [];
@@ -203,7 +203,7 @@ function create(panel) {
     const begin = () => panel.load(load);
     panel.every(1000, () => {
         const moved = state.trainers.get(panel.trainer())?.iteration !== found?.iteration;
-        const pause = Math.max(leastInterval, leastPause * took);
+        const pause = Math.max(minimumInterval, minimumPause * took);
         if (found && moved && performance.now() - ended > pause && !scatter.held) panel.renew(load);
     });
     panel.on('trainer', () => { found = points = null; scatter.set(new Float64Array(0), [], []); begin(); });
