@@ -5,6 +5,7 @@
  * loss falls fastest (the range test of Smith, 2015). This file prints the curve and the proposal, and
  * saves the points as JSON lines. A run's folder is only read, apart from the curve. */
 #include "cli.h"
+#include "config/from.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -95,6 +96,8 @@ static sgm_status find_with(const find_rate_options *options, const config *c, s
     SGM_TRY(experiment_feed(trainer, c, training, NULL));
     if (options->checkpoint != NULL)
         SGM_TRY(sgm_trainer_load(trainer, options->checkpoint));
+    else
+        SGM_TRY(from_load(trainer, c, true));
     sgm_rate_curve *curve = sgm_trainer_find_learning_rate(
         trainer, .minimum = options->minimum, .maximum = options->maximum, .iterations = options->iterations);
     if (curve == NULL)

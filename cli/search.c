@@ -8,6 +8,7 @@
  * The library calls set_up and show on the trials' threads, one call of each at a time; with at_once > 1 the
  * two may run side by side. */
 #include "cli.h"
+#include "config/from.h"
 #include "config/search_file.h"
 #include "monitors/task_lines.h"
 
@@ -127,9 +128,9 @@ static sgm_status fill_trainer(const search_run_parts *p, config *c, const sgm_t
     sgm__free(c->folder);
     c->folder = sgm__strdup(trial->folder);
     SGM_TRY(c->folder != NULL ? train_save_config(c) : SGM_ERROR_MEMORY);
-    if (c->start_from.run == NULL || train_has_checkpoint(c))
+    if (train_has_checkpoint(c))
         return SGM_OK;
-    return saved_start_from(trainer, &c->start_from, true);
+    return from_load(trainer, c, true);
 }
 
 /* The library's callback for a trial that begins or goes on. Each value is marked as used

@@ -79,7 +79,7 @@ const char *sgm__small_file_at(size_t index);
 bool sgm__folder_has(const char *folder, const char *name);
 /* The path of a file of the folder; free with free. NULL and an error if the name leads out of it. */
 char *sgm__folder_path(const char *folder, const char *name);
-/* A JSON object from a file of the folder. */
+/* What a file of the folder has; the caller releases it. */
 sgm_status sgm__folder_json(const char *folder, const char *name, json_t **json);
 /* Opens all files of tensors and lists what is in them. */
 sgm_status sgm__folder_open_tensors(sgm_pretrained *p);

@@ -31,8 +31,7 @@ typedef struct sgm__architecture {
     const sgm__weight *weights;
     size_t weight_count;
     /* Names of tensors that may be there and that a network does without, such as masks, or heads for other
-     * tasks; a
-     * '*' at the end stands for anything. NULL at the end. */
+     * tasks; a '*' at the end stands for anything. NULL at the end. */
     const char *const *unused;
 } sgm__architecture;
 
@@ -54,6 +53,7 @@ typedef struct sgm__architecture {
 /* NULL past the last one. */
 const sgm__architecture *sgm__architecture_at(size_t index);
 
-extern const sgm__architecture sgm__gpt2, sgm__llama, sgm__mistral, sgm__qwen2, sgm__qwen3;
+extern const sgm__architecture sgm__gpt2, sgm__llama, sgm__mistral, sgm__qwen2, sgm__qwen3, sgm__bert,
+    sgm__roberta, sgm__xlm_roberta, sgm__distilbert;
 
 #endif

@@ -127,8 +127,6 @@ static sgm_status read_json(const char *path, json_t **json)
     else if ((*json = json_loadf(file, JSON_REJECT_DUPLICATES, &error)) == NULL)
         status = sgm_fail(SGM_ERROR_FORMAT, "'%s': line %d, column %d: %s", path, error.line, error.column,
                           error.text);
-    else if (!json_is_object(*json))
-        status = sgm_fail(SGM_ERROR_FORMAT, "'%s': an object, {...}, is wanted", path);
     fclose(file);
     return status;
 }

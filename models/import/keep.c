@@ -2,7 +2,8 @@
  * folder that it came from: its small files, a list of its tensors, and the tensors that the network does not
  * use.
  *
- * The list is JSON: {"TENSOR": {"file": "model.safetensors", "type": "F16", "shape": [2, 3]}, ...}. */
+ * The list is JSON: {"task": "generate", "tensors": {"TENSOR": {"file": "model.safetensors", "type": "F16",
+ * "shape": [2, 3]}, ...}}. */
 #include "pretrained.h"
 
 #include <errno.h>
@@ -131,13 +132,9 @@ static sgm_status keep_rest(sgm_pretrained *p, const char *folder)
     return status;
 }
 
-static sgm_status keep_in(sgm_pretrained *p, const char *folder)
+static sgm_status keep_list(const sgm_pretrained *p, const char *folder)
 {
-    if (mkdir(folder, 0777) != 0)
-        return sgm_fail(SGM_ERROR_FILE, "cannot make '%s': %s", folder, strerror(errno));
-    SGM__TRY(sgm__copy_small_files(p, folder));
-    SGM__TRY(keep_rest(p, folder));
-    json_t *tensors = describe_tensors(p);
+    json_t *tensors = json_pack("{s:s, s:o*}", "task", p->description.task, "tensors", describe_tensors(p));
     char *text = tensors != NULL ? json_dumps(tensors, JSON_INDENT(1)) : NULL;
     sgm_status status = text != NULL ? sgm__write_file(folder, SGM__KEPT_TENSORS, text, strlen(text))
                                      : sgm_fail(SGM_ERROR_MEMORY, "no memory for the list of tensors");
@@ -146,12 +143,22 @@ static sgm_status keep_in(sgm_pretrained *p, const char *folder)
     return status;
 }
 
+static sgm_status keep_in(sgm_pretrained *p, const char *folder)
+{
+    if (mkdir(folder, 0777) != 0 && errno != EEXIST)
+        return sgm_fail(SGM_ERROR_FILE, "cannot make '%s': %s", folder, strerror(errno));
+    SGM__TRY(sgm__copy_small_files(p, folder));
+    if (!p->kept)
+        SGM__TRY(keep_rest(p, folder));
+    else if (p->rest != NULL)
+        SGM__TRY(copy_file(p, SGM__KEPT_REST, folder));
+    return keep_list(p, folder);
+}
+
 sgm_status sgm_pretrained_keep(sgm_pretrained *p, const char *folder)
 {
     if (p == NULL || folder == NULL)
         return sgm_fail(SGM_ERROR_ARGUMENT, "keeping a model needs the model and a folder, got NULL");
-    if (p->kept)
-        return sgm_fail(SGM_ERROR_STATE, "'%s' is a kept model itself: copy it", p->path);
     char *kept = sgm__new_text("%s/" SGM__KEPT_FOLDER, folder);
     sgm_status status = kept != NULL ? keep_in(p, kept) : SGM_ERROR_MEMORY;
     free(kept);
@@ -220,14 +227,25 @@ static sgm_status open_rest(sgm_pretrained *p)
     return p->rest != NULL ? SGM_OK : sgm_last_status();
 }
 
+/* The task that the model was opened for is the one that its run is for. */
+static sgm_status read_list(sgm_pretrained *p, const json_t *list)
+{
+    const char *task = json_string_value(json_object_get(list, "task")), *name;
+    json_t *tensors = json_object_get(list, "tensors"), *entry;
+    if (task == NULL || strlen(task) >= sizeof p->description.task || !json_is_object(tensors))
+        return sgm_fail(SGM_ERROR_FORMAT, "'%s/" SGM__KEPT_TENSORS "': \"task\" and \"tensors\" are wanted",
+                        p->path);
+    strcpy(p->description.task, task);
+    json_object_foreach(tensors, name, entry) SGM__TRY(read_entry(p, name, entry));
+    return SGM_OK;
+}
+
 sgm_status sgm__kept_open_tensors(sgm_pretrained *p)
 {
-    const char *name;
-    json_t *tensors, *entry;
-    SGM__TRY(sgm__folder_json(p->path, SGM__KEPT_TENSORS, &tensors));
-    sgm_status status = SGM_OK;
-    json_object_foreach(tensors, name, entry) if (status == SGM_OK) status = read_entry(p, name, entry);
-    json_decref(tensors);
+    json_t *list;
+    SGM__TRY(sgm__folder_json(p->path, SGM__KEPT_TENSORS, &list));
+    sgm_status status = read_list(p, list);
+    json_decref(list);
     SGM__TRY(status);
     SGM__TRY(sgm__stored_sort(p));
     return open_rest(p);

@@ -36,6 +36,8 @@ static char *known_architectures(void)
 
 static sgm_status find_architecture(sgm_pretrained *p)
 {
+    if (!json_is_object(p->config))
+        return sgm_fail(SGM_ERROR_FORMAT, "'%s/config.json': an object, {...}, is wanted", p->path);
     const json_t *type = json_object_get(p->config, "model_type");
     if (!json_is_string(type))
         return sgm_fail(SGM_ERROR_FORMAT, "'%s/config.json': 'model_type' is missing or no text", p->path);
@@ -65,18 +67,43 @@ static int64_t count_elements(const sgm_pretrained *p)
     return sum;
 }
 
+/* Whether the library sentence-transformers brings vectors to length 1: its modules.json lists such a module.
+ */
+static sgm_status find_normalising(const sgm_pretrained *p, bool *normalises)
+{
+    json_t *modules, *module;
+    size_t i;
+    *normalises = false;
+    if (!sgm__folder_has(p->path, "modules.json"))
+        return SGM_OK;
+    SGM__TRY(sgm__folder_json(p->path, "modules.json", &modules));
+    json_array_foreach(modules, i, module)
+    {
+        const char *type = json_string_value(json_object_get(module, "type"));
+        const char *dot = type != NULL ? strrchr(type, '.') : NULL;
+        *normalises |= dot != NULL && strcmp(dot, ".Normalize") == 0;
+    }
+    json_decref(modules);
+    return SGM_OK;
+}
+
 /* Writes the network by what config.json says. */
 static sgm_status describe(sgm_pretrained *p, const sgm_pretrained_options *options)
 {
     sgm__description *d = &p->description;
+    bool normalises;
+    SGM__TRY(find_normalising(p, &normalises));
     char *path = sgm__new_text("%s/config.json", p->path);
     if (path == NULL)
         return SGM_ERROR_MEMORY;
+    char kept_task[sizeof d->task];
+    strcpy(kept_task, d->task); /* of the run, where the folder is one of a run */
     *d = (sgm__description){.config = p->config,
                             .path = path,
-                            .wanted_task = options->task,
+                            .wanted_task = kept_task[0] != '\0' ? kept_task : options->task,
                             .wanted_context = options->context,
                             .elements = count_elements(p),
+                            .normalised = normalises,
                             .tensor_count = (int64_t)p->stored_count,
                             .text = open_memstream(&p->network, &p->network_size)};
     if (d->text == NULL)
@@ -87,6 +114,7 @@ static sgm_status describe(sgm_pretrained *p, const sgm_pretrained_options *opti
         d->status = sgm_fail(SGM_ERROR_MEMORY, "no memory for the network");
     d->text = NULL;
     d->path = NULL;
+    d->wanted_task = NULL;
     free(path);
     return d->status;
 }

@@ -90,6 +90,19 @@ int64_t sgm__setting_layers(sgm__description *d, const char *key)
     return at_most(d, key, whole(d, key, SGM__MOST_LAYERS, 0), d->tensor_count, "tensors");
 }
 
+int64_t sgm__setting_members(sgm__description *d, const char *key, int64_t otherwise)
+{
+    const json_t *value = find(d, key);
+    char text[80];
+    if (value == NULL)
+        return otherwise;
+    if (json_is_object(value) && json_object_size(value) > 0)
+        return (int64_t)json_object_size(value);
+    sgm__describe_fail(d, SGM_ERROR_FORMAT, "'%s' is %s; an object with members is wanted", key,
+                       shown(value, text));
+    return otherwise;
+}
+
 double sgm__setting_number(sgm__description *d, const char *key, double otherwise)
 {
     const json_t *value = find(d, key);

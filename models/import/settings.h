@@ -24,6 +24,7 @@ typedef struct sgm__description {
     int64_t wanted_context;  /* 0: as the model */
     int64_t elements;        /* of all tensors together: no dimension of one is larger */
     int64_t tensor_count;    /* each layer has some */
+    bool normalised; /* of vectors for texts: they have length 1, as a file of sentence-transformers says */
     sgm_status status;
 
     char task[16];
@@ -44,6 +45,8 @@ int64_t sgm__setting_size(sgm__description *d, const char *key, int64_t otherwis
 int64_t sgm__setting_steps(sgm__description *d, const char *key, int64_t otherwise);
 /* From 1 to SGM__MOST_LAYERS; it must be there. */
 int64_t sgm__setting_layers(sgm__description *d, const char *key);
+/* How many members an object has, at most SGM__LARGEST_SIZE. */
+int64_t sgm__setting_members(sgm__description *d, const char *key, int64_t otherwise);
 /* A finite number above 0. */
 double sgm__setting_number(sgm__description *d, const char *key, double otherwise);
 bool sgm__setting_flag(sgm__description *d, const char *key, bool otherwise);

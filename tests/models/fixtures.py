@@ -6,7 +6,9 @@ transformers writes them, and what transformers computes with them. No network i
     python3 tests/models/fixtures.py --check FOLDER FIXTURE         (reads a folder that Sigma wrote)
 
 expected.safetensors has "inputs" (2, 12), their "logits", "greedy", what follows the first 5 tokens of the first
-input, and a training: "batches" (20, 2, 13) of tokens and the "losses" of AdamW.
+input, and a training: "batches" (20, 2, 13) of tokens and the "losses" of AdamW. Of encoders it has "lengths" (2),
+"logits" of what the model is for (embeddings are means over the tokens that count), and of a training "batches"
+(20, 2, 12), "batch_lengths" (20, 2), "targets" and "losses".
 """
 import json
 import os
@@ -15,7 +17,7 @@ import sys
 import torch
 import transformers
 from safetensors.torch import save_file
-from transformers import AutoModelForCausalLM
+from transformers import AutoModel, AutoModelForCausalLM, AutoModelForMaskedLM, AutoModelForSequenceClassification
 
 TIME, TOKENS, STEPS = 12, 61, 20
 
@@ -37,6 +39,25 @@ CASES = {
     "mistral": (transformers.MistralConfig, dict(LLAMA, sliding_window=16), torch.float32, "1GB"),
     "qwen2": (transformers.Qwen2Config, LLAMA, torch.float32, "1GB"),
     "qwen3": (transformers.Qwen3Config, dict(LLAMA, head_dim=8), torch.float32, "1GB"),
+}
+
+
+BERT = dict(vocab_size=TOKENS, hidden_size=16, num_hidden_layers=2, num_attention_heads=4, intermediate_size=24,
+            max_position_embeddings=24, hidden_dropout_prob=0, attention_probs_dropout_prob=0,
+            classifier_dropout=0)
+DISTILBERT = dict(vocab_size=TOKENS, dim=16, n_layers=2, n_heads=4, hidden_dim=24, max_position_embeddings=24,
+                  dropout=0, attention_dropout=0, seq_classif_dropout=0)
+ENCODERS = {
+    "bert_embed": (transformers.BertConfig, BERT, AutoModel),
+    "bert_fill": (transformers.BertConfig, BERT, AutoModelForMaskedLM),
+    "bert_classify": (transformers.BertConfig, dict(BERT, num_labels=3), AutoModelForSequenceClassification),
+    "roberta_fill": (transformers.RobertaConfig, dict(BERT, type_vocab_size=1), AutoModelForMaskedLM),
+    "roberta_classify": (transformers.RobertaConfig, dict(BERT, type_vocab_size=1, num_labels=3),
+                         AutoModelForSequenceClassification),
+    "distilbert_embed": (transformers.DistilBertConfig, DISTILBERT, AutoModel),
+    "distilbert_fill": (transformers.DistilBertConfig, DISTILBERT, AutoModelForMaskedLM),
+    "distilbert_classify": (transformers.DistilBertConfig, dict(DISTILBERT, num_labels=3),
+                            AutoModelForSequenceClassification),
 }
 
 
@@ -81,6 +102,48 @@ def write(folder, name):
               os.path.join(path, "expected.safetensors"))
 
 
+def run_encoder(model, tokens, lengths):
+    mask = (torch.arange(TIME)[None, :] < lengths[:, None]).long()
+    result = model(tokens, attention_mask=mask)
+    if hasattr(result, "logits"):
+        return result.logits
+    return (result.last_hidden_state * mask[:, :, None]).sum(1) / lengths[:, None]
+
+
+def write_encoder(folder, name):
+    kind, settings, auto = ENCODERS[name]
+    torch.manual_seed(sum(map(ord, name)))
+    model = auto.from_config(kind(**settings)).eval()
+    randomise(model)
+    model.tie_weights()
+    path = os.path.join(folder, name)
+    model.save_pretrained(path)
+    model = auto.from_pretrained(path, attn_implementation="eager").eval()
+    # Token 1 is padding for RoBERTa, which counts places by it: behind the lengths alone.
+    draw = lambda *shape: torch.randint(3, TOKENS, shape)
+    lengths, counts = torch.tensor([12, 7]), torch.randint(3, TIME + 1, (STEPS, 2))
+    pad = lambda tokens, n: torch.where(torch.arange(TIME) < n[..., None], tokens, 1)
+    inputs, batches = pad(draw(2, TIME), lengths), pad(draw(STEPS, 2, TIME), counts)
+    with torch.no_grad():
+        expected = {"inputs": inputs, "lengths": lengths, "logits": run_encoder(model, inputs, lengths)}
+    if auto is not AutoModel:
+        words = auto is AutoModelForMaskedLM
+        targets = draw(STEPS, 2, TIME) if words else torch.randint(0, 3, (STEPS, 2))
+        optimiser = torch.optim.AdamW(model.parameters(), lr=1e-3, weight_decay=0.01)
+        losses = []
+        for tokens, n, wanted in zip(batches, counts, targets):
+            logits = run_encoder(model, tokens, n)
+            if words:
+                wanted = torch.where(torch.arange(TIME) < n[:, None], wanted, -100)
+            loss = torch.nn.functional.cross_entropy(logits.reshape(-1, logits.shape[-1]), wanted.reshape(-1))
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+            losses.append(loss.item())
+        expected.update(batches=batches, batch_lengths=counts, targets=targets, losses=torch.tensor(losses))
+    save_file({key: value.contiguous() for key, value in expected.items()}, os.path.join(path, "expected.safetensors"))
+
+
 def check(folder, fixture):
     """The folder's tensors are those of the fixture bit by bit, and transformers reads it to the same logits."""
     from safetensors import safe_open
@@ -94,9 +157,12 @@ def check(folder, fixture):
                 assert old[key].dtype == new[key].dtype and torch.equal(old[key], new[key]), key
         elif file.endswith(".json"):
             assert open(os.path.join(fixture, file)).read() == open(os.path.join(folder, file)).read(), file
-    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager").eval()
+    auto = ENCODERS.get(os.path.basename(os.path.normpath(fixture)), (None, None, AutoModelForCausalLM))[2]
+    model = auto.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager").eval()
     with torch.no_grad():
-        difference = (model(expected["inputs"]).logits - expected["logits"]).abs().max().item()
+        found = run_encoder(model, expected["inputs"], expected["lengths"]) if "lengths" in expected \
+            else model(expected["inputs"]).logits
+        difference = (found - expected["logits"]).abs().max().item()
     print(folder, "read by transformers", transformers.__version__, "difference", difference)
     assert difference == 0
 
@@ -106,3 +172,5 @@ if sys.argv[1] == "--check":
 else:
     for name in CASES:
         write(sys.argv[1], name)
+    for name in ENCODERS:
+        write_encoder(sys.argv[1], name)

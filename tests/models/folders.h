@@ -16,9 +16,9 @@
 /* The bytes of a file, and a 0 behind them; the caller frees them. */
 __attribute__((unused)) static char *read_file(const char *folder, const char *name, size_t *size)
 {
-    char path[500];
+    char path[600];
     struct stat information;
-    snprintf(path, sizeof path, "%s/%s", folder, name);
+    snprintf(path, sizeof path, "%s/%.200s", folder, name);
     FILE *file = fopen(path, "rb");
     if (file == NULL)
         TEST_FAIL("there is no file '%s'", path);
@@ -33,8 +33,8 @@ __attribute__((unused)) static char *read_file(const char *folder, const char *n
 __attribute__((unused)) static void write_file(const char *folder, const char *name, const char *bytes,
                                                size_t size)
 {
-    char path[500];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
+    char path[600];
+    snprintf(path, sizeof path, "%s/%.200s", folder, name);
     FILE *file = fopen(path, "wb");
     CHECK(file != NULL && fwrite(bytes, 1, size, file) == size);
     fclose(file);

@@ -57,7 +57,8 @@ static void compare_folders(const char *old, const char *new)
 /* Through a trainer of the model's precision. */
 static void check_way_back(const char *folder)
 {
-    const char *run = new_folder(), *first = new_folder(), *second = new_folder();
+    const char *run = new_folder(), *first = new_folder(), *second = new_folder(), *again = new_folder(),
+               *third = new_folder();
     sgm_pretrained *model = sgm_pretrained_open(folder, .context = 4);
     CHECK_OK(model);
     sgm_env *env = sgm_env_create("back", .precision = sgm_pretrained_describe(model)->precision);
@@ -73,15 +74,32 @@ static void check_way_back(const char *folder)
     compare_folders(folder, second);
     CHECK_ERROR(sgm_pretrained_export(model, trainer, second), "has a config.json already");
     CHECK_ERROR(sgm_pretrained_load(model, trainer), "its parameters are in the checkpoint beside it");
-    CHECK_ERROR(sgm_pretrained_keep(model, run), "is a kept model itself");
+    CHECK_OK(sgm_pretrained_keep(model, again));
+    sgm_pretrained_free(model);
+    model = sgm_pretrained_open(again);
+    CHECK_OK(model);
+    CHECK_OK(sgm_pretrained_export(model, trainer, third));
+    compare_folders(folder, third);
     sgm_pretrained_free(model);
     sgm_env_free(env);
 }
 
 TEST(what_was_not_trained_is_written_as_it_was)
 {
-    static const char *const names[] = {"gpt2",         "gpt2_half", "llama", "llama3",
-                                        "llama_linear", "mistral",   "qwen2", "qwen3"};
+    static const char *const names[] = {"gpt2",
+                                        "gpt2_half",
+                                        "llama",
+                                        "llama3",
+                                        "llama_linear",
+                                        "mistral",
+                                        "qwen2",
+                                        "qwen3",
+                                        "bert_embed",
+                                        "bert_fill",
+                                        "roberta_fill",
+                                        "roberta_classify",
+                                        "distilbert_fill",
+                                        "distilbert_classify"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         check_way_back(copy_of(names[i]));
 }

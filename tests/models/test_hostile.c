@@ -56,7 +56,9 @@ TEST(absurd_sizes_take_no_memory)
 TEST(what_is_not_known_is_refused_by_name)
 {
     refuse_config("gpt2", "\"model_type\": \"gpt2\"", "\"model_type\": \"mamba\"",
-                  "the architecture 'mamba' is not known; these are: gpt2, llama, mistral, qwen2, qwen3");
+                  "the architecture 'mamba' is not known; these are: gpt2, llama, mistral, qwen2, qwen3, "
+                  "bert, roberta, "
+                  "xlm-roberta, distilbert");
     refuse_config("gpt2", "\"model_type\": \"gpt2\"", "\"model_type\": 3",
                   "'model_type' is missing or no text");
     refuse_config("gpt2", "\"gelu_new\"", "\"quick_gelu\"",

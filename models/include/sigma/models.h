@@ -63,7 +63,7 @@ SGM_API const char *sgm_pretrained_network(const sgm_pretrained *pretrained);
 SGM_API sgm_status sgm_pretrained_load(sgm_pretrained *pretrained, sgm_trainer *trainer);
 /* Writes into FOLDER/model what sgm_pretrained_export needs: config.json and the other small files of the
  * folder as they are, the names, types and shapes of all tensors, and the tensors that the network does not
- * use. */
+ * use. So does a model that was opened from such a folder. */
 SGM_API sgm_status sgm_pretrained_keep(sgm_pretrained *pretrained, const char *folder);
 /* Writes the folder back: the same files with the parameters of a trainer, each tensor under its name, in its
  * type and shape; bit by bit as it was where nothing was trained. `folder` is made; one that has a
@@ -72,7 +72,7 @@ SGM_API sgm_status sgm_pretrained_export(sgm_pretrained *pretrained, sgm_trainer
                                          const char *folder);
 
 /* A model of the environment with network and parameters of a folder, ready to predict and to be trained.
- * NULL on failure, which the environment keeps. */
+ * NULL on failure. */
 #define sgm_model_import(...) SGM_WITH_OPTIONS_2(sgm_model_import_with, sgm_pretrained_options, __VA_ARGS__)
 SGM_API sgm_model *sgm_model_import_with(sgm_env *env, const char *path,
                                          const sgm_pretrained_options *options);
