@@ -5,7 +5,6 @@
  * loss falls fastest (the range test of Smith, 2015). This file prints the curve and the proposal, and
  * saves the points as JSON lines. A run's folder is only read, apart from the curve. */
 #include "cli.h"
-#include "config/from.h"
 
 #include <math.h>
 #include <stdio.h>

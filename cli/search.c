@@ -8,7 +8,6 @@
  * The library calls set_up and show on the trials' threads, one call of each at a time; with at_once > 1 the
  * two may run side by side. */
 #include "cli.h"
-#include "config/from.h"
 #include "config/search_file.h"
 #include "monitors/task_lines.h"
 

@@ -6,7 +6,6 @@
  * The invariant behind the order: nothing in a run's folder changes before the run has begun. config.yaml
  * is replaced by keep_config only, which the run calls when the folder is its own and a checkpoint to
  * resume from fits. */
-#include "config/from.h"
 #include "data/data.h"
 #include "loop/trainer_run.h"
 #include "parallel/collective/launcher.h"

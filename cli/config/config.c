@@ -10,8 +10,8 @@
  * concerns several keys. The order of rows is the order in files that are written and in the help. */
 #include "config/config.h"
 #include "config/config_checks.h"
-#include "config/from.h"
 #include "config/options.h"
+#include "config/saved.h"
 #include "handlers/handler.h"
 #include "hooks/hooks.h"
 #include "registry/pattern.h"

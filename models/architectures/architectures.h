@@ -1,12 +1,12 @@
 /* The table of architectures: for each a network in notation, and which tensors are which parameters.
  *
  * A new architecture is a file here with one constant, and a row in table.c. Its function `describe` reads
- * config.json by the functions of import/settings.h, which keep the first failure, so that it needs no
+ * config.json by the functions of architectures/settings.h, which keep the first failure, so that it needs no
  * checks, and writes the network. Its rows pair parameters with tensors. */
 #ifndef SIGMA_MODELS_ARCHITECTURES_H
 #define SIGMA_MODELS_ARCHITECTURES_H
 
-#include "import/settings.h"
+#include "architectures/settings.h"
 
 #include <stddef.h>
 

@@ -1,5 +1,5 @@
 /* Writes a model back as a folder of the library transformers: the reverse of import/weights.c. */
-#include "pretrained.h"
+#include "import/pretrained.h"
 
 #include <errno.h>
 #include <stdlib.h>

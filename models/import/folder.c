@@ -3,7 +3,7 @@
  * Files come from strangers. Names are plain, a file lies in the folder itself, and a link may lead only to
  * where Hugging Face's cache keeps the contents of its own folders. Tensors are listed by the headers of
  * their files, which sgm_tensor_file_open has checked against the files' sizes. */
-#include "pretrained.h"
+#include "import/pretrained.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -4,7 +4,7 @@
  *
  * The list is JSON: {"task": "generate", "tensors": {"TENSOR": {"file": "model.safetensors", "type": "F16",
  * "shape": [2, 3]}, ...}}. */
-#include "pretrained.h"
+#include "import/pretrained.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* Models of others: opening a folder, and giving its network and parameters to a trainer. */
-#include "pretrained.h"
+#include "import/pretrained.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -266,10 +266,19 @@ sgm_status sgm_pretrained_load(sgm_pretrained *p, sgm_trainer *trainer)
     return SGM_OK;
 }
 
+/* "model", or with a number if that is taken. */
+static sgm_trainer *create_trainer(sgm_env *env)
+{
+    char name[32] = "model";
+    for (int i = 2; env != NULL && sgm_env_trainer(env, name) != NULL; i++)
+        snprintf(name, sizeof name, "model-%d", i);
+    return sgm_trainer_create(env, name);
+}
+
 sgm_model *sgm_model_import_with(sgm_env *env, const char *path, const sgm_pretrained_options *options)
 {
     sgm_pretrained *p = sgm_pretrained_open_with(path, options);
-    sgm_trainer *trainer = p != NULL ? sgm_trainer_create(env, "model") : NULL;
+    sgm_trainer *trainer = p != NULL ? create_trainer(env) : NULL;
     sgm_model *model = NULL;
     if (trainer != NULL && sgm_pretrained_load(p, trainer) == SGM_OK)
         model = sgm_model_of(env, trainer);

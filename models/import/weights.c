@@ -1,6 +1,6 @@
 /* Pairs the parameters of a network with the tensors of the files, by the table of the architecture, and puts
  * their values together. */
-#include "pretrained.h"
+#include "import/pretrained.h"
 
 #include <ctype.h>
 #include <math.h>

@@ -1,5 +1,5 @@
 /* Reading config.json for an architecture, and writing its network. See settings.h. */
-#include "import/settings.h"
+#include "architectures/settings.h"
 
 #include <math.h>
 #include <stdarg.h>
