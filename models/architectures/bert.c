@@ -120,11 +120,12 @@ static void describe_distilbert(sgm__description *d)
 
 /* --- the tables --- */
 
-/* A matrix (outputs, inputs) and its biases; a norm. */
+/* A matrix (outputs, inputs) and its biases; a norm, of which the oldest files have other names. */
 #define DENSE(layer, module)                                                                                 \
     SGM__TRANSPOSED(layer ".weights", module ".weight"), SGM__AS_IS(layer ".biases", module ".bias")
 #define NORM(layer, module)                                                                                  \
-    SGM__AS_IS(layer ".gains", module ".weight"), SGM__AS_IS(layer ".biases", module ".bias")
+    SGM__AS_IS(layer ".gains", module ".weight"), SGM__AS_IS(layer ".biases", module ".bias"),               \
+        SGM__AS_IS(layer ".gains", module ".gamma"), SGM__AS_IS(layer ".biases", module ".beta")
 #define HEADS(q, k, v)                                                                                       \
     SGM__TRANSPOSED("attention#.weights", q ".weight", k ".weight", v ".weight"),                            \
         SGM__AS_IS("attention#.biases", q ".bias", k ".bias", v ".bias")

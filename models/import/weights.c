@@ -116,13 +116,30 @@ static sgm_status find_parts(sgm_pretrained *p, sgm__made *made)
     return SGM_OK;
 }
 
-/* The row of a parameter; NULL: none. */
-static const sgm__weight *find_weight(const sgm__architecture *a, const char *parameter)
+/* The row of a parameter from `first` on; NULL: none. */
+static const sgm__weight *find_weight(const sgm__architecture *a, size_t first, const char *parameter)
 {
-    for (size_t i = 0; i < a->weight_count; i++)
+    for (size_t i = first; i < a->weight_count; i++)
         if (!a->weights[i].copy && matches(a->weights[i].own, parameter))
             return &a->weights[i];
     return NULL;
+}
+
+/* Where the table has several rows for a parameter, the first one whose tensor is in the files; else the
+ * first. */
+static const sgm__weight *choose_weight(const sgm_pretrained *p, const sgm__weight *first,
+                                        const sgm__made *made)
+{
+    const sgm__architecture *a = p->architecture;
+    for (const sgm__weight *weight = first; weight != NULL;
+         weight = find_weight(a, (size_t)(weight - a->weights) + 1, made->name)) {
+        char *wanted;
+        bool there = find_tensor(p, weight->theirs[0], made->block, &wanted) != NULL;
+        free(wanted);
+        if (there)
+            return weight;
+    }
+    return first;
 }
 
 /* Blocks are counted for each row by itself: its k-th parameter is the one of block k. */
@@ -134,7 +151,7 @@ static sgm_status pair_parameters(sgm_pretrained *p, const sgm_recording *record
         sgm__made *made = &p->made[i];
         made->name = strdup(parameter->name);
         made->shape = parameter->type.shape;
-        made->weight = find_weight(a, parameter->name);
+        made->weight = find_weight(a, 0, parameter->name);
         p->made_count++;
         if (made->name == NULL)
             return sgm_fail(SGM_ERROR_MEMORY, "no memory for the name of a parameter");
@@ -142,6 +159,7 @@ static sgm_status pair_parameters(sgm_pretrained *p, const sgm_recording *record
             return sgm_fail(SGM_ERROR_STATE, "the table of '%s' has no row for '%s'", a->type,
                             parameter->name);
         made->block = blocks[made->weight - a->weights]++;
+        made->weight = choose_weight(p, made->weight, made);
         SGM__TRY(find_parts(p, made));
         p->info.parameters += sgm_shape_elements(&made->shape);
     }

@@ -138,6 +138,28 @@ TEST(names_may_be_without_their_prefix)
     sgm_bundle_free(bare);
 }
 
+/* As the file of bert-base-uncased has them. */
+TEST(norms_may_have_their_old_names)
+{
+    const char *folder = copy_of("bert_fill");
+    char path[300];
+    snprintf(path, sizeof path, "%s/model.safetensors", folder);
+    sgm_bundle *bundle = sgm_bundle_load(path), *old = sgm_bundle_create();
+    for (size_t i = 0; i < sgm_bundle_count(bundle); i++) {
+        const char *name = sgm_bundle_name_at(bundle, i), *norm = strstr(name, "LayerNorm.");
+        char other[200];
+        snprintf(other, sizeof other, "%.*s%s", norm != NULL ? (int)(norm + 10 - name) : 150, name,
+                 norm == NULL      ? ""
+                 : norm[10] == 'w' ? "gamma"
+                                   : "beta");
+        CHECK_OK(sgm_bundle_add(old, other, sgm_bundle_get(bundle, name)));
+    }
+    CHECK_OK(sgm_bundle_save(old, path));
+    check_way_back(folder);
+    sgm_bundle_free(bundle);
+    sgm_bundle_free(old);
+}
+
 TEST(what_was_trained_is_written)
 {
     const char *folder = copy_of("qwen2"), *written = new_folder();
