@@ -29,6 +29,7 @@ int replay_run(int argc, char **argv);
 int search_run(int argc, char **argv);
 int find_rate_run(int argc, char **argv);
 int ctl_run(int argc, char **argv);
+int import_run(int argc, char **argv);
 int export_run(int argc, char **argv);
 int serve_run(int argc, char **argv);
 int generate_run(int argc, char **argv);

@@ -95,6 +95,8 @@ static sgm_status find_with(const find_rate_options *options, const config *c, s
     SGM_TRY(experiment_feed(trainer, c, training, NULL));
     if (options->checkpoint != NULL)
         SGM_TRY(sgm_trainer_load(trainer, options->checkpoint));
+    else
+        SGM_TRY(from_load(trainer, c, true));
     sgm_rate_curve *curve = sgm_trainer_find_learning_rate(
         trainer, .minimum = options->minimum, .maximum = options->maximum, .iterations = options->iterations);
     if (curve == NULL)

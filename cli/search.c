@@ -127,9 +127,9 @@ static sgm_status fill_trainer(const search_run_parts *p, config *c, const sgm_t
     sgm__free(c->folder);
     c->folder = sgm__strdup(trial->folder);
     SGM_TRY(c->folder != NULL ? train_save_config(c) : SGM_ERROR_MEMORY);
-    if (c->start_from.run == NULL || train_has_checkpoint(c))
+    if (train_has_checkpoint(c))
         return SGM_OK;
-    return saved_start_from(trainer, &c->start_from, true);
+    return from_load(trainer, c, true);
 }
 
 /* The library's callback for a trial that begins or goes on. Each value is marked as used

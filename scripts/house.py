@@ -6,7 +6,8 @@
 
 Rules: a file includes headers of its own folder and of lower floors, never of a higher one; folders do not include
 each other in a circle; files of one folder call each other in circles of few files at most; a folder is small
-enough to know; monitors and ready-made hooks see a trainer by its view; only src/parallel knows of operators. Calls
+enough to know; monitors and ready-made hooks see a trainer by its view; only src/parallel knows of operators; the
+companion models/ includes nothing of src/. Calls
 are found by their names: a file needs another one if it uses a function that the other one defines and that is not
 static.
 """
@@ -46,6 +47,9 @@ FLOORS = [
     ["src/monitors", "src/monitors/http", "src/monitors/runs", "src/monitors/serve", "src/monitors/web",
      "src/monitors/web/inspect"],
     ["src/environment"],
+    ["models", "models/tokenizer", "models/architectures"],
+    ["models/import"],
+    ["models/export"],
     ["cli/config", "cli/config/data"],
     ["cli/plot", "cli/predict", "cli/data", "cli/runs"],
     ["cli/eval", "cli/mcp", "cli/mcp/tools"],
@@ -58,7 +62,8 @@ HEADERS = {"base": "src/base", "tensor": "src/base", "text": "src/text", "regist
            "handler": "src/handlers", "eager": "src/eager", "data": "src/data", "files": "src/data", "picture": "src/data", "sound": "src/data", "text_files": "src/data", "table": "src/data",
            "split": "src/data", "network": "src/network", "onnx": "src/onnx",
            "training": "src/optim", "hooks": "src/optim", "operator": "src/optim", "rules": "src/optim",
-           "replay": "src/runs", "monitor": "src/monitors", "environment": "src/monitors", "sigma": "cli/config"}
+           "replay": "src/runs", "monitor": "src/monitors", "environment": "src/monitors", "sigma": "cli/config",
+           "tokenizer": "models", "models": "models"}
 LARGEST_CIRCLE = 6
 # Who stands outside sees a trainer by its view, not by its struct; and whoever has one worker knows of no operator.
 INSIDE, OUTSIDE = "src/trainer/trainer.h", ("src/monitors", "src/hooks_ready")
@@ -66,6 +71,8 @@ INSIDE, OUTSIDE = "src/trainer/trainer.h", ("src/monitors", "src/hooks_ready")
 STRUCT, STRUCT_FOLDERS = "src/trainer/trainer_struct.h", ("src/trainer/", "src/train/", "src/loop/")
 OPERATOR = re.compile(r"(?:\bsharing(?:\.|->)|_sharing_of\((?:[^()]|\([^()]*\))*\)->)parallel\b")
 OPERATORS_FOLDER, LAUNCHER = "src/parallel/", "src/parallel/collective/launcher.h"
+# The companion library sees what any user sees: public headers and its own.
+COMPANION = "models"
 MOST_FILES, MOST_LINES = 25, 6000
 # A file for each layer, for each operation: as many as there are.
 COLLECTIONS = ["src/network/layers", "src/ops"]
@@ -77,7 +84,7 @@ NAME_BEFORE_PARENTHESIS = re.compile(r"\(?\b([A-Za-z_]\w*)\)?\s*\(")
 
 
 def sources(root):
-    for folder in ("src", "cli"):
+    for folder in ("src", "cli", COMPANION):
         for where, _, names in os.walk(os.path.join(root, folder)):
             for name in sorted(names):
                 if name.endswith((".c", ".h")):
@@ -130,7 +137,7 @@ class House:
         for path, text in self.text.items():
             for name in INCLUDE.findall(text):
                 for header in map(os.path.normpath, (os.path.join("src", name), os.path.join(os.path.dirname(path), name),
-                                                     os.path.join("cli", name))):
+                                                     os.path.join("cli", name), os.path.join(COMPANION, name))):
                     if header in self.folder:
                         yield path, header, self.folder[header]
                         break
@@ -143,6 +150,8 @@ class House:
                 self.problems.append("%s includes %s of a higher floor" % (path, header))
             if self.floor[folder] == self.floor[own] and room_of(folder) != room_of(own) and (own, folder) not in BESIDE:
                 self.problems.append("%s includes %s, which stands beside it" % (path, header))
+            if room_of(own).startswith(COMPANION) and not room_of(folder).startswith(COMPANION):
+                self.problems.append("%s includes %s; the companion stands on public headers alone" % (path, header))
             if folder != own:
                 needs[own].add(folder)
         for circle in circles(needs):
@@ -152,8 +161,9 @@ class House:
     def check_public_headers(self):
         """Public headers are included by each other and by sources as if they lay in their folders."""
         own, texts = dict(self.folder), dict(self.text)
-        for name in sorted(os.listdir(os.path.join(self.root, "include/sigma"))):
-            path = "include/sigma/" + name
+        for path in (place + name for place in ("include/sigma/", COMPANION + "/include/sigma/")
+                     for name in sorted(os.listdir(os.path.join(self.root, place)))):
+            name = os.path.basename(path)
             own[path], texts[path] = HEADERS.get(name[:-2]), read(self.root, path)
             if own[path] is None:
                 sys.exit("house: '%s' is on no floor; add it to HEADERS in scripts/house.py" % path)

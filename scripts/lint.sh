@@ -23,7 +23,7 @@ mapfile -t files < <(printf '%s\n' "${files[@]}" | grep -vE '/vector_(avx2|avx51
 # Unknown macros are left as they are, system headers are not read: cppcheck looks at our code alone.
 cppcheck --quiet --error-exitcode=1 --inline-suppr --std=c11 --enable=warning,portability -j "$(nproc)" \
     --suppressions-list=scripts/cppcheck.suppressions -D_GNU_SOURCE -D__GNUC__=12 -D__x86_64__ -D__linux__ \
-    -Iinclude -Isrc -Icli "${files[@]}" || failed=1
+    -Iinclude -Isrc -Icli -Imodels -Imodels/include "${files[@]}" || failed=1
 
 [ $failed -eq 0 ] && echo "lint: $count files, nothing found"
 exit $failed

@@ -6,7 +6,7 @@
 set -u
 
 required=(build-essential cmake ninja-build pkg-config libyaml-dev libjansson-dev libcurl4-openssl-dev
-    libarchive-dev libmicrohttpd-dev libpng-dev libjpeg-dev nettle-dev libjs-dygraphs)
+    libarchive-dev libmicrohttpd-dev libpng-dev libjpeg-dev nettle-dev libpcre2-dev libicu-dev libjs-dygraphs)
 # Loaded at run time where they are found; the first name that the distribution knows is taken.
 optional=(libopenblas0-serial "libdnnl2 libdnnl3 libdnnl3.6" libsndfile1)
 # Without these it is built without ONNX.
@@ -15,7 +15,7 @@ optional+=(libprotobuf-c-dev protobuf-c-compiler libonnx-dev)
 optional+=("libopenmpi-dev libmpich-dev")
 # and without this no handler for OpenCL devices.
 optional+=(ocl-icd-opencl-dev)
-modules=(yaml-0.1 jansson libcurl libarchive libmicrohttpd libpng libjpeg nettle)
+modules=(yaml-0.1 jansson libcurl libarchive libmicrohttpd libpng libjpeg nettle libpcre2-8 icu-uc)
 tried=$(dirname "$0")/../build/.setup-tried
 why="Sigma is faster, reads sounds, reads and writes ONNX, trains on several machines and uses OpenCL devices with these packages"
 for argument in "$@"; do

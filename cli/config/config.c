@@ -11,6 +11,7 @@
 #include "config/config.h"
 #include "config/config_checks.h"
 #include "config/options.h"
+#include "config/saved.h"
 #include "handlers/handler.h"
 #include "hooks/hooks.h"
 #include "registry/pattern.h"
@@ -129,6 +130,10 @@ static const option config_rows[] = {
                    "monitors that plug-ins bring, \"losses:file.txt\"; what they are told changes nothing"),
     OPTION_GROUP_ROW(config, operator, operator_table,
                      .row.doc = "several workers; a type or the keys below"),
+    OPTION_ROW(config, from, OPTION_PATH,
+               .row.doc =
+                   "a model to go on from, as 'sigma import' takes it, or a run: its parameters, and its "
+                   "network if none is given"),
     OPTION_GROUP_ROW(
         config, start_from, start_table,
         .row.doc = "another training, whose parameters this one begins with; a folder or the keys below"),
@@ -218,7 +223,7 @@ static sgm_status check_whole(const config *c, const char *name)
 {
     SGM_TRY(check_datasets(name, &c->data));
     SGM_TRY(split_check(name, &c->data));
-    if (c->network == NULL && !data_config_has_pipeline(&c->data.training))
+    if (c->network == NULL && c->from == NULL && !data_config_has_pipeline(&c->data.training))
         return sgm_fail(SGM_ERROR_ARGUMENT,
                         "%s: network: is missing, such as network: \"input(4) + dense(3) + "
                         "softmax_cross_entropy\"",
@@ -281,6 +286,8 @@ static sgm_status fill(config *c, const char *name, const yaml_node *root, const
     SGM_TRY(
         plugins_load_of(name, &c->plugins)); /* the list was read anew: what --plugin gave belongs to it */
     SGM_TRY(name_after_file(c, name));
+    if (from_take_network(c) != SGM_OK)
+        return sgm__fail_within("%s: from", name);
     return check_whole(c, name);
 }
 

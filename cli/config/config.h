@@ -157,6 +157,7 @@ typedef struct config {
     text_list rules, hooks;           /* each a text in the library's notation */
     text_list monitors;               /* of plug-ins: NAME or NAME:ARGUMENT */
     operator_config operator;
+    char *from; /* a model of others, or another run: its network, unless there is one, and its parameters */
     start_config start_from;
     int64_t epochs, iterations, seed, threads, checkpoint_every;
     char *handler, *precision, *memory, *folder;

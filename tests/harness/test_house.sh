@@ -10,7 +10,7 @@ fi
 passed=0 failed=0
 folder=$(mktemp -d) || exit 1
 trap 'rm -rf "$folder"' EXIT
-mkdir "$folder/scripts" && cp scripts/house.py "$folder/scripts/" && cp -r src cli include "$folder/" || exit 1
+mkdir "$folder/scripts" && cp scripts/house.py "$folder/scripts/" && cp -r src cli models include "$folder/" || exit 1
 
 # check MESSAGE: the house says it
 check()
@@ -43,6 +43,7 @@ plant monitors/terminal.c '#include "trainer/trainer.h"'
 plant runs/run_folder.c '#include "trainer/trainer_struct.h"'
 plant runs/trainer_attach.c 'void *f(sgm_trainer *t) { return sgm__sharing_of(t)->parallel; }'
 plant monitors/json_lines.c '#include "parallel/operator.h"'
+plant ../models/tokenizer/utf8.c '#include "base/base.h"'
 for number in $(seq 25); do
     plant "hooks/many_$number.c" 'extern int none;'
 done
@@ -56,6 +57,7 @@ for file in text error units; do
 done
 check "src/base/memory.c includes sigma/graph.h of a higher floor"
 check "src/network/network.c includes sigma/data.h, which stands beside it"
+check "models/tokenizer/utf8.c includes src/base/base.h; the companion stands on public headers alone"
 check "include/sigma/graph.h includes sigma/handler.h of a higher floor"
 check "src/infer/signature.c includes src/runs/run_folder.h, which stands beside it"
 check "src/monitors/terminal.c sees src/trainer/trainer.h; src/trainer/view.h is for it"
