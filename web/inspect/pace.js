@@ -1,5 +1,5 @@
-/* When a panel looks again by itself at what costs the program a pass over data: not before `interval` milliseconds, and
- * so that its looks take a twenty-first of the time at most. */
+/* When a panel looks again by itself at what costs the program a pass over data: not before `interval` milliseconds,
+ * and so that its looks take a twenty-first of the time at most. */
 const pause = 20; /* times as long as the last look took */
 
 export class Pace {
