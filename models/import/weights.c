@@ -170,7 +170,7 @@ static sgm_status pair_parameters(sgm_pretrained *p, const sgm_recording *record
 static sgm__stored *find_copy(const sgm_pretrained *p, const sgm__made *made, const sgm__weight *weight)
 {
     char *name = NULL;
-    sgm__stored *stored = weight->copy && matches(weight->own, made->name)
+    sgm__stored *stored = weight->copy && made->name != NULL && matches(weight->own, made->name)
                               ? find_tensor(p, weight->theirs[0], made->block, &name)
                               : NULL;
     free(name);
