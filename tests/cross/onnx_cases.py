@@ -14,6 +14,7 @@ import collections
 import ctypes
 import os
 import re
+import signal
 import sys
 import warnings
 
@@ -149,6 +150,7 @@ def run_apart(library, case):
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
+        signal.alarm(10)
         outcome, why = run(library, case)
         os.write(writer, f"{outcome}\n{why}"[:4000].encode())
         os._exit(0)

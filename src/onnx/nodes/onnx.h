@@ -241,6 +241,15 @@ void sgm__onnx_mark_outputs(sgm__onnx_node *n);
 
 /* A convolution with the window that the node's attributes describe (Conv, ConvInteger, QLinearConv). */
 sgm_value sgm__onnx_convolve(sgm__onnx_node *n, sgm_value x, sgm_value weights, sgm_value biases);
+/* What an update does with the element at its place. */
+typedef enum sgm__onnx_scatter_kind {
+    SGM__ONNX_SCATTER_MULTIPLY,
+    SGM__ONNX_SCATTER_MAXIMUM,
+    SGM__ONNX_SCATTER_MINIMUM
+} sgm__onnx_scatter_kind;
+/* A list of elements that has met a list of updates at these places (int64), one after the other. */
+sgm_value sgm__onnx_scatter_by(sgm_graph *g, sgm__onnx_scatter_kind kind, sgm_value x, sgm_value updates,
+                               sgm_value places);
 /* Operations that only ONNX has (build_whole.c): what is left of a division, quotients of integers towards 0,
  * and powers of integers; of int64 exactly. */
 extern const sgm_op sgm__op_onnx_modulo, sgm__op_onnx_divide, sgm__op_onnx_power;

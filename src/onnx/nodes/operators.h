@@ -8,9 +8,9 @@
 #ifndef SGM_ONNX_NODES_OPERATORS_H
 #define SGM_ONNX_NODES_OPERATORS_H
 
-/* In alphabetical order of ONNX's names, then the operations that are written as several nodes, and last
- * second rows of a name: reading finds the first one, writing finds the row of the operation, so
- * stop_gradient is written as Identity but Identity is read as a copy.
+/* In alphabetical order of ONNX's names, then those of the domain ai.onnx.ml, then the operations that are
+ * written as several nodes, and last second rows of a name: reading finds the first one, writing finds the
+ * row of the operation, so stop_gradient is written as Identity but Identity is read as a copy.
  *
  *     READ(name, inputs that must be present, build)
  *     RECORDED(name, operation): read as that operation of one input, written as what it is composed of
@@ -53,6 +53,7 @@
     BOTH("ConvTranspose", 2, conv_transpose, convolution_input_gradient, transposed)                         \
     BOTH("Cos", 1, same, cos, same)                                                                          \
     READ("Cosh", 1, cosh)                                                                                    \
+    READ("CumProd", 2, cumulative_product)                                                                   \
     BOTH("CumSum", 2, cumulative_sum, cumulative_sum, cumulative_sum)                                        \
     READ("DepthToSpace", 1, depth_to_space)                                                                  \
     READ("DequantizeLinear", 2, dequantise)                                                                  \
@@ -60,6 +61,7 @@
     BOTH("Div", 2, divide, divide, same)                                                                     \
     READ("Dropout", 1, dropout)                                                                              \
     READ("DynamicQuantizeLinear", 1, dynamic_quantise)                                                       \
+    READ("Einsum", 1, einsum)                                                                                \
     READ("Elu", 1, elu)                                                                                      \
     BOTH("Equal", 2, same, equal, same)                                                                      \
     BOTH("Erf", 1, same, erf, same)                                                                          \
@@ -175,6 +177,17 @@
     READ("Upsample", 1, upsample)                                                                            \
     BOTH("Where", 3, same, select, same)                                                                     \
     READ("Xor", 2, xor)                                                                                      \
+    READ("ai.onnx.ml.ArrayFeatureExtractor", 2, ml_array_feature_extractor)                                  \
+    READ("ai.onnx.ml.Binarizer", 1, ml_binarizer)                                                            \
+    READ("ai.onnx.ml.FeatureVectorizer", 1, ml_feature_vectorizer)                                           \
+    READ("ai.onnx.ml.Imputer", 1, ml_imputer)                                                                \
+    READ("ai.onnx.ml.LinearClassifier", 1, ml_linear_classifier)                                             \
+    READ("ai.onnx.ml.LinearRegressor", 1, ml_linear_regressor)                                               \
+    READ("ai.onnx.ml.Normalizer", 1, ml_normalizer)                                                          \
+    READ("ai.onnx.ml.Scaler", 1, ml_scaler)                                                                  \
+    READ("ai.onnx.ml.TreeEnsembleClassifier", 1, ml_tree_ensemble_classifier)                                \
+    READ("ai.onnx.ml.TreeEnsembleRegressor", 1, ml_tree_ensemble_regressor)                                  \
+    READ("ai.onnx.ml.ZipMap", 1, ml_zip_map)                                                                 \
     WRITTEN(flip, flip)                                                                                      \
     WRITTEN(gelu, gelu)                                                                                      \
     WRITTEN(iota, iota)                                                                                      \

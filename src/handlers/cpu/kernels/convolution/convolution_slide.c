@@ -23,7 +23,7 @@ static int64_t height_of(const sgm__window *w, int64_t rows)
 sgm__slide_layout sgm__slide_layout_make(const sgm__convolution *c)
 {
     const sgm__window *w = &c->window;
-    sgm__slide_layout l = {.columns = sgm__phases_make(w)};
+    sgm__slide_layout l = {.columns = sgm__phases_make(c)};
     l.line = l.columns.count * l.columns.pitch;
     int64_t bytes = l.line * c->channels * (int64_t)c->size, lines = bytes > 0 ? BAND_BYTES / bytes : 0;
     int64_t rows = (lines - sgm__phases_reach(w, 0) - 1) / w->stride[0] + 1;
