@@ -299,8 +299,8 @@ SGM_API sgm_status sgm_model_evaluate(sgm_model *model, sgm_tensor *features, sg
 SGM_API sgm_trainer *
 sgm_model_trainer(sgm_model *model); /* for saving, loading, looking; NULL before the first training */
 
-/* A model around a trainer of the environment, which has a network and is no other model's: the short way for a
- * trainer that was made by hand. The model belongs to the environment; NULL on failure. */
+/* A model around a trainer of the environment, which has a network and is no other model's: the short way for
+ * a trainer that was made by hand. The model belongs to the environment; NULL on failure. */
 SGM_API sgm_model *sgm_model_of(sgm_env *env, sgm_trainer *trainer);
 /* A trained network from a checkpoint, or from the folder of a run: its layers, parameters and precision, and
  * the pipeline of a table by the names of its columns (sigma/table.h). Nothing else is needed to predict.

@@ -127,8 +127,7 @@ sgm_status sgm__model_create_trainer(sgm_model *model)
 /* Before the first training of a trainer without an optimiser. Takes it. */
 static sgm_status give_optimiser(sgm_trainer *trainer, sgm_optimiser *optimiser)
 {
-    return sgm_trainer_set_optimiser(trainer,
-                                     optimiser != NULL ? optimiser : sgm_adam(.learning_rate = 0));
+    return sgm_trainer_set_optimiser(trainer, optimiser != NULL ? optimiser : sgm_adam(.learning_rate = 0));
 }
 
 sgm_model *sgm_model_of(sgm_env *env, sgm_trainer *trainer)
