@@ -139,10 +139,10 @@ static bool ask_all(void *user, const sgm_training_progress *progress)
     for (const asked *at = a->list; progress->kind == SGM_PROGRESS_ITERATION && at->request != NULL; at++) {
         if (at->iteration != progress->iteration)
             continue;
-        char *answer = sgm__control_answer(&call, at->request, strlen(at->request));
-        if (strstr(answer, at->part) == NULL)
-            TEST_FAIL("%s: answered %s, expected %s in it", at->request, answer, at->part);
-        sgm__free(answer);
+        char *given = sgm__control_answer(&call, at->request, strlen(at->request));
+        if (strstr(given, at->part) == NULL)
+            TEST_FAIL("%s: answered %s, expected %s in it", at->request, given, at->part);
+        sgm__free(given);
     }
     return true;
 }

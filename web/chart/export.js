@@ -30,7 +30,8 @@ async function allPieces(curve, axis, from, to) {
     const ask = async (begin, end) => (await get('series', { trainer: curve.trainer, id: curve.id, axis, from: begin,
         to: end, points: maximumPoints })).series[0];
     const rows = [], first = await ask(from, to), { x } = first;
-    const parts = first.min.some((value, i) => value !== first.max[i]) ? Math.ceil(first.count / (maximumPoints / 2)) : 1;
+    const whole = first.min.every((value, i) => value === first.max[i]);
+    const parts = whole ? 1 : Math.ceil(2 * first.count / maximumPoints);
     const begin = from ?? 0, end = to ?? x.at(-1);
     for (let i = 0; i < parts; i++) {
         const low = begin + (end - begin) * i / parts, high = begin + (end - begin) * (i + 1) / parts;
