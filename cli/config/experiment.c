@@ -232,18 +232,32 @@ sgm_operator *experiment_operator(const operator_config *o)
                        : sgm_parameter_operator_with(&options);
 }
 
+/* Whether a network can be trained. One that only gives vectors has no use for an optimiser, which would
+ * refuse it; others may have averages of the parameters, which belong to the optimiser. */
+static bool has_cost(const char *notation)
+{
+    sgm_network *network = sgm_network_parse(notation);
+    bool has = network == NULL; /* the trainer tells what is wrong with it */
+    for (size_t i = 0; network != NULL && i < sgm_network_layers(network); i++)
+        has |= (sgm_network_layer_type(network, i)->flags & SGM_LAYER_COST) != 0;
+    sgm_network_free(network);
+    return has;
+}
+
 /* The optimiser says whether parameters have averages. */
 sgm_status experiment_fill_inference(sgm_trainer *trainer, const config *c)
 {
-    sgm_trainer_set_network(trainer, c->network);
-    return sgm_trainer_set_optimiser(trainer, config_optimiser(&c->optimiser));
+    SGM_TRY(sgm_trainer_set_network(trainer, c->network));
+    return has_cost(c->network) ? sgm_trainer_set_optimiser(trainer, config_optimiser(&c->optimiser))
+                                : SGM_OK;
 }
 
 /* The trainer keeps its first failure, so one look at its status at the end suffices; it also takes what
  * the constructors make, NULL included. */
 sgm_status experiment_fill(sgm_trainer *trainer, const config *c)
 {
-    experiment_fill_inference(trainer, c);
+    sgm_trainer_set_network(trainer, c->network);
+    sgm_trainer_set_optimiser(trainer, config_optimiser(&c->optimiser));
     for (size_t i = 0; i < c->initialisers.count; i++)
         sgm_trainer_add_initialiser(trainer, c->initialisers.keys[i],
                                     sgm_initialiser_parse(c->initialisers.values[i]));

@@ -171,7 +171,7 @@ bool sgm__setting_is_for(const sgm__description *d, const char *ending)
     for (size_t i = 0; i < json_array_size(classes); i++) {
         const char *name = json_string_value(json_array_get(classes, i));
         size_t length = name != NULL ? strlen(name) : 0, end = strlen(ending);
-        if (length >= end && strcmp(name + length - end, ending) == 0)
+        if (name != NULL && length >= end && strcmp(name + length - end, ending) == 0)
             return true;
     }
     return false;

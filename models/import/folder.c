@@ -84,7 +84,7 @@ static bool lies_within(char *file, const char *folder)
     slash = strrchr(blobs, '/');
     if (slash == NULL || strcmp(slash, "/snapshots") != 0)
         return false;
-    strcpy(slash, "/blobs");
+    memcpy(slash, "/blobs", sizeof "/blobs");
     return strcmp(file, blobs) == 0;
 }
 
@@ -221,7 +221,7 @@ static sgm_status make_shards(sgm_pretrained *p, size_t count)
 static bool has_shard(const sgm_pretrained *p, const char *name)
 {
     for (size_t i = p->shard_count; i-- > 0;) /* tensors of one file mostly stand together */
-        if (strcmp(p->shards[i].name, name) == 0)
+        if (p->shards[i].name != NULL && strcmp(p->shards[i].name, name) == 0)
             return true;
     return false;
 }

@@ -46,7 +46,7 @@ sgm_status sgm__write_file(const char *folder, const char *name, const void *byt
 static sgm_status copy_file(const sgm_pretrained *p, const char *name, const char *folder)
 {
     char *path = sgm__folder_path(p->path, name), *bytes = NULL;
-    struct stat information;
+    struct stat information = {0};
     FILE *file = path != NULL ? fopen(path, "rb") : NULL;
     sgm_status status = path != NULL ? SGM_OK : sgm_last_status();
     if (status == SGM_OK && (file == NULL || fstat(fileno(file), &information) != 0))
@@ -235,7 +235,7 @@ static sgm_status read_list(sgm_pretrained *p, const json_t *list)
     if (task == NULL || strlen(task) >= sizeof p->description.task || !json_is_object(tensors))
         return sgm_fail(SGM_ERROR_FORMAT, "'%s/" SGM__KEPT_TENSORS "': \"task\" and \"tensors\" are wanted",
                         p->path);
-    strcpy(p->description.task, task);
+    memcpy(p->description.task, task, strlen(task) + 1);
     json_object_foreach(tensors, name, entry) SGM__TRY(read_entry(p, name, entry));
     return SGM_OK;
 }

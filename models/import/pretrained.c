@@ -97,7 +97,7 @@ static sgm_status describe(sgm_pretrained *p, const sgm_pretrained_options *opti
     if (path == NULL)
         return SGM_ERROR_MEMORY;
     char kept_task[sizeof d->task];
-    strcpy(kept_task, d->task); /* of the run, where the folder is one of a run */
+    memcpy(kept_task, d->task, sizeof kept_task); /* of the run, where the folder is one of a run */
     *d = (sgm__description){.config = p->config,
                             .path = path,
                             .wanted_task = kept_task[0] != '\0' ? kept_task : options->task,

@@ -151,10 +151,10 @@ static sgm_status pair_parameters(sgm_pretrained *p, const sgm_recording *record
         sgm__made *made = &p->made[i];
         made->name = strdup(parameter->name);
         made->shape = parameter->type.shape;
-        made->weight = find_weight(a, 0, parameter->name);
         p->made_count++;
         if (made->name == NULL)
             return sgm_fail(SGM_ERROR_MEMORY, "no memory for the name of a parameter");
+        made->weight = find_weight(a, 0, made->name);
         if (made->weight == NULL)
             return sgm_fail(SGM_ERROR_STATE, "the table of '%s' has no row for '%s'", a->type,
                             parameter->name);
@@ -170,7 +170,7 @@ static sgm_status pair_parameters(sgm_pretrained *p, const sgm_recording *record
 static sgm__stored *find_copy(const sgm_pretrained *p, const sgm__made *made, const sgm__weight *weight)
 {
     char *name = NULL;
-    sgm__stored *stored = weight->copy && matches(weight->own, made->name)
+    sgm__stored *stored = weight->copy && made->name != NULL && matches(weight->own, made->name)
                               ? find_tensor(p, weight->theirs[0], made->block, &name)
                               : NULL;
     free(name);
@@ -232,7 +232,7 @@ static sgm_status check_others(const sgm_pretrained *p)
 sgm_status sgm__weights_pair(sgm_pretrained *p)
 {
     const sgm_recording_options options = {.struct_size = sizeof options, .batch = 1, .dtype = SGM_FLOAT32};
-    sgm_recording recording;
+    sgm_recording recording = {0};
     sgm_graph *graph = sgm_graph_create();
     sgm_network *network = sgm_network_parse(p->network);
     size_t *blocks = calloc(p->architecture->weight_count, sizeof *blocks);

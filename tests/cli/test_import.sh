@@ -32,6 +32,13 @@ run 0 import back --into again
 run 0 generate again --numbers --text '3 1 4' --count 6 --greedy
 same "the model that was written says the same" "$(cat out)" "$(cat first)"
 
+# --- a network that gives vectors has no cost ---
+run 0 import "$fixtures/bert_embed" --into vectors
+has out '^.*/bert_embed: bert, to embed$'
+run 0 export --hf vectors-back vectors
+cmp -s vectors-back/config.json "$fixtures/bert_embed/config.json"
+verdict "an encoder is written back" $?
+
 # --- a training from it, and from the folder of others ---
 awk 'BEGIN { for (row = 0; row < 24; row++) {
     line = ""
