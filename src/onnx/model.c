@@ -6,7 +6,7 @@
  * import.c records them. The order of a run is sgm_onnx_set for each input, sgm_onnx_run, sgm_onnx_get;
  * setting an input invalidates the outputs.
  *
- * Called by programs that use the library; sigma's own command only writes models (export.c). */
+ * Called by programs that use the library, and by `sigma predict` and `sigma inspect`. */
 #include "handlers/session.h"
 #include "onnx/nodes/onnx.h"
 #include "tensor/tensor_internal.h"
