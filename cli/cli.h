@@ -39,8 +39,8 @@ int inspect_run(int argc, char **argv);
  * exit code. */
 int inspect_threads(const char *path);
 /* --- inspect_onnx.c --- */
-/* Shows an ONNX model, and the graph that it becomes for `batch` examples (below 0: one); its instructions too
- * where there is a `listing`. */
+/* Shows an ONNX model, and the graph that it becomes for `batch` examples (below 0: one); its instructions
+ * too where there is a `listing`. */
 sgm_status inspect_onnx(const char *path, int64_t batch, bool listing);
 int monitor_run(int argc, char **argv);
 int report_run(int argc, char **argv);

@@ -1,29 +1,5 @@
 /* Official cases of ONNX's newer operators and types, and pipelines of scikit-learn (stored_cases.py). */
-#include "base/base.h"
-#include "test.h"
-#include <sigma/sigma.h>
-
-#define CASES "tests/onnx/stored_cases.bin"
-
-/* What is left of the file. */
-typedef struct reader {
-    const unsigned char *at, *end;
-} reader;
-
-typedef struct block {
-    const unsigned char *bytes;
-    size_t length;
-} block;
-
-static block next_block(reader *r)
-{
-    CHECK(r->end - r->at >= 4);
-    size_t length = r->at[0] | (size_t)r->at[1] << 8 | (size_t)r->at[2] << 16 | (size_t)r->at[3] << 24;
-    block b = {r->at + 4, length};
-    CHECK((size_t)(r->end - b.bytes) >= length);
-    r->at = b.bytes + length;
-    return b;
-}
+#include "stored_cases.h"
 
 static sgm_tensor *next_tensor(reader *r)
 {
@@ -83,13 +59,11 @@ static void run_case(reader *r, const char *handler)
 static void run_all(const char *handler)
 {
     char *bytes;
-    size_t length;
     int count = 0;
     sgm_onnx_free(sgm_onnx_parse("", 0, NULL));
     if (sgm_last_status() == SGM_ERROR_UNSUPPORTED)
         SKIP("built without ONNX");
-    CHECK_OK(sgm__file_read(CASES, 1 << 24, &bytes, &length));
-    reader r = {(unsigned char *)bytes, (unsigned char *)bytes + length};
+    reader r = open_stored_cases(&bytes);
     for (; r.at < r.end; count++)
         run_case(&r, handler);
     CHECK(count > 70);
