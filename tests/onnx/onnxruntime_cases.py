@@ -229,6 +229,15 @@ for depth in (1e30, np.nan, -1):
             [np.array([1], np.int64), number(depth), floats(2)], {})
 refused("a range that never arrives", "a range has at most 134217728 numbers", "Range",
         [number(1, np.int64), number(2, np.int64), number(0, np.int64)], {})
+branches = [helper.make_graph([helper.make_node(name, ["x"], ["y"])], name, [],
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)]) for name in ("Relu", "Bend")]
+choice = helper.make_graph(
+    [helper.make_node("If", ["true"], ["y"], then_branch=branches[0], else_branch=branches[1])], "g",
+    [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1])], [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+    [numpy_helper.from_array(np.array(True), "true")])
+print('    {"an operator in a branch that is not taken", "(Bend of opset 13): operator \'Bend\' is not supported",')
+print_bytes(helper.make_model(choice, opset_imports=[helper.make_opsetid("", 13)], ir_version=8).SerializeToString())
+print("    },")
 body = helper.make_graph(
     [helper.make_node("Add", ["i", "one"], ["j"]), helper.make_node("Less", ["j", "n"], ["more"])], "body",
     [helper.make_tensor_value_info("round", TensorProto.INT64, []), helper.make_tensor_value_info("c", TensorProto.BOOL, []),

@@ -4,7 +4,7 @@
     python3 tests/onnx/stored_cases.py > tests/onnx/stored_cases.bin
 
 Some are official cases of the Python package onnx 1.23; the others are pipelines of scikit-learn, converted by
-skl2onnx, with the outputs that ONNX Runtime gives. Wants numpy, onnx, onnxruntime, scikit-learn and skl2onnx. The
+skl2onnx, and a model with a function of its own, with the outputs that ONNX Runtime gives. Wants numpy, onnx, onnxruntime, scikit-learn and skl2onnx. The
 file has blocks, each with its length in 4 bytes, the lowest first; a case is its name, the model, the number of
 its inputs (in one byte), these, the number of its outputs, and these.
 """
@@ -15,7 +15,7 @@ import warnings
 
 import numpy
 import onnxruntime
-from onnx import TensorProto, numpy_helper
+from onnx import TensorProto, helper, numpy_helper
 from onnx.backend.test.case.node import collect_testcases
 from skl2onnx import to_onnx
 from sklearn.datasets import load_iris
@@ -92,7 +92,29 @@ def store_pipelines():
                    GradientBoostingClassifier(n_estimators=5, max_depth=2, random_state=1), x, two)
 
 
+def store_function():
+    """y = leaky(a) + leaky(b): a function of the model with an attribute of its caller and an input left out."""
+    node, info = helper.make_node, helper.make_tensor_value_info
+    slope = node("LeakyRelu", ["x"], ["bent"])
+    reference = helper.make_attribute("alpha", 0.0)
+    reference.ref_attr_name = "steepness"
+    slope.attribute.append(reference)
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("own", 1)]
+    leaky = helper.make_function("own", "Leaky", ["x", "low", "high"], ["y"],
+                                 [slope, node("Clip", ["bent", "low", "high"], ["y"])], opsets[:1], ["steepness"])
+    graph = helper.make_graph(
+        [node("Leaky", ["a", "low"], ["p"], domain="own", steepness=0.5),
+         node("Leaky", ["b", "", "low"], ["q"], domain="own", steepness=0.25), node("Add", ["p", "q"], ["y"])], "g",
+        [info("a", TensorProto.FLOAT, [4]), info("b", TensorProto.FLOAT, [4])], [info("y", TensorProto.FLOAT, [4])],
+        [numpy_helper.from_array(numpy.float32(-1), "low")])
+    model = helper.make_model(graph, opset_imports=opsets, functions=[leaky], ir_version=8)
+    feeds = {"a": numpy.float32([-8, -1, 0, 3]), "b": numpy.float32([-2, -8, 4, 5])}
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    store("a function of the model", model, list(feeds.values()), session.run(None, feeds))
+
+
 warnings.simplefilter("ignore")
 numpy.seterr(all="ignore")
 store_official()
 store_pipelines()
+store_function()
