@@ -398,20 +398,25 @@ sgm_value sgm__onnx_tile(sgm__onnx_node *n)
 
 /* --- padding --- */
 
+/* The modes of Pad, in the order of the texts in sgm__onnx_pad. */
+typedef enum padding { CONSTANT, EDGE, REFLECT, WRAP } padding;
+
 /* Padding that repeats entries: reflect mirrors at the first and last entry without repeating them (place
- * -1 is entry 1, place size is entry size - 2), edge repeats the first and last. A gather with constant
- * indices does both. */
+ * -1 is entry 1, place size is entry size - 2), edge repeats the first and last, wrap begins anew. A gather
+ * with constant indices does all three. */
 static sgm_value pad_by_index(sgm__onnx_node *n, sgm_value x, int32_t axis, int64_t before, int64_t after,
-                              bool reflects)
+                              padding mode)
 {
     int64_t size = sgm__onnx_type(n, x).shape.dims[axis], count = before + size + after;
-    if (size < 1 || (reflects && (before >= size || after >= size)))
+    if (size < 1 || (mode == REFLECT && (before >= size || after >= size)))
         return sgm__onnx_unsupported(n, "padding of %lld and %lld around %lld entries", (long long)before,
                                      (long long)after, (long long)size);
     sgm_tensor *numbers = sgm_tensor_create(SGM_INT64, SGM__ONNX_SHAPE(count));
     for (int64_t i = 0; i < count && numbers != NULL; i++) {
         int64_t at = i - before;
-        if (reflects)
+        if (mode == WRAP)
+            at = (at % size + size) % size;
+        if (mode == REFLECT)
             at = at < 0 ? -at : at >= size ? 2 * (size - 1) - at : at;
         ((int64_t *)sgm_tensor_data(numbers))[i] = within(at, 0, size - 1);
     }
@@ -461,16 +466,17 @@ sgm_value sgm__onnx_pad(sgm__onnx_node *n)
     int32_t count = sgm__onnx_list(n, "pads", 1, sizes, 2 * SGM_MAX_RANK);
     int32_t axis_count =
         sgm_value_exists(sgm__onnx_in(n, 3)) ? sgm__onnx_known_integers(n, 3, axes, SGM_MAX_RANK) : -1;
-    bool is_edge = sgm__onnx_text_is(n, "mode", "constant", "edge");
-    bool reflects = sgm__onnx_text_is(n, "mode", "constant", "reflect");
+    static const char *const modes[] = {"constant", "edge", "reflect", "wrap"};
+    int mode = -1;
+    for (int i = 0; i < 4; i++)
+        mode = sgm__onnx_text_is(n, "mode", "constant", modes[i]) ? i : mode;
     int32_t given = axis_count < 0 ? rank : axis_count;
     if (count != 2 * given)
         return sgm_graph_fail(n->graph, SGM_ERROR_SHAPE, "%d sizes of padding for %d axes", count, given);
-    if (!is_edge && !reflects && !sgm__onnx_text_is(n, "mode", "constant", "constant"))
-        return sgm__onnx_unsupported(n, "the mode is none of constant, edge and reflect");
-    sgm_value fill = pad_fill(n);
-    if (is_edge || reflects)
-        fill = (sgm_value){-1};
+    if (mode < 0)
+        return sgm__onnx_unsupported(n, "the mode is none of constant, edge, reflect and wrap");
+    sgm_value fill = mode == CONSTANT ? pad_fill(n) : (sgm_value){-1};
+    sgm__onnx_attribute(n, "value"); /* of no use to the other modes */
     for (int32_t i = 0; i < given; i++) {
         int64_t before = sizes[i], after = sizes[i + given];
         int32_t axis = sgm__onnx_axis(n, axis_count < 0 ? i : axes[i], rank);
@@ -479,11 +485,35 @@ sgm_value sgm__onnx_pad(sgm__onnx_node *n)
             before + after < -size)
             return sgm_graph_fail(n->graph, SGM_ERROR_SHAPE, "padding of %lld and %lld around %lld entries",
                                   (long long)before, (long long)after, (long long)size);
-        if ((is_edge || reflects) && (before < 0 || after < 0))
+        if (mode != CONSTANT && (before < 0 || after < 0))
             return sgm__onnx_unsupported(n, "negative padding that repeats entries");
         if (before != 0 || after != 0)
-            x = is_edge || reflects ? pad_by_index(n, x, axis, before, after, reflects)
-                                    : pad_by_value(n->graph, x, axis, before, after, fill);
+            x = mode != CONSTANT ? pad_by_index(n, x, axis, before, after, (padding)mode)
+                                 : pad_by_value(n->graph, x, axis, before, after, fill);
+    }
+    return x.index == n->inputs[0].index ? sgm_copy(n->graph, x) : x;
+}
+
+/* The shape that the second input wants, of all axes or those of the attribute: what is too long is cut, what
+ * is too short gets zeros, half on each side, an odd entry behind. */
+sgm_value sgm__onnx_center_crop_pad(sgm__onnx_node *n)
+{
+    int64_t axes[SGM_MAX_RANK], sizes[SGM_MAX_RANK];
+    sgm_value x = n->inputs[0];
+    int32_t rank = sgm__onnx_type(n, x).shape.rank,
+            axis_count = sgm__onnx_integers(n, "axes", axes, SGM_MAX_RANK);
+    int32_t count = sgm__onnx_known_integers(n, 1, sizes, SGM_MAX_RANK);
+    if (count != (axis_count < 0 ? rank : axis_count))
+        return sgm_graph_fail(n->graph, SGM_ERROR_SHAPE, "a size for each axis is needed");
+    for (int32_t i = 0; i < count; i++) {
+        int32_t axis = sgm__onnx_axis(n, axis_count < 0 ? i : axes[i], rank);
+        int64_t size = axis < 0 ? 0 : sgm__onnx_type(n, x).shape.dims[axis], more = sizes[i] - size;
+        if (axis < 0 || sizes[i] < 0 || sizes[i] > (int64_t)1 << 40)
+            return sgm_graph_fail(n->graph, SGM_ERROR_SHAPE, "a size of %lld", (long long)sizes[i]);
+        if (more < 0)
+            x = sgm_slice(n->graph, x, axis, -more / 2, -more / 2 + sizes[i], 1);
+        else if (more > 0)
+            x = sgm_pad(n->graph, x, axis, more / 2, more - more / 2, 0);
     }
     return x.index == n->inputs[0].index ? sgm_copy(n->graph, x) : x;
 }

@@ -43,6 +43,7 @@
     READ("CastLike", 2, cast_like_other)                                                                     \
     READ("Ceil", 1, ceil)                                                                                    \
     READ("Celu", 1, celu)                                                                                    \
+    READ("CenterCropPad", 2, center_crop_pad)                                                                \
     READ("Clip", 1, clip)                                                                                    \
     READ("Compress", 2, compress)                                                                            \
     BOTH("Concat", 1, concat, concatenate, along)                                                            \
@@ -80,6 +81,7 @@
     READ("GlobalMaxPool", 1, global_max_pool)                                                                \
     BOTH("Greater", 2, same, greater, same)                                                                  \
     BOTH("GreaterOrEqual", 2, same, greater_equal, same)                                                     \
+    READ("GridSample", 2, grid_sample)                                                                       \
     READ("GroupNormalization", 3, group_normalisation)                                                       \
     READ("HardSigmoid", 1, hard_sigmoid)                                                                     \
     RECORDED("HardSwish", hard_silu)                                                                         \
@@ -111,6 +113,7 @@
     BOTH("Mul", 2, same, multiply, same)                                                                     \
     BOTH("Neg", 1, same, negate, same)                                                                       \
     READ("NegativeLogLikelihoodLoss", 2, negative_log_likelihood)                                            \
+    READ("NonMaxSuppression", 2, non_max_suppression)                                                        \
     READ("NonZero", 1, non_zero)                                                                             \
     BOTH("Not", 1, same, logical_not, same)                                                                  \
     BOTH("OneHot", 3, one_hot, one_hot, one_hot)                                                             \
