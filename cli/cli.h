@@ -34,14 +34,6 @@ int export_run(int argc, char **argv);
 int serve_run(int argc, char **argv);
 int generate_run(int argc, char **argv);
 int tokenize_run(int argc, char **argv);
-int inspect_run(int argc, char **argv);
-/* For `sigma info PATH`: prints into how many threads a training step is divided, and why. Returns the
- * exit code. */
-int inspect_threads(const char *path);
-/* --- inspect_onnx.c --- */
-/* Shows an ONNX model, and the graph that it becomes for `batch` examples (below 0: one); its instructions
- * too where there is a `listing`. */
-sgm_status inspect_onnx(const char *path, int64_t batch, bool listing);
 int monitor_run(int argc, char **argv);
 int report_run(int argc, char **argv);
 int info_run(int argc, char **argv);

@@ -5,7 +5,7 @@
  * (sgm_trainer_memory, sgm_trainer_graph_text, sgm_trainer_program_text). `sigma info PATH` (info.c) uses
  * inspect_threads. A checkpoint whose network has layers that only another program registers can still be
  * shown as tensors. */
-#include "cli.h"
+#include "inspect/inspect.h"
 
 #include "base/name_index.h"
 

@@ -1,5 +1,5 @@
 /* `sigma inspect MODEL.onnx`: what an ONNX model takes and gives, and the graph that it becomes. */
-#include "cli.h"
+#include "inspect/inspect.h"
 
 #include <stdio.h>
 
