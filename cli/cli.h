@@ -29,14 +29,11 @@ int replay_run(int argc, char **argv);
 int search_run(int argc, char **argv);
 int find_rate_run(int argc, char **argv);
 int ctl_run(int argc, char **argv);
+int import_run(int argc, char **argv);
 int export_run(int argc, char **argv);
 int serve_run(int argc, char **argv);
 int generate_run(int argc, char **argv);
 int tokenize_run(int argc, char **argv);
-int inspect_run(int argc, char **argv);
-/* For `sigma info PATH`: prints into how many threads a training step is divided, and why. Returns the
- * exit code. */
-int inspect_threads(const char *path);
 int monitor_run(int argc, char **argv);
 int report_run(int argc, char **argv);
 int info_run(int argc, char **argv);

@@ -2,6 +2,7 @@
 #include "cli.h"
 #include "data/data.h"
 #include "eval/eval.h"
+#include "inspect/inspect.h"
 #include "mcp/mcp.h"
 #include "predict/predict.h"
 
@@ -17,6 +18,7 @@ static const subcommand commands[] = {
     {"mcp", "serve runs to an agent, by the Model Context Protocol", mcp_run_command},
     {"eval", "measure a trained network on data", eval_run},
     {"predict", "predict with a trained network", predict_run},
+    {"import", "make a run of a model of others", import_run},
     {"export", "write a trained network for other programs", export_run},
     {"serve", "serve predictions of a trained network over HTTP", serve_run},
     {"generate", "generate text, token by token", generate_run},

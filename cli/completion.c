@@ -236,19 +236,19 @@ static void offer_value(const request *r, const option *given, const char *begin
 }
 
 /* Keys of a table and what is below, as "KEY=". */
-static void offer_keys(const request *r, const option *table, size_t count, const char *prefix)
+static void offer_keys(const request *r, const option_table *table, const char *prefix)
 {
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < table->count; i++) {
         char key[120];
-        snprintf(key, sizeof key, "%s%s%s", prefix, table[i].row.name,
-                 table[i].kind == OPTION_GROUP ? "." : "=");
-        if (table[i].kind != OPTION_GROUP) {
-            const option o = option_complete(&table[i]);
+        snprintf(key, sizeof key, "%s%s%s", prefix, table->rows[i].row.name,
+                 table->rows[i].kind == OPTION_GROUP ? "." : "=");
+        if (table->rows[i].kind != OPTION_GROUP) {
+            const option o = option_complete(&table->rows[i]);
             offer(r, key, o.row.doc);
         } else if (sgm__begins_with(r->current, key)) {
-            offer_keys(r, table[i].children, table[i].child_count, key);
+            offer_keys(r, table->rows[i].children, key);
         } else {
-            offer(r, key, table[i].row.doc);
+            offer(r, key, table->rows[i].row.doc);
         }
     }
 }
@@ -259,12 +259,12 @@ static void offer_key(const request *r)
     const char *equals = strchr(r->current, '='), *entry;
     const void *base = NULL;
     if (equals == NULL) {
-        offer_keys(r, config_table, config_table_count, "");
+        offer_keys(r, &config_table, "");
         return;
     }
     char *key = sgm__strndup(r->current, (size_t)(equals - r->current));
     char *beginning = sgm__strndup(r->current, (size_t)(equals - r->current) + 1);
-    const option *o = key != NULL ? options_find(config_table, config_table_count, key, &base, &entry) : NULL;
+    const option *o = key != NULL ? options_find(&config_table, key, &base, &entry) : NULL;
     if (o != NULL && beginning != NULL)
         offer_value(r, o, beginning);
     sgm__free(key);

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 /* Default of --timeout: an iteration may take long, and commands act between iterations. */
-#define USUAL_SECONDS 60
+#define DEFAULT_SECONDS 60
 
 /* --- help --- */
 
@@ -174,14 +174,14 @@ static bool terms_are_utf8(const talk *t)
 /* Whether a command takes so many words; else the message is printed. */
 static bool takes_words(const sgm__command_row *row, size_t count)
 {
-    bool few = count < row->fewest_words;
-    size_t bound = few ? row->fewest_words : row->most_words;
-    if (!few && count <= row->most_words)
+    bool few = count < row->minimum_words;
+    size_t bound = few ? row->minimum_words : row->maximum_words;
+    if (!few && count <= row->maximum_words)
         return true;
     usage_error("ctl", "%s takes %s%zu word%s, got %zu", row->name,
-                row->fewest_words == row->most_words ? ""
-                : few                                ? "at least "
-                                                     : "at most ",
+                row->minimum_words == row->maximum_words ? ""
+                : few                                    ? "at least "
+                                                         : "at most ",
                 bound, bound == 1 ? "" : "s", count);
     return false;
 }
@@ -189,7 +189,7 @@ static bool takes_words(const sgm__command_row *row, size_t count)
 /* The first field if no word gives it but it must be there: step takes 1 iteration. */
 static void add_default(json_t *line, const sgm__command_row *row)
 {
-    if (row->most_words > 0 && row->fields[0].required && row->fewest_words == 0)
+    if (row->maximum_words > 0 && row->fields[0].required && row->minimum_words == 0)
         json_object_set_new(line, row->fields[0].name,
                             json_integer((json_int_t)row->fields[0].default_value));
 }
@@ -282,7 +282,7 @@ static int talk_to(const arguments *a, talk *t)
 /* --timeout is a number of seconds from 1 on; its upper bound is checked in talk_to. */
 int ctl_run(int argc, char **argv)
 {
-    talk t = {.seconds = USUAL_SECONDS};
+    talk t = {.seconds = DEFAULT_SECONDS};
     const argument_rule rules[] = {
         {"--json", ARGUMENT_FLAG, &t.as_json},  {"--timeout", ARGUMENT_COUNT, &t.seconds},
         {"--reason", ARGUMENT_TEXT, &t.reason}, {"--by", ARGUMENT_TEXT, &t.by},

@@ -107,6 +107,11 @@ static void print_request(const json_t *item, int width)
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
         if (text_of(request, fields[i])[0] != '\0')
             printf(" %s", text_of(request, fields[i]));
+    if (json_object_size(json_object_get(request, "set")) > 0) { /* of a branch */
+        char *values = shown_value(json_object_get(request, "set"));
+        printf(" %s", values != NULL ? values : "");
+        free(values);
+    }
     printf("%s%s%s%s", reason[0] != '\0' ? ": " : "", reason, by[0] != '\0' ? ", by " : "", by);
     printf("%s%s%s%s\n", because[0] != '\0' ? ": " : "", because, error[0] != '\0' ? ": " : "", error);
 }

@@ -5,18 +5,23 @@
  * opens the checkpoint, checks which options go together, and chooses names and numbers of examples. Each
  * format is a row of `formats`; one format is written per call. */
 #include "cli.h"
+#include <sigma/models.h>
 
 #include <stdio.h>
 
 static const char usage_text[] =
     "Usage: sigma export --c FILE.c CHECKPOINT|FOLDER [--train] [--batch N] [--name NAME]\n"
     "       sigma export --onnx FILE.onnx CHECKPOINT|FOLDER [--batch N] [--name NAME] [--int8]\n"
-    "       sigma export --weights FILE CHECKPOINT|FOLDER [--names NAMES]\n\n"
+    "       sigma export --weights FILE CHECKPOINT|FOLDER [--names NAMES]\n"
+    "       sigma export --hf DIR FOLDER\n\n"
     "Writes a trained network for other programs.\n\n"
     "  --c FILE.c        one file of C99 that needs no library and takes no memory: the weights, and the\n"
     "                    function NAME_predict; the file says at its top how it is used\n"
     "  --onnx FILE.onnx  an ONNX model of opset 17, for other runtimes: parameters keep their names\n"
     "  --weights FILE    the parameters, FILE.npz for NumPy or FILE.safetensors\n"
+    "  --hf DIR          a folder as the library transformers keeps a model, of a run that 'sigma import' "
+    "made,\n"
+    "                    or that was trained from one\n"
     "  --train           C: also NAME_train_step, which goes on training as the run did\n"
     "  --batch N         examples that one call takes (default: C: 1 for predict, the run's for\n"
     "                    train_step; ONNX: any number)\n"
@@ -36,6 +41,7 @@ static const char usage_text[] =
 /* What was asked for; texts are argv's. `path` is the file of the chosen format. */
 typedef struct export_options {
     const char *path, *name, *names;
+    const char *run; /* the folder or the checkpoint */
     bool train, int8;
     /* Examples that one call takes; -1: not given, so each format has its default. */
     int64_t batch;
@@ -91,25 +97,43 @@ static sgm_status export_weights(const saved *s, const export_options *w)
     return sgm_trainer_save_parts(s->trainer, w->path, .parts = SGM_PART_PARAMETERS, .names = w->names);
 }
 
+/* The description of the model is kept in the run's folder. */
+static sgm_status export_hf(const saved *s, const export_options *w)
+{
+    if (!has_file(w->run, "model/tensors.json"))
+        return sgm_fail(
+            SGM_ERROR_NOT_FOUND,
+            "'%s' has no folder model, which 'sigma import' writes, and a training from one: only "
+            "models of others can be written so",
+            w->run);
+    sgm_pretrained *model = sgm_pretrained_open(w->run);
+    sgm_status status =
+        model != NULL ? sgm_pretrained_export(model, s->trainer, w->path) : sgm__last_failure();
+    sgm_pretrained_free(model);
+    return status;
+}
+
 /* What a network can be written as. */
 static const struct format {
     const char *option; /* of the command line, followed by the file */
     sgm_status (*write)(const saved *s, const export_options *w);
     bool trains;  /* takes --train */
     bool rounds;  /* takes --int8 */
-    bool weights; /* takes --names, and no --batch and --name */
+    bool names;   /* takes --names */
+    bool batches; /* takes --batch and --name */
 } formats[] = {
-    {"--c", export_c, true, false, false},
-    {"--onnx", export_onnx, false, true, false},
-    {"--weights", export_weights, false, false, true},
+    {"--c", export_c, true, false, false, true},
+    {"--onnx", export_onnx, false, true, false, true},
+    {"--weights", export_weights, false, false, true, false},
+    {"--hf", export_hf, false, false, false, false},
 };
 #define FORMAT_COUNT (sizeof formats / sizeof *formats)
 
 /* Opens the checkpoint and writes; returns an exit code. */
-static int export_to(const char *checkpoint, const struct format *format, const export_options *w)
+static int export_to(const struct format *format, const export_options *w)
 {
     saved s;
-    sgm_status status = saved_open(&s, checkpoint);
+    sgm_status status = saved_open(&s, w->run);
     if (status == SGM_OK) {
         status = format->write(&s, w);
         saved_close(&s);
@@ -140,9 +164,9 @@ static const struct format *chosen(const char *const *paths, const arguments *a,
         *code = usage_error("export", "--train is not for %s", format->option);
     else if (!format->rounds && w->int8)
         *code = usage_error("export", "--int8 is for --onnx");
-    else if (format->weights && (w->batch > 0 || w->name != NULL))
+    else if (!format->batches && (w->batch > 0 || w->name != NULL))
         *code = usage_error("export", "--batch and --name are not for %s", format->option);
-    else if (!format->weights && w->names != NULL)
+    else if (!format->names && w->names != NULL)
         *code = usage_error("export", "--names is not for %s", format->option);
     else
         return format;
@@ -155,17 +179,24 @@ int export_run(int argc, char **argv)
     const char *paths[FORMAT_COUNT] = {NULL};
     export_options w = {.batch = -1};
     const argument_rule rules[] = {
-        {formats[0].option, ARGUMENT_TEXT, &paths[0]}, {formats[1].option, ARGUMENT_TEXT, &paths[1]},
-        {formats[2].option, ARGUMENT_TEXT, &paths[2]}, {"--train", ARGUMENT_FLAG, &w.train},
-        {"--batch", ARGUMENT_COUNT, &w.batch},         {"--name", ARGUMENT_TEXT, &w.name},
-        {"--names", ARGUMENT_TEXT, &w.names},          {"--int8", ARGUMENT_FLAG, &w.int8},
+        {formats[0].option, ARGUMENT_TEXT, &paths[0]},
+        {formats[1].option, ARGUMENT_TEXT, &paths[1]},
+        {formats[2].option, ARGUMENT_TEXT, &paths[2]},
+        {formats[3].option, ARGUMENT_TEXT, &paths[3]},
+        {"--train", ARGUMENT_FLAG, &w.train},
+        {"--batch", ARGUMENT_COUNT, &w.batch},
+        {"--name", ARGUMENT_TEXT, &w.name},
+        {"--names", ARGUMENT_TEXT, &w.names},
+        {"--int8", ARGUMENT_FLAG, &w.int8},
     };
     arguments a = {.rules = rules, .rule_count = sizeof rules / sizeof *rules, .help = usage_text};
     int code;
     if (arguments_read(&a, argc, argv, &code)) {
         const struct format *format = chosen(paths, &a, &w, &code);
-        if (format != NULL)
-            code = export_to(a.words[0], format, &w);
+        if (format != NULL) {
+            w.run = a.words[0];
+            code = export_to(format, &w);
+        }
     }
     arguments_free(&a);
     return code;

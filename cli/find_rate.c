@@ -72,12 +72,10 @@ static void show(const find_rate_options *options, const sgm_rate_curve *curve)
     printf("%zu iterations, %s %.3g\n", curve->count,
            curve->diverged ? "training diverged at a learning rate of" : "up to a learning rate of", last);
     if (isnan(curve->proposed))
-        printf(
-            "no rate can be proposed: the loss does not fall clearly, by %.3g where that of one minibatch "
-            "and "
-            "the next differs by %.3g;\ntry other bounds, larger minibatches or more iterations, and look at "
-            "network and data\n",
-            curve->fall, curve->noise);
+        printf("no rate can be proposed: the loss does not fall clearly, by %.3g where that of one minibatch "
+               "and the next differs by %.3g;\ntry other bounds, larger minibatches or more iterations, and "
+               "look at network and data\n",
+               curve->fall, curve->noise);
     else
         printf("the loss falls fastest at %.3g (O), and is lowest at %.3g; try:\n"
                "  sigma train %s optimiser.learning_rate=%.2g\n",
@@ -97,6 +95,8 @@ static sgm_status find_with(const find_rate_options *options, const config *c, s
     SGM_TRY(experiment_feed(trainer, c, training, NULL));
     if (options->checkpoint != NULL)
         SGM_TRY(sgm_trainer_load(trainer, options->checkpoint));
+    else
+        SGM_TRY(from_load(trainer, c, true));
     sgm_rate_curve *curve = sgm_trainer_find_learning_rate(
         trainer, .minimum = options->minimum, .maximum = options->maximum, .iterations = options->iterations);
     if (curve == NULL)

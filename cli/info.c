@@ -3,11 +3,12 @@
  * Lists handlers with what they found (each is created for a moment), layers, optimisers, places where
  * data is looked for, environment variables and ready-made datasets; with an option all of a kind. With a
  * name it says what that is (config/kinds.h). With a path it shows into how many threads a training step is
- * divided (inspect_threads in inspect.c). Nothing is fetched or changed. */
+ * divided (inspect_threads in inspect/). Nothing is fetched or changed. */
 #include "cli.h"
 #include "config/kinds.h"
 #include "config/options.h"
 #include "data/dataset.h"
+#include "inspect/inspect.h"
 #include "text/call_text.h"
 
 #include <sigma/monitor.h>
@@ -229,7 +230,7 @@ static bool print_named(const char *name)
         print_described(&named_kinds[i], &described);
     }
     sgm__text keys = {0};
-    if (options_help_of(config_table, config_table_count, name, &keys) > 0 && keys.data != NULL)
+    if (options_help_of(&config_table, name, &keys) > 0 && keys.data != NULL)
         printf("%skeys of a file\n%s", found++ > 0 ? "\n" : "", keys.data);
     sgm__text_free(&keys);
     return found > 0;
@@ -306,7 +307,7 @@ static void print_kind(const named_kind *kind)
 static void print_keys(void)
 {
     sgm__text text = {0};
-    options_help(config_table, config_table_count, &text);
+    options_help(&config_table, &text);
     printf("%s", text.data != NULL ? text.data : "");
     sgm__text_free(&text);
 }
@@ -349,13 +350,14 @@ static int info_of(const char *word)
     return print_named(word) || print_meant(word) ? CLI_OK : fail_unknown(word);
 }
 
-#define MOST_KINDS 24
+#define MAXIMUM_KINDS 24
 
 /* The options are alternatives. */
 int info_run(int argc, char **argv)
 {
-    bool wanted[MOST_KINDS] = {false}, keys = false, names = false;
-    argument_rule rules[MOST_KINDS] = {{"--keys", ARGUMENT_FLAG, &keys}, {"--names", ARGUMENT_FLAG, &names}};
+    bool wanted[MAXIMUM_KINDS] = {false}, keys = false, names = false;
+    argument_rule rules[MAXIMUM_KINDS] = {{"--keys", ARGUMENT_FLAG, &keys},
+                                          {"--names", ARGUMENT_FLAG, &names}};
     for (size_t i = 0; i < named_kind_count; i++)
         rules[i + 2] = (argument_rule){named_kinds[i].option, ARGUMENT_FLAG, &wanted[i]};
     arguments a = {.rules = rules, .rule_count = named_kind_count + 2, .help = usage_text};

@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#define MOST_COMMANDS 32
+#define MAXIMUM_COMMANDS 32
 
 /* The list of subcommands, and the options that arguments.c reads for each of them. */
 static void print_help(void)
@@ -50,7 +50,7 @@ static void keep_standard_streams(void)
 /* Runs argv[1]. `help COMMAND` is `COMMAND --help`. An unknown name is answered with the nearest one. */
 static int run_command(int argc, char **argv)
 {
-    const char *name = argv[1], *names[MOST_COMMANDS];
+    const char *name = argv[1], *names[MAXIMUM_COMMANDS];
     const subcommand *command;
     size_t count = 0;
     if (strcmp(name, "help") == 0 && argc > 2 && strcmp(argv[2], "help") != 0) {
@@ -65,7 +65,7 @@ static int run_command(int argc, char **argv)
         printf("sigma %s\n", sgm_version());
         return CLI_OK;
     }
-    for (; count < MOST_COMMANDS && (command = subcommand_at(count)) != NULL; count++) {
+    for (; count < MAXIMUM_COMMANDS && (command = subcommand_at(count)) != NULL; count++) {
         names[count] = command->name;
         if (strcmp(name, names[count]) == 0)
             return command->run(argc - 1, argv + 1);

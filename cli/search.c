@@ -51,7 +51,7 @@ static char *full_help(void)
 {
     sgm__text out = {0};
     sgm__text_append(&out, "%s", usage_text);
-    options_help(search_table, search_table_count, &out);
+    options_help(&search_table, &out);
     return sgm__text_take(&out);
 }
 
@@ -127,9 +127,9 @@ static sgm_status fill_trainer(const search_run_parts *p, config *c, const sgm_t
     sgm__free(c->folder);
     c->folder = sgm__strdup(trial->folder);
     SGM_TRY(c->folder != NULL ? train_save_config(c) : SGM_ERROR_MEMORY);
-    if (c->start_from.run == NULL || train_has_checkpoint(c))
+    if (train_has_checkpoint(c))
         return SGM_OK;
-    return saved_start_from(trainer, &c->start_from, true);
+    return from_load(trainer, c, true);
 }
 
 /* The library's callback for a trial that begins or goes on. Each value is marked as used
@@ -375,7 +375,7 @@ static sgm_status compare_experiments(const search_run_parts *p)
     sgm__free(path);
     SGM_TRY(status);
     sgm__text changes = {0};
-    options_compare(config_table, config_table_count, &old.base, &p->file->base, free_keys, 5, &changes);
+    options_compare(&config_table, &old.base, &p->file->base, free_keys, 5, &changes);
     if (changes.length > 0)
         status =
             sgm_fail(SGM_ERROR_STATE, "'%s' has a search of another experiment; choose another folder:\n%.*s",

@@ -57,7 +57,7 @@ static char *full_help(void)
 {
     sgm__text out = {0};
     sgm__text_append(&out, "%s", usage_text);
-    options_help(config_table, config_table_count, &out);
+    options_help(&config_table, &out);
     return sgm__text_take(&out);
 }
 

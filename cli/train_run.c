@@ -123,7 +123,7 @@ static bool keep_config(void *user, const sgm_training_progress *progress)
     if (p->paused)
         printf("paused; go on with: sigma ctl %s resume\n", p->c->folder);
     fflush(stdout);
-    if (train_save_config(p->c) != SGM_OK)
+    if (train_save_config(p->c) != SGM_OK || from_keep(p->c) != SGM_OK)
         snprintf(p->failure, sizeof p->failure, "%s", sgm_last_error());
     return p->failure[0] == '\0';
 }
@@ -134,11 +134,20 @@ static void tell_changes(const config *c)
 {
     /* Keys that may differ: they do not change what is computed, or (network, optimiser.type) the library
      * compares them with the checkpoint. */
-    static const char *const free_keys[] = {
-        "plugins",          "name",           "folder",           "epochs",
-        "iterations",       "threads",        "operator.threads", "checkpoint_every",
-        "network",          "optimiser.type", "start_from",       "data.cache",
-        "data.cache_folder"};
+    static const char *const free_keys[] = {"plugins",
+                                            "name",
+                                            "folder",
+                                            "epochs",
+                                            "iterations",
+                                            "threads",
+                                            "operator.threads",
+                                            "checkpoint_every",
+                                            "network",
+                                            "optimiser.type",
+                                            "start_from",
+                                            "data.cache",
+                                            "data.cache_folder",
+                                            "from"};
     config old;
     char *path = sgm__format("%s/config.yaml", c->folder);
     if (path == NULL || !sgm__file_exists(path) || config_load(&old, path, NULL, 0) != SGM_OK) {
@@ -146,8 +155,7 @@ static void tell_changes(const config *c)
         return;
     }
     sgm__text changes = {0};
-    options_compare(config_table, config_table_count, &old, c, free_keys,
-                    sizeof free_keys / sizeof *free_keys, &changes);
+    options_compare(&config_table, &old, c, free_keys, sizeof free_keys / sizeof *free_keys, &changes);
     if (changes.length > 0)
         complain("sigma train: warning: this run goes on otherwise than it began:\n%s", changes.data);
     sgm__text_free(&changes);
@@ -287,13 +295,13 @@ static sgm_status measure(const run_parts *p, const config *c, const char *name,
     return status;
 }
 
-/* Loads the parameters of start_from, unless the run has a checkpoint of its own to go on from. */
+/* Loads the parameters of from and start_from, unless the run has a checkpoint of its own to go on from. */
 static int start_from_another(const run_parts *p, const train_arguments *given)
 {
     const config *c = p->c;
-    if (c->start_from.run == NULL || train_has_checkpoint(c))
+    if (train_has_checkpoint(c))
         return CLI_OK;
-    return saved_start_from(p->trainer, &c->start_from, given->quiet || p->follows) == SGM_OK
+    return from_load(p->trainer, c, given->quiet || p->follows) == SGM_OK
                ? CLI_OK
                : report_error(given->command, CLI_FAILED);
 }

@@ -28,7 +28,7 @@ FLOORS = [
      "src/handlers/cpu/run", "src/handlers/device", "src/handlers/device/code", "src/handlers/device/run",
      "src/handlers/debug", "src/handlers/null", "src/handlers/reference", "src/handlers/source"],
     ["src/data", "src/data/block", "src/data/cache", "src/data/csv", "src/data/files", "src/data/kinds", "src/data/read", "src/data/table", "src/data/tokens", "src/network", "src/network/layers",
-     "src/onnx", "src/onnx/nodes", "src/onnx/wire", "src/persistence", "src/eager"],
+     "src/onnx", "src/onnx/ml", "src/onnx/nodes", "src/onnx/wire", "src/persistence", "src/eager"],
     ["src/optim", "src/metrics"],
     ["src/hooks/when"],
     ["src/hooks"],
@@ -48,9 +48,11 @@ FLOORS = [
      "src/monitors/web/inspect"],
     ["src/environment"],
     ["models/tokenizer/text"],
-    ["models", "models/tokenizer", "models/tokenizer/read"],
+    ["models", "models/architectures", "models/tokenizer", "models/tokenizer/read"],
+    ["models/import"],
+    ["models/export"],
     ["cli/config", "cli/config/data"],
-    ["cli/plot", "cli/predict", "cli/data", "cli/runs"],
+    ["cli/plot", "cli/predict", "cli/data", "cli/runs", "cli/inspect"],
     ["cli/eval", "cli/mcp", "cli/mcp/tools"],
     ["cli"],
 ]
@@ -62,7 +64,7 @@ HEADERS = {"base": "src/base", "tensor": "src/base", "text": "src/text", "regist
            "split": "src/data", "network": "src/network", "onnx": "src/onnx",
            "training": "src/optim", "hooks": "src/optim", "operator": "src/optim", "rules": "src/optim",
            "replay": "src/runs", "monitor": "src/monitors", "environment": "src/monitors", "sigma": "cli/config",
-           "tokenizer": "models"}
+           "tokenizer": "models", "models": "models"}
 LARGEST_CIRCLE = 6
 # Who stands outside sees a trainer by its view, not by its struct; and whoever has one worker knows of no operator.
 INSIDE, OUTSIDE = "src/trainer/trainer.h", ("src/monitors", "src/hooks_ready")

@@ -42,7 +42,8 @@ async function decide(trainer, one, what) {
 }
 
 function row(trainer, one) {
-    const words = [one.command, ...told.map((key) => one.request[key]).filter((value) => value !== undefined)];
+    const words = [one.command, ...told.map((key) => one.request[key]).filter((value) => value !== undefined),
+        ...Object.entries(one.request.set ?? {}).map(([name, value]) => `${name} = ${value}`)];
     return h('div', { class: 'notice approval' }, icon('help'),
         h('div', { class: 'approval-text' }, h('span', {}, `${t('approval.asks', { who: whoText(one.who) })} `,
             h('b', { class: 'mono', text: words.join(' ') }),

@@ -1,8 +1,8 @@
-/* An experiment as a configuration file describes it: the structs that the table in config.c fills, and
+/* An experiment as a configuration file describes it: the structs that the tables of a file fill, and
  * functions that read, check and write them.
  *
- * Members mirror the keys of the file; their meanings, bounds and defaults are in the tables of config.c
- * and of the library. A member without a value is NULL, NAN or OPTION_UNSET, an empty list or map. All
+ * Members mirror the keys of the file; their meanings, bounds and defaults are in these tables and
+ * in those of the library. A member without a value is NULL, NAN or OPTION_UNSET, an empty list or map. All
  * texts are owned by the config and freed by config_free. What the library makes of a config is in
  * experiment.h. */
 #ifndef SGM_CLI_CONFIG_CONFIG_H
@@ -18,8 +18,9 @@
         .row.name = #member, .kind = kind_of_value, .offset = offsetof(type, member), __VA_ARGS__            \
     }
 #define OPTION_GROUP_ROW(type, member, table, ...)                                                           \
-    OPTION_ROW(type, member, OPTION_GROUP, .children = table,                                                \
-               .child_count = sizeof(table) / sizeof *(table), __VA_ARGS__)
+    OPTION_ROW(type, member, OPTION_GROUP, .children = &(table), __VA_ARGS__)
+/* A member of the same name as the library's setting. */
+#define OPTION_SETTING_ROW(type, member, table) OPTION_ROW(type, member, OPTION_SETTING, .settings = table)
 
 /* The key of a map of columns that stands for all columns which the map does not name. */
 #define EVERY_COLUMN "*"
@@ -156,6 +157,7 @@ typedef struct config {
     text_list rules, hooks;           /* each a text in the library's notation */
     text_list monitors;               /* of plug-ins: NAME or NAME:ARGUMENT */
     operator_config operator;
+    char *from; /* a model of others, or another run: its network, unless there is one, and its parameters */
     start_config start_from;
     int64_t epochs, iterations, seed, threads, checkpoint_every;
     char *handler, *precision, *memory, *folder;
@@ -164,13 +166,10 @@ typedef struct config {
         places; /* of what was given, by its key: "digits.yaml:3:7: optimiser.momentum". No key of a file */
 } config;
 
-extern const option config_table[];
-extern const size_t config_table_count;
+/* The outermost keys of a file, and the sections that have files of their own: data/keys.c (data_table: of
+ * one dataset) and optimiser.c. */
+extern const option_table config_table, data_group_table, data_table, optimiser_table;
 
-/* Whether several workers are asked for: a type that is not "none". */
-bool config_has_operator(const operator_config *o);
-/* The library's operator; the caller owns it. NULL and an error on failure. Only if config_has_operator. */
-sgm_operator *config_operator(const operator_config *o);
 /* Reads a file, applies overrides "key=value" in order, then checks the whole. On failure *c is empty.
  * config_parse takes the file's text; `name` stands for the path in messages, and its folder is where
  * relative paths begin. */

@@ -1,4 +1,4 @@
-/* Checks of texts in a configuration file, called by options.c for the options whose row in config.c names
+/* Checks of texts in a configuration file, called by options.c for the options whose row in a table names
  * them.
  *
  * A text is checked when it is read, so that a mistake is reported with its line and column. Texts in a
@@ -153,8 +153,8 @@ static sgm_status fail_brackets(const sgm_optimiser_type *type)
     return status;
 }
 
-/* Only the type is checked here, settings by config.c. Layers and hooks have theirs in brackets: who writes
- * "adam(learning_rate=0.1)" is told how that is written here. */
+/* Only the type is checked here, settings by optimiser.c. Layers and hooks have theirs in brackets: who
+ * writes "adam(learning_rate=0.1)" is told how that is written here. */
 sgm_status check_optimiser(const char *value)
 {
     size_t length = strcspn(value, "(");

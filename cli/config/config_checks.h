@@ -1,4 +1,4 @@
-/* Checks of texts in a configuration file. The tables of config.c name them as `check` of an option.
+/* Checks of texts in a configuration file. The tables of config.h name them as `check` of an option.
  *
  * Each takes one text (a value, an item of a list, a value of a map) and fails with an error that says
  * what was expected; options.c puts the place in the file in front. Most ask the library's own parser and
@@ -55,10 +55,13 @@ sgm_status check_cache(const char *value);
 sgm_status check_side(const char *value);
 /* Fails with the nearest of the names, or all of them, if the value is none. */
 sgm_status check_choice(const char *value, const char *const *names, size_t count);
-/* Checks data.ROLE of the file `name` (training, validation or test), whose first key with a value is
- * `given`; then what these sections have to do with each other (data/checks.c). */
-sgm_status check_data(const char *name, const char *role, const data_config *data, const char *given);
-sgm_status check_parts(const char *name, const data_group *group);
+/* The first key of a group says what the others refine: fails if another is given without it. */
+sgm_status check_first_key(const char *name, const char *group, const option_table *table, const void *base);
+/* Checks the section optimiser of the file `name`, whose keys were given at `places` (optimiser.c). */
+sgm_status optimiser_check(const char *name, const optimiser_config *o, const text_map *places);
+/* Checks training, validation and test of the section data of the file `name`, each for itself and with the
+ * others (data/checks.c). */
+sgm_status check_datasets(const char *name, const data_group *group);
 /* Checks the section data.split of the file `name` with what it splits (data/split.c). */
 sgm_status split_check(const char *name, const data_group *group);
 /* Checks data.ROLE.texts of the file `name`: keys are columns, which a map's check does not see. */

@@ -190,18 +190,74 @@ sgm_env *experiment_env(const config *c)
                           .precision = config_precision(c), .memory = c->memory);
 }
 
+/* The library takes 0 for its default. */
+static int64_t given_or_0(int64_t value)
+{
+    return value != OPTION_UNSET ? value : 0;
+}
+
+/* The type none lets an argument take away the operator that a file names. */
+bool experiment_has_operator(const operator_config *o)
+{
+    return o->type != NULL && strcmp(o->type, "none") != 0;
+}
+
+/* The operator takes options.reducer, unless adding to the reducer fails before. */
+sgm_operator *experiment_operator(const operator_config *o)
+{
+    bool gradients = strcmp(o->type, "gradients") == 0, ranks = strcmp(o->type, "mpi") == 0;
+    sgm_operator_options options = {.struct_size = sizeof options,
+                                    .workers = (int32_t)given_or_0(o->workers),
+                                    .share = isnan(o->share) ? 0 : o->share,
+                                    .handlers = o->handlers,
+                                    .threads = (int32_t)given_or_0(o->threads),
+                                    .every = given_or_0(o->every),
+                                    .timeout = isnan(o->timeout) ? 0 : o->timeout,
+                                    .check_every = given_or_0(o->check_every),
+                                    .bucket = given_or_0(o->bucket),
+                                    .bfloat16 = o->bfloat16,
+                                    .sharded = o->sharded};
+    /* Reducers of single parameters are exceptions to a reducer of all, which is the average if none is
+     * given. */
+    if (o->reducer != NULL || o->reducers.count > 0)
+        options.reducer = o->reducer != NULL ? sgm_reducer_parse(o->reducer) : sgm_average_reducer();
+    for (size_t i = 0; i < o->reducers.count; i++)
+        if (sgm_reducer_add(options.reducer, o->reducers.keys[i], sgm_reducer_parse(o->reducers.values[i])) !=
+            SGM_OK) {
+            sgm_reducer_free(options.reducer);
+            return NULL;
+        }
+    return ranks       ? sgm_mpi_operator_with(&options)
+           : gradients ? sgm_gradient_operator_with(&options)
+                       : sgm_parameter_operator_with(&options);
+}
+
+/* Whether a network can be trained. One that only gives vectors has no use for an optimiser, which would
+ * refuse it; others may have averages of the parameters, which belong to the optimiser. */
+static bool has_cost(const char *notation)
+{
+    sgm_network *network = sgm_network_parse(notation);
+    bool has = network == NULL; /* the trainer tells what is wrong with it */
+    for (size_t i = 0; network != NULL && i < sgm_network_layers(network); i++)
+        has |= (sgm_network_layer_type(network, i)->flags & SGM_LAYER_COST) != 0;
+    sgm_network_free(network);
+    return has;
+}
+
 /* The optimiser says whether parameters have averages. */
 sgm_status experiment_fill_inference(sgm_trainer *trainer, const config *c)
 {
-    sgm_trainer_set_network(trainer, c->network);
-    return sgm_trainer_set_optimiser(trainer, config_optimiser(&c->optimiser));
+    SGM_TRY(sgm_trainer_set_network(trainer, c->network));
+    return has_cost(c->network) ? sgm_trainer_set_optimiser(trainer, config_optimiser(&c->optimiser))
+                                : SGM_OK;
 }
 
 /* The trainer keeps its first failure, so one look at its status at the end suffices; it also takes what
  * the constructors make, NULL included. */
 sgm_status experiment_fill(sgm_trainer *trainer, const config *c)
 {
-    experiment_fill_inference(trainer, c);
+    sgm_trainer_set_network(trainer, c->network);
+    sgm_trainer_set_optimiser(trainer, config_optimiser(&c->optimiser));
     for (size_t i = 0; i < c->initialisers.count; i++)
         sgm_trainer_add_initialiser(trainer, c->initialisers.keys[i],
                                     sgm_initialiser_parse(c->initialisers.values[i]));
@@ -219,8 +275,8 @@ sgm_status experiment_fill(sgm_trainer *trainer, const config *c)
         sgm_trainer_add_hook(trainer, sgm_rule_hook(c->rules.items[i]));
     for (size_t i = 0; i < c->hooks.count; i++)
         sgm_trainer_add_hook(trainer, sgm_hook_parse(c->hooks.items[i]));
-    if (config_has_operator(&c->operator))
-        sgm_trainer_set_operator(trainer, config_operator(&c->operator));
+    if (experiment_has_operator(&c->operator))
+        sgm_trainer_set_operator(trainer, experiment_operator(&c->operator));
     return sgm_trainer_status(trainer);
 }
 

@@ -25,6 +25,10 @@ bool experiment_range(const data_config *data, double *minimum, double *maximum)
 sgm_tokenizer *experiment_tokenizer(const data_config *data);
 /* The environment with handler, threads, precision and seed of the configuration; the caller frees it. */
 sgm_env *experiment_env(const config *c);
+/* Whether several workers are asked for: a type that is not "none". */
+bool experiment_has_operator(const operator_config *o);
+/* The library's operator; the caller owns it. NULL and an error on failure. Only if there is one. */
+sgm_operator *experiment_operator(const operator_config *o);
 /* A trainer with network, optimiser, initialisers, modifiers, hooks and operator, but no data. It belongs
  * to the environment. NULL and an error on failure. */
 sgm_trainer *experiment_trainer(sgm_env *env, const config *c);

@@ -59,13 +59,13 @@ static sgm_status check_layer(const char *example)
 
 /* --- what training is told --- */
 
-#define MOST_SETTINGS 24
-static sgm_option used_settings[MOST_SETTINGS];
+#define MAXIMUM_SETTINGS 24
+static sgm_option used_settings[MAXIMUM_SETTINGS];
 
 /* Adds an argument. Arguments of what was described before are overwritten. */
 static void take_setting(sgm__described *described, const sgm_option *row)
 {
-    if (described->argument_count == MOST_SETTINGS)
+    if (described->argument_count == MAXIMUM_SETTINGS)
         return;
     used_settings[described->argument_count++] = *row;
     described->arguments = used_settings;

@@ -4,7 +4,7 @@
  * A value arrives as a YAML node (yaml_tree.c) together with its source and the key so far (`arrival`);
  * options_value.c checks it by the option's kind, and stores it. An argument of the command line goes the
  * same way as a node made of its text. Defaults too, so that they pass the same checks. The counterpart
- * that writes is options_text.c; tables are in config.c and search_file.c.
+ * that writes is options_text.c; tables are named in config.h and search_file.h.
  *
  * A value that fails leaves its member as it was; of a map the entries before the wrong one stay. */
 #include "config/options_value.h"
@@ -57,29 +57,29 @@ static char *parent_path(const arrival *at, const char *key, char *buffer)
 }
 
 /* The option whose name is the first `length` characters of `key`. */
-static const option *find(const option *table, size_t count, const char *key, size_t length)
+static const option *find(const option_table *table, const char *key, size_t length)
 {
-    for (size_t i = 0; i < count; i++)
-        if (strlen(table[i].row.name) == length && memcmp(table[i].row.name, key, length) == 0)
-            return &table[i];
+    for (size_t i = 0; i < table->count; i++)
+        if (strlen(table->rows[i].row.name) == length && memcmp(table->rows[i].row.name, key, length) == 0)
+            return &table->rows[i];
     return NULL;
 }
 
 /* --- keys of other programs --- */
 
 /* Whether the table has an option "path.to.key". */
-static bool has_path(const option *table, size_t count, const char *path)
+static bool has_path(const option_table *table, const char *path)
 {
     const void *base = table;
     const char *entry;
-    return options_find(table, count, path, &base, &entry) != NULL;
+    return options_find(table, path, &base, &entry) != NULL;
 }
 
 /* The row of the table of names for a key at this place, of those with a real key (`near`: or one that is
  * only likely meant); *rest becomes that key, seen from here. A row's key is a whole path, or one that is
  * seen from wherever it is found. */
-static const sgm__name_row *find_key(const option *table, size_t count, const char *here, const char *key,
-                                     bool near, const char **rest)
+static const sgm__name_row *find_key(const option_table *table, const char *here, const char *key, bool near,
+                                     const char **rest)
 {
     const sgm__name_row *row;
     size_t length = strlen(here);
@@ -87,38 +87,38 @@ static const sgm__name_row *find_key(const option *table, size_t count, const ch
         if (row->kind != SGM__NAME_KEY || row->near != near || !sgm__name_row_says(row, key))
             continue;
         *rest = row->real;
-        if (row->real == NULL || has_path(table, count, row->real))
+        if (row->real == NULL || has_path(table, row->real))
             return row;
         bool below = length > 0 && strncmp(row->real, here, length) == 0 && row->real[length] == '.';
         *rest = row->real + length + 1;
-        if (below && has_path(table, count, *rest))
+        if (below && has_path(table, *rest))
             return row;
     }
     return NULL;
 }
 
 /* "; there are name, network, ...", all keys of a table. */
-static void append_known(const option *table, size_t count, sgm__text *out)
+static void append_known(const option_table *table, sgm__text *out)
 {
-    for (size_t i = 0; i < count; i++)
-        sgm__text_append(out, "%s%s", i > 0 ? ", " : "; there are ", table[i].row.name);
+    for (size_t i = 0; i < table->count; i++)
+        sgm__text_append(out, "%s%s", i > 0 ? ", " : "; there are ", table->rows[i].row.name);
 }
 
 /* The error for an unknown key: what it means elsewhere, or it belongs to a group of this table, or to the
  * table around it, or is nearly a known one, or all known ones are listed. */
-static sgm_status fail_unknown(const option *table, size_t count, const arrival *at, const char *key)
+static sgm_status fail_unknown(const option_table *table, const arrival *at, const char *key)
 {
     const char *names[64] = {NULL}, *below = NULL, *rest = NULL;
     char where[MAX_PLACE_TEXT];
-    for (size_t i = 0; i < count && i < 64; i++)
-        names[i] = table[i].row.name;
-    const char *near = sgm__nearest(key, names, count < 64 ? count : 64);
-    for (size_t i = 0; i < count && below == NULL; i++)
-        if (table[i].kind == OPTION_GROUP && find(table[i].children, table[i].child_count, key, strlen(key)))
-            below = table[i].row.name;
+    for (size_t i = 0; i < table->count && i < 64; i++)
+        names[i] = table->rows[i].row.name;
+    const char *near = sgm__nearest(key, names, table->count < 64 ? table->count : 64);
+    for (size_t i = 0; i < table->count && below == NULL; i++)
+        if (table->rows[i].kind == OPTION_GROUP && find(table->rows[i].children, key, strlen(key)))
+            below = table->rows[i].row.name;
     option_place(at, where, sizeof where);
     char here[MAX_PATH_TEXT];
-    const sgm__name_row *row = find_key(table, count, parent_path(at, key, here), key, true, &rest);
+    const sgm__name_row *row = find_key(table, parent_path(at, key, here), key, true, &rest);
     if (row != NULL)
         return sgm_fail(SGM_ERROR_ARGUMENT, "%s: unknown key%s%s%s%s%s", where,
                         row->real != NULL ? " (did you mean '" : "", row->real != NULL ? row->real : "",
@@ -127,21 +127,21 @@ static sgm_status fail_unknown(const option *table, size_t count, const arrival 
     if (below != NULL)
         return sgm_fail(SGM_ERROR_ARGUMENT, "%s: unknown key here; '%s' belongs below '%s'", where, key,
                         below);
-    if (find(at->outer, at->outer_count, key, strlen(key)) != NULL)
+    if (at->outer != NULL && find(at->outer, key, strlen(key)) != NULL)
         return sgm_fail(SGM_ERROR_ARGUMENT, "%s: unknown key here; '%s' belongs beside '%s'", where, key,
                         here);
     if (near != NULL)
         return sgm_fail(SGM_ERROR_ARGUMENT, "%s: unknown key (did you mean '%s'?)", where, near);
     sgm__text known = {0};
-    append_known(table, count, &known);
+    append_known(table, &known);
     sgm_status status =
         sgm_fail(SGM_ERROR_ARGUMENT, "%s: unknown key%s", where, known.data != NULL ? known.data : "");
     sgm__text_free(&known);
     return status;
 }
 
-static sgm_status apply_map(const option *table, size_t count, void *base, const arrival *at);
-static sgm_status apply_path(const option *table, size_t count, void *base, arrival *at, const char *key);
+static sgm_status apply_map(const option_table *table, void *base, const arrival *at);
+static sgm_status apply_path(const option_table *table, void *base, arrival *at, const char *key);
 
 /* Notes where a value stands, for checks of several values together. */
 static sgm_status note_place(const arrival *at)
@@ -163,32 +163,31 @@ static sgm_status set_option(const option *given, void *base, const arrival *at)
         return option_set_value(o, base, at);
     void *group = option_member(o, base);
     if (node->kind == YAML_MAP)
-        return apply_map(o->children, o->child_count, group, at);
+        return apply_map(o->children, group, at);
     if ((node->kind == YAML_TEXT && !(node->plain && node->text[0] == '\0')) ||
-        (node->kind == YAML_LIST && o->children[0].kind == OPTION_LIST))
-        return set_option(&o->children[0], group, at);
+        (node->kind == YAML_LIST && o->children->rows[0].kind == OPTION_LIST))
+        return set_option(&o->children->rows[0], group, at);
     return option_fail(o, at, node);
 }
 
 /* Stores the value of a key that the table does not have: under the name that it has here, which is noted.
  * `behind`: what follows the key in an argument, such as ".kind", or "". */
-static sgm_status apply_foreign(const option *table, size_t count, void *base, const arrival *at,
+static sgm_status apply_foreign(const option_table *table, void *base, const arrival *at,
                                 const yaml_node *key_node, const char *key, const char *behind)
 {
     const char *rest = NULL;
-    const sgm__name_row *row = find_key(table, count, at->path, key, false, &rest);
+    const sgm__name_row *row = find_key(table, at->path, key, false, &rest);
     if (row == NULL) {
         arrival unknown = option_inside(at, key_node, key);
         unknown.outer = at->outer;
-        unknown.outer_count = at->outer_count;
-        return fail_unknown(table, count, &unknown, key);
+        return fail_unknown(table, &unknown, key);
     }
     char *whole = sgm__format("%s%s", rest, behind);
     if (whole == NULL)
         return sgm_last_status();
     sgm__name_note(key, row->real);
     arrival real = *at;
-    sgm_status status = apply_path(table, count, base, &real, whole);
+    sgm_status status = apply_path(table, base, &real, whole);
     sgm__free(whole);
     return status;
 }
@@ -208,16 +207,16 @@ static const yaml_node *find_node(const yaml_node *map, const char *path)
 
 /* Fails if what key number `index` of a map means, by another name, is there under its own one, or under a
  * third one before it: one of the two values would be lost without a word. */
-static sgm_status check_once(const option *table, size_t count, const arrival *at, size_t index)
+static sgm_status check_once(const option_table *table, const arrival *at, size_t index)
 {
     const yaml_node *map = at->node, *key = map->keys[index];
     const char *rest = NULL, *other_rest = NULL;
-    const sgm__name_row *row = find_key(table, count, at->path, key->text, false, &rest);
+    const sgm__name_row *row = find_key(table, at->path, key->text, false, &rest);
     const yaml_node *other = row != NULL ? find_node(map, rest) : NULL;
     for (size_t i = 0; row != NULL && other == NULL && i < index; i++) {
         const char *word = map->keys[i]->text;
-        bool is_known = find(table, count, word, strlen(word)) != NULL;
-        if (!is_known && find_key(table, count, at->path, word, false, &other_rest) != NULL &&
+        bool is_known = find(table, word, strlen(word)) != NULL;
+        if (!is_known && find_key(table, at->path, word, false, &other_rest) != NULL &&
             strcmp(rest, other_rest) == 0)
             other = map->keys[i];
     }
@@ -231,21 +230,20 @@ static sgm_status check_once(const option *table, size_t count, const arrival *a
 }
 
 /* Stores each pair of a map by the table. */
-static sgm_status apply_map(const option *table, size_t count, void *base, const arrival *at)
+static sgm_status apply_map(const option_table *table, void *base, const arrival *at)
 {
     for (size_t i = 0; i < at->node->count; i++) {
         const yaml_node *key = at->node->keys[i];
-        const option *o = find(table, count, key->text, strlen(key->text));
+        const option *o = find(table, key->text, strlen(key->text));
         if (o == NULL) {
             arrival foreign = *at;
             foreign.node = at->node->children[i];
-            SGM_TRY(check_once(table, count, at, i));
-            SGM_TRY(apply_foreign(table, count, base, &foreign, key, key->text, ""));
+            SGM_TRY(check_once(table, at, i));
+            SGM_TRY(apply_foreign(table, base, &foreign, key, key->text, ""));
             continue;
         }
         arrival child = option_inside(at, at->node->children[i], key->text);
         child.outer = table;
-        child.outer_count = count;
         SGM_TRY(set_option(o, base, &child));
     }
     return SGM_OK;
@@ -253,7 +251,7 @@ static sgm_status apply_map(const option *table, size_t count, void *base, const
 
 /* The outermost node of a file must be a map. A data file that was given instead of a configuration is the
  * likeliest mistake. */
-sgm_status options_apply(const option *table, size_t count, void *base, const option_source *source,
+sgm_status options_apply(const option_table *table, void *base, const option_source *source,
                          const yaml_node *map)
 {
     arrival at = {.source = source, .node = map};
@@ -265,24 +263,23 @@ sgm_status options_apply(const option *table, size_t count, void *base, const op
             "{csv: FILE, ...}}'",
             option_place(&at, where, sizeof where), yaml_node_describe(map, got, sizeof got));
     }
-    return apply_map(table, count, base, &at);
+    return apply_map(table, base, &at);
 }
 
 /* Follows "path.to.key" down the groups to the option that it names and stores the node there. Behind a
  * map the rest of the key, dots included, is the key of an entry: initialisers.0-dense.weights=he. */
-static sgm_status apply_path(const option *table, size_t count, void *base, arrival *at, const char *key)
+static sgm_status apply_path(const option_table *table, void *base, arrival *at, const char *key)
 {
     for (;;) {
         const char *dot = strchr(key, '.');
         size_t length = dot != NULL ? (size_t)(dot - key) : strlen(key);
-        const option *o = find(table, count, key, length);
+        const option *o = find(table, key, length);
         char name[MAX_PATH_TEXT];
         snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name - 1), key);
         if (o == NULL)
-            return apply_foreign(table, count, base, at, at->node, name, dot != NULL ? dot : "");
+            return apply_foreign(table, base, at, at->node, name, dot != NULL ? dot : "");
         *at = option_inside(at, at->node, name);
         at->outer = table;
-        at->outer_count = count;
         if (dot == NULL)
             return set_option(o, base, at);
         key = dot + 1;
@@ -297,25 +294,23 @@ static sgm_status apply_path(const option *table, size_t count, void *base, arri
         }
         base = option_member(o, base);
         table = o->children;
-        count = o->child_count;
     }
 }
 
-sgm_status options_apply_key(const option *table, size_t count, void *base, const option_source *source,
+sgm_status options_apply_key(const option_table *table, void *base, const option_source *source,
                              const char *key, const yaml_node *value)
 {
     arrival at = {.source = source, .node = value};
-    return apply_path(table, count, base, &at, key);
+    return apply_path(table, base, &at, key);
 }
 
 /* As apply_path, without storing. */
-const option *options_find(const option *table, size_t count, const char *key, const void **base,
-                           const char **entry)
+const option *options_find(const option_table *table, const char *key, const void **base, const char **entry)
 {
     *entry = NULL;
     for (;;) {
         const char *dot = strchr(key, '.');
-        const option *o = find(table, count, key, dot != NULL ? (size_t)(dot - key) : strlen(key));
+        const option *o = find(table, key, dot != NULL ? (size_t)(dot - key) : strlen(key));
         if (o == NULL || (dot != NULL && o->kind != OPTION_GROUP && o->kind != OPTION_MAP))
             return NULL;
         if (o->kind == OPTION_MAP) {
@@ -327,13 +322,12 @@ const option *options_find(const option *table, size_t count, const char *key, c
         if (*base != NULL) /* else only the option is looked for */
             *base = (const char *)*base + o->offset;
         table = o->children;
-        count = o->child_count;
-        key = dot != NULL ? dot + 1 : table[0].row.name;
+        key = dot != NULL ? dot + 1 : table->rows[0].row.name;
     }
 }
 
 /* Splits at the first '=', so values may contain it. */
-sgm_status options_apply_argument(const option *table, size_t count, void *base, const char *argument,
+sgm_status options_apply_argument(const option_table *table, void *base, const char *argument,
                                   text_map *places)
 {
     const char *equals = strchr(argument, '=');
@@ -358,7 +352,7 @@ sgm_status options_apply_argument(const option *table, size_t count, void *base,
         status = sgm_last_status();
     } else {
         arrival at = {.source = &source, .node = tree != NULL ? tree : &text};
-        status = apply_path(table, count, base, &at, key);
+        status = apply_path(table, base, &at, key);
     }
     yaml_tree_free(tree);
     sgm__free(text.text);
@@ -368,14 +362,14 @@ sgm_status options_apply_argument(const option *table, size_t count, void *base,
 
 /* Numbers get their marks for "no value" first; the other members must be zero already. Defaults go
  * through set_option as if they were written. */
-sgm_status options_set_defaults(const option *table, size_t count, void *base)
+sgm_status options_set_defaults(const option_table *table, void *base)
 {
     option_source source = {.folder = "", .argument = "default"};
-    for (size_t i = 0; i < count; i++) {
-        const option whole = option_complete(&table[i]), *o = &whole;
+    for (size_t i = 0; i < table->count; i++) {
+        const option whole = option_complete(&table->rows[i]), *o = &whole;
         void *target = option_member(o, base);
         if (o->kind == OPTION_GROUP) {
-            SGM_TRY(options_set_defaults(o->children, o->child_count, target));
+            SGM_TRY(options_set_defaults(o->children, target));
             continue;
         }
         if (o->kind == OPTION_INTEGER)
@@ -396,12 +390,12 @@ sgm_status options_set_defaults(const option *table, size_t count, void *base)
     return SGM_OK;
 }
 
-void options_free(const option *table, size_t count, void *base)
+void options_free(const option_table *table, void *base)
 {
-    for (size_t i = 0; i < count; i++) {
-        const option whole = option_complete(&table[i]), *o = &whole;
+    for (size_t i = 0; i < table->count; i++) {
+        const option whole = option_complete(&table->rows[i]), *o = &whole;
         if (o->kind == OPTION_GROUP)
-            options_free(o->children, o->child_count, option_member(o, base));
+            options_free(o->children, option_member(o, base));
         else
             option_free_value(o, base);
     }

@@ -2,8 +2,8 @@
  * values.
  *
  * options.c reads YAML (yaml_tree.h) and command-line arguments into the struct, options_text.c writes it,
- * compares two, and prints help. config.c and search_file.c have the tables. Functions take (table, count,
- * base), where `base` is the struct. It must be zeroed before options_set_defaults, and is freed by
+ * compares two, and prints help. config.h and search_file.h name the tables. Functions take
+ * (table, base), where `base` is the struct. It must be zeroed before options_set_defaults, and is freed by
  * options_free. A member without a value is NULL, NAN, OPTION_UNSET, or empty. */
 #ifndef SGM_CLI_CONFIG_OPTIONS_H
 #define SGM_CLI_CONFIG_OPTIONS_H
@@ -40,10 +40,11 @@ typedef struct text_map {
  * member:
  *
  *     typedef struct run { char *name; int64_t epochs; } run;
- *     static const option table[] = {
+ *     static const option rows[] = {
  *         {.row = {.name = "name", .doc = "of the run"}, .kind = OPTION_TEXT, .offset = offsetof(run, name)},
  *         {.row = {.name = "epochs", .minimum = 1, .maximum = 1e9, .default_text = "10", .doc = "passes"},
  *          .kind = OPTION_INTEGER, .offset = offsetof(run, epochs)}};
+ *     static const option_table table = OPTION_TABLE(rows);
  *
  * OPTION_SETTING rows have all but their name from the library's own table (`settings`), so that nothing is
  * said twice; option_complete fills them in. All other rows say these things themselves; their default, of
@@ -74,10 +75,19 @@ typedef struct option {
     /* A text that begins with this prefix goes on with a path, which is treated as OPTION_PATH's is. */
     const char *path_after;
     /* OPTION_GROUP: the options of the struct at `offset`. */
-    const struct option *children;
-    size_t child_count;
+    const struct option_table *children;
     char default_room[32]; /* a default that option_complete has printed; see option_default */
 } option;
+
+typedef struct option_table {
+    const option *rows;
+    size_t count;
+} option_table;
+
+#define OPTION_TABLE(array)                                                                                  \
+    {                                                                                                        \
+        .rows = (array), .count = sizeof(array) / sizeof *(array)                                            \
+    }
 
 #define OPTION_ANY 1e15        /* the help shows no `maximum` from here on */
 #define OPTION_UNSET INT64_MIN /* an integer without a value */
@@ -95,39 +105,38 @@ typedef struct option_source {
 option option_complete(const option *o);
 /* The default of a completed option as text; NULL: none. */
 const char *option_default(const option *o);
-sgm_status options_set_defaults(const option *table, size_t count, void *base);
+sgm_status options_set_defaults(const option_table *table, void *base);
 /* Applies a map of a file to the struct. An unknown key or a bad value fails with its place. */
-sgm_status options_apply(const option *table, size_t count, void *base, const option_source *source,
+sgm_status options_apply(const option_table *table, void *base, const option_source *source,
                          const yaml_node *map);
 /* Applies an argument "path.to.key=value": a value that begins with '[' or '{' is YAML, everything else a
  * text as it stands. `places`: as option_source has it. */
-sgm_status options_apply_argument(const option *table, size_t count, void *base, const char *argument,
+sgm_status options_apply_argument(const option_table *table, void *base, const char *argument,
                                   text_map *places);
 /* Applies a node of a file to the option "path.to.key". */
-sgm_status options_apply_key(const option *table, size_t count, void *base, const option_source *source,
+sgm_status options_apply_key(const option_table *table, void *base, const option_source *source,
                              const char *key, const yaml_node *value);
 /* The option that "path.to.key" names; of a group that is named itself, its first option. NULL: there is
  * none. *base becomes the struct that contains the option's member; *entry the rest of the key if the
  * option is a map, else NULL. */
-const option *options_find(const option *table, size_t count, const char *key, const void **base,
-                           const char **entry);
+const option *options_find(const option_table *table, const char *key, const void **base, const char **entry);
 /* The value of "path.to.key" as an argument would give it; sgm__free. NULL: no such option, or no value. */
-char *options_key_text(const option *table, size_t count, const void *base, const char *key);
+char *options_key_text(const option_table *table, const void *base, const char *key);
 /* The name of the first option whose value is not its default; NULL: all are. */
-const char *options_first_given(const option *table, size_t count, const void *base);
+const char *options_first_given(const option_table *table, const void *base);
 /* Appends everything that has a value, as YAML. */
-void options_write(const option *table, size_t count, const void *base, sgm__text *out);
+void options_write(const option_table *table, const void *base, sgm__text *out);
 /* Appends a line "  KEY: was OLD, is NEW" for each option that differs. An option whose key, such as
  * optimiser.type, is in `ignored` is left out, with all that is below it. */
-void options_compare(const option *table, size_t count, const void *old, const void *new,
-                     const char *const *ignored, size_t ignored_count, sgm__text *out);
+void options_compare(const option_table *table, const void *old, const void *new, const char *const *ignored,
+                     size_t ignored_count, sgm__text *out);
 /* Appends the table for people: key, kind, meaning, bounds, default. */
-void options_help(const option *table, size_t count, sgm__text *out);
+void options_help(const option_table *table, sgm__text *out);
 /* Appends the same of those whose key is `name`, or ends in it behind a dot, with all below them; returns how
  * many there are. */
-size_t options_help_of(const option *table, size_t count, const char *name, sgm__text *out);
+size_t options_help_of(const option_table *table, const char *name, sgm__text *out);
 /* Frees texts, lists and maps in the struct; does not reset the members. */
-void options_free(const option *table, size_t count, void *base);
+void options_free(const option_table *table, void *base);
 /* "red, green" as its words without blanks around them, NULL at the end; one block, sgm__free. NULL: out
  * of memory. */
 char **options_split(const char *texts);

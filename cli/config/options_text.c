@@ -37,10 +37,10 @@ static bool has_value(const option *given, const void *base)
     case OPTION_GROUP:
         /* A group is there if its first option is: data without a source, a schedule without a kind are not.
          */
-        if (has_value(&o->children[0], value))
+        if (has_value(&o->children->rows[0], value))
             return true;
-        for (size_t i = 1; i < o->child_count; i++) {
-            const option child = option_complete(&o->children[i]);
+        for (size_t i = 1; i < o->children->count; i++) {
+            const option child = option_complete(&o->children->rows[i]);
             if (option_default(&child) == NULL && has_value(&child, value))
                 return true;
         }
@@ -50,7 +50,7 @@ static bool has_value(const option *given, const void *base)
     }
 }
 
-static void write_table(const option *table, size_t count, const void *base, int depth, sgm__text *out);
+static void write_table(const option_table *table, const void *base, int depth, sgm__text *out);
 
 /* A map that is no more than the text which may stand for it is written as that text. */
 static const char *text_of_map(const option *o, const text_map *map)
@@ -106,7 +106,7 @@ static void write_value(const option *given, const void *base, int depth, sgm__t
         return;
     case OPTION_GROUP:
         sgm__text_append(out, "\n");
-        write_table(o->children, o->child_count, value, depth + 1, out);
+        write_table(o->children, value, depth + 1, out);
         return;
     case OPTION_SETTING: /* not a complete option's */
         return;
@@ -114,23 +114,23 @@ static void write_value(const option *given, const void *base, int depth, sgm__t
 }
 
 /* Appends the options of a struct that have values, a line or block for each. */
-static void write_table(const option *table, size_t count, const void *base, int depth, sgm__text *out)
+static void write_table(const option_table *table, const void *base, int depth, sgm__text *out)
 {
-    for (size_t i = 0; i < count; i++) {
-        if (!has_value(&table[i], base))
+    for (size_t i = 0; i < table->count; i++) {
+        if (!has_value(&table->rows[i], base))
             continue;
-        bool is_block =
-            table[i].kind == OPTION_GROUP ||
-            (table[i].kind == OPTION_MAP && text_of_map(&table[i], field(base, &table[i])) == NULL);
+        bool is_block = table->rows[i].kind == OPTION_GROUP ||
+                        (table->rows[i].kind == OPTION_MAP &&
+                         text_of_map(&table->rows[i], field(base, &table->rows[i])) == NULL);
         const char *space = is_block ? "" : " ";
-        sgm__text_append(out, "%*s%s:%s", 2 * depth, "", table[i].row.name, space);
-        write_value(&table[i], base, depth, out);
+        sgm__text_append(out, "%*s%s:%s", 2 * depth, "", table->rows[i].row.name, space);
+        write_value(&table->rows[i], base, depth, out);
     }
 }
 
-void options_write(const option *table, size_t count, const void *base, sgm__text *out)
+void options_write(const option_table *table, const void *base, sgm__text *out)
 {
-    write_table(table, count, base, 0, out);
+    write_table(table, base, 0, out);
 }
 
 /* The value as it would be written, on one line with single blanks; "nothing" if there is none. sgm__free;
@@ -179,21 +179,21 @@ static bool is_default(const option *o, const void *base)
 }
 
 /* Rows are completed, since the default of a setting is in the library's table. */
-const char *options_first_given(const option *table, size_t count, const void *base)
+const char *options_first_given(const option_table *table, const void *base)
 {
-    for (size_t i = 0; i < count; i++) {
-        const option whole = option_complete(&table[i]);
+    for (size_t i = 0; i < table->count; i++) {
+        const option whole = option_complete(&table->rows[i]);
         if (has_value(&whole, base) && !is_default(&whole, base))
-            return table[i].row.name;
+            return table->rows[i].row.name;
     }
     return NULL;
 }
 
 /* Texts without the quotes that YAML would need: an argument takes them as they are. */
-char *options_key_text(const option *table, size_t count, const void *base, const char *key)
+char *options_key_text(const option_table *table, const void *base, const char *key)
 {
     const char *entry;
-    const option *o = options_find(table, count, key, &base, &entry);
+    const option *o = options_find(table, key, &base, &entry);
     if (o == NULL)
         return NULL;
     if (entry != NULL)
@@ -205,11 +205,11 @@ char *options_key_text(const option *table, size_t count, const void *base, cons
 }
 
 /* Compares values as they would be written. `prefix` is the key of the struct that `table` describes. */
-static void compare(const option *table, size_t count, const char *prefix, const void *old, const void *new,
+static void compare(const option_table *table, const char *prefix, const void *old, const void *new,
                     const char *const *ignored, size_t ignored_count, sgm__text *out)
 {
-    for (size_t i = 0; i < count; i++) {
-        const option *o = &table[i];
+    for (size_t i = 0; i < table->count; i++) {
+        const option *o = &table->rows[i];
         char name[120];
         bool skip = false;
         snprintf(name, sizeof name, "%s%s%s", prefix, prefix[0] != '\0' ? "." : "", o->row.name);
@@ -218,8 +218,7 @@ static void compare(const option *table, size_t count, const char *prefix, const
         if (skip)
             continue;
         if (o->kind == OPTION_GROUP) {
-            compare(o->children, o->child_count, name, field(old, o), field(new, o), ignored, ignored_count,
-                    out);
+            compare(o->children, name, field(old, o), field(new, o), ignored, ignored_count, out);
             continue;
         }
         char *before = value_text(o, old), *after = value_text(o, new);
@@ -230,10 +229,10 @@ static void compare(const option *table, size_t count, const char *prefix, const
     }
 }
 
-void options_compare(const option *table, size_t count, const void *old, const void *new,
-                     const char *const *ignored, size_t ignored_count, sgm__text *out)
+void options_compare(const option_table *table, const void *old, const void *new, const char *const *ignored,
+                     size_t ignored_count, sgm__text *out)
 {
-    compare(table, count, "", old, new, ignored, ignored_count, out);
+    compare(table, "", old, new, ignored, ignored_count, out);
 }
 
 /* Columns of the help: where its third column begins, and where lines are wrapped. */
@@ -281,10 +280,10 @@ static void help_option(const option *o, const char *name, sgm__text *lines)
 
 /* Lines for a table and the groups in it, with the keys' prefix in front. data.training, .validation and
  * .test have the same children: they are listed once, under the first. */
-static void help_table(const option *table, size_t count, const char *prefix, sgm__text *out)
+static void help_table(const option_table *table, const char *prefix, sgm__text *out)
 {
-    for (size_t i = 0; i < count; i++) {
-        const option whole = option_complete(&table[i]), *o = &whole;
+    for (size_t i = 0; i < table->count; i++) {
+        const option whole = option_complete(&table->rows[i]), *o = &whole;
         char name[120];
         snprintf(name, sizeof name, "%s%s", prefix, o->row.name);
         if (o->kind == OPTION_GROUP) {
@@ -292,17 +291,17 @@ static void help_table(const option *table, size_t count, const char *prefix, sg
                 help_line(name, "map", o->row.doc, out);
             snprintf(name, sizeof name, "%s%s.", prefix, o->row.name);
             /* The same keys are shown once. */
-            if (i == 0 || table[i - 1].children != o->children)
-                help_table(o->children, o->child_count, name, out);
+            if (i == 0 || table->rows[i - 1].children != o->children)
+                help_table(o->children, name, out);
             continue;
         }
         help_option(o, name, out);
     }
 }
 
-void options_help(const option *table, size_t count, sgm__text *out)
+void options_help(const option_table *table, sgm__text *out)
 {
-    help_table(table, count, "", out);
+    help_table(table, "", out);
 }
 
 /* Whether the key is the name, or ends in it: "data.batch" is "batch". */
@@ -313,26 +312,27 @@ static bool is_key(const char *key, const char *name)
            (all == length || key[all - length - 1] == '.');
 }
 
-static size_t help_of(const option *table, size_t count, const char *prefix, const char *name, sgm__text *out)
+static size_t help_of(const option_table *table, const char *prefix, const char *name, sgm__text *out)
 {
     size_t found = 0;
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < table->count; i++) {
         char key[120];
-        snprintf(key, sizeof key, "%s%s", prefix, table[i].row.name);
+        snprintf(key, sizeof key, "%s%s", prefix, table->rows[i].row.name);
         if (is_key(key, name)) {
-            help_table(&table[i], 1, prefix, out);
+            help_table(&(option_table){&table->rows[i], 1}, prefix, out);
             found++;
-        } else if (table[i].kind == OPTION_GROUP && (i == 0 || table[i - 1].children != table[i].children)) {
-            snprintf(key, sizeof key, "%s%s.", prefix, table[i].row.name);
-            found += help_of(table[i].children, table[i].child_count, key, name, out);
+        } else if (table->rows[i].kind == OPTION_GROUP &&
+                   (i == 0 || table->rows[i - 1].children != table->rows[i].children)) {
+            snprintf(key, sizeof key, "%s%s.", prefix, table->rows[i].row.name);
+            found += help_of(table->rows[i].children, key, name, out);
         }
     }
     return found;
 }
 
-size_t options_help_of(const option *table, size_t count, const char *name, sgm__text *out)
+size_t options_help_of(const option_table *table, const char *name, sgm__text *out)
 {
-    return help_of(table, count, "", name, out);
+    return help_of(table, "", name, out);
 }
 
 /* --- texts of a list --- */

@@ -16,8 +16,7 @@ typedef struct arrival {
     const option_source *source;
     const yaml_node *node;
     char path[MAX_PATH_TEXT];
-    const struct option *outer; /* the table that has the node's key, for messages; NULL: not known */
-    size_t outer_count;
+    const option_table *outer; /* the table that has the node's key, for messages; NULL: not known */
 } arrival;
 /* Bytes of a place in messages. */
 #define MAX_PLACE_TEXT (PATH_MAX + 400)

@@ -51,4 +51,12 @@ bool is_file_of_data(const char *name);
 /* A dataset by name: training, validation or test of the run, else a ready-made one. The caller frees it. */
 sgm_dataset *saved_dataset(saved *s, const char *name);
 
+/* --- the key `from` --- */
+/* Gives a configuration without a network that of `from`. */
+sgm_status from_take_network(config *c);
+/* Loads the parameters of `from`, then those of `start_from`, and prints so unless `quiet`. */
+sgm_status from_load(sgm_trainer *trainer, const config *c, bool quiet);
+/* Keeps in the run's folder what writes a model of others back, if `from` is one. */
+sgm_status from_keep(const config *c);
+
 #endif

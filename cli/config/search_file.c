@@ -34,7 +34,7 @@ static sgm_status check_goal(const char *value)
 }
 
 /* Keys of the section. `values` is taken out of the tree before this table is applied. */
-static const option section_table[] = {
+static const option section_rows[] = {
     OPTION_ROW(search_config, method, OPTION_TEXT, .check = check_method, .row.default_text = "grid",
                .row.doc = "grid, random, halving or tpe"),
     OPTION_ROW(search_config, objective, OPTION_TEXT,
@@ -64,11 +64,12 @@ static const option section_table[] = {
     OPTION_ROW(search_config, at_once, OPTION_INTEGER, .row.minimum = 1, .row.maximum = 256,
                .row.default_text = "1", .row.doc = "trials side by side"),
 };
+static const option_table section_table = OPTION_TABLE(section_rows);
 
-const option search_table[] = {
+static const option root_rows[] = {
     OPTION_GROUP_ROW(search_root, search, section_table, .row.doc = "what to try"),
 };
-const size_t search_table_count = 1;
+const option_table search_table = OPTION_TABLE(root_rows);
 
 /* --- values --- */
 
@@ -85,14 +86,14 @@ static sgm_status check_scale(const char *value)
     return check_choice(value, scales, 2);
 }
 
-static const option range_table[] = {
+static const option range_rows[] = {
     OPTION_ROW(range_config, from, OPTION_NUMBER, .row.doc = ""),
     OPTION_ROW(range_config, to, OPTION_NUMBER, .row.doc = ""),
     OPTION_ROW(range_config, scale, OPTION_TEXT, .check = check_scale, .row.doc = ""),
     OPTION_ROW(range_config, steps, OPTION_INTEGER, .row.minimum = 2,
                .row.maximum = SGM_SEARCH_MAXIMUM_TRIALS, .row.doc = ""),
 };
-#define RANGE_COUNT (sizeof range_table / sizeof *range_table)
+static const option_table range_table = OPTION_TABLE(range_rows);
 
 /* Reading the values of a file: the value that is being read, and where mistakes are reported. */
 typedef struct reader {
@@ -137,13 +138,13 @@ static void name_values(const reader *r, const char *key)
 /* Applies a node to the scratch configuration under the current key, which checks it. */
 static sgm_status apply(reader *r, const yaml_node *node)
 {
-    return options_apply_key(config_table, config_table_count, &r->scratch, &r->source, r->key->text, node);
+    return options_apply_key(&config_table, &r->scratch, &r->source, r->key->text, node);
 }
 
 /* The value that was applied, as text; sgm__free. */
 static char *applied_text(const reader *r)
 {
-    char *text = options_key_text(config_table, config_table_count, &r->scratch, r->key->text);
+    char *text = options_key_text(&config_table, &r->scratch, r->key->text);
     if (text == NULL)
         sgm_fail(SGM_ERROR_STATE, "a value of '%s' cannot be kept as text", r->key->text);
     return text;
@@ -214,9 +215,9 @@ static sgm_status check_range(reader *r, const yaml_node *node, const sgm_search
 static sgm_status read_range(reader *r, const yaml_node *node, sgm_search_values *values)
 {
     range_config range = {0};
-    sgm_status status = options_set_defaults(range_table, RANGE_COUNT, &range);
+    sgm_status status = options_set_defaults(&range_table, &range);
     if (status == SGM_OK) {
-        status = options_apply(range_table, RANGE_COUNT, &range, &r->source, node);
+        status = options_apply(&range_table, &range, &r->source, node);
         if (status != SGM_OK)
             name_values(r, r->key->text);
     }
@@ -225,7 +226,7 @@ static sgm_status read_range(reader *r, const yaml_node *node, sgm_search_values
     values->logarithmic = range.scale != NULL && strcmp(range.scale, "log") == 0;
     values->whole = r->kind == OPTION_INTEGER;
     values->steps = range.steps != OPTION_UNSET ? range.steps : 0;
-    options_free(range_table, RANGE_COUNT, &range);
+    options_free(&range_table, &range);
     return status == SGM_OK ? check_range(r, node, values) : status;
 }
 
@@ -241,7 +242,7 @@ static sgm_status check_key(reader *r)
         if (strcmp(r->key->text, common[i]) == 0)
             return fail_at(r, r->key,
                            "all trials of a search have this in common; give it outside of 'search'");
-    const option *o = options_find(config_table, config_table_count, r->key->text, &base, &entry);
+    const option *o = options_find(&config_table, r->key->text, &base, &entry);
     if (o == NULL) { /* whose message knows the nearest name */
         sgm_status status = apply(r, r->key);
         name_values(r, NULL);
@@ -287,7 +288,7 @@ static sgm_status read_all_values(search_file *f, const option_source *source, c
                         : map->kind == YAML_MAP ? "an empty one"
                                                 : yaml_node_describe(map, got, sizeof got));
     }
-    sgm_status status = options_set_defaults(config_table, config_table_count, &r.scratch);
+    sgm_status status = options_set_defaults(&config_table, &r.scratch);
     if (status == SGM_OK)
         status = read_values(&r, map);
     config_free(&r.scratch);
@@ -314,13 +315,13 @@ static sgm_status read_section(search_file *f, yaml_node *section, const char *c
                       .keys = (yaml_node *[]){&key},
                       .count = 1};
     const option_source source = {.name = f->path, .folder = folder};
-    sgm_status status = options_apply(search_table, search_table_count, &f->root, &source, &root);
+    sgm_status status = options_apply(&search_table, &f->root, &source, &root);
     for (size_t i = 0; i < count && status == SGM_OK; i++)
         if (strncmp(arguments[i], "search.values", 13) == 0)
             status =
                 sgm_fail(SGM_ERROR_ARGUMENT, "argument '%.200s': values are given in the file", arguments[i]);
         else if (strncmp(arguments[i], "search.", 7) == 0)
-            status = options_apply_argument(search_table, search_table_count, &f->root, arguments[i], NULL);
+            status = options_apply_argument(&search_table, &f->root, arguments[i], NULL);
         else
             f->overrides[f->override_count++] = arguments[i];
     if (status == SGM_OK)
@@ -351,7 +352,7 @@ static sgm_status load(search_file *f, const char *path, const char *const *argu
     f->overrides = sgm__calloc(count + 1, sizeof *f->overrides);
     if (f->path == NULL || f->overrides == NULL)
         return sgm__last_failure();
-    SGM_TRY(options_set_defaults(search_table, search_table_count, &f->root));
+    SGM_TRY(options_set_defaults(&search_table, &f->root));
     SGM_TRY(sgm__file_read(path, YAML_MAX_BYTES, &f->text, &f->length));
     yaml_node *root = yaml_tree_parse(path, f->text, f->length);
     if (root == NULL)
@@ -386,7 +387,7 @@ void search_file_free(search_file *f)
         sgm__free((void *)(uintptr_t)choices);
         sgm_string_free((char *)(uintptr_t)f->values[i].name);
     }
-    options_free(search_table, search_table_count, &f->root);
+    options_free(&search_table, &f->root);
     config_free(&f->base);
     sgm__free((void *)(uintptr_t)f->overrides);
     sgm__free(f->text);
@@ -454,8 +455,8 @@ char *search_file_text(const search_file *f)
     sgm__text out = {0};
     config experiment = f->base;
     experiment.folder = NULL; /* it lies where it is */
-    options_write(config_table, config_table_count, &experiment, &out);
-    options_write(search_table, search_table_count, &f->root, &out);
+    options_write(&config_table, &experiment, &out);
+    options_write(&search_table, &f->root, &out);
     sgm__text_append(&out, "  values:\n");
     for (size_t i = 0; i < f->value_count; i++)
         write_values(&out, &f->values[i]);

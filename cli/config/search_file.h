@@ -42,8 +42,7 @@ typedef struct search_file {
     config base;
 } search_file;
 
-extern const option search_table[];
-extern const size_t search_table_count;
+extern const option_table search_table;
 
 /* Reads a file and arguments "key=value"; those of the section are "search.key=value". On failure *f is
  * empty. */

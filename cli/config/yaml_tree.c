@@ -209,8 +209,8 @@ static yaml_node *read_node(yaml_reader *reader, const yaml_event_t *event, int 
 {
     if (event->type == YAML_ALIAS_EVENT || is_marked(event)) {
         fail_at(reader, event->start_mark,
-                "anchors (&), aliases (*) and tags (!) are not read here; "
-                "put a text that begins with such a character in quotes");
+                "anchors (&), aliases (*) and tags (!) are not read here; put a text that begins with such a "
+                "character in quotes");
         return NULL;
     }
     if (event->type == YAML_SCALAR_EVENT)

@@ -13,9 +13,9 @@ static const mcp_parameter of_only_run[] = {
 static const mcp_parameter of_change[] = {
     {"reason", "why, in at most 500 bytes: the run's journal keeps it beside your name", MCP_TEXT,
      .required = true},
-    {"dry_run", "only tell what would change", MCP_FLAG, .usual = "false"},
+    {"dry_run", "only tell what would change", MCP_FLAG, .default_json = "false"},
     {"timeout_seconds", "how long to wait for an iteration that takes long", MCP_NUMBER, .minimum = 1,
-     .maximum = 600, .usual = "60"},
+     .maximum = 600, .default_json = "60"},
     {0}};
 #define LONGEST_REASON 500 /* bytes */
 
@@ -25,7 +25,7 @@ static const mcp_parameter *parameter_at(const mcp_server *server, const mcp_too
     const mcp_parameter *tables[] = {!tool->of_run                 ? NULL
                                      : server->folder.only == NULL ? of_run
                                                                    : of_only_run,
-                                     tool->parameters, tool->role > MCP_LOOK ? of_change : NULL};
+                                     tool->parameters, tool->role > SGM__ROLE_LOOK ? of_change : NULL};
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
         for (const mcp_parameter *p = tables[i]; p != NULL && p->name != NULL; p++)
             if (index-- == 0)
@@ -35,15 +35,20 @@ static const mcp_parameter *parameter_at(const mcp_server *server, const mcp_too
 
 /* --- the schema --- */
 
+static json_t *types_of_value(void)
+{
+    return json_pack("[s, s, s, s]", "string", "number", "boolean", "array");
+}
+
 static json_t *schema_of(const mcp_parameter *p)
 {
-    static const char *const types[] = {"string", "integer", "number", "boolean", "array", "array"};
+    static const char *const types[] = {"string", "integer", "number", "boolean",
+                                        "array",  "array",   NULL,     "object"};
     json_t *schema = json_object();
-    if (p->kind == MCP_VALUE)
-        json_object_set_new(schema, "type",
-                            json_pack("[s, s, s, s]", "string", "number", "boolean", "array"));
-    else
-        json_object_set_new(schema, "type", json_string(types[p->kind]));
+    json_object_set_new(schema, "type",
+                        p->kind == MCP_VALUE ? types_of_value() : json_string(types[p->kind]));
+    if (p->kind == MCP_VALUES)
+        json_object_set_new(schema, "additionalProperties", json_pack("{s:o}", "type", types_of_value()));
     json_object_set_new(schema, "description", json_string(p->doc));
     if (p->kind == MCP_TEXTS || p->kind == MCP_INTEGERS)
         json_object_set_new(schema, "items",
@@ -58,8 +63,8 @@ static json_t *schema_of(const mcp_parameter *p)
             json_array_append_new(choices, json_string(p->choices[i]));
         json_object_set_new(schema, "enum", choices);
     }
-    if (p->usual != NULL)
-        json_object_set_new(schema, "default", json_loads(p->usual, JSON_DECODE_ANY, NULL));
+    if (p->default_json != NULL)
+        json_object_set_new(schema, "default", json_loads(p->default_json, JSON_DECODE_ANY, NULL));
     return schema;
 }
 
@@ -102,6 +107,18 @@ static bool is_value(const json_t *value)
     return json_is_string(value) || json_is_number(value) || json_is_boolean(value) || json_is_array(value);
 }
 
+static bool is_values(const json_t *object)
+{
+    const char *name;
+    const json_t *value;
+    bool are = json_is_object(object);
+    json_object_foreach((json_t *)(uintptr_t)object, name, value) /* the macro changes nothing */
+    {
+        are &= is_value(value);
+    }
+    return are;
+}
+
 static sgm_status check_kind(const mcp_tool *tool, const mcp_parameter *p, const json_t *value)
 {
     static const char *const kinds[] = {"a text",
@@ -110,7 +127,8 @@ static sgm_status check_kind(const mcp_tool *tool, const mcp_parameter *p, const
                                         "true or false",
                                         "a list of texts",
                                         "a list of whole numbers",
-                                        "a text, a number, true, false or a list of numbers"};
+                                        "a text, a number, true, false or a list of numbers",
+                                        "an object of identifiers and their values"};
     bool right = false;
     switch (p->kind) {
     case MCP_TEXT:
@@ -133,6 +151,9 @@ static sgm_status check_kind(const mcp_tool *tool, const mcp_parameter *p, const
         break;
     case MCP_VALUE:
         right = is_value(value);
+        break;
+    case MCP_VALUES:
+        right = is_values(value);
         break;
     }
     return right ? SGM_OK
@@ -190,8 +211,8 @@ static sgm_status fail_unknown(const mcp_server *server, const mcp_tool *tool, c
 static sgm_status take(const mcp_tool *tool, const mcp_parameter *p, json_t *value, json_t *arguments)
 {
     if (value == NULL || json_is_null(value)) {
-        if (p->usual != NULL)
-            json_object_set_new(arguments, p->name, json_loads(p->usual, JSON_DECODE_ANY, NULL));
+        if (p->default_json != NULL)
+            json_object_set_new(arguments, p->name, json_loads(p->default_json, JSON_DECODE_ANY, NULL));
         return !p->required ? SGM_OK
                             : sgm_fail(SGM_ERROR_ARGUMENT, "%s needs the argument '%s': %s", tool->name,
                                        p->name, p->doc);
@@ -210,9 +231,9 @@ static sgm_status take(const mcp_tool *tool, const mcp_parameter *p, json_t *val
 static sgm_status check_reason(const mcp_tool *tool, json_t *arguments)
 {
     char *line = sgm__strdup(json_string_value(json_object_get(arguments, "reason")));
-    if (tool->role == MCP_LOOK || line == NULL) {
+    if (tool->role == SGM__ROLE_LOOK || line == NULL) {
         sgm__free(line);
-        return tool->role == MCP_LOOK ? SGM_OK : sgm__last_failure();
+        return tool->role == SGM__ROLE_LOOK ? SGM_OK : sgm__last_failure();
     }
     for (char *c = line; *c != '\0'; c++)
         *c = strchr("\t\n\r", *c) != NULL ? ' ' : *c;

@@ -4,7 +4,7 @@
 #include "text/json_text.h"
 
 /* Seconds that a question which changes nothing waits for an iteration that takes long. */
-#define USUAL_SECONDS 20
+#define DEFAULT_SECONDS 20
 
 static bool is_withdrawn(void *user)
 {
@@ -42,7 +42,7 @@ static sgm_status check_answer(const json_t *answer)
 
 sgm_status mcp_ask(const mcp_call *call, const mcp_run *run, json_t *question, json_t **answer)
 {
-    double seconds = mcp_has(call, "timeout_seconds") ? mcp_number(call, "timeout_seconds") : USUAL_SECONDS;
+    double seconds = mcp_has(call, "timeout_seconds") ? mcp_number(call, "timeout_seconds") : DEFAULT_SECONDS;
     *answer = NULL;
     if (!sgm__runs_answers(run->descriptor)) {
         json_decref(question);
@@ -69,26 +69,31 @@ sgm_status mcp_ask(const mcp_call *call, const mcp_run *run, json_t *question, j
 /* The members that every command which changes something may have. */
 static void say_who(const mcp_call *call, json_t *question)
 {
-    static const char *const roles[] = {"look", "steer", "admin"};
     json_object_set_new(question, "by", mcp_json_text(call->request->by));
     json_object_set_new(question, "reason", json_string(mcp_text(call, "reason")));
-    json_object_set_new(question, "role", json_string(roles[call->server->role]));
+    json_object_set_new(question, "role", json_string(sgm__role_name(call->server->role)));
     if (mcp_flag(call, "dry_run"))
         json_object_set_new(question, "dry_run", json_true());
 }
 
-sgm_status mcp_change(const mcp_call *call, json_t *question)
+sgm_status mcp_ask_run(const mcp_call *call, json_t *question, json_t **answer)
 {
     mcp_run run;
-    json_t *answer = NULL;
-    say_who(call, question);
+    *answer = NULL;
     sgm_status status = mcp_call_run(call, &run);
     if (status == SGM_OK)
-        status = mcp_ask(call, &run, question, &answer);
+        status = mcp_ask(call, &run, question, answer);
     else
         json_decref(question);
     mcp_run_close(&run);
-    SGM_TRY(status);
+    return status;
+}
+
+sgm_status mcp_change(const mcp_call *call, json_t *question)
+{
+    json_t *answer;
+    say_who(call, question);
+    SGM_TRY(mcp_ask_run(call, question, &answer));
     json_object_update(call->answer, answer);
     json_decref(answer);
     return SGM_OK;

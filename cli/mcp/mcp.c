@@ -88,17 +88,6 @@ static int start(mcp_server *server, const char *path)
 
 /* --- the command line --- */
 
-static bool read_role(const char *name, mcp_role *role)
-{
-    static const char *const names[] = {"look", "steer", "admin"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(name, names[i]) == 0) {
-            *role = (mcp_role)i;
-            return true;
-        }
-    return false;
-}
-
 int mcp_run_command(int argc, char **argv)
 {
     const char *role = "look", *by = NULL;
@@ -112,7 +101,7 @@ int mcp_run_command(int argc, char **argv)
         } else if (a.word_count != 1) {
             code =
                 usage_error("mcp", "expected one folder, of a run or of runs, got %zu words", a.word_count);
-        } else if (!read_role(role, &server->role)) {
+        } else if (sgm__role_parse(role, &server->role) != SGM_OK) {
             code = usage_error("mcp", "--role: expected look, steer or admin, got '%s'", role);
         } else if (by != NULL && by[strspn(by, " ")] == '\0') {
             code = usage_error("mcp", "--by: expected a name");

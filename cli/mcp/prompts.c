@@ -11,24 +11,18 @@ static const prompt_row prompts[] = {
     {"review_run", "Review a run", "How a training does, what is wrong with it, and what to try", "run",
      "name of the run", "Look at the run '",
      "' with get_run, get_curves and list_interventions, and at its log for warnings. Say how far it is, "
-     "whether it "
-     "still learns, whether it overfits (training and validation apart), and what you would change and why. "
-     "Change "
-     "nothing."},
+     "whether it still learns, whether it overfits (training and validation apart), and what you would "
+     "change and why. Change nothing."},
     {"compare", "Compare runs", "Which of several trainings is best, and which setting made the difference",
      "runs", "names or a pattern, such as digits-*", "Compare the runs '",
      "' with compare_runs and get_curves. Say which is best by its validation values, which differences of "
-     "the "
-     "configurations explain it, and what is not known because it was not varied."},
+     "the configurations explain it, and what is not known because it was not varied."},
     {"steer_run", "Steer a training", "Look after a training while it runs", "run", "name of the run",
      "Look after the training '",
      "'. Read list_settings first. Change one thing at a time, with a reason, after a dry run; save a "
-     "checkpoint before "
-     "a change that may do harm; then wait_for_run for a few epochs, and compare the curves before and "
-     "behind it. "
-     "Take back what did not help with undo_change. Stop when the validation values do not get better any "
-     "more, and "
-     "say what you did."},
+     "checkpoint before a change that may do harm; then wait_for_run for a few epochs, and compare the "
+     "curves before and behind it. Take back what did not help with undo_change. Stop when the validation "
+     "values do not get better any more, and say what you did."},
 };
 #define PROMPT_COUNT (sizeof prompts / sizeof *prompts)
 

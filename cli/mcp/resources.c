@@ -2,6 +2,7 @@
  * can be read, and only of runs that the folder has. */
 #include "journal/run_lines.h"
 #include "mcp/tools.h"
+#include "text/web_address.h"
 
 #include <unistd.h>
 
@@ -40,31 +41,6 @@ static char *address_of(const char *run, const char *file)
     return sgm__text_take(&text);
 }
 
-static int digit_of(char c)
-{
-    const char *digits = "0123456789abcdef", *at = c != '\0' ? strchr(digits, c | 0x20) : NULL;
-    return at != NULL && (c >= 'A' || c <= '9') ? (int)(at - digits) : -1;
-}
-
-/* Replaces %XX in place; false: an escape is wrong, or stands for a byte 0. */
-static bool decode(char *text)
-{
-    char *to = text;
-    for (const char *c = text; *c != '\0'; c++) {
-        if (*c != '%') {
-            *to++ = *c;
-            continue;
-        }
-        int high = digit_of(c[1]), low = high >= 0 ? digit_of(c[2]) : -1;
-        if (low < 0 || high * 16 + low == 0)
-            return false;
-        *to++ = (char)(high * 16 + low);
-        c += 2;
-    }
-    *to = '\0';
-    return true;
-}
-
 /* Takes an address apart; *run: to be freed with sgm__free. NULL: it is none of ours. */
 static const resource_file *parts_of(const char *address, char **run)
 {
@@ -75,7 +51,7 @@ static const resource_file *parts_of(const char *address, char **run)
     if (slash != NULL && slash != name) {
         *slash = '\0';
         for (size_t i = 0; i < FILE_COUNT; i++)
-            if (strcmp(files[i].name, slash + 1) == 0 && decode(name)) {
+            if (strcmp(files[i].name, slash + 1) == 0 && sgm__percent_decode(name)) {
                 *run = name;
                 return &files[i];
             }

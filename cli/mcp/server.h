@@ -6,16 +6,9 @@
 #ifndef SIGMA_CLI_MCP_SERVER_H
 #define SIGMA_CLI_MCP_SERVER_H
 
+#include "control/role.h"
 #include "mcp/folder.h"
 #include "mcp/rpc.h"
-
-/* What the one who asks may do, each with all that the ones before may: as the roles of requests to a
- * training, which are also told to it. */
-typedef enum mcp_role {
-    MCP_LOOK,  /* read */
-    MCP_STEER, /* change trainings that run */
-    MCP_ADMIN  /* begin others */
-} mcp_role;
 
 /* A request that came, until it is answered. */
 typedef struct mcp_request {
@@ -40,7 +33,7 @@ typedef struct mcp_work {
 typedef struct mcp_server {
     rpc_output output;
     mcp_work work;
-    mcp_role role;
+    sgm__role role;      /* what the client may do; only an administrator begins replays */
     const char *by;      /* the option --by; NULL: what the client calls itself */
     const char *version; /* of the handshake; NULL: there was none */
     char *client;        /* what the client called itself in the handshake; NULL */

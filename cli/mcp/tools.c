@@ -7,15 +7,13 @@ static const mcp_tool *const groups[] = {mcp_look_tools,   mcp_curve_tools, mcp_
                                          mcp_branch_tools, mcp_replay_tools};
 #define GROUP_COUNT (sizeof groups / sizeof *groups)
 
-static const char *const role_names[] = {"look", "steer", "admin"};
-
 /* --- the list --- */
 
 static json_t *describe(const mcp_server *server, const mcp_tool *tool)
 {
     json_t *item = json_pack("{s:s, s:s, s:s, s:o}", "name", tool->name, "title", tool->title, "description",
                              tool->description, "inputSchema", mcp_schema(server, tool));
-    bool reads = tool->role == MCP_LOOK;
+    bool reads = tool->role == SGM__ROLE_LOOK;
     if (tool->output != NULL)
         json_object_set_new(item, "outputSchema", json_loads(tool->output, 0, NULL));
     json_object_set_new(item, "annotations",
@@ -40,18 +38,18 @@ json_t *mcp_tools_list(mcp_server *server, mcp_request *request, mcp_failure *fa
 
 /* --- a call --- */
 
-#define MOST_TOOLS 64
+#define MAXIMUM_TOOLS 64
 
 /* The tool of a name; NULL: *near is the nearest name, or NULL. */
 static const mcp_tool *find(const char *name, const char **near)
 {
-    const char *names[MOST_TOOLS];
+    const char *names[MAXIMUM_TOOLS];
     size_t count = 0;
     for (size_t i = 0; i < GROUP_COUNT; i++)
         for (const mcp_tool *tool = groups[i]; tool->name != NULL; tool++) {
             if (strcmp(tool->name, name) == 0)
                 return tool;
-            if (count < MOST_TOOLS)
+            if (count < MAXIMUM_TOOLS)
                 names[count++] = tool->name;
         }
     *near = sgm__nearest(name, names, count);
@@ -83,18 +81,18 @@ static sgm_status check_role(const mcp_call *call)
 {
     if (call->tool->role <= call->server->role)
         return SGM_OK;
-    const char *needed = role_names[call->tool->role];
+    const char *needed = sgm__role_name(call->tool->role);
     return sgm_fail(SGM_ERROR_STATE,
                     "%s needs the role '%s', and this server has the role '%s'. Whoever starts it gives it "
                     "another one by 'sigma mcp FOLDER --role %s'",
-                    call->tool->name, needed, role_names[call->server->role], needed);
+                    call->tool->name, needed, sgm__role_name(call->server->role), needed);
 }
 
 static sgm_status act(mcp_call *call, json_t *given)
 {
     SGM_TRY(check_role(call));
     SGM_TRY(mcp_arguments_check(call->server, call->tool, given, &call->arguments));
-    if (call->tool->role > MCP_LOOK)
+    if (call->tool->role > SGM__ROLE_LOOK)
         sgm__log(SGM_LOG_INFO, "mcp", "%s: %s %s%s: %s", call->request->by, call->tool->name,
                  mcp_text(call, "run") != NULL ? mcp_text(call, "run") : "",
                  mcp_flag(call, "dry_run") ? ", to be told of only" : "", mcp_text(call, "reason"));

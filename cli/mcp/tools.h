@@ -4,8 +4,8 @@
  * send, and the defaults of what they leave out:
  *
  *     static const mcp_parameter lines[] = {
- *         {"lines", "how many, from the end", MCP_INTEGER, .minimum = 1, .maximum = 1000, .usual = "50"},
- * {0}};
+ *         {"lines", "how many, from the end", MCP_INTEGER, .minimum = 1, .maximum = 1000, .default_json =
+ * "50"}, {0}};
  *     {"read_log", "The log", "The newest lines of a run's log.txt.", read_log, lines, .of_run = true}
  *
  * A failure is the thread's error: the client gets its text as a result that is marked as an error, so that a
@@ -22,7 +22,8 @@ typedef enum mcp_kind {
     MCP_FLAG,
     MCP_TEXTS,    /* a list of texts */
     MCP_INTEGERS, /* a list of whole numbers */
-    MCP_VALUE     /* of a setting: a text, a number, true, false, or a list of numbers */
+    MCP_VALUE,    /* of a setting: a text, a number, true, false, or a list of numbers */
+    MCP_VALUES    /* an object of settings and their values */
 } mcp_kind;
 
 /* The last one of a table has no name. */
@@ -32,7 +33,7 @@ typedef struct mcp_parameter {
     bool required;
     double minimum, maximum;    /* of numbers; both 0: none */
     const char *const *choices; /* of a text; ends in NULL; NULL: any text */
-    const char *usual;          /* what it is if it is left out, as JSON; NULL: it is missing then */
+    const char *default_json;   /* what it is if it is left out, as JSON; NULL: it is missing then */
 } mcp_parameter;
 
 /* One call of a tool. */
@@ -49,7 +50,7 @@ typedef struct mcp_tool {
     const char *name, *title, *description;
     sgm_status (*act)(mcp_call *call);
     const mcp_parameter *parameters; /* NULL: none of its own */
-    mcp_role role;                   /* that it needs; above MCP_LOOK it changes something */
+    sgm__role role;                  /* that it needs; above SGM__ROLE_LOOK it changes something */
     bool of_run;                     /* it has the parameter `run`, too */
     bool destructive;                /* what it does cannot be taken back */
     bool idempotent;                 /* to do it twice is to do it once */
@@ -79,6 +80,8 @@ sgm_status mcp_arguments_check(const mcp_server *server, const mcp_tool *tool, j
  * it said, freed with json_decref. A run that does not train now is SGM_ERROR_STATE, and an error of the
  * training this call's. Waits for as long as the argument `timeout_seconds` says, or for a few seconds. */
 sgm_status mcp_ask(const mcp_call *call, const mcp_run *run, json_t *question, json_t **answer);
+/* The same of the run that the call is about. */
+sgm_status mcp_ask_run(const mcp_call *call, json_t *question, json_t **answer);
 /* The same for a question that changes something: says who asks, why, in which role, and whether it is only
  * to be told what would change. Moves the answer's members into the call's. */
 sgm_status mcp_change(const mcp_call *call, json_t *question);

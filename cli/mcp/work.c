@@ -2,7 +2,7 @@
 #include "mcp/server.h"
 
 /* Requests that may wait at once: a client that sends more without reading answers is told to wait. */
-#define MOST_WAITING 64
+#define MAXIMUM_WAITING 64
 
 static mcp_request *take(mcp_work *work)
 {
@@ -58,7 +58,7 @@ bool mcp_work_add(mcp_server *server, mcp_request *request)
 {
     mcp_work *work = &server->work;
     pthread_mutex_lock(&work->lock);
-    bool taken = work->waiting < MOST_WAITING;
+    bool taken = work->waiting < MAXIMUM_WAITING;
     if (taken) {
         *work->last = request;
         work->last = &request->next;

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#define MOST_CLASSES 200
+#define MAXIMUM_CLASSES 200
 #define MARGIN 16.0
 #define TITLE 44.0 /* height of what is above the matrix, and of what is below */
 #define TEXT 12.0
@@ -123,9 +123,9 @@ static void draw_title(const matrix *m, plot *drawing)
 sgm_status plot_confusion(const sgm_tensor *confusion, const char *const *classes, const char *path)
 {
     matrix m = {.counts = confusion, .names = classes, .classes = sgm_tensor_shape(confusion)->dims[0]};
-    if (m.classes > MOST_CLASSES)
+    if (m.classes > MAXIMUM_CLASSES)
         return sgm_fail(SGM_ERROR_UNSUPPORTED, "--plot: at most %d classes can be drawn, there are %lld",
-                        MOST_CLASSES, (long long)m.classes);
+                        MAXIMUM_CLASSES, (long long)m.classes);
     lay_out(&m);
     double side = (double)m.classes * m.cell;
     plot *drawing = plot_create((int)(m.left + fmax(side, 220) + MARGIN), (int)(TITLE + side + TITLE));

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#define MOST_POINTS 5000 /* of a panel: evenly spaced examples */
+#define MAXIMUM_POINTS 5000 /* of a panel: evenly spaced examples */
 #define PANEL 420.0
 #define LEFT 84.0
 #define TOP 40.0
@@ -165,7 +165,7 @@ static void draw_panel(panel *p, const char *name)
     char text[128];
     find_range(p);
     draw_axes(p);
-    size_t stride = all->count / MOST_POINTS + 1;
+    size_t stride = all->count / MAXIMUM_POINTS + 1;
     for (size_t i = 0; i < all->count; i += stride) {
         size_t at = i * (size_t)all->targets + (size_t)p->target;
         if (isfinite(all->predicted[at]))

@@ -1,4 +1,4 @@
-/* `sigma predict`: predictions of a checkpoint, one line for each example.
+/* `sigma predict`: predictions of a checkpoint or an ONNX model, one line for each example.
  *
  * Examples come from a dataset (--data), from a file of arrays or a table, or from the standard input.
  * They are read in chunks; each chunk is brought to the shape of the network's input, run through the network
@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 
 static const char usage_text[] =
-    "Usage: sigma predict CHECKPOINT|FOLDER\n"
+    "Usage: sigma predict CHECKPOINT|FOLDER|MODEL.onnx\n"
     "                     (--data NAME [--count N] | FILE.npy | FILE.csv | -\n"
     "                     | PICTURE... | SOUND... | TEXT...)\n"
     "                     [--output FILE.csv [--id COLUMNS]] [--probabilities] [--lengths FILE]\n"
@@ -29,7 +29,9 @@ static const char usage_text[] =
     "A network that was trained on pictures (images) takes PNG and JPEG files of any size, one that was\n"
     "trained on sounds WAV and FLAC files, one that was trained on texts (text_folder) TXT files, or one\n"
     "from the standard input: printed are for each its name, the class and the probabilities of all "
-    "classes.\n\n"
+    "classes.\n"
+    "An ONNX model takes FILE.npy and FILE.csv if it has one input, else FILE.npz with an array for each,\n"
+    "called as the inputs are. Printed are the numbers of its first output that has floats.\n\n"
     "  --data NAME       the inputs of a dataset: a ready-made one, or training, validation or test of\n"
     "                    the run\n"
     "  FILE.npy          an array (examples, ...); also the only one of a FILE.npz, or FILE.npz:NAME\n"
@@ -61,9 +63,7 @@ bool predict_is_done(const prediction *p)
     return p->limit >= 0 && p->done >= p->limit;
 }
 
-/* Prints predictions (examples, ...) up to the limit, and frees them. `outputs` NULL: predicting failed, and
- * the error is passed on. `lengths` has one entry for each example, or is NULL. */
-static sgm_status print_outputs(prediction *p, sgm_tensor *outputs, const double *lengths)
+sgm_status predict_outputs(prediction *p, sgm_tensor *outputs, const double *lengths)
 {
     sgm_tensor *labels = NULL;
     if (outputs == NULL)
@@ -138,10 +138,11 @@ sgm_status predict_chunk(prediction *p, sgm_tensor *values, const double *length
         SGM_TRY(lengths_of_file(p, examples, &lengths));
     sgm_tensor *shaped = sgm_tensor_reshape(values, &shape);
     sgm_tensor *wanted = shaped != NULL ? sgm_tensor_slice(shaped, 0, 0, examples, 1) : NULL;
-    sgm_status status =
-        wanted != NULL
-            ? print_outputs(p, sgm__signature_predict(&p->signature, p->s.trainer, wanted, lengths), lengths)
-            : sgm__last_failure();
+    sgm_tensor *outputs = NULL;
+    if (wanted != NULL)
+        outputs = p->onnx != NULL ? predict_onnx(p, wanted)
+                                  : sgm__signature_predict(&p->signature, p->s.trainer, wanted, lengths);
+    sgm_status status = predict_outputs(p, outputs, lengths);
     sgm_tensor_free(wanted);
     sgm_tensor_free(shaped);
     return status;
@@ -151,7 +152,7 @@ sgm_status predict_chunk(prediction *p, sgm_tensor *values, const double *length
 static sgm_status ask_block(prediction *p, const sgm_block *block, const double *lengths)
 {
     if (p->signature.inputs > 1)
-        return print_outputs(p, sgm_trainer_predict_block(p->s.trainer, block, NULL), lengths);
+        return predict_outputs(p, sgm_trainer_predict_block(p->s.trainer, block, NULL), lengths);
     sgm_tensor *inputs = sgm_block_field(block, p->signature.input);
     return inputs != NULL ? predict_chunk(p, inputs, lengths) : sgm__last_failure();
 }
@@ -259,6 +260,9 @@ static sgm_status answer_files(prediction *p, const predict_words *words)
 
 static sgm_status predict_input(prediction *p, const predict_words *words)
 {
+    if (p->onnx != NULL && words->data != NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "--data names the data of a run, and an ONNX model has none: name a file");
     SGM_TRY(check_network(p, words));
     bool has_table = p->output != NULL && !is_of_masks(p);
     if (has_table)
@@ -270,22 +274,30 @@ static sgm_status predict_input(prediction *p, const predict_words *words)
     return has_table ? predict_answers_write(p) : SGM_OK;
 }
 
+/* A checkpoint or an ONNX model. */
+static sgm_status open_model(prediction *p, const char *path)
+{
+    if (ends_with(path, ".onnx"))
+        return predict_onnx_open(p, path);
+    SGM_TRY(saved_open(&p->s, path));
+    SGM_TRY(saved_infer(&p->s, p->int8));
+    SGM_TRY(experiment_describe(p->s.network, &p->signature));
+    p->pipeline = sgm_trainer_get_pipeline(p->s.trainer);
+    return SGM_OK;
+}
+
 /* Returns an exit code. */
 static int predict(prediction *p, const predict_words *words)
 {
-    sgm_status status = saved_open(&p->s, words->checkpoint);
-    if (status == SGM_OK)
-        status = saved_infer(&p->s, p->int8);
-    if (status == SGM_OK)
-        status = experiment_describe(p->s.network, &p->signature);
+    sgm_status status = open_model(p, words->checkpoint);
     if (status == SGM_OK) {
         p->elements = sgm_shape_elements(&p->signature.example);
-        p->pipeline = sgm_trainer_get_pipeline(p->s.trainer);
         status = predict_input(p, words);
     }
     int code = status == SGM_OK ? CLI_OK : report_error("predict", CLI_FAILED);
     predict_answers_free(p);
     saved_close(&p->s);
+    sgm_onnx_free(p->onnx);
     sgm__free(p->lengths);
     return code;
 }

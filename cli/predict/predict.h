@@ -17,6 +17,7 @@ typedef struct answers answers;
 /* A call of the command: the network, what was wanted, and how far it is. */
 typedef struct prediction {
     saved s;
+    sgm_onnx *onnx; /* the model, owned, in the place of a trained network; NULL: there is none */
     sgm__signature signature;
     bool ignores_unknown; /* of a table by names: categories that the pipeline does not know are missing */
     bool int8;            /* products are of integers of 8 bits */
@@ -51,6 +52,9 @@ bool predict_is_done(const prediction *p);
 /* Predicts for `values` (examples, anything with the right number of elements) up to the limit, and prints.
  * `lengths` NULL: those of --lengths, if it was given. */
 sgm_status predict_chunk(prediction *p, sgm_tensor *values, const double *lengths);
+/* Prints predictions (examples, ...) up to the limit, and frees them. `outputs` NULL: predicting failed, and
+ * the error is passed on. `lengths` has one entry for each example, or is NULL. */
+sgm_status predict_outputs(prediction *p, sgm_tensor *outputs, const double *lengths);
 /* The same for a block with the fields of the network's inputs. */
 sgm_status predict_block(prediction *p, const sgm_block *block);
 
@@ -96,6 +100,13 @@ void predict_answers_free(prediction *p);
 /* For `sigma predict RUN cat.png ...`: prints the class of each file, or puts it into the table of answers if
  * there is one. The pipeline is of files. */
 sgm_status predict_files(prediction *p, const char *const *files, size_t count);
+/* --- predict_onnx.c --- */
+/* Loads an ONNX model and describes it. */
+sgm_status predict_onnx_open(prediction *p, const char *path);
+/* The model's predictions for the examples of its one input; NULL and an error. */
+sgm_tensor *predict_onnx(const prediction *p, const sgm_tensor *examples);
+/* The same for a file with an array for each input, all at once. */
+sgm_tensor *predict_onnx_archive(const prediction *p, const char *path);
 /* --- predict_masks.c --- */
 /* For pictures with masks: prints which classes each picture has, and writes its mask to `output` (NULL:
  * nowhere), a file or a folder. */

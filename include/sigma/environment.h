@@ -282,7 +282,7 @@ typedef struct sgm_model_options {
     size_t struct_size;
     int64_t epochs;           /* default 10; training again goes on */
     int64_t batch;            /* examples of a minibatch, default 32 */
-    sgm_optimiser *optimiser; /* taken; default adam; a later training that gives one fails */
+    sgm_optimiser *optimiser; /* taken; default adam; one that comes after the model has one fails */
 } SGM_BY_NAME sgm_model_options;
 /* Trains on features (examples, ...) and labels (examples, ...), which are copied. */
 #define sgm_model_train(...) SGM_WITH_OPTIONS_3(sgm_model_train_with, sgm_model_options, __VA_ARGS__)
@@ -299,6 +299,9 @@ SGM_API sgm_status sgm_model_evaluate(sgm_model *model, sgm_tensor *features, sg
 SGM_API sgm_trainer *
 sgm_model_trainer(sgm_model *model); /* for saving, loading, looking; NULL before the first training */
 
+/* A model around a trainer of the environment, which has a network and is no other model's: the short way for
+ * a trainer that was made by hand. The model belongs to the environment; NULL on failure. */
+SGM_API sgm_model *sgm_model_of(sgm_env *env, sgm_trainer *trainer);
 /* A trained network from a checkpoint, or from the folder of a run: its layers, parameters and precision, and
  * the pipeline of a table by the names of its columns (sigma/table.h). Nothing else is needed to predict.
  * Training it again begins with adam. The model belongs to the environment; NULL on failure. */

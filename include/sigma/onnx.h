@@ -7,8 +7,10 @@
  *
  *     sgm_onnx_export("mine.onnx", graph, session);       (a network: sgm_trainer_export_onnx)
  *
- * A model has operators of ONNX's default domain (docs/onnx.md lists them) and values of the types that
- * tensors have. What it lacks is an error that names the operator, the node and its opset, or the type.
+ * A model has operators of ONNX's default domain and of ai.onnx.ml that docs/onnx.md lists, functions of its
+ * own, and numbers of any type: those that tensors lack are held in the next wider one, int8 in int32,
+ * float16 in float32 and so on. An operator, domain or type that is not known is an error of loading, which
+ * names the operator, the node and its opset, or the type; what depends on shapes is one of the first run.
  * Format: https://github.com/onnx/onnx/blob/main/docs/IR.md
  *
  * Shapes come from the tensors that are set: another batch is another tensor. A model is used by one thread
@@ -34,11 +36,11 @@ typedef struct sgm_onnx_options {
      * as sgm_quantized_matmul does: faster, and less exact. Default NULL: as the model says. */
     const char *quantize;
 } SGM_BY_NAME sgm_onnx_options;
-/* sgm_onnx_load(path, .handler = "reference"): reads a model and checks it. NULL and an error with the place
- * if it is malformed. */
+/* sgm_onnx_load(path, .handler = "reference"): reads a model, with data of tensors in other files of its
+ * folder, and checks it. NULL and an error with the place if it is malformed. */
 #define sgm_onnx_load(...) SGM_WITH_OPTIONS(sgm_onnx_load_with, sgm_onnx_options, __VA_ARGS__)
 SGM_API sgm_onnx *sgm_onnx_load_with(const char *path, const sgm_onnx_options *options);
-/* Reads a model in memory, of which nothing is kept, and checks it. */
+/* Reads a model in memory, of which nothing is kept, and checks it. It has no other files. */
 SGM_API sgm_onnx *sgm_onnx_parse(const void *bytes, size_t length, const sgm_onnx_options *options);
 SGM_API void sgm_onnx_free(sgm_onnx *model);
 
@@ -91,7 +93,8 @@ SGM_API sgm_status sgm_onnx_export_with(const char *path, const sgm_graph *graph
                                         const sgm_onnx_export_options *options);
 #define sgm_onnx_export(...) SGM_WITH_OPTIONS_3(sgm_onnx_export_with, sgm_onnx_export_options, __VA_ARGS__)
 
-/* A tensor that is a message by itself, as in ONNX's test data. */
+/* A tensor that is a message by itself, as in ONNX's test data; narrow types in the wider ones that hold
+ * them. */
 SGM_API sgm_tensor *sgm_onnx_parse_tensor(const void *bytes, size_t length);
 
 #ifdef __cplusplus

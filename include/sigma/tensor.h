@@ -162,6 +162,12 @@ SGM_API size_t sgm_bundle_count(const sgm_bundle *bundle);
 /* The name of a tensor, in the order in which they were added; NULL past the last. */
 SGM_API const char *sgm_bundle_name_at(const sgm_bundle *bundle, size_t index);
 
+/* Whether a float32 tensor is float16 (F16) in a safetensors file: one that was read from such a file is, so
+ * that it is written as it was; others are not. */
+SGM_API bool sgm_bundle_is_half(const sgm_bundle *bundle, const char *name);
+/* Says so; saving rounds to nearest. An error if there is no such tensor, or if it is not float32. */
+SGM_API sgm_status sgm_bundle_set_half(sgm_bundle *bundle, const char *name, bool half);
+
 /* Writes PATH.tmp, syncs, renames, syncs the folder. The file has checksums (CRC-32) of its header and of
  * each tensor, as the texts "sigma.checksum.header" and "sigma.checksum.tensors", which no bundle can set. A
  * path that ends in .npz: NumPy's format, uncompressed; texts are arrays of bytes there, "__text__/KEY", so
@@ -172,6 +178,29 @@ SGM_API sgm_status sgm_bundle_save(const sgm_bundle *bundle, const char *path);
  * SGM_ERROR_FORMAT. F16 is read as float32, exactly; the 8-, 16- and unsigned integer types that Sigma
  * lacks are refused by name. The arrays of an .npz may take 256 MiB, or 64 times the file's size. */
 SGM_API sgm_bundle *sgm_bundle_load(const char *path);
+
+/* --- one tensor at a time --- */
+/* A safetensors file whose tensors are read one by one, so that memory holds what is needed of it alone. Used
+ * by one thread at a time. */
+typedef struct sgm_tensor_file sgm_tensor_file;
+/* What the header says of a tensor. */
+typedef struct sgm_tensor_entry {
+    const char *name; /* the file's, as long as it is open */
+    sgm_dtype dtype;  /* of the tensor that is read */
+    bool half;        /* float16 in the file, read as float32, exactly */
+    sgm_shape shape;  /* of both */
+} sgm_tensor_entry;
+/* Reads the header, and checks all of it against the file's size; no tensor is read. NULL and an error as of
+ * sgm_bundle_load; an .npz is SGM_ERROR_UNSUPPORTED. */
+SGM_API sgm_tensor_file *sgm_tensor_file_open(const char *path);
+/* Frees the file, and the names of its entries; tensors that were read stay. NULL: nothing happens. */
+SGM_API void sgm_tensor_file_close(sgm_tensor_file *file);
+/* How many tensors there are. */
+SGM_API size_t sgm_tensor_file_count(const sgm_tensor_file *file);
+/* What the header says of tensor `index`, in its order. False: past the last. */
+SGM_API bool sgm_tensor_file_entry(const sgm_tensor_file *file, size_t index, sgm_tensor_entry *entry);
+/* Reads tensor `index`, and compares its checksum where the file has some. The caller frees it. */
+SGM_API sgm_tensor *sgm_tensor_file_read(sgm_tensor_file *file, size_t index);
 
 /* Writes one tensor as a NumPy file. */
 SGM_API sgm_status sgm_npy_save(const char *path, const sgm_tensor *tensor);

@@ -9,17 +9,17 @@
 
 #include <stdlib.h>
 
-#define USUAL_PLACES 48 /* arguments of a kernel that need no allocation */
+#define DEFAULT_PLACES 48 /* arguments of a kernel that need no allocation */
 
 /* Queues a kernel over launch->groups blocks of launch->group threads. Its arguments are addresses, of
  * which CUDA wants pointers; both arrays are only read during the call. */
 sgm_device_result cuda_launch(void *self, const sgm_device_launch *launch, char *message)
 {
     cuda_device *device = self;
-    cu_pointer usual[USUAL_PLACES], *addresses = usual;
-    void *usual_parameters[USUAL_PLACES], **parameters = usual_parameters;
+    cu_pointer usual[DEFAULT_PLACES], *addresses = usual;
+    void *usual_parameters[DEFAULT_PLACES], **parameters = usual_parameters;
     uint32_t count = launch->place_count;
-    if (count > USUAL_PLACES) {
+    if (count > DEFAULT_PLACES) {
         addresses = malloc(count * sizeof *addresses);
         parameters = malloc(count * sizeof *parameters);
     }

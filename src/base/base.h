@@ -114,6 +114,8 @@ size_t sgm__utf8_length(const unsigned char *text);
 /* Characters of a text in UTF-8; bytes of its first `characters`, or of all if it has fewer. */
 size_t sgm__utf8_count(const char *text);
 size_t sgm__utf8_prefix(const char *text, size_t characters);
+/* Whether a text is UTF-8 without control characters; line ends and tabs are such. */
+bool sgm__is_line(const char *text);
 /* Replaces bytes that are not valid UTF-8, and control characters other than line ends and tabs, by '?' in
  * place; returns `text`. Names of files and cells of tables are quoted in messages: without this, a crafted
  * name could move the cursor or retitle the terminal. */

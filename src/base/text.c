@@ -193,6 +193,17 @@ size_t sgm__utf8_prefix(const char *text, size_t characters)
     return length;
 }
 
+bool sgm__is_line(const char *text)
+{
+    for (const unsigned char *c = (const unsigned char *)text; *c != '\0';) {
+        size_t length = *c < 0x80 ? (*c >= 0x20 && *c != 0x7f) : sgm__utf8_length(c);
+        if (length == 0)
+            return false;
+        c += length;
+    }
+    return true;
+}
+
 /* Length of the character at `text` if it may be shown, else 0. C1 controls (U+0080 to U+009F, two bytes in
  * UTF-8) steer terminals as well as those below a space do. */
 static size_t printable_length(const unsigned char *text)

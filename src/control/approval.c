@@ -10,7 +10,6 @@
 #include "text/names.h"
 #include "trainer/trainer.h"
 
-#define BRANCH "branch" /* what a pattern calls the beginning of a branch */
 #define MOST_PENDING 32
 #define MOST_KEPT 64              /* of those that are decided */
 #define LONGEST ((size_t)1 << 16) /* bytes of a request that is kept */
@@ -29,7 +28,7 @@ static bool is_command(const char *text)
     for (size_t i = 0; (row = sgm__command_at(i)) != NULL; i++)
         if (strcmp(row->name, text) == 0)
             return true;
-    return strcmp(text, BRANCH) == 0;
+    return false;
 }
 
 /* A pattern without a dot is of commands, or a value such as `seed`. One that neither has would protect
@@ -40,7 +39,7 @@ static sgm_status check_pattern(const sgm_trainer *trainer, const char *pattern)
     SGM_TRY(sgm__pattern_check(pattern));
     if (sgm_registry_has(sgm__registry_of(trainer), pattern))
         return SGM_OK;
-    for (size_t i = 0; strchr(pattern, '.') == NULL && !sgm__pattern_matches(pattern, BRANCH); i++) {
+    for (size_t i = 0; strchr(pattern, '.') == NULL; i++) {
         if ((row = sgm__command_at(i)) == NULL)
             return sgm__command_find(pattern, &row) == SGM_OK ? SGM_OK
                                                               : sgm__fail_within("what needs approval");
@@ -113,6 +112,19 @@ static bool may_match_word(const char *pattern, const char *text)
     return false;
 }
 
+/* Whether one of the values that a branch is to have is protected. */
+static bool may_match_key(const char *pattern, const json_t *values)
+{
+    const char *identifier;
+    const json_t *value;
+    json_object_foreach((json_t *)(uintptr_t)values, identifier, value) /* the macro changes nothing */
+    {
+        if (may_match(pattern, identifier))
+            return true;
+    }
+    return false;
+}
+
 /* Undoing, and going back to another state, may bring any value. */
 static bool matches(const sgm__control_request *c, const char *pattern)
 {
@@ -123,6 +135,8 @@ static bool matches(const sgm__control_request *c, const char *pattern)
         return may_match(pattern, sgm__control_field(c, "identifier"));
     if (act == sgm__control_attach)
         return may_match_word(pattern, sgm__control_field(c, "hook"));
+    if (act == sgm__control_branch)
+        return may_match_key(pattern, json_object_get(c->request, "set"));
     return (act == sgm__control_undo || act == sgm__control_restore || act == sgm__control_reset) &&
            may_match(pattern, NULL);
 }
@@ -136,28 +150,6 @@ bool sgm__approval_needed(const sgm__control_request *c)
         if (matches(c, json_string_value(json_array_get(patterns, i))))
             return true;
     return false;
-}
-
-static sgm_status refuse(const char *what, const char *pattern)
-{
-    return sgm_fail(SGM_ERROR_PERMISSION,
-                    "%s: '%s' is for an administrator alone (approve), and this cannot wait to be approved",
-                    what, pattern);
-}
-
-sgm_status sgm__control_check_branch(const sgm_trainer *trainer, sgm__role role,
-                                     const char *const *identifiers, size_t count)
-{
-    const json_t *patterns = sgm__control_of(trainer)->approve;
-    for (size_t i = 0; role < SGM__ROLE_ADMIN && i < json_array_size(patterns); i++) {
-        const char *pattern = json_string_value(json_array_get(patterns, i));
-        if (sgm__pattern_matches(pattern, BRANCH))
-            return refuse("a branch", pattern);
-        for (size_t k = 0; k < count; k++)
-            if (may_match(pattern, identifiers[k]))
-                return refuse(identifiers[k], pattern);
-    }
-    return SGM_OK;
 }
 
 /* --- the list; with the control's lock --- */

@@ -28,6 +28,14 @@ static char *name_to_save(const sgm__control_request *c)
     return name;
 }
 
+/* A checkpoint that is replaced is gone. What an administrator has approved of counts as his. */
+static sgm_status check_role(const sgm__control_request *c)
+{
+    return c->call->approved != NULL
+               ? SGM_OK
+               : sgm__role_check("replacing a checkpoint", c->call->role, SGM__ROLE_ADMIN);
+}
+
 /* The file to write. Refuses to replace a checkpoint unless the request says so. */
 static sgm_status path_to_save(const sgm__control_request *c, const char *name, char **path)
 {
@@ -35,6 +43,8 @@ static sgm_status path_to_save(const sgm__control_request *c, const char *name, 
     bool replace = word != NULL && (strcmp(word, "true") == 0 || strcmp(word, "replace") == 0);
     if (word != NULL && !replace && strcmp(word, "false") != 0)
         return sgm_fail(SGM_ERROR_ARGUMENT, "save: expected 'replace' behind the name, got '%.100s'", word);
+    if (replace)
+        SGM_TRY(check_role(c));
     SGM_TRY(sgm__checkpoint_path(c->call->trainer, name, true, path));
     if (replace || !sgm__checkpoint_exists(c->call->trainer, name))
         return SGM_OK;
@@ -97,6 +107,53 @@ static sgm_status read_number(const sgm__control_request *c, int64_t *number)
     return SGM_OK;
 }
 
+/* What would be taken back, into `list`; *first: the number of the newest change of it. */
+static sgm_status look_at_undo(sgm__control_request *c, int64_t number, json_t *list, int64_t *first)
+{
+    sgm__hook_undo hook = {0};
+    sgm_status status = sgm__changes_would_undo(c->call->trainer, number, list, first, &hook);
+    if (status == SGM_OK)
+        status = sgm__control_try_undo_hook(c, *first, &hook);
+    sgm__hook_undo_clear(&hook);
+    return status;
+}
+
+/* Whether a listed change could be taken back in the place of the newest one. */
+static bool can_undo(sgm__control_request *c, const json_t *change)
+{
+    int64_t number = json_integer_value(json_object_get(change, "number")), first;
+    json_t *list = json_array();
+    bool can = json_is_true(json_object_get(change, "undoable")) &&
+               json_is_null(json_object_get(change, "undoes")) &&
+               look_at_undo(c, number, list, &first) == SGM_OK;
+    json_decref(list);
+    return can;
+}
+
+/* The newest change cannot be taken back, as the error says: it also offers the newest one before it that
+ * can. Taking that one back unasked would surprise who has the newest one in mind. */
+static sgm_status offer_another(sgm__control_request *c, sgm_status status, int64_t newest)
+{
+    char *message = sgm__strdup(sgm_last_error());
+    json_t *list = sgm__changes_json(c->call->trainer, 0);
+    const json_t *other = NULL;
+    for (size_t i = json_array_size(list); i-- > 0 && other == NULL;) {
+        const json_t *change = json_array_get(list, i);
+        if (json_integer_value(json_object_get(change, "number")) < newest && can_undo(c, change))
+            other = change;
+    }
+    if (other != NULL)
+        sgm_fail(status, "%s; 'undo %lld' takes back the one before it, of %s",
+                 message != NULL ? message : "",
+                 (long long)json_integer_value(json_object_get(other, "number")),
+                 json_string_value(json_object_get(other, "identifier")));
+    else
+        sgm_fail(status, "%s", message != NULL ? message : "no memory");
+    json_decref(list);
+    sgm__free(message);
+    return status;
+}
+
 /* Takes back the change of a number, or all changes of the newest command. */
 sgm_status sgm__control_undo(sgm__control_request *c)
 {
@@ -107,7 +164,8 @@ sgm_status sgm__control_undo(sgm__control_request *c)
     if (status == SGM_OK && hook.name != NULL)
         status = sgm__control_undo_hook(c, undone, &hook);
     sgm__hook_undo_clear(&hook);
-    SGM_TRY(status);
+    if (status != SGM_OK)
+        return number == 0 ? offer_another(c, status, undone) : status;
     json_object_set_new(c->answer, "undone", json_integer(undone));
     return SGM_OK;
 }
@@ -157,15 +215,12 @@ sgm_status sgm__control_try_restore(sgm__control_request *c)
 
 sgm_status sgm__control_try_undo(sgm__control_request *c)
 {
-    int64_t number = 0;
+    int64_t number = 0, newest = 0;
+    SGM_TRY(read_number(c, &number));
     json_t *list = json_array();
-    sgm__hook_undo hook = {0};
-    sgm_status status = read_number(c, &number);
-    if (status == SGM_OK)
-        status = sgm__changes_would_undo(c->call->trainer, number, list, &hook);
-    if (status == SGM_OK)
-        status = sgm__control_try_undo_hook(c, &hook);
-    sgm__hook_undo_clear(&hook);
+    sgm_status status = look_at_undo(c, number, list, &newest);
+    if (status != SGM_OK && number == 0)
+        offer_another(c, status, newest);
     for (size_t i = 0; i < json_array_size(list) && status == SGM_OK; i++) {
         const json_t *change = json_array_get(list, i);
         status = sgm__would_change(c, json_string_value(json_object_get(change, "identifier")),

@@ -68,10 +68,14 @@ sgm_status sgm__control_press(sgm__control_request *c)
 }
 
 /* A hook that was detached and attached again has another number in its name, but the same text. */
-static sgm_status find_to_detach(const sgm__control_request *c, const sgm__hook_undo *undo, char **name)
+static sgm_status find_to_detach(const sgm__control_request *c, int64_t number, const sgm__hook_undo *undo,
+                                 char **name)
 {
     *name = sgm__trainer_hook_of(c->call->trainer, undo->detach);
-    return *name != NULL ? SGM_OK : sgm_fail(SGM_ERROR_STATE, "%s is not attached any more", undo->name);
+    return *name != NULL
+               ? SGM_OK
+               : sgm_fail(SGM_ERROR_STATE, "change %lld cannot be taken back: %s is not attached any more",
+                          (long long)number, undo->name);
 }
 
 sgm_status sgm__control_undo_hook(sgm__control_request *c, int64_t number, const sgm__hook_undo *undo)
@@ -79,18 +83,19 @@ sgm_status sgm__control_undo_hook(sgm__control_request *c, int64_t number, const
     if (undo->attach != NULL)
         return attach(c, undo->attach, number);
     char *name = NULL;
-    SGM_TRY(find_to_detach(c, undo, &name));
+    SGM_TRY(find_to_detach(c, number, undo, &name));
     sgm_status status = sgm__trainer_detach(c->call->trainer, name, change_by(c, number));
     sgm__free(name);
     return status;
 }
 
-sgm_status sgm__control_try_undo_hook(const sgm__control_request *c, const sgm__hook_undo *undo)
+sgm_status sgm__control_try_undo_hook(const sgm__control_request *c, int64_t number,
+                                      const sgm__hook_undo *undo)
 {
     char *name = NULL;
     if (undo->detach == NULL)
         return SGM_OK;
-    SGM_TRY(find_to_detach(c, undo, &name));
+    SGM_TRY(find_to_detach(c, number, undo, &name));
     sgm__free(name);
     return SGM_OK;
 }

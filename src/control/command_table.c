@@ -21,10 +21,17 @@ static const sgm_option stop_fields[] = {
 };
 static const sgm_option save_fields[] = {
     FIELD("name", TEXT, .doc = "of the checkpoint; without one it is iteration-N"),
-    FIELD("replace", TEXT, .doc = "'replace' or true: a checkpoint of that name is replaced"),
+    FIELD("replace", TEXT, .doc = "'replace' or true: a checkpoint of that name is replaced; by an admin"),
 };
 static const sgm_option restore_fields[] = {
     FIELD("name", TEXT, .required = true, .doc = "of a checkpoint in the run's folder"),
+};
+static const sgm_option branch_fields[] = {
+    FIELD("name", TEXT, .required = true, .doc = "of the branch"),
+    FIELD("set", REGISTRY, .doc = "values that are set in it alone: an object of identifiers and values"),
+    FIELD("checkpoint", TEXT,
+          .doc = "that it begins with; without one, where the training is, saved under the branch's name"),
+    FIELD("paused", BOOLEAN, .doc = "it waits for a command"),
 };
 static const sgm_option get_fields[] = {
     FIELD("identifier", TEXT, .required = true, .identifier = true, .doc = "what to read, with '*' for any"),
@@ -61,7 +68,7 @@ static const sgm_option describe_fields[] = {
 };
 
 #define FIELDS(table) .fields = (table), .field_count = sizeof(table) / sizeof *(table)
-#define WORDS(fewest, most) .fewest_words = (fewest), .most_words = (most)
+#define WORDS(minimum, maximum) .minimum_words = (minimum), .maximum_words = (maximum)
 #define BETWEEN "between two iterations"
 
 /* --- rows --- */
@@ -89,6 +96,11 @@ static const sgm__command_row rows[] = {
     {"restore", "NAME", "goes back to NAME.safetensors; what is left becomes a branch (journal.jsonl)",
      BETWEEN, SGM__ROLE_STEER, FIELDS(restore_fields), WORDS(1, 1), .act = sgm__control_restore,
      .try = sgm__control_try_restore, .told = true},
+    {"branch", "NAME [VALUES [CHECKPOINT]]",
+     "begins a training beside this one, from here or from a checkpoint, with other values: "
+     "'{\"optimiser.learning_rate\": 0.001}'",
+     BETWEEN, SGM__ROLE_STEER, FIELDS(branch_fields), WORDS(1, 3), .act = sgm__control_branch,
+     .try = sgm__control_try_branch, .told = true},
     {"get", "IDENTIFIER [FILE.npy]",
      "tells values: optimiser.learning_rate, 'network.layers.*.weights'; with a file, a tensor is written to "
      "it",

@@ -28,7 +28,7 @@ typedef struct sgm__command_row {
     sgm__role role;    /* which an asker needs */
     const sgm_option *fields; /* of a request; on a command line the words are the first of them */
     size_t field_count;
-    size_t fewest_words, most_words;
+    size_t minimum_words, maximum_words;
     sgm_status (*act)(struct sgm__control_request *c);
     sgm_status (*try)(
         struct sgm__control_request *c); /* tells what `act` would change; NULL: it only reads */

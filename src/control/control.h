@@ -29,11 +29,6 @@ typedef struct sgm__control_call {
 sgm_status sgm__control_obey(const sgm__control_call *call, json_t *request, json_t *answer);
 /* A number that grows with each change of the list of requests that wait for approval; any thread. */
 unsigned sgm__control_pending_version(const sgm_trainer *trainer);
-/* Whether an asker in this role may begin a branch with these values. A branch is no command and cannot wait
- * for approval: SGM_ERROR_PERMISSION where a pattern (sgm_trainer_require_approval) is "branch", or may
- * protect one of the values. */
-sgm_status sgm__control_check_branch(const sgm_trainer *trainer, sgm__role role,
-                                     const char *const *identifiers, size_t count);
 /* Whether the command on this line never waits for a step, or only for a fraction of a second: pausing,
  * resuming, stopping, and reading what needs no lock. A line that is no command is quick, too. */
 bool sgm__control_is_quick(const char *line, size_t length);

@@ -28,12 +28,29 @@ static sgm_status fail_unknown_field(const sgm__command_row *row, const char *ke
     return status;
 }
 
-static bool has_field(const sgm__command_row *row, const char *key)
+static const sgm_option *find_field(const sgm__command_row *row, const char *key)
 {
     for (size_t i = 0; i < row->field_count; i++)
         if (strcmp(row->fields[i].name, key) == 0)
-            return true;
-    return false;
+            return &row->fields[i];
+    return NULL;
+}
+
+/* Values by their identifiers stay an object. A text is read as one, as a person types it; null is as none.
+ */
+static sgm_status read_values(json_t *request, const sgm__command_row *row, const char *key, json_t *value)
+{
+    if (json_is_object(value) || json_is_null(value))
+        return SGM_OK;
+    json_t *read =
+        json_is_string(value) ? json_loads(json_string_value(value), JSON_REJECT_DUPLICATES, NULL) : NULL;
+    if (json_is_object(read))
+        return json_object_set_new(request, key, read) == 0 ? SGM_OK : sgm__fail_memory(64);
+    json_decref(read);
+    return sgm_fail(SGM_ERROR_TYPE,
+                    "%s: '%s' must be an object of identifiers and values, such as "
+                    "{\"optimiser.learning_rate\": 0.001}",
+                    row->name, key);
 }
 
 /* Makes a field of the request a text: numbers, booleans and, for `value`, lists become what a person
@@ -42,8 +59,11 @@ static sgm_status read_field(json_t *request, const sgm__command_row *row, const
 {
     if (strcmp(key, "command") == 0 || strcmp(key, "reason") == 0)
         return SGM_OK;
-    if (!has_field(row, key))
+    const sgm_option *field = find_field(row, key);
+    if (field == NULL)
         return fail_unknown_field(row, key);
+    if (field->kind == SGM_KIND_REGISTRY)
+        return read_values(request, row, key, value);
     if (json_is_string(value))
         return SGM_OK;
     bool list = json_is_array(value) && strcmp(key, "value") == 0; /* of a tensor */

@@ -56,6 +56,9 @@ sgm_status sgm__control_save(sgm__control_request *c);
 sgm_status sgm__control_try_save(sgm__control_request *c);
 sgm_status sgm__control_restore(sgm__control_request *c);
 sgm_status sgm__control_try_restore(sgm__control_request *c);
+/* --- command_branch.c: without the trainer's lock --- */
+sgm_status sgm__control_branch(sgm__control_request *c);
+sgm_status sgm__control_try_branch(sgm__control_request *c);
 sgm_status sgm__control_changes(sgm__control_request *c);
 sgm_status sgm__control_undo(sgm__control_request *c);
 sgm_status sgm__control_try_undo(sgm__control_request *c);
@@ -71,7 +74,8 @@ sgm_status sgm__control_try_press(sgm__control_request *c);
 /* Takes back the change `number` of a hook: attaches what was detached, detaches what was attached. */
 sgm_status sgm__control_undo_hook(sgm__control_request *c, int64_t number, const sgm__hook_undo *undo);
 /* Fails where that would, as the hook that is to be detached is gone. An empty `undo` is no hook's. */
-sgm_status sgm__control_try_undo_hook(const sgm__control_request *c, const sgm__hook_undo *undo);
+sgm_status sgm__control_try_undo_hook(const sgm__control_request *c, int64_t number,
+                                      const sgm__hook_undo *undo);
 
 /* --- approval.c --- */
 sgm_status sgm__control_pending(sgm__control_request *c);

@@ -7,7 +7,7 @@
 void sgm__rate_begin(sgm__rate *rate, double per_second)
 {
     pthread_mutex_init(&rate->lock, NULL);
-    rate->per_second = per_second == 0 ? SGM__RATE_USUAL : per_second;
+    rate->per_second = per_second == 0 ? SGM__RATE_DEFAULT : per_second;
     rate->burst = fmax(SGM__RATE_BURST, 4 * rate->per_second);
     rate->left = rate->burst;
     rate->time = sgm__now();

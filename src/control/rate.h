@@ -7,7 +7,7 @@
 #include <pthread.h>
 
 #define SGM__RATE_BURST 20.0  /* requests that may come at once, or those of 4 seconds if that is more */
-#define SGM__RATE_USUAL 5.0   /* a second, in the long run: of a token */
+#define SGM__RATE_DEFAULT 5.0 /* a second, in the long run: of a token */
 #define SGM__RATE_OWNER 100.0 /* the same on the socket, where the owner's scripts ask */
 
 /* A token bucket; any thread. */
@@ -16,7 +16,7 @@ typedef struct sgm__rate {
     double per_second, burst, left, time; /* `left` as of `time`, a moment of sgm__now */
 } sgm__rate;
 
-/* `per_second` 0: SGM__RATE_USUAL; less than 0: without a limit. */
+/* `per_second` 0: SGM__RATE_DEFAULT; less than 0: without a limit. */
 void sgm__rate_begin(sgm__rate *rate, double per_second);
 void sgm__rate_end(sgm__rate *rate);
 /* Counts a request. SGM_ERROR_LIMIT, with the limit and how long to wait: there were too many. `rate` NULL:

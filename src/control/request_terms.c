@@ -5,7 +5,6 @@
  * reason go into the journal, where people read them: they are short, and on one line. Here is also what
  * commands need of their request: its fields, and the answer to a dry run. */
 #include "control/control_internal.h"
-#include "text/json_text.h"
 
 #include <math.h>
 
@@ -37,18 +36,6 @@ const sgm_option sgm__request_terms[] = {
 };
 const size_t sgm__request_term_count = sizeof sgm__request_terms / sizeof *sgm__request_terms;
 
-/* UTF-8 on one line, without control characters. */
-static bool is_line(const char *text)
-{
-    for (const unsigned char *c = (const unsigned char *)text; *c != '\0';) {
-        size_t length = *c < 0x80 ? (*c >= 0x20 && *c != 0x7f) : sgm__utf8_length(c);
-        if (length == 0)
-            return false;
-        c += length;
-    }
-    return true;
-}
-
 /* A text of 1 to `longest` bytes; *text NULL: it is not given. */
 static sgm_status read_line(const json_t *request, const char *key, size_t longest, const char **text)
 {
@@ -56,7 +43,7 @@ static sgm_status read_line(const json_t *request, const char *key, size_t longe
     *text = json_string_value(value);
     if (value == NULL)
         return SGM_OK;
-    if (*text == NULL || **text == '\0' || strlen(*text) > longest || !is_line(*text))
+    if (*text == NULL || **text == '\0' || strlen(*text) > longest || !sgm__is_line(*text))
         return sgm_fail(SGM_ERROR_ARGUMENT,
                         "'%s' is a text of 1 to %zu bytes on one line, without control characters", key,
                         longest);

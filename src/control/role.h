@@ -1,6 +1,9 @@
 /* What an asker may do: look, steer, or all. Internal.
  *
- * Roles are ordered: who may steer may look, and an administrator may do both. A role belongs to the way a
+ * What a training does is steered; what would be lost for good, or concerns more than the training, is an
+ * administrator's: checkpoints that are replaced, deleted or come from elsewhere, files that are named by
+ * their paths, programs that rules run, and what others ask leave for. Roles are ordered: who may steer may
+ * look, and an administrator may do both. A role belongs to the way a
  * request comes (the socket, a token of the page); a request may lower it, never raise it. */
 #ifndef SGM_CONTROL_ROLE_H
 #define SGM_CONTROL_ROLE_H
@@ -10,7 +13,7 @@
 typedef enum sgm__role {
     SGM__ROLE_LOOK,  /* read values, curves and what was done */
     SGM__ROLE_STEER, /* and change the training */
-    SGM__ROLE_ADMIN, /* and files, checkpoints that come or go, and what others ask leave for */
+    SGM__ROLE_ADMIN, /* and do the rest */
     SGM__ROLE_COUNT
 } sgm__role;
 

@@ -5,8 +5,8 @@
  * process can meet it, it cannot be left over from an older run, and it goes with the process. One that is to
  * stay for other runs has a name, and is opened in dataset_kept.c. It has the fields of block after block as
  * raw float32 in the processor's byte order; sizes and shapes are those of the dataset's layout and slots, so
- * there are no headers. dataset.c calls sgm__cache_write after an extraction and sgm__cache_read before one,
- * both on the busy thread only, so nothing here is locked. */
+ * there are no headers. dataset_extract.c calls sgm__cache_write after an extraction and sgm__cache_read
+ * before one, both on the busy thread only, so nothing here is locked. */
 #include "data/dataset_internal.h"
 
 #include <errno.h>

@@ -1,10 +1,9 @@
-/* Creates, names and frees datasets that have an extractor, and holds what all kinds of datasets share of
- * that.
+/* Creates, names and frees datasets that have an extractor or are made from memory, and holds what all kinds
+ * of datasets share of that.
  *
- * Block size, memory limit and cache folder are set here once and never change. Datasets from memory are
- * created in dataset.c (sgm_dataset_create_from), views in dataset_view.c, datasets by name in ready_made.c;
- * fetching blocks is in dataset.c. A dataset is counted by references: its creator, each view of it and each
- * iterator hold one. */
+ * Block size, memory limit and cache folder are set here once and never change. Views are created in
+ * dataset_view.c, datasets by name in ready_made.c; fetching blocks is in dataset.c. A dataset is counted by
+ * references: its creator, each view of it and each iterator hold one. */
 #include "data/dataset_internal.h"
 #include "data/table/pipeline.h"
 
@@ -187,5 +186,56 @@ sgm_dataset *sgm_dataset_create_with(const char *name, const sgm_dataset_options
         sgm_dataset_free(made);
         return NULL;
     }
+    return made;
+}
+
+/* --- from memory --- */
+
+/* The first tensor's first dimension is the number of examples; sgm_block_add refuses a tensor with another
+ * one. */
+sgm_block *sgm__block_of(const char *const *fields, sgm_tensor *const *tensors, size_t count)
+{
+    sgm_block *block = NULL;
+    for (size_t i = 0; i < count; i++) {
+        if (!fields[i] || !tensors[i] || sgm_tensor_shape(tensors[i])->rank < 1) {
+            sgm_fail(SGM_ERROR_ARGUMENT,
+                     "field %zu needs a name and a tensor with examples as first dimension", i);
+            break;
+        }
+        if (!block)
+            block = sgm_block_create(sgm_tensor_shape(tensors[i])->dims[0]);
+        sgm_tensor *values = block ? sgm_tensor_cast(tensors[i], SGM_FLOAT32) : NULL;
+        if (!values || sgm_block_add(block, fields[i], values) != SGM_OK)
+            break;
+        if (i + 1 == count)
+            return block;
+    }
+    if (count == 0)
+        sgm_fail(SGM_ERROR_ARGUMENT, "a dataset needs at least one field");
+    sgm_block_free(block);
+    return NULL;
+}
+
+/* No lock is needed before the dataset is returned, since no other thread knows it. */
+sgm_dataset *sgm_dataset_create_from(const char *name, const char *const *fields, sgm_tensor *const *tensors,
+                                     size_t count)
+{
+    if (count > 0 && (!fields || !tensors)) {
+        sgm__missing_part("sgm_dataset_create_from: lists of names and tensors");
+        return NULL;
+    }
+    sgm_dataset *made = sgm__dataset_allocate(name, SGM__BLOCKS);
+    if (!made)
+        return NULL;
+    sgm_block *block = sgm__block_of(fields, tensors, count);
+    if (!block || sgm__dataset_add_slot(made, 0, block->count) != SGM_OK) {
+        sgm__fail_within("dataset \"%s\"", made->name);
+        sgm_block_free(block);
+        sgm_dataset_free(made);
+        return NULL;
+    }
+    sgm__dataset_learn_layout(&made->layout, block);
+    sgm__dataset_insert(made, block, 0);
+    made->ended = true;
     return made;
 }

@@ -1,5 +1,5 @@
-/* The inside of a dataset. Internal to dataset.c, dataset_create.c, dataset_view.c, dataset_cache.c and
- * dataset_kept.c.
+/* The inside of a dataset. Internal to dataset.c, dataset_create.c, dataset_extract.c, dataset_view.c,
+ * dataset_cache.c and dataset_kept.c.
  *
  * There are two kinds of datasets behind one struct: those with blocks of their own (from an extractor, or
  * from memory), and views, which have a base and hand out parts of its blocks. One mutex per dataset guards
@@ -25,7 +25,7 @@ typedef struct sgm__slot {
 } sgm__slot;
 
 /* Names and shapes of the fields, learnt from the first block. All other blocks must have the same ones,
- * which dataset.c:settle_block checks; so blocks in the cache file need no header. */
+ * which dataset_extract.c:settle_block checks; so blocks in the cache file need no header. */
 typedef struct sgm__layout {
     int32_t field_count; /* 0: no block was read yet */
     char names[SGM_MAX_FIELDS][SGM__FIELD_NAME];
@@ -130,10 +130,29 @@ sgm_status sgm__view_block_examples(sgm_dataset *view, int64_t index, int64_t *e
 sgm_status sgm__view_number(sgm_dataset *view, int64_t index, int64_t row, int64_t *number);
 
 /* --- dataset.c --- */
-/* A block with the tensors cast to float32, which copies them; NULL on failure. */
-sgm_block *sgm__block_of(const char *const *fields, sgm_tensor *const *tensors, size_t count);
+/* Evicts until `bytes` more fit into the limit, or nothing is left to evict. Under the mutex. */
+void sgm__dataset_make_room(sgm_dataset *dataset, size_t bytes);
+/* Takes a block into memory, at first without users. The slot must exist and have no block. Under the mutex,
+ * except while the dataset is being created. */
+void sgm__dataset_insert(sgm_dataset *dataset, sgm_block *block, int64_t index);
+
+/* --- dataset_extract.c --- */
+/* Reads block `index`, which is not in memory; NULL past the end. Called by the busy thread without the
+ * mutex; the extraction is shown to the user as a task. */
+sgm_status sgm__dataset_load(sgm_dataset *dataset, int64_t index, sgm_block **block);
+/* Reads on until block `index` was passed, unless an earlier run has left all blocks. Called as the one
+ * before.
+ */
+sgm_status sgm__dataset_read_past(sgm_dataset *dataset, int64_t index);
+/* Makes the slot of block `index`, which has just been read. A block that had been read before must have as
+ * many examples as then. Under the mutex, except while the dataset is being created. */
+sgm_status sgm__dataset_add_slot(sgm_dataset *dataset, int64_t index, int64_t examples);
+/* Notes names and shapes of the first block's fields. */
+void sgm__dataset_learn_layout(sgm__layout *layout, const sgm_block *block);
 
 /* --- dataset_create.c --- */
+/* A block with the tensors cast to float32, which copies them; NULL on failure. */
+sgm_block *sgm__block_of(const char *const *fields, sgm_tensor *const *tensors, size_t count);
 /* An empty dataset with one reference; `name` is copied, NULL becomes "dataset". */
 sgm_dataset *sgm__dataset_allocate(const char *name, sgm__dataset_kind kind);
 

@@ -162,9 +162,8 @@ sgm_dataset *sgm_dataset_split_blocks(sgm_dataset *dataset, int64_t begin, int64
     }
     if (begin < 0 || (end != -1 && end < begin) || interval < 1) {
         sgm_fail(SGM_ERROR_ARGUMENT,
-                 "every %lld-th block from %lld to %lld; expected an interval of 1 "
-                 "or more "
-                 "and an end (-1: all) not before the begin",
+                 "every %lld-th block from %lld to %lld; expected an interval of 1 or more and an end (-1: "
+                 "all) not before the begin",
                  (long long)interval, (long long)begin, (long long)end);
         return NULL;
     }

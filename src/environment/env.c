@@ -178,8 +178,7 @@ static void release_monitor(void *monitor)
     self->free(self);
 }
 
-/* Introduces the environment to a monitor. sgm__env_branch is given as a pointer because monitors are
- * below environments in the order of folders and cannot call them. */
+/* Introduces the environment to a monitor. */
 static sgm_status join(sgm_env *env, sgm_monitor *monitor)
 {
     const sgm__monitor_host host = {.name = env->name,
@@ -188,8 +187,7 @@ static sgm_status join(sgm_env *env, sgm_monitor *monitor)
                                     .threads = env->threads,
                                     .precision = env->precision,
                                     .registry = env->registry,
-                                    .env = env,
-                                    .branch = sgm__env_branch};
+                                    .env = env};
     return monitor->join(monitor, &host);
 }
 

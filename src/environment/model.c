@@ -124,6 +124,34 @@ sgm_status sgm__model_create_trainer(sgm_model *model)
     return SGM_OK;
 }
 
+/* Before the first training of a trainer without an optimiser. Takes it. */
+static sgm_status give_optimiser(sgm_trainer *trainer, sgm_optimiser *optimiser)
+{
+    return sgm_trainer_set_optimiser(trainer, optimiser != NULL ? optimiser : sgm_adam(.learning_rate = 0));
+}
+
+sgm_model *sgm_model_of(sgm_env *env, sgm_trainer *trainer)
+{
+    if (env == NULL || trainer == NULL) {
+        sgm__fail_null(env == NULL ? "a model expects an environment, got NULL"
+                                   : "a model expects a trainer, got NULL");
+        return NULL;
+    }
+    if (sgm__env_check(env) != SGM_OK)
+        return NULL;
+    if (sgm_env_trainer(env, sgm_trainer_name(trainer)) != trainer || sgm__membership_of(trainer)->held) {
+        sgm_fail(SGM_ERROR_STATE, "the trainer '%s' is of another environment, or of a model already",
+                 sgm_trainer_name(trainer));
+        return NULL;
+    }
+    sgm_model *model = sgm__model_create(env, NULL);
+    if (model == NULL)
+        return NULL;
+    model->trainer = trainer;
+    sgm__membership_of(trainer)->held = true;
+    return model;
+}
+
 /* Takes the optimiser. Results of the setters are not checked one by one: the trainer keeps its first
  * failure, and the run reports it. */
 static sgm_status make_trainer(sgm_model *model, sgm_tensor *features, sgm_optimiser *optimiser)
@@ -139,8 +167,12 @@ static sgm_status make_trainer(sgm_model *model, sgm_tensor *features, sgm_optim
     model->layers = NULL;
     sgm_trainer_adopt_network(model->trainer, complete(layers, sgm_tensor_shape(examples)));
     sgm_tensor_free(examples);
-    return sgm_trainer_set_optimiser(model->trainer,
-                                     optimiser != NULL ? optimiser : sgm_adam(.learning_rate = 0));
+    return give_optimiser(model->trainer, optimiser);
+}
+
+static bool has_optimiser(const sgm_model *model)
+{
+    return model->trainer != NULL && sgm__learner_of(model->trainer)->optimiser != NULL;
 }
 
 /* Takes the optimiser. Epochs count on from those of earlier trainings, since a run ends at an absolute
@@ -154,6 +186,8 @@ static sgm_status train(sgm_model *model, sgm_tensor *features, sgm_tensor *labe
     }
     if (model->trainer == NULL)
         SGM_TRY(make_trainer(model, features, options->optimiser));
+    else if (!has_optimiser(model))
+        SGM_TRY(give_optimiser(model->trainer, options->optimiser));
     sgm_dataset *dataset = dataset_of(features, labels);
     if (dataset == NULL)
         return sgm_last_status();
@@ -187,7 +221,7 @@ sgm_status sgm_model_train_with(sgm_model *model, sgm_tensor *features, sgm_tens
         sgm_optimiser_free(options.optimiser);
         return status;
     }
-    if (model->trainer != NULL && options.optimiser != NULL) {
+    if (has_optimiser(model) && options.optimiser != NULL) {
         sgm_optimiser_free(options.optimiser);
         return sgm_fail(SGM_ERROR_STATE,
                         "only the first training of a model may give an optimiser; leave it out");

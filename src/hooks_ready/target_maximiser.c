@@ -306,8 +306,7 @@ static bool check(int64_t wanted, sgm_target_options *options)
         return true;
     sgm_fail(SGM_ERROR_ARGUMENT,
              "target maximiser: expected a class from 0, a desired cost, a rate and a standard deviation "
-             "above 0, 1 to %d "
-             "steps and 1 to %d attempts; got %lld, %g, %g, %g, %lld and %lld",
+             "above 0, 1 to %d steps and 1 to %d attempts; got %lld, %g, %g, %g, %lld and %lld",
              MAXIMUM_STEPS, MAXIMUM_ATTEMPTS, (long long)wanted, options->desired_cost, options->rate,
              options->standard_deviation, (long long)options->steps, (long long)options->attempts);
     return false;

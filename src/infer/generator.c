@@ -61,8 +61,7 @@ static sgm_status record(sgm_generator *g, sgm_dtype dtype, bool averaged)
     if (g->shares && in.shape.dims[2] != g->vocabulary)
         return sgm_fail(SGM_ERROR_SHAPE,
                         "the network reads %lld different tokens, but gives shares of %lld; it must give a "
-                        "probability for "
-                        "each token",
+                        "probability for each token",
                         (long long)in.shape.dims[2], (long long)g->vocabulary);
     g->input = g->recording.inputs[0].name;
     g->output = "shares";

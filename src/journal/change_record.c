@@ -118,6 +118,16 @@ sgm__noted_change *sgm__change_find(sgm__change_record *record, int64_t number)
     return NULL;
 }
 
+int64_t sgm__change_holding(const sgm__change_record *record, const char *identifier)
+{
+    for (size_t i = record->count; i-- > 0;) {
+        const sgm__noted_change *change = &record->items[i];
+        if (!change->undone && change->undoes == 0 && strcmp(change->identifier, identifier) == 0)
+            return change->number;
+    }
+    return 0;
+}
+
 /* --- noting --- */
 
 /* Keeps old and new value of a person's change, by which it can be taken back. The new value of a tensor
@@ -147,6 +157,8 @@ static sgm_status fill_in(const sgm_trainer *trainer, const char *who, const cha
                                   .epoch = position->epoch,
                                   .iteration = position->iteration,
                                   .branch = journal->branch,
+                                  .undoes = journal->changes->undoing,
+                                  .group = journal->changes->group > 0 ? journal->changes->group : 0,
                                   .again = journal->making != NULL && journal->replay == NULL,
                                   .identifier = sgm__strdup(identifier),
                                   .who = sgm__strdup(who),
@@ -236,9 +248,7 @@ static void tell(sgm_trainer *trainer, const sgm__noted_change *change)
     json_decref(shown);
 }
 
-/* Numbers the change and appends it; takes it over, also on failure. Changes of one command belong to a
- * group, whose number is that of its first change. A change that takes back another marks that one. */
-static sgm_status append(sgm_trainer *trainer, sgm__noted_change *change)
+sgm_status sgm__change_append(sgm_trainer *trainer, sgm__noted_change *change)
 {
     sgm__change_record *record = sgm__journal_of(trainer)->changes;
     pthread_mutex_lock(&record->lock);
@@ -250,8 +260,6 @@ static sgm_status append(sgm_trainer *trainer, sgm__noted_change *change)
             : SGM_ERROR_MEMORY;
     if (status == SGM_OK) {
         change->number = ++record->made;
-        if (change->undoes == 0)
-            change->undoes = record->undoing;
         if (record->group < 0)
             record->group = change->number;
         change->group = record->group;
@@ -302,11 +310,22 @@ static bool begin_note(sgm_trainer *trainer, const char *who, const char *identi
     return true;
 }
 
+/* What a resume or a replay makes again may have taken back a change, which it does again. */
+static void find_undone(const sgm_trainer *trainer, sgm__noted_change *change)
+{
+    const sgm__trainer_journal *journal = sgm__journal_of(trainer);
+    if (journal->making != NULL && journal->making->undoes && change->identifier != NULL)
+        change->undoes = sgm__change_holding(journal->changes, change->identifier);
+    const sgm__noted_change *undone = sgm__change_find(journal->changes, change->undoes);
+    change->takes_back = undone != NULL && undone->undoes == 0;
+}
+
 /* Writes the line and appends the entry; `status` says whether the entry could be made. */
 static sgm_status end_note(sgm_trainer *trainer, sgm__noted_change *change, sgm_status status)
 {
+    find_undone(trainer, change);
     sgm_status written = status == SGM_OK ? write_down(trainer, change) : status;
-    status = append(trainer, change);
+    status = sgm__change_append(trainer, change);
     return written != SGM_OK ? written : status;
 }
 
@@ -400,7 +419,8 @@ sgm_status sgm__change_note_hook(sgm_trainer *trainer, const char *who, const ch
     sgm_status status = fill_in(trainer, who, identifier, &change);
     change.before = json_string(before != NULL ? before : SGM__NO_HOOK);
     change.after = json_string(after != NULL ? after : SGM__NO_HOOK);
-    change.undoes = undoes;
+    if (undoes > 0)
+        change.undoes = undoes;
     if (status == SGM_OK)
         status = keep_hook(&change, before, after);
     return end_note(trainer, &change, status);
@@ -430,7 +450,7 @@ void sgm__change_note_position(sgm_trainer *trainer, const char *who, const char
     change.after = json_string(after);
     change.written = true;
     if (status == SGM_OK)
-        append(trainer, &change);
+        sgm__change_append(trainer, &change);
     else
         free_change(sgm__journal_of(trainer)->changes, &change);
 }

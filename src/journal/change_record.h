@@ -1,8 +1,10 @@
 /* The record of changes of a trainer: which values were changed since it was made, by whom, and what they
- * were before. It is kept in memory, with or without a run folder, for monitors and for undo. Internal. */
+ * were before. It is kept in memory, with or without a run folder, for monitors and for undo; a resume fills
+ * it from the journal. Internal. */
 #ifndef SGM_JOURNAL_CHANGE_RECORD_H
 #define SGM_JOURNAL_CHANGE_RECORD_H
 
+#include "journal/history.h"
 #include "trainer/view.h"
 #include <jansson.h>
 
@@ -30,6 +32,7 @@ typedef struct sgm__noted_change {
     char *attached,
         *detached; /* text of the hook that was attached, or detached; NULL: none, or the hook has no text */
     bool undone, written; /* taken back; appended to journal.jsonl */
+    bool takes_back;      /* what it undoes did not itself undo another one */
     bool again;           /* a resumed run has made it again */
 } sgm__noted_change;
 
@@ -65,6 +68,11 @@ void sgm__change_note_position(sgm_trainer *trainer, const char *who, const char
  * trainer's lock. */
 void sgm__changes_write(sgm_trainer *trainer);
 
+/* After a resume: notes what the journal tells of changes by persons and the program that led to the present
+ * state, so that they are shown and can be taken back as before. What a tensor was before, the journal does
+ * not have. Does nothing if changes are noted already. With the trainer's lock. */
+sgm_status sgm__changes_recall(sgm_trainer *trainer, const sgm__journal_entries *held);
+
 /* Changes between these two calls belong to one command: undo takes all of them back. With the lock. */
 void sgm__changes_begin(sgm_trainer *trainer);
 void sgm__changes_end(sgm_trainer *trainer);
@@ -77,14 +85,16 @@ typedef struct sgm__hook_undo {
 void sgm__hook_undo_clear(sgm__hook_undo *hook);
 /* Takes back the change of this number; 0: all changes of the newest command of a person that is not taken
  * back yet. The undo is itself a change, by `who`. Fails where the value has been changed since. *first: the
- * number of the newest change that was taken back. A hook's change is only looked up, into *hook: who asks
- * attaches or detaches it. With the trainer's lock. */
+ * number of the newest change that is taken back, or that cannot be. A hook's change is only looked up, into
+ * *hook: who asks attaches or detaches it. With the trainer's lock. */
 sgm_status sgm__changes_undo(sgm_trainer *trainer, int64_t number, const char *who, int64_t *first,
                              sgm__hook_undo *hook);
 
 /* Adds what sgm__changes_undo would take back to `list`, newest first, each as sgm__changes_json has it, and
- * fails where that would. *hook as it has it, too. */
-sgm_status sgm__changes_would_undo(sgm_trainer *trainer, int64_t number, json_t *list, sgm__hook_undo *hook);
+ * fails where that would. *first and *hook as it has them, too; *first also where it fails, but not for want
+ * of a change. */
+sgm_status sgm__changes_would_undo(sgm_trainer *trainer, int64_t number, json_t *list, int64_t *first,
+                                   sgm__hook_undo *hook);
 
 /* Whether sgm__changes_undo of number 0 has something to take back. Any thread; does not wait for a step. */
 bool sgm__changes_can_undo(sgm_trainer *trainer);

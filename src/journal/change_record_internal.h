@@ -29,6 +29,12 @@ struct sgm__change_record {
     sgm__change_listener listeners[SGM__MAXIMUM_LISTENERS];
 };
 
+/* Numbers the change, appends it, and tells listeners; takes it over, also on failure. Changes of one command
+ * belong to a group, whose number is that of its first change. A change that takes back another marks that
+ * one. */
+sgm_status sgm__change_append(sgm_trainer *trainer, sgm__noted_change *change);
+/* The number of the newest change of the entry that holds and undoes none; 0: there is none. */
+int64_t sgm__change_holding(const sgm__change_record *record, const char *identifier);
 /* The change of that number; NULL: there was none, or it is no longer kept. */
 sgm__noted_change *sgm__change_find(sgm__change_record *record, int64_t number);
 /* A change as sgm__changes_json has it. */

@@ -192,12 +192,14 @@ static sgm_status find_to_undo(const sgm_trainer *trainer, int64_t number, const
                           sgm_trainer_name(trainer));
 }
 
-sgm_status sgm__changes_would_undo(sgm_trainer *trainer, int64_t number, json_t *list, sgm__hook_undo *hook)
+sgm_status sgm__changes_would_undo(sgm_trainer *trainer, int64_t number, json_t *list, int64_t *first,
+                                   sgm__hook_undo *hook)
 {
     *hook = (sgm__hook_undo){0};
     const sgm__change_record *record = sgm__journal_of(trainer)->changes;
     const sgm__noted_change *change;
     SGM_TRY(find_to_undo(trainer, number, &change));
+    *first = change->number;
     SGM_TRY(check_undoable(trainer, change));
     SGM_TRY(check_value(trainer, change));
     int64_t group = number > 0 || change->old.kind == SGM_KIND_NOTHING ? 0 : change->group;

@@ -191,6 +191,10 @@ static json_t *change_head(sgm__entry_kind kind, const sgm__noted_change *change
     json_t *head = line_head(kind, (time_t)change->when, change->branch, change->epoch, change->iteration);
     if (change->again)
         json_object_set_new(head, "again", json_true());
+    if (change->takes_back)
+        json_object_set_new(head, "undoes", json_true());
+    if (change->group > 0 && change->group != change->number)
+        json_object_set_new(head, "joins", json_true());
     json_object_set_new(head, "who", json_string(change->who));
     set_reason(head, change->reason);
     return head;

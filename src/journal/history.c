@@ -9,6 +9,8 @@
 #include "journal/journal_file.h"
 #include "text/json_text.h"
 
+#include <time.h>
+
 /* --- lists of entries --- */
 
 void sgm__entry_clear(sgm__journal_entry *entry)
@@ -16,6 +18,8 @@ void sgm__entry_clear(sgm__journal_entry *entry)
     sgm__free(entry->identifier);
     sgm__free(entry->text);
     sgm__free(entry->average);
+    sgm__free(entry->old);
+    sgm__free(entry->new);
     sgm__free(entry->who);
     sgm__free(entry->reason);
     sgm__free(entry->checksum);
@@ -34,11 +38,13 @@ sgm_status sgm__entries_add(sgm__journal_entries *list, const sgm__journal_entry
     made.identifier = copy_text(entry->identifier);
     made.text = copy_text(entry->text);
     made.average = copy_text(entry->average);
+    made.old = copy_text(entry->old);
+    made.new = copy_text(entry->new);
     made.who = copy_text(entry->who);
     made.reason = copy_text(entry->reason);
     made.checksum = copy_text(entry->checksum);
-    if (made.identifier != NULL && made.text != NULL && made.average != NULL && made.who != NULL &&
-        made.reason != NULL && made.checksum != NULL) {
+    if (made.identifier != NULL && made.text != NULL && made.average != NULL && made.old != NULL &&
+        made.new != NULL &&made.who != NULL &&made.reason != NULL &&made.checksum != NULL) {
         list->items[list->count++] = made;
         return SGM_OK;
     }
@@ -120,10 +126,27 @@ static char *hook_text(const json_t *line, const char *key)
     return text == NULL || strcmp(text, SGM__NO_HOOK) == 0 || strcmp(text, name) == 0 ? NULL : text;
 }
 
-/* Fills in what a change did. *made: a text that the caller frees with sgm__free. */
-static sgm_status read_change(const json_t *line, sgm__journal_entry *entry, char **made)
+/* Texts that are made of a line, and freed when its entry was copied. */
+typedef struct made_texts {
+    char *text, *old, *new;
+} made_texts;
+
+static sgm_status make_text(const json_t *value, char **made)
+{
+    *made = value != NULL ? sgm__json_text(value) : NULL;
+    return *made != NULL || value == NULL ? SGM_OK : SGM_ERROR_MEMORY;
+}
+
+/* Fills in what a change did. */
+static sgm_status read_change(const json_t *line, sgm__journal_entry *entry, made_texts *made)
 {
     const json_t *value = json_object_get(line, "new");
+    SGM_TRY(make_text(json_object_get(line, "old"), &made->old));
+    SGM_TRY(make_text(value, &made->new));
+    entry->old = made->old;
+    entry->new = made->new;
+    entry->undoes = json_is_true(json_object_get(line, "undoes"));
+    entry->joins = json_is_true(json_object_get(line, "joins"));
     entry->identifier = text_of(line, "what");
     if (sgm__begins_with(entry->identifier, SGM__HOOK_CHANGE)) {
         char *attached = hook_text(line, "new"), *detached = hook_text(line, "old");
@@ -138,9 +161,7 @@ static sgm_status read_change(const json_t *line, sgm__journal_entry *entry, cha
     } else if (json_is_string(value)) {
         entry->text = text_of(line, "new");
     } else if (json_is_boolean(value) || json_is_number(value)) {
-        *made = sgm__json_text(value);
-        entry->text = *made;
-        return *made != NULL ? SGM_OK : SGM_ERROR_MEMORY;
+        entry->text = made->new;
     } else {
         entry->kind = SGM__ENTRY_UNKNOWN;
     }
@@ -165,15 +186,23 @@ static sgm_status check_fields(const json_t *line, sgm__entry_kind kind)
 }
 
 /* The identifier of a press is made: presses of one button are found by it, as changes of one value are. */
-static sgm_status read_press(sgm__journal_entry *entry, char **made)
+static sgm_status read_press(sgm__journal_entry *entry, made_texts *made)
 {
-    *made = sgm__format(SGM__PRESS_CHANGE "%s", entry->text);
-    entry->identifier = *made;
-    return *made != NULL ? SGM_OK : SGM_ERROR_MEMORY;
+    made->text = sgm__format(SGM__PRESS_CHANGE "%s", entry->text);
+    entry->identifier = made->text;
+    return made->text != NULL ? SGM_OK : SGM_ERROR_MEMORY;
+}
+
+/* "2026-11-21T10:34:22Z" in seconds since 1970; 0: it is no such text. */
+static double read_when(const char *text)
+{
+    struct tm parts = {0};
+    const char *end = text != NULL ? strptime(text, "%Y-%m-%dT%H:%M:%SZ", &parts) : NULL;
+    return end != NULL && *end == '\0' ? (double)timegm(&parts) : 0;
 }
 
 /* Reads a line into *entry, whose texts are the line's or *made. */
-static sgm_status read_entry(const json_t *line, int64_t number, sgm__journal_entry *entry, char **made)
+static sgm_status read_entry(const json_t *line, int64_t number, sgm__journal_entry *entry, made_texts *made)
 {
     const char *event = text_of(line, "event");
     if (!kind_of(event, &entry->kind))
@@ -182,6 +211,7 @@ static sgm_status read_entry(const json_t *line, int64_t number, sgm__journal_en
     entry->line = number;
     entry->who = text_of(line, "who");
     entry->reason = text_of(line, "reason");
+    entry->when = read_when(text_of(line, "when"));
     entry->asked = entry->who != NULL && sgm__is_request(entry->who);
     entry->branch = json_integer_value(json_object_get(line, "branch"));
     entry->begun = json_integer_value(json_object_get(line, "begun"));
@@ -310,13 +340,15 @@ static sgm_status take_line(void *user, int64_t number, const json_t *line)
 {
     sgm__history *history = user;
     sgm__journal_entry entry = {0};
-    char *made = NULL;
+    made_texts made = {0};
     sgm_status status = read_entry(line, number, &entry, &made);
     if (status == SGM_OK && entry.kind == SGM__ENTRY_BEGIN)
         status = begin(history, line, &entry);
     if (status == SGM_OK)
         status = enter(history, &entry, json_is_true(json_object_get(line, "again")));
-    sgm__free(made);
+    sgm__free(made.text);
+    sgm__free(made.old);
+    sgm__free(made.new);
     return status;
 }
 

@@ -41,16 +41,20 @@ bool sgm__entry_is_move(sgm__entry_kind kind);
 typedef struct sgm__journal_entry {
     sgm__entry_kind kind;
     bool asked;     /* by a person or the program; else the training did it by itself */
+    bool undoes;    /* of a change: it takes back the newest one of the same entry that held */
+    bool joins;     /* of a change: the command made it together with the line before */
     int64_t line;   /* number of the line, from 1 */
     int64_t branch; /* of a move: the one that is left */
     int64_t begun;  /* of a move: the branch that begins */
     int64_t epoch, iteration;
     char *identifier;           /* of a change: what was changed, "button go" of a press; else "" */
     char *text;                 /* see the kind; else "" */
+    char *old, *new;            /* of a change: both values as the line has them, JSON; else "" */
     char *average;              /* of a tensor: the .npy file of the moving average that it got; "": none */
     char *who;                  /* "ctl", "monitor", "program", or a hook's name; "" */
     char *reason;               /* why, as `who` said; "" */
     char *checksum;             /* of the checkpoint that was written, restored, saved or uploaded; "" */
+    double when;                /* seconds since 1970, to the second; 0: not told */
     int64_t epochs, iterations; /* of a beginning: how long the run was to be; 0: no limit */
 } sgm__journal_entry;
 

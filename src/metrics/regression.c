@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-#define MOST_TARGETS 30 /* of which each is told by itself */
+#define MAXIMUM_TARGETS 30 /* of which each is told by itself */
 
 /* What is left of all rows and columns; NaN: there are no values, or for r_squared no column that varies. */
 typedef struct errors {
@@ -81,8 +81,8 @@ static void errors_of_column(const sgm__predictions *a, int64_t column, errors *
 /* Of several targets, unless there are so many that nobody looks at each: of an autoencoder, say. */
 static sgm_status leave_each(const sgm__predictions *a, const sgm__results *results)
 {
-    double absolute[MOST_TARGETS], squared[MOST_TARGETS], r_squared[MOST_TARGETS];
-    if (a->rows == 0 || a->columns < 2 || a->columns > MOST_TARGETS)
+    double absolute[MAXIMUM_TARGETS], squared[MAXIMUM_TARGETS], r_squared[MAXIMUM_TARGETS];
+    if (a->rows == 0 || a->columns < 2 || a->columns > MAXIMUM_TARGETS)
         return SGM_OK;
     for (int64_t i = 0; i < a->columns; i++) {
         errors found;

@@ -20,12 +20,7 @@ typedef struct sgm__monitor_host {
     int threads; /* 0: one per processor */
     sgm_dtype precision;
     sgm_registry *registry; /* of all trainers: "TRAINER.optimiser.learning_rate" */
-    void *env;              /* first argument of `branch` */
-    /* Makes a trainer with the same parts as `from` and runs it side by side with the running trainers, to
-     * the same end. If the run of `from` has a folder, the branch gets a folder of its own beside that.
-     * Once the branch has started, its failure stops no other trainer. The caller must hold no trainer's
-     * lock. NULL: the environment makes no branches. */
-    sgm_status (*branch)(void *env, sgm_trainer *from, const sgm__branch_request *request);
+    sgm_env *env;           /* for a program's own monitors */
 } sgm__monitor_host;
 
 /* A monitor. A concrete monitor is a larger struct with this one as first member, and casts between the

@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 /* Seconds between two reported iterations if no pace is given. */
-#define USUAL_SECONDS 1.0
+#define DEFAULT_SECONDS 1.0
 /* Largest number of values in a parameter that gets a histogram: each is copied as doubles. */
 #define MAXIMUM_WEIGHTS ((int64_t)1 << 20)
 /* Share of the training's time that histograms may take. */
@@ -282,7 +282,7 @@ sgm_monitor *sgm_tensorboard_monitor_with(const sgm_tensorboard_monitor_options 
     if (sgm__pace_check(&pace, "sgm_tensorboard_monitor") != SGM_OK)
         return NULL;
     if (pace.iterations == 0 && !(pace.seconds > 0))
-        pace.seconds = USUAL_SECONDS;
+        pace.seconds = DEFAULT_SECONDS;
     tensorboard *self = sgm__calloc(1, sizeof *self);
     if (self == NULL)
         return NULL;

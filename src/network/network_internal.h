@@ -152,8 +152,10 @@ bool sgm__activation_is_none(const char *name);
     X(flatten)                                                                                               \
     X(reshape)                                                                                               \
     X(permute)                                                                                               \
+    X(select)                                                                                                \
     X(layer_norm)                                                                                            \
     X(rms_norm)                                                                                              \
+    X(unit_norm)                                                                                             \
     X(positions)                                                                                             \
     X(attention)                                                                                             \
     X(transformer)                                                                                           \

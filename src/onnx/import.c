@@ -28,7 +28,7 @@ static sgm_status take_inputs(sgm__onnx_node *n)
         if (*name == '\0')
             continue;
         n->inputs[i] = sgm__onnx_find(n->scope, name);
-        if (!sgm_value_exists(n->inputs[i]))
+        if (!sgm__onnx_is_defined(n->scope, name))
             return sgm_fail(SGM_ERROR_FORMAT, "its input '%.100s' is made by nothing before it", name);
     }
     return SGM_OK;
@@ -49,17 +49,15 @@ static sgm_status give_outputs(const sgm__onnx_node *n, sgm__onnx_scope *scope)
     return SGM_OK;
 }
 
-/* Attributes that may be ignored. They concern training only, types that tensors cannot have (saturation
- * of 8-bit floats), the precision of sums, memory reuse of opset 1, outputs that are not supported
- * (storage_order), or permit what is done anyway (TopK's results are sorted, whether `sorted` or not). */
+/* Attributes that may be ignored. They concern training only, the precision of sums, memory reuse of opset 1,
+ * outputs that are not supported (storage_order), or permit what is done anyway (TopK's results are sorted,
+ * whether `sorted` or not). */
 static const struct {
     const char *type, *attribute; /* type "": of any operator */
 } harmless[] = {
     {"", "consumed_inputs"},
     {"BatchNormalization", "is_test"},
     {"BatchNormalization", "momentum"},
-    {"Cast", "saturate"},
-    {"CastLike", "saturate"},
     {"Dropout", "is_test"},
     {"Dropout", "ratio"},
     {"Dropout", "seed"},
@@ -113,12 +111,11 @@ static sgm_status check_size(const sgm__onnx_node *n, sgm_value made)
                           (long long)elements, (long long)given, (long long)MAXIMUM_MADE);
 }
 
-/* Records one node: inputs, then the build function, then the checks that need its result. A build
+/* Records one node of the table: the build function, then the checks that need its result. A build
  * function may fail in three ways (the graph's status, no value, or an unread attribute); the graph's
  * message is the most exact, so it goes first. */
 static sgm_status build(sgm__onnx_node *n)
 {
-    SGM_TRY(take_inputs(n));
     for (int32_t i = 0; i < n->row->needed; i++)
         if (!sgm_value_exists(sgm__onnx_in(n, i)))
             return sgm_fail(SGM_ERROR_FORMAT, "its input %d is missing", i);
@@ -130,23 +127,19 @@ static sgm_status build(sgm__onnx_node *n)
     if (!sgm_value_exists(first))
         return sgm_fail(SGM_ERROR_FORMAT, "it could not be recorded");
     n->outputs[0] = first;
+    sgm__onnx_mark_outputs(n);
+    SGM_TRY(sgm_graph_status(n->graph));
     for (int32_t i = 0; i < n->output_count; i++)
         if (sgm_value_exists(n->outputs[i]))
             SGM_TRY(check_size(n, n->outputs[i]));
     return SGM_OK;
 }
 
-/* Checks of a node before its build function sees it. INT16_MAX inputs keep counts and array sizes far
- * from overflow. */
+/* Checks of a node before its build function sees it; check.c has found its row. INT16_MAX inputs keep counts
+ * and array sizes far from overflow. */
 static sgm_status check_node(const sgm__onnx_node *n)
 {
     const Onnx__NodeProto *proto = n->proto;
-    const char *domain = sgm__onnx_text(proto->domain), *type = sgm__onnx_text(proto->op_type);
-    if (*domain != '\0' && strcmp(domain, "ai.onnx") != 0)
-        return sgm_fail(SGM_ERROR_UNSUPPORTED, "operator '%.100s' of the domain '%.100s' is not supported",
-                        type, domain);
-    if (n->row == NULL || n->row->build == NULL)
-        return sgm_fail(SGM_ERROR_UNSUPPORTED, "operator '%.100s' is not supported", type);
     if (proto->n_input > INT16_MAX || proto->n_output > SGM__ONNX_MAXIMUM_OUTPUTS || proto->n_output == 0)
         return sgm_fail(SGM_ERROR_UNSUPPORTED,
                         "it has %zu inputs and %zu outputs; at most %d and 1 to %d are "
@@ -161,9 +154,11 @@ static sgm_status record_node(sgm__onnx_import *import, const Onnx__NodeProto *p
     sgm__onnx_node n = {.import = import,
                         .graph = import->graph,
                         .proto = proto,
-                        .row = sgm__onnx_operator_find(sgm__onnx_text(proto->op_type)),
+                        .row = sgm__onnx_operator_find(proto->domain, sgm__onnx_text(proto->op_type)),
                         .scope = scope,
-                        .opset = import->model->opset};
+                        .caller = import->caller,
+                        .opset = import->opset};
+    const Onnx__FunctionProto *function = sgm__onnx_function(import->model, proto);
     SGM_TRY(check_node(&n));
     if (import->nodes++ >= MAXIMUM_NODES)
         return sgm_fail(SGM_ERROR_UNSUPPORTED,
@@ -172,28 +167,28 @@ static sgm_status record_node(sgm__onnx_import *import, const Onnx__NodeProto *p
     n.output_count = (int32_t)proto->n_output;
     n.inputs = sgm__alloc(proto->n_input * sizeof(sgm_value));
     n.asked = sgm__calloc(proto->n_attribute + 1, sizeof(bool));
-    sgm_status status = n.inputs != NULL && n.asked != NULL ? build(&n) : SGM_ERROR_MEMORY;
+    sgm_status status = n.inputs != NULL && n.asked != NULL ? take_inputs(&n) : SGM_ERROR_MEMORY;
+    if (status == SGM_OK)
+        status = function != NULL ? sgm__onnx_record_function(&n, function) : build(&n);
     sgm__free(n.inputs);
     sgm__free(n.asked);
     return status == SGM_OK ? give_outputs(&n, scope) : status;
 }
 
-/* For messages and labels: the node's name, which is optional, or that of its first output. */
-static const char *node_name(const Onnx__NodeProto *proto)
-{
-    if (*sgm__onnx_text(proto->name) != '\0')
-        return proto->name;
-    return proto->n_output > 0 ? sgm__onnx_text(proto->output[0]) : "";
-}
-
-/* Initialisers become constants of the graph, not states: a loaded model is not trained. */
+/* Initialisers become constants of the graph, not states: a loaded model is not trained. Those of the model's
+ * own graph have been read when it was loaded. */
 static sgm_status record_initialisers(sgm__onnx_import *import, const Onnx__GraphProto *graph,
                                       sgm__onnx_scope *scope)
 {
-    if (graph->n_sparse_initializer > 0)
-        return sgm_fail(SGM_ERROR_UNSUPPORTED, "sparse initialisers are not supported");
+    const sgm_onnx *model = import->model;
     for (size_t i = 0; i < graph->n_initializer; i++) {
-        sgm_value value = sgm__onnx_constant(import->graph, sgm__onnx_tensor(graph->initializer[i]));
+        const Onnx__TensorProto *proto = graph->initializer[i];
+        sgm_value value =
+            graph == model->proto->graph
+                ? sgm__onnx_mark(import,
+                                 sgm__onnx_constant(import->graph, sgm_tensor_retain(model->initialisers[i])),
+                                 proto->data_type)
+                : sgm__onnx_constant_tensor(import, proto);
         SGM_TRY(sgm_graph_status(import->graph));
         SGM_TRY(sgm__onnx_define(scope, sgm__onnx_text(graph->initializer[i]->name), value));
     }
@@ -202,20 +197,26 @@ static sgm_status record_initialisers(sgm__onnx_import *import, const Onnx__Grap
 
 /* Records a graph whose inputs are in the scope already. The label makes instructions carry the name of
  * their node, in listings and in errors of a handler. */
-static sgm_status record_nodes(sgm__onnx_import *import, const Onnx__GraphProto *graph,
+static sgm_status record_nodes(sgm__onnx_import *import, Onnx__NodeProto *const *nodes, size_t count,
                                sgm__onnx_scope *scope)
 {
-    SGM_TRY(record_initialisers(import, graph, scope));
-    for (size_t i = 0; i < graph->n_node; i++) {
-        const Onnx__NodeProto *proto = graph->node[i];
-        sgm_graph_push_label(import->graph, node_name(proto));
+    for (size_t i = 0; i < count; i++) {
+        const Onnx__NodeProto *proto = nodes[i];
+        sgm_graph_push_label(import->graph, sgm__onnx_node_name(proto));
         sgm_status status = record_node(import, proto, scope);
         sgm_graph_pop_label(import->graph);
         if (status != SGM_OK)
-            return sgm__fail_within("node %zu, '%.60s' (%.60s of opset %lld)", i, node_name(proto),
-                                    sgm__onnx_text(proto->op_type), (long long)import->model->opset);
+            return sgm__fail_within("node %zu, '%.60s' (%.60s of opset %lld)", i, sgm__onnx_node_name(proto),
+                                    sgm__onnx_text(proto->op_type), (long long)import->opset);
     }
     return SGM_OK;
+}
+
+static sgm_status record_graph(sgm__onnx_import *import, const Onnx__GraphProto *graph,
+                               sgm__onnx_scope *scope)
+{
+    SGM_TRY(record_initialisers(import, graph, scope));
+    return record_nodes(import, graph->node, graph->n_node, scope);
 }
 
 /* An output may also be an input, an initialiser, or (in a subgraph) a value of the graph around it. */
@@ -248,10 +249,50 @@ sgm_status sgm__onnx_record_subgraph(sgm__onnx_import *import, const Onnx__Graph
         status = sgm__onnx_define(&scope, sgm__onnx_text(graph->input[i]->name), inputs[i]);
     import->depth++;
     if (status == SGM_OK)
-        status = record_nodes(import, graph, &scope);
+        status = record_graph(import, graph, &scope);
     import->depth--;
     if (status == SGM_OK)
         status = find_outputs(graph, &scope, outputs);
+    sgm__onnx_scope_free(&scope);
+    return status;
+}
+
+/* --- functions --- */
+
+/* Inputs that the caller leaves out stay without a value. */
+static sgm_status define_inputs(const sgm__onnx_node *n, const Onnx__FunctionProto *function,
+                                sgm__onnx_scope *scope)
+{
+    if ((size_t)n->input_count > function->n_input || (size_t)n->output_count > function->n_output)
+        return sgm_fail(SGM_ERROR_FORMAT, "its function has %zu inputs and %zu outputs, the node %d and %d",
+                        function->n_input, function->n_output, n->input_count, n->output_count);
+    for (size_t i = 0; i < function->n_input; i++)
+        SGM_TRY(sgm__onnx_define(scope, sgm__onnx_text(function->input[i]), sgm__onnx_in(n, (int32_t)i)));
+    return SGM_OK;
+}
+
+/* Its names are its own: the scope has none around it. A function that calls itself ends at the depth of
+ * subgraphs. */
+sgm_status sgm__onnx_record_function(sgm__onnx_node *n, const Onnx__FunctionProto *function)
+{
+    sgm__onnx_import *import = n->import;
+    const sgm__onnx_node *caller = import->caller;
+    int64_t opset = import->opset;
+    sgm__onnx_scope scope = {0};
+    if (import->depth >= DEEPEST_SUBGRAPH)
+        return sgm_fail(SGM_ERROR_UNSUPPORTED, "functions and subgraphs lie in each other more than %d deep",
+                        DEEPEST_SUBGRAPH);
+    sgm_status status = define_inputs(n, function, &scope);
+    import->depth++;
+    import->caller = n;
+    import->opset = sgm__onnx_opset(function->opset_import, function->n_opset_import, opset);
+    if (status == SGM_OK)
+        status = record_nodes(import, function->node, function->n_node, &scope);
+    import->opset = opset;
+    import->caller = caller;
+    import->depth--;
+    for (int32_t i = 0; i < n->output_count && status == SGM_OK; i++)
+        n->outputs[i] = sgm__onnx_find(&scope, sgm__onnx_text(function->output[i]));
     sgm__onnx_scope_free(&scope);
     return status;
 }
@@ -274,11 +315,12 @@ static sgm_status record_input(sgm__onnx_import *import, const sgm__onnx_input *
                             input->name, sgm_shape_text(&input->type.shape, text, sizeof text));
     sgm_value value = sgm_input_value(import->graph, input->name, type.dtype, &type.shape);
     SGM_TRY(sgm_graph_status(import->graph));
+    sgm__onnx_mark(import, value, input->element);
     return sgm__onnx_define(scope, input->name, value);
 }
 
-/* Each output is a copy of its value: a value may be several outputs, or an input itself, and the output
- * must still have a name of its own in the program. */
+/* Each output is a copy of its value, with the digits that its type has: a value may be several outputs, or
+ * an input itself, and the output must still have a name of its own in the program. */
 static sgm_status record_outputs(sgm__onnx_import *import, const Onnx__GraphProto *proto,
                                  const sgm__onnx_scope *scope)
 {
@@ -288,7 +330,7 @@ static sgm_status record_outputs(sgm__onnx_import *import, const Onnx__GraphProt
     sgm_status status = find_outputs(proto, scope, outputs);
     for (size_t i = 0; i < proto->n_output && status == SGM_OK; i++)
         sgm_graph_add_output(import->graph, sgm__onnx_text(proto->output[i]->name),
-                             sgm_copy(import->graph, outputs[i]));
+                             sgm__onnx_output_copy(import, outputs[i]));
     sgm__free(outputs);
     return status == SGM_OK ? sgm_graph_status(import->graph) : status;
 }
@@ -298,7 +340,7 @@ static sgm_status record_all(sgm__onnx_import *import, sgm__onnx_scope *scope)
     const Onnx__GraphProto *proto = import->model->proto->graph;
     for (size_t i = 0; i < import->model->input_count; i++)
         SGM_TRY(record_input(import, &import->model->inputs[i], scope));
-    SGM_TRY(record_nodes(import, proto, scope));
+    SGM_TRY(record_graph(import, proto, scope));
     return record_outputs(import, proto, scope);
 }
 
@@ -311,12 +353,13 @@ sgm_status sgm_onnx_import(sgm_onnx *model, sgm_graph *graph, int64_t batch)
             SGM_ERROR_ARGUMENT,
             "importing an ONNX model wants the model, a graph, and a number of examples (0: none)");
     SGM_TRY(sgm_graph_status(graph));
-    sgm__onnx_import import = {.model = model, .graph = graph, .batch = batch};
+    sgm__onnx_import import = {.model = model, .graph = graph, .batch = batch, .opset = model->opset};
     sgm__onnx_scope scope = {0};
     sgm_status status = record_all(&import, &scope);
     sgm__onnx_scope_free(&scope);
     for (size_t i = 0; i < import.known_count; i++)
         sgm_tensor_free(import.known[i].tensor);
     sgm__free(import.known);
+    sgm__free(import.elements);
     return status;
 }

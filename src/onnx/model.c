@@ -6,7 +6,7 @@
  * import.c records them. The order of a run is sgm_onnx_set for each input, sgm_onnx_run, sgm_onnx_get;
  * setting an input invalidates the outputs.
  *
- * Called by programs that use the library; sigma's own command only writes models (export.c). */
+ * Called by programs that use the library, and by `sigma predict` and `sigma inspect`. */
 #include "handlers/session.h"
 #include "onnx/nodes/onnx.h"
 #include "tensor/tensor_internal.h"
@@ -21,14 +21,16 @@
 
 /* The declared type of an input. A dimension that is a name, or missing, or negative is open (-1); a
  * missing shape is an open rank (-1). */
-static sgm_status read_declared(const Onnx__ValueInfoProto *info, sgm_type *type)
+static sgm_status read_declared(const Onnx__ValueInfoProto *info, sgm__onnx_input *input)
 {
+    sgm_type *type = &input->type;
     *type = (sgm_type){.shape = {.rank = -1}};
     if (info->type == NULL || info->type->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE)
         return sgm_fail(SGM_ERROR_UNSUPPORTED,
                         "it is no tensor (a sequence, map, optional or sparse tensor)");
     const Onnx__TypeProto__Tensor *tensor = info->type->tensor_type;
     SGM_TRY(sgm__onnx_dtype(tensor->elem_type, &type->dtype));
+    input->element = tensor->elem_type;
     if (tensor->shape == NULL)
         return SGM_OK;
     if (tensor->shape->n_dim > SGM_MAX_RANK)
@@ -63,33 +65,48 @@ static sgm_status read_inputs(sgm_onnx *model)
         sgm__onnx_input input = {.name = sgm__onnx_text(graph->input[i]->name)};
         if (is_initialiser(graph, input.name))
             continue;
-        if (read_declared(graph->input[i], &input.type) != SGM_OK)
+        if (read_declared(graph->input[i], &input) != SGM_OK)
             return sgm__fail_within("input '%.100s'", input.name);
         model->inputs[model->input_count++] = input;
     }
     return SGM_OK;
 }
 
-/* Finds the opset of the default domain (spelled "" or "ai.onnx") and the inputs. A model without an entry
- * for that domain is of opset 1. Other domains are not refused here but at the first node that uses one
- * (import.c). */
+/* Reads the initialisers, also those in other files, and takes their data out of the message. */
+static sgm_status read_initialisers(sgm_onnx *model)
+{
+    Onnx__GraphProto *graph = model->proto->graph;
+    model->initialisers = sgm__calloc(graph->n_initializer + 1, sizeof *model->initialisers);
+    if (model->initialisers == NULL)
+        return SGM_ERROR_MEMORY;
+    if (graph->n_sparse_initializer > 0)
+        return sgm_fail(SGM_ERROR_UNSUPPORTED, "sparse initialisers are not supported");
+    for (size_t i = 0; i < graph->n_initializer; i++) {
+        Onnx__TensorProto *proto = graph->initializer[i];
+        model->initialisers[i] = sgm__onnx_tensor(proto, model->folder);
+        if (model->initialisers[i] == NULL)
+            return sgm__last_failure();
+        sgm__onnx_drop_data(proto);
+    }
+    return SGM_OK;
+}
+
+/* Finds the opset, the inputs and the initialisers, and checks the nodes. A model without an entry for the
+ * default domain is of opset 1. */
 static sgm_status read_model(sgm_onnx *model)
 {
     const Onnx__ModelProto *proto = model->proto;
     if (proto->graph == NULL)
         return sgm_fail(SGM_ERROR_FORMAT, "it has no graph: it is no ONNX model, or damaged");
-    model->opset = 1;
-    for (size_t i = 0; i < proto->n_opset_import; i++) {
-        const char *domain = sgm__onnx_text(proto->opset_import[i]->domain);
-        if (*domain == '\0' || strcmp(domain, "ai.onnx") == 0)
-            model->opset = proto->opset_import[i]->version;
-    }
+    model->opset = sgm__onnx_opset(proto->opset_import, proto->n_opset_import, 1);
     if (model->opset < 1 || model->opset > NEWEST_OPSET)
         return sgm_fail(SGM_ERROR_UNSUPPORTED,
                         "it is of opset %lld: those from 1 to %d are known here; convert it to one of them "
                         "(version_converter of the Python package onnx)",
                         (long long)model->opset, NEWEST_OPSET);
-    return read_inputs(model);
+    SGM_TRY(read_inputs(model));
+    SGM_TRY(sgm__onnx_check(model));
+    return read_initialisers(model);
 }
 
 /* The handler is the model's own, so that two models never share its threads. */
@@ -104,8 +121,8 @@ static sgm_status open_handler(sgm_onnx *model, const sgm_onnx_options *given)
     return model->handler != NULL && model->graph != NULL ? SGM_OK : sgm__last_failure();
 }
 
-/* The bytes may be freed afterwards: unpacking copies all of them. */
-sgm_onnx *sgm_onnx_parse(const void *bytes, size_t length, const sgm_onnx_options *options)
+/* The bytes may be freed afterwards: unpacking copies all of them. `path` NULL: the model has no folder. */
+static sgm_onnx *parse(const void *bytes, size_t length, const char *path, const sgm_onnx_options *options)
 {
     if (bytes == NULL || length > MAXIMUM_BYTES) {
         sgm_fail(SGM_ERROR_ARGUMENT, "an ONNX model has up to %d bytes, got %zu", MAXIMUM_BYTES, length);
@@ -114,7 +131,10 @@ sgm_onnx *sgm_onnx_parse(const void *bytes, size_t length, const sgm_onnx_option
     sgm_onnx *model = sgm__calloc(1, sizeof *model);
     if (model == NULL)
         return NULL;
-    model->proto = sgm__onnx_unpack_model(bytes, length);
+    const char *slash = path != NULL ? strrchr(path, '/') : NULL;
+    if (path != NULL)
+        model->folder = sgm__format("%.*s", slash != NULL ? (int)(slash - path) + 1 : 0, path);
+    model->proto = path == NULL || model->folder != NULL ? sgm__onnx_unpack_model(bytes, length) : NULL;
     sgm_status status = model->proto != NULL ? read_model(model) : sgm__last_failure();
     if (status == SGM_OK)
         status = open_handler(model, options);
@@ -122,6 +142,11 @@ sgm_onnx *sgm_onnx_parse(const void *bytes, size_t length, const sgm_onnx_option
         return model;
     sgm_onnx_free(model);
     return NULL;
+}
+
+sgm_onnx *sgm_onnx_parse(const void *bytes, size_t length, const sgm_onnx_options *options)
+{
+    return parse(bytes, length, NULL, options);
 }
 
 /* Errors begin with the path; those of parsing a model in memory have none. */
@@ -135,7 +160,7 @@ sgm_onnx *sgm_onnx_load_with(const char *path, const sgm_onnx_options *options)
     }
     if (sgm__file_read(path, MAXIMUM_BYTES, &bytes, &length) != SGM_OK)
         return NULL;
-    sgm_onnx *model = sgm_onnx_parse(bytes, length, options);
+    sgm_onnx *model = parse(bytes, length, path, options);
     sgm__free(bytes);
     if (model == NULL)
         sgm__fail_within("'%s'", path);
@@ -150,6 +175,10 @@ void sgm_onnx_free(sgm_onnx *model)
     for (size_t i = 0; i < model->input_count; i++)
         sgm_tensor_free(model->inputs[i].set);
     sgm__free(model->inputs);
+    for (size_t i = 0; model->initialisers != NULL && i < model->proto->graph->n_initializer; i++)
+        sgm_tensor_free(model->initialisers[i]);
+    sgm__free(model->initialisers);
+    sgm__free(model->folder);
     sgm_graph_free(model->graph);
     sgm__onnx_free_programs(model);
     sgm_handler_free(model->handler);

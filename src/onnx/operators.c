@@ -13,11 +13,16 @@
 static const sgm__onnx_operator table[] = {SGM__ONNX_OPERATORS(READ, RECORDED, BOTH, WRITTEN)};
 #define COUNT (sizeof table / sizeof table[0])
 
-const sgm__onnx_operator *sgm__onnx_operator_find(const char *name)
+const sgm__onnx_operator *sgm__onnx_operator_find(const char *domain, const char *name)
 {
-    for (size_t i = 0; i < COUNT; i++)
-        if (strcmp(table[i].name, name) == 0)
+    domain = sgm__onnx_domain(domain);
+    size_t length = strlen(domain);
+    for (size_t i = 0; i < COUNT; i++) {
+        bool inside =
+            strncmp(table[i].name, domain, length) == 0 && (length == 0 || table[i].name[length] == '.');
+        if (inside && strcmp(table[i].name + length + (length > 0), name) == 0)
             return &table[i];
+    }
     return NULL;
 }
 

@@ -121,8 +121,7 @@ static sgm_status infer_inputs(const sgm_type *inputs, const sgm_attributes *att
         inputs[1].dtype != SGM_INT64 || inputs[2].dtype != SGM_INT64)
         return sgm_fail(SGM_ERROR_SHAPE,
                         "wants floats (batch, time, classes), int64 labels (batch, longest) and int64 "
-                        "lengths (batch), got "
-                        "%s, %s and %s",
+                        "lengths (batch), got %s, %s and %s",
                         sgm__type_text(&inputs[0], x), sgm__type_text(&inputs[1], labels),
                         sgm__type_text(&inputs[2], lengths));
     if (attributes->integers[0] < 0 || attributes->integers[0] >= shape->dims[2])

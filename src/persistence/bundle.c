@@ -31,11 +31,18 @@ void sgm_bundle_free(sgm_bundle *bundle)
     sgm__free(bundle);
 }
 
+/* NULL: none of that name. */
+static sgm__bundle_tensor *find_entry(const sgm_bundle *bundle, const char *name)
+{
+    uintptr_t place;
+    return sgm__name_index_find(&bundle->index, name, &place) ? &bundle->tensors[place] : NULL;
+}
+
 /* Borrowed; NULL: none of that name. */
 static sgm_tensor *find(const sgm_bundle *bundle, const char *name)
 {
-    uintptr_t place;
-    return sgm__name_index_find(&bundle->index, name, &place) ? bundle->tensors[place].tensor : NULL;
+    const sgm__bundle_tensor *entry = find_entry(bundle, name);
+    return entry != NULL ? entry->tensor : NULL;
 }
 
 /* The header of a safetensors file is JSON, which holds only UTF-8; jansson's own constructor is the check.
@@ -65,7 +72,7 @@ sgm_status sgm__bundle_append(sgm_bundle *bundle, const char *name, sgm_tensor *
         return status;
     }
     sgm__name_index_add(&bundle->index, copy, bundle->count);
-    bundle->tensors[bundle->count++] = (sgm__bundle_tensor){copy, tensor};
+    bundle->tensors[bundle->count++] = (sgm__bundle_tensor){copy, tensor, false};
     return SGM_OK;
 }
 
@@ -147,6 +154,24 @@ sgm_tensor *sgm_bundle_get(const sgm_bundle *bundle, const char *name)
                  bundle->count);
     sgm__free(names);
     return NULL;
+}
+
+bool sgm_bundle_is_half(const sgm_bundle *bundle, const char *name)
+{
+    const sgm__bundle_tensor *entry = bundle != NULL && name != NULL ? find_entry(bundle, name) : NULL;
+    return entry != NULL && entry->half;
+}
+
+sgm_status sgm_bundle_set_half(sgm_bundle *bundle, const char *name, bool half)
+{
+    const sgm_tensor *tensor = sgm_bundle_get(bundle, name);
+    if (tensor == NULL)
+        return sgm_last_status();
+    if (half && sgm_tensor_dtype(tensor) != SGM_FLOAT32)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "'%s' is %s; float16 in a file is for tensors of float32", name,
+                        sgm_dtype_name(sgm_tensor_dtype(tensor)));
+    find_entry(bundle, name)->half = half;
+    return SGM_OK;
 }
 
 static const char *find_text(const sgm_bundle *bundle, const char *key)

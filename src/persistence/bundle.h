@@ -12,6 +12,7 @@
 typedef struct sgm__bundle_tensor {
     char *name;
     sgm_tensor *tensor;
+    bool half; /* a float32 tensor that is float16 in a safetensors file */
 } sgm__bundle_tensor;
 
 typedef struct sgm__bundle_text {

@@ -5,8 +5,8 @@
  * each tensor's type, shape and position (a "claim"), whose bytes must fit; all positions together, which
  * must cover the data without gap and overlap; only then is memory taken and the data read, in the order of
  * the file, each tensor compared with its checksum. float16 is widened to float32. Entry points:
- * sgm_bundle_load, and sgm__bundle_load_texts for callers that need only the texts. Files of NumPy go to
- * npz.c. */
+ * sgm_bundle_load, sgm__bundle_load_texts for callers that need only the texts, and sgm_tensor_file_open for
+ * those that read one tensor at a time. Files of NumPy go to npz.c. */
 #include "persistence/safetensors.h"
 #include "tensor/tensor_internal.h"
 #include "text/json_text.h"
@@ -323,7 +323,6 @@ static sgm_status read_tensor(reader *r, claim *c)
 /* Hands the tensors to the bundle in the order of the header. */
 static sgm_status read_data(reader *r, sgm_bundle *bundle)
 {
-    SGM_TRY(check_layout(r));
     for (size_t i = 0; i < r->count; i++)
         if (read_tensor(r, &r->claims[i]) != SGM_OK)
             return sgm__fail_within("tensor '%.100s'", r->claims[i].name);
@@ -333,12 +332,13 @@ static sgm_status read_data(reader *r, sgm_bundle *bundle)
         sgm_tensor *tensor = r->claims[i].tensor;
         r->claims[i].tensor = NULL;
         SGM_TRY(sgm__bundle_append(bundle, r->claims[i].name, tensor));
+        bundle->tensors[i].half = r->claims[i].element < sgm_dtype_size(r->claims[i].dtype);
     }
     return SGM_OK;
 }
 
 /* Sizes of pipes and devices are unknown, and all checks depend on the size: only regular files are read. */
-static sgm_status read_all(reader *r, sgm_bundle *bundle)
+static sgm_status read_claims_of_file(reader *r, sgm_bundle *bundle)
 {
     struct stat information;
     if (fstat(fileno(r->file), &information) != 0)
@@ -348,8 +348,24 @@ static sgm_status read_all(reader *r, sgm_bundle *bundle)
     r->size = (uint64_t)information.st_size;
     SGM_TRY(read_header(r));
     SGM_TRY(read_claims(r, bundle));
+    return check_layout(r);
+}
+
+static sgm_status read_all(reader *r, sgm_bundle *bundle)
+{
+    SGM_TRY(read_claims_of_file(r, bundle));
     bundle->verified = r->sealed;
-    return r->only_texts ? check_layout(r) : read_data(r, bundle);
+    return r->only_texts ? SGM_OK : read_data(r, bundle);
+}
+
+static void close_reader(reader *r)
+{
+    for (size_t i = 0; i < r->count; i++)
+        sgm_tensor_free(r->claims[i].tensor);
+    sgm__free(r->claims);
+    json_decref(r->header);
+    if (r->file != NULL)
+        fclose(r->file);
 }
 
 /* The content decides between the formats, not the file's name. */
@@ -366,11 +382,7 @@ static sgm_bundle *load(const char *path, bool only_texts)
         return NULL;
     sgm_bundle *bundle = sgm_bundle_create();
     sgm_status status = bundle != NULL ? read_all(&r, bundle) : SGM_ERROR_MEMORY;
-    for (size_t i = 0; i < r.count; i++)
-        sgm_tensor_free(r.claims[i].tensor);
-    sgm__free(r.claims);
-    json_decref(r.header);
-    fclose(r.file);
+    close_reader(&r);
     if (status == SGM_OK)
         return bundle;
     sgm__fail_within("'%s'", path);
@@ -386,4 +398,93 @@ sgm_bundle *sgm_bundle_load(const char *path)
 sgm_bundle *sgm__bundle_load_texts(const char *path)
 {
     return load(path, true);
+}
+
+/* --- one tensor at a time --- */
+
+/* Claims are in the order of the header. */
+struct sgm_tensor_file {
+    char *path;
+    reader reader;
+};
+
+static sgm_status open_claims(sgm_tensor_file *file)
+{
+    reader *r = &file->reader;
+    if (sgm__npz_begins(file->path))
+        return sgm_fail(SGM_ERROR_UNSUPPORTED,
+                        "its tensors are read together: sgm_bundle_load reads .npz files");
+    r->path = file->path;
+    r->file = sgm__file_open_stream(file->path);
+    if (r->file == NULL)
+        return sgm_last_status();
+    sgm_bundle *texts = sgm_bundle_create();
+    sgm_status status = texts != NULL ? read_claims_of_file(r, texts) : SGM_ERROR_MEMORY;
+    sgm_bundle_free(texts);
+    if (status == SGM_OK && r->count > 0)
+        qsort(r->claims, r->count, sizeof(claim), compare_order);
+    return status;
+}
+
+sgm_tensor_file *sgm_tensor_file_open(const char *path)
+{
+    if (path == NULL) {
+        sgm_fail(SGM_ERROR_ARGUMENT, "the path of the file of tensors is NULL");
+        return NULL;
+    }
+    sgm_tensor_file *file = sgm__calloc(1, sizeof *file);
+    if (file == NULL)
+        return NULL;
+    file->path = sgm__strdup(path);
+    sgm_status status = file->path != NULL ? open_claims(file) : SGM_ERROR_MEMORY;
+    if (status == SGM_OK)
+        return file;
+    sgm__fail_within("'%s'", path);
+    sgm_tensor_file_close(file);
+    return NULL;
+}
+
+void sgm_tensor_file_close(sgm_tensor_file *file)
+{
+    if (file == NULL)
+        return;
+    close_reader(&file->reader);
+    sgm__free(file->path);
+    sgm__free(file);
+}
+
+size_t sgm_tensor_file_count(const sgm_tensor_file *file)
+{
+    return file != NULL ? file->reader.count : 0;
+}
+
+bool sgm_tensor_file_entry(const sgm_tensor_file *file, size_t index, sgm_tensor_entry *entry)
+{
+    if (index >= sgm_tensor_file_count(file))
+        return false;
+    const claim *c = &file->reader.claims[index];
+    *entry = (sgm_tensor_entry){
+        .name = c->name, .dtype = c->dtype, .half = c->element < sgm_dtype_size(c->dtype), .shape = c->shape};
+    return true;
+}
+
+sgm_tensor *sgm_tensor_file_read(sgm_tensor_file *file, size_t index)
+{
+    if (index >= sgm_tensor_file_count(file)) {
+        sgm_fail(SGM_ERROR_ARGUMENT, "there is no tensor %zu in the file, which has %zu", index,
+                 sgm_tensor_file_count(file));
+        return NULL;
+    }
+    reader *r = &file->reader;
+    claim *c = &r->claims[index];
+    sgm_status status = fseeko(r->file, (off_t)(r->data + c->begin), SEEK_SET) == 0
+                            ? read_tensor(r, c)
+                            : fail_file("read", file->path);
+    sgm_tensor *tensor = c->tensor;
+    c->tensor = NULL;
+    if (status == SGM_OK)
+        return tensor;
+    sgm__fail_within("'%s': tensor '%.100s'", file->path, c->name);
+    sgm_tensor_free(tensor);
+    return NULL;
 }

@@ -5,6 +5,7 @@
  * file or the complete new one. Equal bundles give equal files: nothing depends on time or addresses. Paths
  * that end in .npz go to npz.c. */
 #include "persistence/safetensors.h"
+#include "tensor/tensor_internal.h"
 
 #include <stdlib.h>
 
@@ -51,6 +52,12 @@ static int compare_tensors(const void *a, const void *b)
     return first->tensor < second->tensor ? -1 : first->tensor > second->tensor;
 }
 
+/* Bytes of an element in the file. */
+static size_t element_size(const sgm__bundle_tensor *entry)
+{
+    return entry->half ? sizeof(uint16_t) : sgm_dtype_size(sgm_tensor_dtype(entry->tensor));
+}
+
 /* Gives each tensor its place; the result is in the order of the bundle. */
 static sgm_status lay_out(const sgm_bundle *bundle, place **places, size_t *total)
 {
@@ -58,7 +65,7 @@ static sgm_status lay_out(const sgm_bundle *bundle, place **places, size_t *tota
     if (all == NULL)
         return SGM_ERROR_MEMORY;
     for (size_t i = 0; i < bundle->count; i++)
-        all[i] = (place){.tensor = i, .element = sgm_dtype_size(sgm_tensor_dtype(bundle->tensors[i].tensor))};
+        all[i] = (place){.tensor = i, .element = element_size(&bundle->tensors[i])};
     qsort(all, bundle->count, sizeof(place), compare_places);
     *total = 0;
     for (size_t i = 0; i < bundle->count; i++) {
@@ -78,14 +85,15 @@ static sgm_status lay_out(const sgm_bundle *bundle, place **places, size_t *tota
 }
 
 /* Failures of jansson need no checks in between: its functions take NULL and fail. */
-static json_t *describe_tensor(const sgm_tensor *tensor, const place *where)
+static json_t *describe_tensor(const sgm__bundle_tensor *entry, const place *where)
 {
-    const sgm_shape *shape = sgm_tensor_shape(tensor);
+    const sgm_shape *shape = sgm_tensor_shape(entry->tensor);
+    const char *type = entry->half ? "F16" : dtype_name(sgm_tensor_dtype(entry->tensor));
     json_t *dims = json_array();
     for (int32_t i = 0; i < shape->rank; i++)
         json_array_append_new(dims, json_integer(shape->dims[i]));
-    return json_pack("{s:s, s:o, s:[I, I]}", "dtype", dtype_name(sgm_tensor_dtype(tensor)), "shape", dims,
-                     "data_offsets", (json_int_t)where->begin, (json_int_t)where->end);
+    return json_pack("{s:s, s:o, s:[I, I]}", "dtype", type, "shape", dims, "data_offsets",
+                     (json_int_t)where->begin, (json_int_t)where->end);
 }
 
 /* The checksums' texts come first, as safetensors_checksum.c needs them. */
@@ -106,7 +114,7 @@ static char *describe(const sgm_bundle *bundle, const place *places)
     bool good = header != NULL && describe_texts(bundle, header);
     for (size_t i = 0; i < bundle->count && good; i++)
         good = json_object_set_new(header, bundle->tensors[i].name,
-                                   describe_tensor(bundle->tensors[i].tensor, &places[i])) == 0;
+                                   describe_tensor(&bundle->tensors[i], &places[i])) == 0;
     char *text = good ? json_dumps(header, JSON_COMPACT) : NULL;
     json_decref(header);
     if (text == NULL)
@@ -114,19 +122,19 @@ static char *describe(const sgm_bundle *bundle, const place *places)
     return text;
 }
 
-static sgm_status copy_tensor(const sgm_tensor *tensor, char *target, size_t bytes)
+static sgm_status copy_tensor(const sgm__bundle_tensor *entry, char *target, size_t bytes)
 {
     if (bytes == 0)
         return SGM_OK;
-    if (sgm_tensor_is_contiguous(tensor)) {
-        memcpy(target, sgm_tensor_const_data(tensor), bytes);
-        return SGM_OK;
-    }
-    sgm_tensor *copy = sgm_tensor_copy(tensor);
-    if (copy == NULL)
+    sgm_tensor *flat = sgm_tensor_is_contiguous(entry->tensor) ? sgm_tensor_retain(entry->tensor)
+                                                               : sgm_tensor_copy(entry->tensor);
+    if (flat == NULL)
         return sgm_last_status();
-    memcpy(target, sgm_tensor_const_data(copy), bytes);
-    sgm_tensor_free(copy);
+    if (entry->half)
+        sgm__float16_narrow(sgm_tensor_const_data(flat), target, bytes / sizeof(uint16_t));
+    else
+        memcpy(target, sgm_tensor_const_data(flat), bytes);
+    sgm_tensor_free(flat);
     return SGM_OK;
 }
 
@@ -135,7 +143,7 @@ static sgm_status write_tensors(const sgm_bundle *bundle, const place *places, c
 {
     for (size_t i = 0; i < bundle->count; i++) {
         size_t bytes = places[i].end - places[i].begin;
-        SGM_TRY(copy_tensor(bundle->tensors[i].tensor, data + places[i].begin, bytes));
+        SGM_TRY(copy_tensor(&bundle->tensors[i], data + places[i].begin, bytes));
         sgm__checksums_write(header, i, data + places[i].begin, bytes);
     }
     return SGM_OK;

@@ -81,6 +81,8 @@ sgm_status sgm__remade_read(sgm_trainer *trainer)
     sgm_status status = sgm__history_read(journal->folder, sgm_trainer_name(trainer), &history);
     if (status == SGM_OK)
         status = sgm__history_go_back(&history, journal->branch, position->epoch, position->iteration);
+    if (status == SGM_OK)
+        status = sgm__changes_recall(trainer, &history.held);
     for (size_t i = 0; i < history.lost.count && status == SGM_OK; i++)
         status = plan(trainer, &history.lost.items[i]);
     sgm__history_free(&history);

@@ -7,7 +7,8 @@
 #include "journal/history.h"
 #include "trainer/view.h"
 
-/* After a resume: reads from the journal what a person or the program changed after the checkpoint, to be
+/* After a resume: reads from the journal what a person or the program changed before the checkpoint, which
+ * the record of changes has then (sgm__changes_recall), and after it, to be
  * made again at the same iterations: values, tensors whose values the folder keeps, and hooks that came or
  * went. What hooks changed they change again by themselves; a change that cannot be made again is dropped
  * with a warning. */

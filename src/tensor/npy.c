@@ -102,8 +102,7 @@ static sgm_status parse_descr(npy_header *header)
     if (*header->at == '[')
         return sgm_fail(SGM_ERROR_UNSUPPORTED,
                         "%s: a plain number type was expected, the array has structured elements; save each "
-                        "of its fields "
-                        "as an array of its own",
+                        "of its fields as an array of its own",
                         header->name);
     return parse_string(header, header->found.descr, sizeof header->found.descr);
 }

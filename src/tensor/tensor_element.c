@@ -70,6 +70,33 @@ float sgm__float16_to_float(uint16_t half)
     return value;
 }
 
+/* Rounded to nearest, ties to even; beyond 65504 by more than half a step it is infinite. A NaN keeps what of
+ * its payload fits, so that one that came from float16 is the same again. */
+static uint16_t float16_from_float(float value)
+{
+    uint32_t bits, size;
+    memcpy(&bits, &value, sizeof bits);
+    uint16_t sign = (uint16_t)(bits >> 16 & 0x8000u);
+    size = bits & 0x7fffffffu;
+    if (size > 0x7f800000u) {
+        uint16_t payload = (uint16_t)(size >> 13 & 1023u);
+        return (uint16_t)(sign | 0x7c00u | (payload != 0 ? payload : 512u));
+    }
+    if (size < 113u << 23) /* below 2^-14: subnormal, a whole number of 2^-24 */
+        return (uint16_t)(sign | (uint16_t)rintf(fabsf(value) * 0x1p24f));
+    size += 0xfffu + (size >> 13 & 1u);
+    size = (size >> 13) - (112u << 10);
+    return (uint16_t)(sign | (size < 0x7c00u ? size : 0x7c00u));
+}
+
+void sgm__float16_narrow(const float *floats, void *halves, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        uint16_t half = float16_from_float(floats[i]);
+        memcpy((char *)halves + i * sizeof half, &half, sizeof half);
+    }
+}
+
 /* From the front: element i is written to 4i and read from 2 (count + i), so writing never passes what is
  * still to be read. */
 void sgm__float16_widen(void *floats, size_t count)

@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 /* How many names are noted at most: each once. */
-#define MOST_NOTES 64
+#define MAXIMUM_NOTES 64
 
 /* --- words --- */
 
@@ -124,7 +124,7 @@ char *sgm__names_replace(const char *text, const sgm__names_replaced *replaced)
 void sgm__name_note(const char *word, const char *real)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    static uint64_t noted[MOST_NOTES];
+    static uint64_t noted[MAXIMUM_NOTES];
     static size_t count;
     uint64_t hash = sgm__hash_text(word) ^ (sgm__hash_text(real) << 1);
     bool known = false;
@@ -132,7 +132,7 @@ void sgm__name_note(const char *word, const char *real)
     pthread_mutex_lock(&lock);
     for (size_t i = 0; i < count && !known; i++)
         known = noted[i] == hash;
-    bool is_new = !known && count < MOST_NOTES;
+    bool is_new = !known && count < MAXIMUM_NOTES;
     if (is_new)
         noted[count++] = hash;
     pthread_mutex_unlock(&lock);

@@ -32,7 +32,7 @@ char *sgm__passed_name(const char *base, const char *of);
 /* Exchanges parameters and their moving averages. The trainer is prepared; with its lock. */
 sgm_status sgm__trainer_swap_averages(sgm_trainer *trainer);
 
-/* --- trainer_pass.c --- */
+/* --- trainer_results.c --- */
 /* Leaves a result as DATA.NAME in the registry; numbers also in the epoch's line of metrics.jsonl, by
  * `weight`. It is removed together with the hook `owner`; NULL: it stays. */
 sgm_status sgm__trainer_leave(sgm_trainer *trainer, const sgm_hook *owner, const char *data, const char *name,

@@ -74,6 +74,7 @@ void sgm__trainer_watch_plateau(sgm_trainer *trainer, double loss);
 /* Measures on the validation data of this index, into data.metrics[index]. */
 sgm_status sgm__trainer_validate(sgm_trainer *trainer, size_t index);
 
+/* --- trainer_results.c --- */
 /* Removes from the registry what these hooks left there. The results of a hook that ended by itself
  * stay. Any thread. */
 void sgm__trainer_drop_left(sgm_trainer *trainer, const sgm__detached *hooks);

@@ -243,7 +243,10 @@ typedef struct sgm__membership {
     bool unscheduled; /* sgm_env_run of the environment does not run it */
     bool branched;    /* it was branched off a running trainer; its failure is not the environment's */
     bool held;        /* a model uses it: it cannot be dropped before the environment */
-    /* Begins a branch of the trainer, as sgm__monitor_host.branch does. NULL: it has no environment. */
+    /* Begins a branch: makes a trainer with the same parts as `from` and runs it side by side with the
+     * running trainers, to the same end. If the run of `from` has a folder, the branch gets a folder of its
+     * own beside that. Once the branch has started, its failure stops no other trainer. The caller must hold
+     * no trainer's lock. NULL: the trainer has no environment. */
     sgm_status (*branch)(void *env, sgm_trainer *from, const struct sgm__branch_request *request);
     void *env; /* first argument of `branch` */
 } sgm__membership;

@@ -167,12 +167,11 @@ __attribute__((unused)) static client *begin_server(const char *folder, const ch
     return c;
 }
 
-/* Ends the input; returns the exit code, or -1 if the server did not end in time. */
-static int end_server(client *c)
+/* Waits for the end of a server; returns the exit code, or -1 if it did not end in time. */
+static int await_end(client *c)
 {
     int status = 0;
     pid_t ended = 0;
-    close(c->in);
     for (int i = 0; i < 500 && (ended = waitpid(c->process, &status, WNOHANG)) == 0; i++)
         usleep(10000);
     if (ended == 0) {
@@ -183,6 +182,23 @@ static int end_server(client *c)
     free(c->line);
     free(c);
     return ended != 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* Ends the input; returns as await_end. */
+static int end_server(client *c)
+{
+    close(c->in);
+    return await_end(c);
+}
+
+/* Sends a signal while the input is open; returns as await_end. */
+__attribute__((unused)) static int terminate_server(client *c)
+{
+    int in = c->in;
+    kill(c->process, SIGTERM);
+    int code = await_end(c);
+    close(in);
+    return code;
 }
 
 /* The member of a path such as "result.tools"; NULL: there is none. */

@@ -1,7 +1,7 @@
 /* Configurations: what is read, what is refused with which place, and texts that mean harm. */
 #include "test.h"
 
-#include "config/config.h"
+#include "config/experiment.h"
 #include "text/names.h"
 
 static const char good[] = "network: input(4) + dense(3) + softmax_cross_entropy\n" /* line 1 */
@@ -309,9 +309,9 @@ TEST(no_memory)
 /* Whatever comes, the answer is a configuration or a message, and nothing is lost. */
 TEST(an_operator_can_be_left_out)
 {
-    CHECK(!config_has_operator(&(operator_config){.type = NULL}));
-    CHECK(!config_has_operator(&(operator_config){.type = (char[]){"none"}}));
-    CHECK(config_has_operator(&(operator_config){.type = (char[]){"mpi"}}));
+    CHECK(!experiment_has_operator(&(operator_config){.type = NULL}));
+    CHECK(!experiment_has_operator(&(operator_config){.type = (char[]){"none"}}));
+    CHECK(experiment_has_operator(&(operator_config){.type = (char[]){"mpi"}}));
 }
 
 TEST(an_operator_is_a_type_or_a_map)
@@ -321,7 +321,7 @@ TEST(an_operator_is_a_type_or_a_map)
     snprintf(text, sizeof text, "%s", NETWORK "operator: gradients\n");
     CHECK_OK(config_parse(&c, "a.yaml", text, strlen(text), NULL, 0));
     CHECK_STR(c.operator.type, "gradients");
-    sgm_operator *made = config_operator(&c.operator);
+    sgm_operator *made = experiment_operator(&c.operator);
     CHECK_OK(made);
     sgm_operator_free(made);
     config_free(&c);
@@ -330,7 +330,7 @@ TEST(an_operator_is_a_type_or_a_map)
                      "reducers: {\"*.biases\": maximum}}\n");
     CHECK_OK(config_parse(&c, "a.yaml", text, strlen(text), NULL, 0));
     CHECK_INT(c.operator.every, 10);
-    made = config_operator(&c.operator);
+    made = experiment_operator(&c.operator);
     CHECK_OK(made);
     sgm_operator_free(made);
     config_free(&c);
@@ -376,8 +376,8 @@ TEST(keys_of_other_programs_are_keys_here)
         if (row->kind != SGM__NAME_KEY || row->real == NULL)
             continue;
         char *of_data = sgm__format("data.training.%s", row->real);
-        bool known = options_find(config_table, config_table_count, row->real, &base, &entry) != NULL ||
-                     options_find(config_table, config_table_count, of_data, &base, &entry) != NULL ||
+        bool known = options_find(&config_table, row->real, &base, &entry) != NULL ||
+                     options_find(&config_table, of_data, &base, &entry) != NULL ||
                      strcmp(row->real, "trials") == 0; /* of a search: tests/cli/test_search.sh */
         if (!known)
             TEST_FAIL("'%s' of '%s' is no key", row->real, row->typed);
@@ -385,7 +385,7 @@ TEST(keys_of_other_programs_are_keys_here)
         size_t count;
         char **words = sgm__words(row->typed, &count);
         for (size_t k = 0; k < count; k++)
-            if (options_find(config_table, config_table_count, words[k], &base, &entry) != NULL)
+            if (options_find(&config_table, words[k], &base, &entry) != NULL)
                 TEST_FAIL("'%s' is a key already", words[k]);
         sgm__free(words);
     }

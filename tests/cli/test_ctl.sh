@@ -55,6 +55,19 @@ has run/journal.jsonl '"iteration":'"$before"',"who":"ctl","what":"optimiser.lea
 ctl 0 run get 'optimiser.*learning_rate'
 has out '^optimiser.learning_rate = 0.0125$'
 has out '^optimiser.current_learning_rate = '
+ctl 0 run branch slow '{"optimiser.learning_rate": 0.001, "optimiser.beta1": 0.5}'
+has out '^trainer +slow$'
+has out '^checkpoint +slow$'
+ctl 0 run-slow get optimiser.learning_rate optimiser.beta1
+has out '^optimiser.learning_rate = 0.001$'
+has out '^optimiser.beta1 = 0.5$'
+ctl 0 run-slow stop
+ctl 1 run branch slow
+has err "there is a checkpoint 'slow' already"
+ctl 1 run branch other 'optimiser.learning_rate=1'
+has err "'set' must be an object of identifiers and values, such as"
+ctl 1 run save slow replace --role steer
+has err "replacing a checkpoint needs the role 'admin', this is 'steer'"
 ctl 1 run set optimiser.learning_rate fast
 has err "^sigma ctl: optimiser.learning_rate: expected a number, got 'fast'"
 ctl 1 run set optimiser.learning_rate -1e-3

@@ -175,15 +175,7 @@ TEST(a_client_that_does_not_read_is_waited_for)
     CHECK(sent < 0 && all < 1000000); /* the pipe is full */
     usleep(100000);
     CHECK(memory_of(c->process) < (200l << 20));
-    int status = -1;
-    kill(c->process, SIGTERM);
-    for (int i = 0; i < 300 && waitpid(c->process, &status, WNOHANG) == 0; i++)
-        usleep(10000);
-    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-    close(c->in);
-    close(c->out);
-    free(c->line);
-    free(c);
+    CHECK_INT(terminate_server(c), 0);
     remove_folder(folder);
 }
 

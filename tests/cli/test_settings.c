@@ -12,7 +12,7 @@ static char help[32768];
 static void fill_help(void)
 {
     sgm__text text = {0};
-    options_help(config_table, config_table_count, &text);
+    options_help(&config_table, &text);
     CHECK(text.length < sizeof help);
     memcpy(help, text.data, text.length + 1);
     sgm__text_free(&text);
@@ -73,21 +73,21 @@ typedef struct seen {
     size_t count;
 } seen;
 
-static void check_table(const option *table, size_t count, const char *prefix, seen *all)
+static void check_table(const option_table *table, const char *prefix, seen *all)
 {
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < table->count; i++) {
         char key[160];
-        snprintf(key, sizeof key, "%s%s", prefix, table[i].row.name);
-        if (table[i].kind == OPTION_GROUP) {
+        snprintf(key, sizeof key, "%s%s", prefix, table->rows[i].row.name);
+        if (table->rows[i].kind == OPTION_GROUP) {
             char below[200];
             snprintf(below, sizeof below, "%s.", key);
-            check_table(table[i].children, table[i].child_count, below, all);
+            check_table(table->rows[i].children, below, all);
         }
-        if (table[i].kind != OPTION_SETTING)
+        if (table->rows[i].kind != OPTION_SETTING)
             continue;
-        check_says_nothing_itself(&table[i]);
-        check_help(key, row_of(&table[i]));
-        all->rows[all->count++] = row_of(&table[i]);
+        check_says_nothing_itself(&table->rows[i]);
+        check_help(key, row_of(&table->rows[i]));
+        all->rows[all->count++] = row_of(&table->rows[i]);
     }
 }
 
@@ -107,7 +107,7 @@ TEST(every_setting_of_the_library_is_a_key_with_the_same_row)
 {
     seen all = {0};
     fill_help();
-    check_table(config_table, config_table_count, "", &all);
+    check_table(&config_table, "", &all);
     check_used(&all, sgm_optimiser_settings, "");
     check_used(&all, sgm_schedule_settings, "");
     check_used(&all, sgm_iterator_settings, "");
@@ -233,17 +233,15 @@ TEST(defaults_of_types_are_shown_from_their_table)
 /* "optimiser.beta1" in the table; NULL: a group, or nothing. */
 static const option *find_key(const char *key)
 {
-    const option *table = config_table;
-    size_t count = config_table_count;
+    const option_table *table = &config_table;
     for (;;) {
         size_t length = strcspn(key, "."), i = 0;
-        while (i < count &&
-               (strlen(table[i].row.name) != length || memcmp(table[i].row.name, key, length) != 0))
+        while (i < table->count && (strlen(table->rows[i].row.name) != length ||
+                                    memcmp(table->rows[i].row.name, key, length) != 0))
             i++;
-        if (i == count || key[length] == '\0')
-            return i < count ? &table[i] : NULL;
-        count = table[i].child_count;
-        table = table[i].children;
+        if (i == table->count || key[length] == '\0')
+            return i < table->count ? &table->rows[i] : NULL;
+        table = table->rows[i].children;
         key += length + 1;
     }
 }

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#define MOST_SAMPLES 65536
+#define MAXIMUM_SAMPLES 65536
 
 static double uniform(void)
 {
@@ -20,7 +20,7 @@ static double uniform(void)
 
 static void write_one(const char *path, double pitch, int rate, int count)
 {
-    static double samples[MOST_SAMPLES];
+    static double samples[MAXIMUM_SAMPLES];
     double loudness = 0.2 + 0.6 * uniform(), phase = uniform(), begin = 0.3 * uniform() * count;
     pitch *= 0.95 + 0.1 * uniform();
     for (int i = 0; i < count; i++) {
@@ -41,7 +41,7 @@ static int append(double *samples, int at, int rate, double pitch, int least, in
 
 static void write_word(const char *path, const char *word, int rate)
 {
-    static double samples[MOST_SAMPLES];
+    static double samples[MAXIMUM_SAMPLES];
     int count = append(samples, 0, rate, 0, 10, 60);
     for (; *word != '\0'; word++) {
         count = append(samples, count, rate, 300 * pow(1.6, *word - 'a'), 50, 90);
@@ -87,7 +87,7 @@ static void write_classes(const char *folder, int count, int rate, int samples)
 
 int main(int count, char **arguments)
 {
-    if (count < 4 || count > 5 || (count == 5 && atoi(arguments[4]) > MOST_SAMPLES))
+    if (count < 4 || count > 5 || (count == 5 && atoi(arguments[4]) > MAXIMUM_SAMPLES))
         return 2;
     srand(7);
     mkdir(arguments[1], 0755);

@@ -12,16 +12,11 @@
 #include <stdio.h>
 #include <unistd.h>
 
-/* --- an environment with a monitor that can ask for branches --- */
+/* --- an environment with a monitor that may refuse a trainer --- */
 
-typedef struct asking_monitor {
-    sgm_monitor base;
-    sgm__monitor_host *host;
-} asking_monitor;
-
-static sgm_status keep_host(sgm_monitor *monitor, const sgm__monitor_host *host)
+static sgm_status join(sgm_monitor *monitor, const sgm__monitor_host *host)
 {
-    *((asking_monitor *)monitor)->host = *host;
+    (void)monitor, (void)host;
     return SGM_OK;
 }
 
@@ -36,7 +31,7 @@ static sgm_status attach_wanted(sgm_monitor *monitor, sgm_trainer *trainer)
                : SGM_OK;
 }
 
-static void free_asking(sgm_monitor *monitor)
+static void free_monitor(sgm_monitor *monitor)
 {
     sgm__free(monitor);
 }
@@ -44,7 +39,6 @@ static void free_asking(sgm_monitor *monitor)
 typedef struct tree {
     sgm_env *env;
     sgm_trainer *first;
-    sgm__monitor_host host;
     sgm_dataset *data;
 } tree;
 
@@ -65,15 +59,14 @@ static void set_up(sgm_trainer *trainer, sgm_dataset *data)
 static void plant(tree *t)
 {
     *t = (tree){.env = sgm_env_create("tree", .seed = 7, .handler = "reference")};
-    asking_monitor *self = sgm__calloc(1, sizeof *self);
-    self->base = (sgm_monitor){.join = keep_host, .attach = attach_wanted, .free = free_asking};
-    self->host = &t->host;
+    sgm_monitor *monitor = sgm__calloc(1, sizeof *monitor);
+    *monitor = (sgm_monitor){.join = join, .attach = attach_wanted, .free = free_monitor};
     t->data = sine_dataset(64);
-    CHECK_OK(sgm_env_add_monitor(t->env, &self->base));
+    CHECK_OK(sgm_env_add_monitor(t->env, monitor));
     t->first = sgm_trainer_create(t->env, "first");
     CHECK_OK(t->first);
     set_up(t->first, t->data);
-    CHECK(t->host.branch != NULL);
+    CHECK(sgm__membership_of(t->first)->branch != NULL);
 }
 
 static void fell(tree *t)
@@ -111,7 +104,7 @@ static sgm_status branch(tree *t, const char *name, const char *identifier, cons
                                          .identifiers = &identifier,
                                          .values = &value,
                                          .count = identifier != NULL};
-    return t->host.branch(t->host.env, t->first, &request);
+    return sgm__env_branch(t->env, t->first, &request);
 }
 
 static double value_of(tree *t, const char *identifier)

@@ -117,3 +117,31 @@ TEST(two_models_in_an_environment)
     sgm_tensor_free(y);
     sgm_env_free(env);
 }
+
+TEST(a_trainer_becomes_a_model)
+{
+    sgm_env *env = sgm_env_create("models", .handler = "reference"), *other = sgm_env_create("others");
+    sgm_tensor *x = features(), *y = labels(false);
+    sgm_trainer *trainer = sgm_trainer_create(env, "mine");
+    CHECK_OK(sgm_trainer_set_network(trainer, "input(2) + dense(1) + mean_squared"));
+    CHECK_ERROR(sgm_model_of(other, trainer), "the trainer 'mine' is of another environment");
+    sgm_model *model = sgm_model_of(env, trainer);
+    CHECK_OK(model);
+    CHECK(sgm_model_trainer(model) == trainer);
+    CHECK_ERROR(sgm_model_of(env, trainer), "or of a model already");
+    sgm_tensor *before = sgm_model_predict(model, x);
+    CHECK_OK(before);
+    CHECK_OK(sgm_model_train(model, x, y, .epochs = 200, .batch = 4,
+                             .optimiser = sgm_momentum(.learning_rate = 0.1)));
+    sgm_tensor *after = sgm_model_predict(model, x);
+    CHECK_NEAR(sgm_tensor_get(after, (const int64_t[]){4, 0}), 1.5, 1e-3);
+    CHECK(fabs(sgm_tensor_get(before, (const int64_t[]){4, 0}) - 1.5) > 1e-3);
+    CHECK_ERROR(sgm_model_train(model, x, y, .epochs = 1, .optimiser = sgm_adam(.learning_rate = 0.05)),
+                "only the first training");
+    sgm_tensor_free(before);
+    sgm_tensor_free(after);
+    sgm_tensor_free(x);
+    sgm_tensor_free(y);
+    sgm_env_free(env);
+    sgm_env_free(other);
+}

@@ -46,10 +46,16 @@ library=$(find "$root" -name libsigma.so | head -n 1)
 export PKG_CONFIG_PATH=${pc%/*}
 export LD_LIBRARY_PATH=${library%/*}${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 
+# What the core and the library of models export.
+exported_symbols()
+{
+    nm -D --defined-only "$library" "${library%/*}/libsigma_models.so" | awk 'NF > 1 { print $NF }'
+}
+
 only_public_symbols()
 {
     local names
-    names=$(nm -D --defined-only "$library" | awk '{ print $NF }') || return 1
+    names=$(exported_symbols) || return 1
     echo "$names" | grep -q '^sgm_version$' || { echo "sgm_version is not exported"; return 1; }
     echo "not public:"
     ! echo "$names" | grep -vE '^sgm_[^_]'
@@ -65,8 +71,7 @@ headers_keep_their_promises()
 {
     cat "$root"/include/sigma/*.h | cc -E -P -I"$root/include" -x c - | grep -oE '\bsgm_[a-z0-9_]+\(' |
         tr -d '(' | sort -u >"$folder/declared"
-    nm -D --defined-only --without-symbol-versions "$library" "${library%/*}/libsigma_models.so" |
-        awk 'NF > 1 { print $NF }' | sort -u >"$folder/exported"
+    exported_symbols | sort -u >"$folder/exported"
     echo "declared, or exported, alone:"
     [ -s "$folder/declared" ] && ! comm -3 "$folder/declared" "$folder/exported" | grep .
 }

@@ -1,6 +1,7 @@
 /* Checks of the modules of the page over a folder of runs: run in the browser by test_web_modules.c, as the body of an
  * asynchronous function. What is wrong is thrown. */
-const { importanceOf, randomFrom, rankCorrelation } = await import('/runs/explore/forest.js');
+const { importanceOf, rankCorrelation } = await import('/runs/explore/forest.js');
+const { uniformFrom } = await import('/random.js');
 const { differencesOf, groupsBySeed, summary } = await import('/runs/explore/groups.js');
 const { isInRanges } = await import('/runs/explore/parallel.js');
 const { scaleOf } = await import('/runs/explore/scale.js');
@@ -46,7 +47,7 @@ check(rankCorrelation([1, 1, 1], [1, 2, 3]) === null && rankCorrelation(['a', 1]
 
 /* --- importance, where the answer is known --- */
 {
-    const random = randomFrom(5), n = 200, column = (make) => Array.from({ length: n }, make);
+    const random = uniformFrom(5), n = 200, column = (make) => Array.from({ length: n }, make);
     const a = column(() => random()), b = column(() => random()), idle = column(() => random());
     const kind = column(() => ['x', 'y', 'z'][Math.floor(random() * 3)]);
 

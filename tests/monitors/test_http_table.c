@@ -241,7 +241,7 @@ static void try_bodies(const table *t, const sgm__http *server, const sgm__http_
     }
     expect(t, server, "no type", "POST", path, OWN_HOST BEARER(ADMIN_TOKEN) "Content-Length: 2\r\n", "{}",
            415);
-    size_t most = route->longest_body > 0 ? route->longest_body : SGM__HTTP_USUAL_BODY;
+    size_t most = route->longest_body > 0 ? route->longest_body : SGM__HTTP_DEFAULT_BODY;
     headers = sgm__format(OWN_HOST BEARER(ADMIN_TOKEN) "Content-Type: %s\r\nContent-Length: %zu\r\n",
                           type_of(route), most + 1);
     expect(t, server, "too large", "POST", path, headers, "", 413);

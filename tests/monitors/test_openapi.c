@@ -71,7 +71,7 @@ static void check_body(const char *name, const sgm__http_route *route, const jso
 {
     const json_t *body = json_object_get(operation, "requestBody"),
                  *content = json_object_get(body, "content");
-    size_t most = route->longest_body > 0 ? route->longest_body : SGM__HTTP_USUAL_BODY, count = 0;
+    size_t most = route->longest_body > 0 ? route->longest_body : SGM__HTTP_DEFAULT_BODY, count = 0;
     if (strcmp(route->method, "POST") != 0) {
         CHECK(body == NULL);
         return;

@@ -66,6 +66,10 @@ TEST(everybody_can_use_the_monitor)
     check_for_everybody(b, "about");
     sgm__free(about);
     browser_check_errors(b);
+    browser_click(b, "dialog .dialogue-head button");
+    end_run(t);
+    browser_await(b, "document.querySelector('.notice').textContent !== ''");
+    check_contrasts(b, "a page whose program is gone");
     end_training(t);
 }
 

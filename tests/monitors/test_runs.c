@@ -10,7 +10,6 @@ typedef struct place {
     char folder[64];
     sgm__runs *runs;
     web_client client;
-    json_t *answer; /* the newest */
 } place;
 
 /* Lines of "key value". */
@@ -50,29 +49,17 @@ static void begin(place *p)
 static void end(place *p)
 {
     char command[128];
-    json_decref(p->answer);
+    web_client_close(&p->client);
     sgm__runs_stop(p->runs);
     snprintf(command, sizeof command, "rm -rf '%s'", p->folder);
     CHECK_INT(system(command), 0);
 }
 
-static json_t *get(place *p, const char *path)
-{
-    json_decref(p->answer);
-    return p->answer = web_get(&p->client, path);
-}
-
-static json_t *post(place *p, const char *path, const char *body)
-{
-    json_decref(p->answer);
-    return p->answer = web_post(&p->client, path, body);
-}
-
-static json_t *run_named(place *p, const char *name)
+static const json_t *run_named(place *p, const char *name)
 {
     size_t i;
     json_t *run;
-    json_array_foreach(json_object_get(get(p, "/api/runs"), "runs"), i,
+    json_array_foreach(web_at(web_got(&p->client, "/api/runs"), "runs"), i,
                        run) if (strcmp(json_string_value(json_object_get(run, "name")), name) ==
                                 0) return run;
     return NULL;
@@ -80,7 +67,7 @@ static json_t *run_named(place *p, const char *name)
 
 static size_t count_runs(place *p)
 {
-    return json_array_size(json_object_get(get(p, "/api/runs"), "runs"));
+    return json_array_size(web_at(web_got(&p->client, "/api/runs"), "runs"));
 }
 
 static const char *state_of(place *p, const char *name)
@@ -102,23 +89,23 @@ TEST(the_log_of_a_run_is_shown_line_by_line)
     place p;
     begin(&p);
     write_file(&p, "a", "metrics.jsonl", "w", "{\"loss\":1}\n");
-    CHECK_INT(json_array_size(json_object_get(get(&p, "/api/run-log/a"), "lines")), 0);
+    CHECK_INT(json_array_size(web_at(web_got(&p.client, "/api/run-log/a"), "lines")), 0);
     write_file(&p, "a", "log.txt", "w", "first\nnot \xff text\nthe last has no end");
-    const json_t *lines = json_object_get(get(&p, "/api/run-log/a"), "lines");
+    const json_t *lines = web_at(web_got(&p.client, "/api/run-log/a"), "lines");
     CHECK_INT(json_array_size(lines), 3);
     CHECK_STR(json_string_value(json_array_get(lines, 1)), "not ? text");
     CHECK_STR(json_string_value(json_array_get(lines, 2)), "the last has no end");
-    CHECK(json_is_false(json_object_get(p.answer, "cut")));
+    CHECK(json_is_false(json_object_get(p.client.answer, "cut")));
 
     char line[1025];
     memset(line, 'x', 1023);
     memcpy(line + 1023, "\n", 2);
     for (int i = 0; i < 200; i++)
         write_file(&p, "a", "log.txt", "a", line);
-    lines = json_object_get(get(&p, "/api/run-log/a"), "lines");
-    CHECK(json_is_true(json_object_get(p.answer, "cut")));
+    lines = web_at(web_got(&p.client, "/api/run-log/a"), "lines");
+    CHECK(json_is_true(json_object_get(p.client.answer, "cut")));
     CHECK_INT(json_string_length(json_array_get(lines, 0)), 1023); /* never a part of one */
-    get(&p, "/api/run-log/b");
+    web_got(&p.client, "/api/run-log/b");
     CHECK_INT(p.client.code, 404);
     end(&p);
 }
@@ -153,7 +140,7 @@ TEST(metrics_are_read_as_they_grow)
     CHECK_INT(json_integer_value(json_object_get(run, "lines")), 3);
     CHECK_NEAR(number(run, "minimum", "loss"), 0.125, 0);
 
-    const json_t *columns = json_object_get(get(&p, "/api/run/digits"), "columns");
+    const json_t *columns = web_at(web_got(&p.client, "/api/run/digits"), "columns");
     CHECK_INT(json_array_size(json_object_get(columns, "epoch")), 3);
     CHECK_INT(json_array_size(json_object_get(columns, "seconds")), 3);
     CHECK(json_is_null(json_array_get(json_object_get(columns, "seconds"), 2)));
@@ -193,10 +180,10 @@ TEST(long_metrics_are_read_to_their_end)
     CHECK_INT(json_integer_value(json_object_get(run, "bad")), 0);
     CHECK_NEAR(number(run, "metrics", "loss"), 0, 0);
     CHECK_NEAR(number(run, "maximum", "loss"), LINES - 1, 0);
-    long long revision = json_integer_value(json_object_get(get(&p, "/api/runs"), "revision"));
+    long long revision = json_integer_value(web_at(web_got(&p.client, "/api/runs"), "revision"));
     char path[64];
     snprintf(path, sizeof path, "/api/runs?after=%lld", revision);
-    CHECK(json_is_true(json_object_get(get(&p, path), "same"))); /* nothing is read again */
+    CHECK(json_is_true(web_at(web_got(&p.client, path), "same"))); /* nothing is read again */
     write_file(&p, "long", "metrics.jsonl", "a", LINE(131, 0.5));
     CHECK_INT(json_integer_value(json_object_get(run_named(&p, "long"), "lines")), LINES + 1);
     end(&p);
@@ -208,11 +195,11 @@ TEST(nothing_new_is_answered_briefly)
     char path[64];
     begin(&p);
     write_file(&p, "digits", "metrics.jsonl", "w", LINE(1, 0.5));
-    long long revision = json_integer_value(json_object_get(get(&p, "/api/runs"), "revision"));
+    long long revision = json_integer_value(web_at(web_got(&p.client, "/api/runs"), "revision"));
     snprintf(path, sizeof path, "/api/runs?after=%lld", revision);
-    CHECK(json_is_true(json_object_get(get(&p, path), "same")));
+    CHECK(json_is_true(web_at(web_got(&p.client, path), "same")));
     write_file(&p, "digits", "metrics.jsonl", "a", LINE(2, 0.25));
-    CHECK_INT(json_array_size(json_object_get(get(&p, path), "runs")), 1);
+    CHECK_INT(json_array_size(web_at(web_got(&p.client, path), "runs")), 1);
     end(&p);
 }
 
@@ -229,9 +216,9 @@ TEST(states_are_told_by_lock_and_log)
     int lock = open(path, O_RDONLY | O_DIRECTORY);
     CHECK_INT(flock(lock, LOCK_EX | LOCK_NB), 0);
     CHECK_STR(state_of(&p, "a"), "running");
-    post(&p, "/api/run-delete", "{\"name\":\"a\",\"confirmation\":\"a\"}");
+    web_posted(&p.client, "/api/run-delete", "{\"name\":\"a\",\"confirmation\":\"a\"}");
     CHECK_INT(p.client.code, 409);
-    post(&p, "/api/run-rename", "{\"name\":\"a\",\"to\":\"b\"}");
+    web_posted(&p.client, "/api/run-rename", "{\"name\":\"a\",\"to\":\"b\"}");
     CHECK_INT(p.client.code, 409);
     close(lock);
     write_file(&p, "a", "log.txt", "a",
@@ -308,9 +295,9 @@ TEST(runs_so_far_down_that_they_are_not_listed_are_kept)
     write_file(&p, "a/b", "metrics.jsonl", "w", LINE(1, 0.5));
     write_file(&p, "a/b/c", "notes.txt", "w", "x");
     write_file(&p, "a/b/c/d", "metrics.jsonl", "w", LINE(1, 0.5));
-    post(&p, "/api/run-delete", "{\"name\":\"a/b\",\"confirmation\":\"a/b\"}");
+    web_posted(&p.client, "/api/run-delete", "{\"name\":\"a/b\",\"confirmation\":\"a/b\"}");
     CHECK_INT(p.client.code, 409);
-    post(&p, "/api/run-rename", "{\"name\":\"a/b\",\"to\":\"e\"}");
+    web_posted(&p.client, "/api/run-rename", "{\"name\":\"a/b\",\"to\":\"e\"}");
     CHECK_INT(p.client.code, 409);
     CHECK_INT(count_runs(&p), 1);
     end(&p);
@@ -320,7 +307,7 @@ TEST(runs_so_far_down_that_they_are_not_listed_are_kept)
 static const char *before_of(const place *p, const char *key)
 {
     static char text[128];
-    char *made = json_dumps(json_object_get(json_object_get(p->answer, "before"), key),
+    char *made = json_dumps(json_object_get(json_object_get(p->client.answer, "before"), key),
                             JSON_ENCODE_ANY | JSON_COMPACT);
     snprintf(text, sizeof text, "%s", made != NULL ? made : "none");
     free(made);
@@ -345,33 +332,33 @@ TEST(what_is_noted_of_a_run_is_in_its_folder)
     CHECK_STR(json_string_value(json_object_get(run, "note")), "");
     CHECK_INT(json_array_size(json_object_get(run, "tags")), 0);
     CHECK(json_is_false(json_object_get(run, "starred")));
-    long long revision = json_integer_value(json_object_get(get(&p, "/api/runs"), "revision"));
+    long long revision = json_integer_value(web_at(web_got(&p.client, "/api/runs"), "revision"));
 
     /* All at once; what was is answered, and sending it takes it back. */
-    post(&p, "/api/run-notes",
-         "{\"name\":\"a\",\"note\":\"too fast\",\"tags\":[\"first\",\"\u00fcb\"],\"starred\":true}");
+    web_posted(&p.client, "/api/run-notes",
+               "{\"name\":\"a\",\"note\":\"too fast\",\"tags\":[\"first\",\"\u00fcb\"],\"starred\":true}");
     CHECK_INT(p.client.code, 200);
     CHECK_STR(before_of(&p, "note"), "\"\"");
     CHECK_STR(before_of(&p, "tags"), "[]");
     CHECK_STR(before_of(&p, "starred"), "false");
     CHECK_STR(before_of(&p, "archived"), "none");
-    CHECK(json_integer_value(json_object_get(get(&p, "/api/runs"), "revision")) > revision);
+    CHECK(json_integer_value(web_at(web_got(&p.client, "/api/runs"), "revision")) > revision);
     run = run_named(&p, "a");
     CHECK_STR(json_string_value(json_object_get(run, "note")), "too fast");
     CHECK_STR(json_string_value(json_array_get(json_object_get(run, "tags"), 1)), "\u00fcb");
     CHECK(json_is_true(json_object_get(run, "starred")));
-    post(&p, "/api/run-notes", "{\"name\":\"a\",\"note\":\"slower\"}");
+    web_posted(&p.client, "/api/run-notes", "{\"name\":\"a\",\"note\":\"slower\"}");
     CHECK_STR(before_of(&p, "note"), "\"too fast\"");
     CHECK_INT(json_array_size(json_object_get(run_named(&p, "a"), "tags")), 2);
 
     /* Members of others stay; a renamed run keeps its notes. */
     write_file(&p, "a", "notes.json", "w", "{\"note\":\"by hand\",\"cost\":12}");
-    post(&p, "/api/run-notes", "{\"name\":\"a\",\"archived\":true}");
+    web_posted(&p.client, "/api/run-notes", "{\"name\":\"a\",\"archived\":true}");
     CHECK_INT(p.client.code, 200);
     char *text = file_of(&p, "a");
     CHECK(strstr(text, "\"cost\": 12") != NULL && strstr(text, "\"note\": \"by hand\"") != NULL);
     sgm__free(text);
-    post(&p, "/api/run-rename", "{\"name\":\"a\",\"to\":\"best one\"}");
+    web_posted(&p.client, "/api/run-rename", "{\"name\":\"a\",\"to\":\"best one\"}");
     CHECK(json_is_true(json_object_get(run_named(&p, "best one"), "archived")));
     end(&p);
 }
@@ -397,24 +384,24 @@ TEST(what_cannot_be_noted_is_refused_and_changes_nothing)
         snprintf(body, sizeof body, "{\"name\":\"a\",\"archived\":true,%s}", wrong[i].members);
         if (strstr(wrong[i].members, "\"name\"") != NULL)
             snprintf(body, sizeof body, "{\"name\":\"a\"}");
-        post(&p, "/api/run-notes", body);
+        web_posted(&p.client, "/api/run-notes", body);
         CHECK_INT(p.client.code, 400);
-        const char *why = json_string_value(json_object_get(p.answer, "error"));
+        const char *why = web_string(p.client.answer, "error");
         if (why == NULL || strstr(why, wrong[i].why) == NULL)
             TEST_FAIL("%s: %s", wrong[i].members, why);
     }
-    post(&p, "/api/run-notes", "{\"name\":\"b\",\"archived\":true}");
+    web_posted(&p.client, "/api/run-notes", "{\"name\":\"b\",\"archived\":true}");
     CHECK_INT(p.client.code, 404);
-    post(&p, "/api/run-notes", "{\"archived\":true}");
+    web_posted(&p.client, "/api/run-notes", "{\"archived\":true}");
     CHECK_INT(p.client.code, 400);
     snprintf(path, sizeof path, "%s/a/notes.json", p.folder);
     CHECK(!sgm__file_exists(path));
 
     /* A file of somebody's that is none of ours stays as it is, and so does what a link leads to. */
     write_file(&p, "a", "notes.json", "w", "groceries");
-    post(&p, "/api/run-notes", "{\"name\":\"a\",\"archived\":true}");
+    web_posted(&p.client, "/api/run-notes", "{\"name\":\"a\",\"archived\":true}");
     CHECK_INT(p.client.code, 400);
-    CHECK_STR(json_string_value(json_object_get(p.answer, "error")),
+    CHECK_STR(web_string(p.client.answer, "error"),
               "notes.json of 'a' is no JSON object: mend or remove it in the run's folder");
     char *text = file_of(&p, "a");
     CHECK_STR(text, "groceries");
@@ -423,7 +410,7 @@ TEST(what_cannot_be_noted_is_refused_and_changes_nothing)
     write_file(&p, "b", "outside.json", "w", "{\"note\":\"of b\"}");
     CHECK_INT(symlink("../b/outside.json", path), 0);
     CHECK_STR(json_string_value(json_object_get(run_named(&p, "a"), "note")), "");
-    post(&p, "/api/run-notes", "{\"name\":\"a\",\"note\":\"mine\"}");
+    web_posted(&p.client, "/api/run-notes", "{\"name\":\"a\",\"note\":\"mine\"}");
     CHECK_INT(p.client.code, 200);
     CHECK_STR(json_string_value(json_object_get(run_named(&p, "a"), "note")), "mine");
     snprintf(path, sizeof path, "%s/b/outside.json", p.folder);
@@ -453,11 +440,11 @@ TEST(a_report_is_one_file)
     CHECK(strstr(text, "</span>group/b</th>") != NULL && strstr(text, "<polyline class=\"s0\"") != NULL);
     CHECK(strstr(text, "line 1: ") != NULL); /* why the journal cannot be read */
     client_free(&answer);
-    get(&p, "/api/report?run=c");
+    web_got(&p.client, "/api/report?run=c");
     CHECK_INT(p.client.code, 404);
-    get(&p, "/api/report");
+    web_got(&p.client, "/api/report");
     CHECK_INT(p.client.code, 400);
-    CHECK_STR(json_string_value(json_object_get(p.answer, "error")), "which runs? expected ?run=NAME");
+    CHECK_STR(web_string(p.client.answer, "error"), "which runs? expected ?run=NAME");
     end(&p);
 }
 
@@ -469,22 +456,36 @@ TEST(runs_are_renamed_and_deleted)
     write_file(&p, "a", "metrics.jsonl", "w", LINE(1, 0.5));
     write_file(&p, "a/more", "notes.txt", "w", "x");
     write_file(&p, "b", "metrics.jsonl", "w", LINE(1, 0.5));
-    post(&p, "/api/run-rename", "{\"name\":\"a\",\"to\":\"b\"}");
+    web_posted(&p.client, "/api/run-rename", "{\"name\":\"a\",\"to\":\"b\"}");
     CHECK_INT(p.client.code, 409);
-    post(&p, "/api/run-rename", "{\"name\":\"a\",\"to\":\"best one\"}");
+    web_posted(&p.client, "/api/run-rename", "{\"name\":\"a\",\"to\":\"best one\"}");
     CHECK_INT(p.client.code, 200);
     CHECK(run_named(&p, "a") == NULL);
-    get(&p, "/api/run/best%20one");
+    web_got(&p.client, "/api/run/best%20one");
     CHECK_INT(p.client.code, 200);
 
-    post(&p, "/api/run-delete", "{\"name\":\"best one\",\"confirmation\":\"b\"}");
+    web_posted(&p.client, "/api/run-delete", "{\"name\":\"best one\",\"confirmation\":\"b\"}");
     CHECK_INT(p.client.code, 400);
     CHECK_INT(count_runs(&p), 2);
-    post(&p, "/api/run-delete", "{\"name\":\"best one\",\"confirmation\":\"best one\"}");
+    web_posted(&p.client, "/api/run-delete", "{\"name\":\"best one\",\"confirmation\":\"best one\"}");
     CHECK_INT(p.client.code, 200);
     CHECK_INT(count_runs(&p), 1);
     snprintf(path, sizeof path, "%s/best one", p.folder);
     CHECK(!sgm__file_exists(path));
+    end(&p);
+}
+
+TEST(a_folder_that_is_too_deep_is_not_deleted)
+{
+    place p;
+    char inner[128] = "a";
+    begin(&p);
+    write_file(&p, "a", "metrics.jsonl", "w", LINE(1, 0.5));
+    for (int i = 0; i < 33; i++)
+        strcat(inner, "/b");
+    write_file(&p, inner, "notes.txt", "w", "x");
+    CHECK_POST_REFUSED(&p.client, "/api/run-delete", "{\"name\":\"a\",\"confirmation\":\"a\"}", 500,
+                       "'b' is more than 32 folders deep: delete it by hand");
     end(&p);
 }
 
@@ -502,19 +503,20 @@ TEST(changes_have_terms)
     write_file(&p, "a", "metrics.jsonl", "w", LINE(1, 0.5));
     for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
         snprintf(body, sizeof body, "{\"name\":\"a\",%s,\"dry_run\":true}", changes[i][1]);
-        post(&p, changes[i][0], body);
+        web_posted(&p.client, changes[i][0], body);
         CHECK_INT(p.client.code, 400);
         snprintf(expected, sizeof expected, "%s cannot be tried: leave 'dry_run' out", changes[i][0]);
-        CHECK_STR(json_string_value(json_object_get(p.answer, "error")), expected);
+        CHECK_STR(web_string(p.client.answer, "error"), expected);
         snprintf(body, sizeof body, "{\"name\":\"a\",%s,\"role\":\"look\"}", changes[i][1]);
-        post(&p, changes[i][0], body);
+        web_posted(&p.client, changes[i][0], body);
         CHECK_INT(p.client.code, 403);
         snprintf(body, sizeof body, "{\"name\":\"a\",%s,\"by\":\"two\\nlines\"}", changes[i][1]);
-        post(&p, changes[i][0], body);
+        web_posted(&p.client, changes[i][0], body);
         CHECK_INT(p.client.code, 400);
     }
     CHECK(run_named(&p, "a") != NULL);
-    post(&p, "/api/run-notes", "{\"name\":\"a\",\"note\":\"x\",\"by\":\"anna\",\"reason\":\"for later\"}");
+    web_posted(&p.client, "/api/run-notes",
+               "{\"name\":\"a\",\"note\":\"x\",\"by\":\"anna\",\"reason\":\"for later\"}");
     CHECK_INT(p.client.code, 200);
     CHECK_STR(json_string_value(json_object_get(run_named(&p, "a"), "note")), "x");
     end(&p);
@@ -531,17 +533,17 @@ TEST(names_lead_nowhere_else)
     write_file(&p, "outer/inner", "metrics.jsonl", "w", LINE(1, 0.5));
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         snprintf(body, sizeof body, "{\"name\":\"a\",\"to\":\"%s\"}", bad[i]);
-        post(&p, "/api/run-rename", body);
+        web_posted(&p.client, "/api/run-rename", body);
         CHECK_INT(p.client.code, 400);
         snprintf(body, sizeof body, "{\"name\":\"%s\",\"confirmation\":\"%s\"}", bad[i], bad[i]);
-        post(&p, "/api/run-delete", body);
+        web_posted(&p.client, "/api/run-delete", body);
         CHECK_INT(p.client.code, 404);
     }
-    post(&p, "/api/run-delete", "{\"name\":\"outer\",\"confirmation\":\"outer\"}");
+    web_posted(&p.client, "/api/run-delete", "{\"name\":\"outer\",\"confirmation\":\"outer\"}");
     CHECK_INT(p.client.code, 409); /* another run is in it */
-    post(&p, "/api/run-delete", "{\"name\":7}");
+    web_posted(&p.client, "/api/run-delete", "{\"name\":7}");
     CHECK_INT(p.client.code, 400);
-    get(&p, "/api/run/..%2f..%2fetc");
+    web_got(&p.client, "/api/run/..%2f..%2fetc");
     CHECK(p.client.code >= 400);
 
     /* links are no runs, and what they lead to stays */
@@ -554,7 +556,7 @@ TEST(names_lead_nowhere_else)
     CHECK(run_named(&p, "link") == NULL);
     snprintf(to, sizeof to, "%s/a/link", p.folder);
     CHECK_INT(symlink(elsewhere, to), 0);
-    post(&p, "/api/run-delete", "{\"name\":\"a\",\"confirmation\":\"a\"}");
+    web_posted(&p.client, "/api/run-delete", "{\"name\":\"a\",\"confirmation\":\"a\"}");
     CHECK_INT(p.client.code, 200);
     CHECK(sgm__file_exists(path));
     unlink(path);
@@ -602,12 +604,13 @@ TEST(of_runs_of_another_version_nothing_is_read)
     const char *error = json_string_value(json_object_get(run, "configuration_error"));
     CHECK(error != NULL && strstr(error, message) == error);
     CHECK_INT(json_object_size(json_object_get(run, "metrics")), 0);
-    const json_t *answer = get(&p, "/api/run/a");
+    const json_t *answer = web_got(&p.client, "/api/run/a");
     CHECK_INT(p.client.code, 400);
-    CHECK(strstr(json_string_value(json_object_get(answer, "error")), message) != NULL);
+    CHECK(strstr(web_string(answer, "error"), message) != NULL);
     write_file(&p, "a", "run.json", "w", "{\"version\":2}");
     CHECK_NEAR(number(run_named(&p, "a"), "metrics", "loss"), 0.5, 0);
-    CHECK_INT(json_array_size(json_object_get(json_object_get(get(&p, "/api/run/a"), "columns"), "loss")), 1);
+    CHECK_INT(json_array_size(json_object_get(web_at(web_got(&p.client, "/api/run/a"), "columns"), "loss")),
+              1);
     end(&p);
 }
 

@@ -23,7 +23,6 @@ typedef struct place {
     const char *words[3];
     sgm__runs *runs;
     web_client client;
-    json_t *answer; /* the newest */
 } place;
 
 static json_t *no_configuration(const char *text, size_t length)
@@ -34,7 +33,8 @@ static json_t *no_configuration(const char *text, size_t length)
 }
 
 /* A run of three epochs whose learning rate was set twice. */
-static void train(const place *p, const char *name)
+/* A run that the program steers, or leaves alone. */
+static void train_as(const place *p, const char *name, bool steered)
 {
     char path[200];
     sgm_dataset *data = line_dataset();
@@ -47,10 +47,10 @@ static void train(const place *p, const char *name)
     CHECK_OK(sgm_env_run_background(env, .epochs = 3, .folder = path, .paused = true));
     for (int i = 0; i < 10000 && sgm_trainer_get_state(trainer) != SGM_TRAINER_PAUSED; i++)
         usleep(1000);
-    CHECK_OK(sgm_registry_resolve_set(sgm_trainer_registry(trainer), "optimiser.learning_rate",
-                                      sgm_number_content(0.05), NULL, NULL));
-    CHECK_OK(sgm_registry_resolve_set(sgm_trainer_registry(trainer), "optimiser.learning_rate",
-                                      sgm_number_content(0.0625), NULL, NULL));
+    static const double rates[] = {0.05, 0.0625};
+    for (size_t i = 0; i < 2 && steered; i++)
+        CHECK_OK(sgm_registry_resolve_set(sgm_trainer_registry(trainer), "optimiser.learning_rate",
+                                          sgm_number_content(rates[i]), NULL, NULL));
     CHECK_OK(sgm_trainer_resume(trainer));
     CHECK_OK(sgm_env_wait(env));
     CHECK_OK(sgm_env_status(env));
@@ -58,6 +58,11 @@ static void train(const place *p, const char *name)
     CHECK_OK(sgm__file_write_atomic(path, "a: 1\n", 5));
     sgm_env_free(env);
     sgm_dataset_free(data);
+}
+
+static void train(const place *p, const char *name)
+{
+    train_as(p, name, true);
 }
 
 static void begin(place *p, bool replays)
@@ -79,35 +84,17 @@ static void begin(place *p, bool replays)
 static void end(place *p)
 {
     char command[128];
-    json_decref(p->answer);
+    web_client_close(&p->client);
     sgm__runs_stop(p->runs);
     snprintf(command, sizeof command, "rm -rf '%s'", p->folder);
     CHECK_INT(system(command), 0);
 }
 
-static json_t *get(place *p, const char *path)
-{
-    json_decref(p->answer);
-    return p->answer = web_get(&p->client, path);
-}
-
-static json_t *post(place *p, const char *path, const char *body)
-{
-    json_decref(p->answer);
-    return p->answer = web_post(&p->client, path, body);
-}
-
-static const char *text_of(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-    return text != NULL ? text : "";
-}
-
-static json_t *intervention(place *p, const char *run, size_t index)
+static const json_t *intervention(place *p, const char *run, size_t index)
 {
     char path[100];
     snprintf(path, sizeof path, "/api/run-interventions/%s", run);
-    return json_array_get(json_object_get(get(p, path), "interventions"), index);
+    return json_array_get(web_at(web_got(&p->client, path), "interventions"), index);
 }
 
 /* The replay at `index` of a run, when it has ended. */
@@ -117,8 +104,8 @@ static const json_t *ended(place *p, const char *run, size_t index)
     char path[100];
     snprintf(path, sizeof path, "/api/run-interventions/%s", run);
     for (int i = 0; i < 1000; i++) {
-        one = json_array_get(json_object_get(get(p, path), "replays"), index);
-        if (strcmp(text_of(one, "state"), "running") != 0)
+        one = json_array_get(web_at(web_got(&p->client, path), "replays"), index);
+        if (strcmp(web_string(one, "state"), "running") != 0)
             break;
         usleep(10000);
     }
@@ -143,25 +130,25 @@ TEST(what_was_done_is_shown_with_its_moment)
     train(&p, "a");
     const json_t *first = intervention(&p, "a", 0);
     CHECK_INT(p.client.code, 200);
-    CHECK_STR(text_of(first, "text"), "optimiser.learning_rate was set to 0.05");
-    CHECK_STR(text_of(first, "who"), "program");
-    CHECK_STR(text_of(first, "event"), "change");
+    CHECK_STR(web_string(first, "text"), "optimiser.learning_rate was set to 0.05");
+    CHECK_STR(web_string(first, "who"), "program");
+    CHECK_STR(web_string(first, "event"), "change");
     CHECK(json_is_string(json_object_get(first, "reason"))); /* none was given */
     CHECK(json_is_true(json_object_get(first, "removable")));
     CHECK_INT(json_integer_value(json_object_get(first, "iteration")), 0);
-    CHECK(json_is_true(json_object_get(p.answer, "can_replay")));
-    CHECK_STR(text_of(intervention(&p, "a", 1), "text"), "optimiser.learning_rate was set to 0.0625");
-    CHECK_INT(json_array_size(json_object_get(p.answer, "replays")), 0);
-    get(&p, "/api/run-interventions/b");
+    CHECK(json_is_true(json_object_get(p.client.answer, "can_replay")));
+    CHECK_STR(web_string(intervention(&p, "a", 1), "text"), "optimiser.learning_rate was set to 0.0625");
+    CHECK_INT(json_array_size(json_object_get(p.client.answer, "replays")), 0);
+    web_got(&p.client, "/api/run-interventions/b");
     CHECK_INT(p.client.code, 404);
 
     /* A damaged journal is told with its line, here as everywhere. */
     char command[300];
     snprintf(command, sizeof command, "sed -i '3s/0.05/0.06/' '%s/a/journal.jsonl'", p.runs_folder);
     CHECK_INT(system(command), 0);
-    get(&p, "/api/run-interventions/a");
+    web_got(&p.client, "/api/run-interventions/a");
     CHECK(p.client.code != 200);
-    CHECK(strstr(text_of(p.answer, "error"), "/a': 'journal.jsonl', line 3") != NULL);
+    CHECK(strstr(web_string(p.client.answer, "error"), "/a': 'journal.jsonl', line 3") != NULL);
     end(&p);
 }
 
@@ -170,22 +157,27 @@ TEST(a_replay_is_a_process_beside_the_run)
     place p;
     begin(&p, true);
     train(&p, "a-fast");
-    CHECK_STR(text_of(post(&p, "/api/run-replay", "{\"name\":\"a-fast\"}"), "into"), "a-fast-again");
+    CHECK_STR(web_string(web_posted(&p.client, "/api/run-replay", "{\"name\":\"a-fast\"}"), "into"),
+              "a-fast-again");
     CHECK_INT(p.client.code, 200);
-    CHECK_STR(text_of(ended(&p, "a-fast", 0), "state"), "ended");
+    CHECK_STR(web_string(ended(&p, "a-fast", 0), "state"), "ended");
     CHECK(was_told(&p, "/runs/a-fast --quiet --no-keys --into "));
     CHECK(was_told(&p, "/runs/a-fast-again\n"));
-    CHECK_STR(text_of(post(&p, "/api/run-replay", "{\"name\":\"a-fast\",\"without\":[2,3],\"inexact\":true}"),
-                      "into"),
+    CHECK_STR(web_string(web_posted(&p.client, "/api/run-replay",
+                                    "{\"name\":\"a-fast\",\"without\":[2,3],\"inexact\":true}"),
+                         "into"),
               "a-fast-without-2-3");
-    CHECK_STR(text_of(ended(&p, "a-fast", 1), "state"), "ended");
+    CHECK_STR(web_string(ended(&p, "a-fast", 1), "state"), "ended");
     CHECK(was_told(&p, "/runs/a-fast-without-2-3 --inexact --without 2,3\n"));
-    CHECK_STR(text_of(post(&p, "/api/run-replay", "{\"name\":\"a-fast\"}"), "into"), "a-fast-again-2");
-    CHECK_STR(text_of(ended(&p, "a-fast", 2), "into"), "a-fast-again-2");
-    CHECK_STR(text_of(post(&p, "/api/run-replay", "{\"name\":\"a-fast\",\"without\":[1,2,3,4,5,6]}"), "into"),
+    CHECK_STR(web_string(web_posted(&p.client, "/api/run-replay", "{\"name\":\"a-fast\"}"), "into"),
+              "a-fast-again-2");
+    CHECK_STR(web_string(ended(&p, "a-fast", 2), "into"), "a-fast-again-2");
+    CHECK_STR(web_string(
+                  web_posted(&p.client, "/api/run-replay", "{\"name\":\"a-fast\",\"without\":[1,2,3,4,5,6]}"),
+                  "into"),
               "a-fast-without-1-2-3-4-and-2-more");
-    CHECK_STR(text_of(ended(&p, "a-fast", 3), "state"), "ended");
-    CHECK_INT(json_array_size(json_object_get(get(&p, "/api/runs"), "runs")), 5);
+    CHECK_STR(web_string(ended(&p, "a-fast", 3), "state"), "ended");
+    CHECK_INT(json_array_size(web_at(web_got(&p.client, "/api/runs"), "runs")), 5);
     end(&p);
 }
 
@@ -194,17 +186,17 @@ TEST(a_refusal_is_told_with_its_reasons)
     place p;
     begin(&p, true);
     train(&p, "a-bad");
-    post(&p, "/api/run-replay", "{\"name\":\"a-bad\"}");
+    web_posted(&p.client, "/api/run-replay", "{\"name\":\"a-bad\"}");
     CHECK_INT(p.client.code, 200);
     const json_t *refused = ended(&p, "a-bad", 0);
-    CHECK_STR(text_of(refused, "state"), "failed");
-    CHECK(strstr(text_of(refused, "message"), "cannot give the same bits:\n  the seed was '3'") != NULL);
-    post(&p, "/api/run-replay", "{\"name\":\"a-bad\",\"without\":[\"x\"]}");
+    CHECK_STR(web_string(refused, "state"), "failed");
+    CHECK(strstr(web_string(refused, "message"), "cannot give the same bits:\n  the seed was '3'") != NULL);
+    web_posted(&p.client, "/api/run-replay", "{\"name\":\"a-bad\",\"without\":[\"x\"]}");
     CHECK_INT(p.client.code, 400);
-    CHECK_STR(text_of(p.answer, "error"), "'without' must be numbers of interventions");
-    post(&p, "/api/run-replay", "{\"name\":\"a-bad\",\"without\":7}");
+    CHECK_STR(web_string(p.client.answer, "error"), "'without' must be numbers of interventions");
+    web_posted(&p.client, "/api/run-replay", "{\"name\":\"a-bad\",\"without\":7}");
     CHECK_INT(p.client.code, 400);
-    post(&p, "/api/run-replay", "{\"name\":\"../a-bad\"}");
+    web_posted(&p.client, "/api/run-replay", "{\"name\":\"../a-bad\"}");
     CHECK_INT(p.client.code, 404);
     end(&p);
 }
@@ -232,12 +224,12 @@ TEST(few_train_at_a_time_and_none_is_left_behind)
     begin(&p, true);
     train(&p, "a");
     for (int i = 0; i < 2; i++) {
-        post(&p, "/api/run-replay", "{\"name\":\"a\"}");
+        web_posted(&p.client, "/api/run-replay", "{\"name\":\"a\"}");
         CHECK_INT(p.client.code, 200);
     }
-    post(&p, "/api/run-replay", "{\"name\":\"a\"}");
+    web_posted(&p.client, "/api/run-replay", "{\"name\":\"a\"}");
     CHECK_INT(p.client.code, 409);
-    CHECK(strstr(text_of(p.answer, "error"), "2 replays train already") != NULL);
+    CHECK(strstr(web_string(p.client.answer, "error"), "2 replays train already") != NULL);
     pid_t process = process_of(&p);
     CHECK_INT(kill(process, 0), 0);
     end(&p);
@@ -245,9 +237,9 @@ TEST(few_train_at_a_time_and_none_is_left_behind)
 
     begin(&p, false);
     train(&p, "a");
-    CHECK(json_is_false(json_object_get(get(&p, "/api/run-interventions/a"), "can_replay")));
-    post(&p, "/api/run-replay", "{\"name\":\"a\"}");
-    CHECK_STR(text_of(p.answer, "error"), "this page replays no runs");
+    CHECK(json_is_false(web_at(web_got(&p.client, "/api/run-interventions/a"), "can_replay")));
+    web_posted(&p.client, "/api/run-replay", "{\"name\":\"a\"}");
+    CHECK_STR(web_string(p.client.answer, "error"), "this page replays no runs");
     end(&p);
 }
 
@@ -258,8 +250,14 @@ TEST(a_person_leaves_something_out)
     begin(&p, true);
     train(&p, "a-fast");
     train(&p, "b-bad");
+    train_as(&p, "c-alone", false);
     browser_go(&b, sgm__runs_url(p.runs));
-    browser_await(&b, "document.querySelectorAll('[data-run]').length === 2");
+    browser_await(&b, "document.querySelectorAll('[data-run]').length === 3");
+    browser_click(&b, "[data-open='c-alone']");
+    browser_await(&b, "[...document.querySelectorAll('.run-section')].some((one) => !one.hidden && "
+                      "one.innerText.includes('Nothing was done to this run from outside.'))");
+    browser_click(&b, "dialog .icon-button");
+    browser_await(&b, "document.querySelector('dialog') === null");
     browser_click(&b, "[data-open='a-fast']");
     browser_await(&b, "document.querySelectorAll('.run-section tbody input[type=checkbox]').length === 2");
     CHECK(browser_is(&b, "document.querySelector('.run-replay button').textContent === 'Replay'"));

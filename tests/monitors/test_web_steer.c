@@ -552,6 +552,8 @@ TEST(checkpoints_come_and_go_without_a_folder)
 
 /* --- branches --- */
 
+#define BRANCH "\"command\":\"branch\""
+
 TEST(a_branch_runs_side_by_side)
 {
     steered s;
@@ -561,8 +563,9 @@ TEST(a_branch_runs_side_by_side)
     command(&s, "\"command\":\"save\",\"name\":\"six\"");
     CHECK_DONE(&s.client);
     step(&s, 2);
-    web_posted(&s.client, "/api/branch",
-               "{\"trainer\":\"line\",\"checkpoint\":\"six\",\"name\":\"slow\",\"set\":{\"optimiser.learning_"
+    web_posted(&s.client, "/api/command",
+               "{\"command\":\"branch\",\"trainer\":\"line\",\"checkpoint\":\"six\",\"name\":\"slow\","
+               "\"set\":{\"optimiser.learning_"
                "rate\":0.001,"
                "\"optimiser.schedule.kind\":\"step\"},\"paused\":true}");
     CHECK_DONE(&s.client);
@@ -603,24 +606,26 @@ TEST(a_branch_that_cannot_be_is_refused)
         const char *body, *part;
         int code;
     } cases[] = {
-        {"{\"checkpoint\":\"three\",\"name\":\"b\"}", "has no checkpoint 'three'", 404},
-        {"{\"checkpoint\":\"two\"}", "'name'", 400},
-        {"{\"checkpoint\":\"two\",\"name\":\"a/b\"}", "the branch cannot be named 'a/b'", 400},
-        {"{\"checkpoint\":\"two\",\"name\":\"line\"}", "there is a trainer 'line' already", 400},
-        {"{\"checkpoint\":\"two\",\"name\":\"b\",\"set\":[]}", "'set' must be an object", 400},
-        {"{\"checkpoint\":\"two\",\"name\":\"b\",\"set\":{\"optimiser.learning_rate\":{}}}",
+        {"{" BRANCH ",\"checkpoint\":\"three\",\"name\":\"b\"}", "has no checkpoint 'three'", 404},
+        {"{" BRANCH ",\"checkpoint\":\"two\"}", "'name'", 400},
+        {"{" BRANCH ",\"checkpoint\":\"two\",\"name\":\"a/b\"}", "the branch cannot be named 'a/b'", 400},
+        {"{" BRANCH ",\"checkpoint\":\"two\",\"name\":\"line\"}", "there is a trainer 'line' already", 400},
+        {"{" BRANCH ",\"checkpoint\":\"two\",\"name\":\"b\",\"set\":[]}", "'set' must be an object", 400},
+        {"{" BRANCH ",\"checkpoint\":\"two\",\"name\":\"b\",\"set\":{\"optimiser.learning_rate\":{}}}",
          "optimiser.learning_rate: expected a text, a number", 400},
-        {"{\"checkpoint\":\"two\",\"name\":\"b\",\"set\":{\"optimiser.learning_rate\":\"fast\"}}",
+        {"{" BRANCH ",\"checkpoint\":\"two\",\"name\":\"b\",\"set\":{\"optimiser.learning_rate\":\"fast\"}}",
          "optimiser.learning_rate: expected a number, got 'fast'", 400},
-        {"{\"checkpoint\":\"../two\",\"name\":\"b\"}", "a checkpoint cannot be named '../two'", 400},
-        {"{\"trainer\":\"none\",\"checkpoint\":\"two\",\"name\":\"b\"}", "there is no trainer 'none'", 404},
+        {"{" BRANCH ",\"checkpoint\":\"../two\",\"name\":\"b\"}", "a checkpoint cannot be named '../two'",
+         400},
+        {"{" BRANCH ",\"trainer\":\"none\",\"checkpoint\":\"two\",\"name\":\"b\"}",
+         "there is no trainer 'none'", 404},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        web_posted(&s.client, "/api/branch", cases[i].body);
+        web_posted(&s.client, "/api/command", cases[i].body);
         CHECK_REFUSED(&s.client, cases[i].code, cases[i].part);
     }
     CHECK(!sgm_registry_has(sgm_env_registry(s.env), "b"));
-    web_posted(&s.client, "/api/branch", "{\"checkpoint\":\"two\",\"name\":\"b\"}");
+    web_posted(&s.client, "/api/command", "{" BRANCH ",\"checkpoint\":\"two\",\"name\":\"b\"}");
     CHECK_DONE(&s.client);
     end(&s);
 }
@@ -641,8 +646,8 @@ TEST(askers_have_roles_and_names)
     CHECK_DONE(&s.client);
     command(&s, "\"command\":\"set\",\"identifier\":\"optimiser.learning_rate\",\"value\":0.5");
     CHECK_REFUSED(&s.client, 403, "set needs the role 'steer', this is 'look'");
-    web_posted(&s.client, "/api/branch", "{\"checkpoint\":\"a\",\"name\":\"b\"}");
-    CHECK_REFUSED(&s.client, 403, "/api/branch needs the role 'steer', this is 'look'");
+    web_posted(&s.client, "/api/command", "{" BRANCH ",\"checkpoint\":\"a\",\"name\":\"b\"}");
+    CHECK_REFUSED(&s.client, 403, "branch needs the role 'steer', this is 'look'");
     snprintf(s.client.token, sizeof s.client.token, "%s", STEER);
     command(&s, "\"command\":\"set\",\"identifier\":\"optimiser.learning_rate\",\"value\":0.5,"
                 "\"dry_run\":true");
@@ -661,8 +666,12 @@ TEST(askers_have_roles_and_names)
     CHECK_STR(web_string(change, "who"), "monitor:anna:mcp:claude");
     command(&s, "\"command\":\"save\",\"name\":\"here\"");
     CHECK_DONE(&s.client);
-    web_posted(&s.client, "/api/branch", "{\"checkpoint\":\"here\",\"name\":\"b\",\"dry_run\":true}");
-    CHECK_REFUSED(&s.client, 400, "/api/branch cannot be tried: leave 'dry_run' out");
+    command(&s, "\"command\":\"save\",\"name\":\"here\",\"replace\":true");
+    CHECK_REFUSED(&s.client, 403, "replacing a checkpoint needs the role 'admin', this is 'steer'");
+    web_posted(&s.client, "/api/command",
+               "{" BRANCH ",\"checkpoint\":\"here\",\"name\":\"b\",\"dry_run\":true}");
+    CHECK_STR(web_string(s.client.answer, "would_change/0/identifier"), "branch b");
+    CHECK(!sgm_registry_has(sgm_env_registry(s.env), "b"));
     web_posted(&s.client, "/api/checkpoint-delete", "{\"name\":\"here\"}");
     CHECK_REFUSED(&s.client, 403, "/api/checkpoint-delete needs the role 'admin', this is 'steer'");
     memcpy(s.client.token, admin, sizeof admin);
@@ -721,19 +730,29 @@ TEST(branches_and_files_follow_roles_and_approval)
     CHECK_REFUSED(&s.client, 403, "/api/task-cancel needs the role 'steer', this is 'look'");
 
     snprintf(s.client.token, sizeof s.client.token, "%s", STEER);
-    const char *fast = "{\"trainer\":\"line\",\"checkpoint\":\"here\",\"name\":\"fast\",\"paused\":true,"
-                       "\"set\":{\"optimiser.learning_rate\":0.5}}";
-    web_posted(&s.client, "/api/branch", fast);
-    CHECK_REFUSED(&s.client, 403, "optimiser.learning_rate: 'optimiser.*' is for an administrator alone");
-    web_posted(&s.client, "/api/branch",
-               "{\"trainer\":\"line\",\"checkpoint\":\"here\",\"name\":\"same\",\"paused\":true}");
+    const char *fast =
+        "{" BRANCH ",\"trainer\":\"line\",\"checkpoint\":\"here\",\"name\":\"fast\",\"paused\":true,"
+        "\"set\":{\"optimiser.learning_rate\":0.5}}";
+    web_posted(&s.client, "/api/command", fast);
+    CHECK_INT(s.client.code, 202);
+    CHECK_NEAR(web_number(s.client.answer, "pending"), 1, 0);
+    CHECK(!sgm_registry_has(sgm_env_registry(s.env), "fast"));
+    web_posted(&s.client, "/api/command",
+               "{" BRANCH ",\"trainer\":\"line\",\"checkpoint\":\"here\",\"name\":\"same\",\"paused\":true}");
     CHECK_DONE(&s.client); /* and what is protected is protected in the branch, too */
     web_posted(&s.client, "/api/command",
                "{\"trainer\":\"same\",\"command\":\"set\",\"identifier\":\"optimiser.learning_rate\","
                "\"value\":0.5}");
     CHECK_INT(s.client.code, 202);
     memcpy(s.client.token, admin, sizeof admin);
-    web_posted(&s.client, "/api/branch", fast);
+    web_posted(&s.client, "/api/command",
+               "{\"trainer\":\"line\",\"command\":\"approve\",\"number\":1,\"reason\":\"try it\"}");
     CHECK_DONE(&s.client);
+    CHECK_STR(web_string(s.client.answer, "trainer"), "fast");
+    web_got(&s.client, "/api/tree?trainer=fast&identifier=optimiser.learning_rate");
+    CHECK_NEAR(web_number(s.client.answer, "entries/0/value"), 0.5, 0);
+    web_got(&s.client, "/api/changes?trainer=fast");
+    CHECK_STR(web_string(s.client.answer, "changes/0/who"), "monitor:anna");
+    CHECK_STR(web_string(s.client.answer, "changes/0/reason"), "approved by monitor: try it");
     end(&s);
 }

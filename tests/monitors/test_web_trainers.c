@@ -3,6 +3,7 @@
 #include "environment/environment_test.h"
 #include "monitors/monitor.h"
 #include "monitors/web_client.h"
+#include "trainer/trainer.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -379,7 +380,7 @@ TEST(the_end_comes_promptly)
 
 static atomic_bool branching, returns;
 
-/* The `branch` of a host, in the middle of its work until `returns`. */
+/* The `branch` of a trainer, in the middle of its work until `returns`. */
 static sgm_status branch_without_end(void *env, sgm_trainer *from, const struct sgm__branch_request *request)
 {
     (void)env, (void)from, (void)request;
@@ -392,10 +393,10 @@ static sgm_status branch_without_end(void *env, sgm_trainer *from, const struct 
 static void *ask_for_branch(void *user)
 {
     web_client *client = user;
-    static const char body[] = "{\"checkpoint\":\"here\",\"name\":\"b\"}";
+    static const char body[] = "{\"command\":\"branch\",\"checkpoint\":\"here\",\"name\":\"b\"}";
     client_answer answer = client_ask(
         client->port,
-        "POST /api/branch HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nAuthorization: Bearer %s\r\nContent-Type: "
+        "POST /api/command HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nAuthorization: Bearer %s\r\nContent-Type: "
         "application/json\r\nContent-Length: %zu\r\nConnection: close\r\n\r\n%s",
         client->port, client->token, strlen(body), body);
     client_free(&answer); /* empty: the server has ended meanwhile */
@@ -429,8 +430,8 @@ TEST(a_request_that_does_not_return_keeps_the_monitor)
     pthread_t thread;
     sgm_env *env = sgm_env_create("e", .handler = "reference");
     sgm_trainer *trainer = line_trainer(env, "a");
-    const sgm__monitor_host host = {
-        .name = "e", .handler = "reference", .registry = sgm_env_registry(env), .branch = branch_without_end};
+    const sgm__monitor_host host = {.name = "e", .handler = "reference", .registry = sgm_env_registry(env)};
+    sgm__membership_of(trainer)->branch = branch_without_end;
     kept = sgm_web_monitor(.quiet = true);
     CHECK_OK(kept->join(kept, &host));
     CHECK_OK(kept->attach(kept, trainer));

@@ -209,7 +209,7 @@ check(styled.length > 3 && styled.every((kind) => kinds.includes(kind)), `styled
 
 /* Principal components: of points in directions that are known; of wide data, found by iteration. */
 {
-    const { eigen, pca } = await import('/projector/pca.js'), { random } = await import('/projector/random.js');
+    const { eigen, pca } = await import('/projector/pca.js'), { normalFrom } = await import('/random.js');
     const { inSlices } = await import('/projector/slices.js');
     const near = (a, b, by) => Math.abs(a - b) <= by;
     const { values, vectors } = eigen([[2, 1, 0], [1, 2, 0], [0, 0, 5]]); /* 5, 3 and 1 */
@@ -238,7 +238,7 @@ check(styled.length > 3 && styled.every((kind) => kinds.includes(kind)), `styled
     check(near(Math.abs(found.vectors[1][0]), Math.sqrt(1 / columns), 1e-9), 'of length 1');
 
     /* t-SNE: five groups of forty in ten dimensions, which overlap in none of them; the same each time. */
-    const { affinities, gradientOf, tsne } = await import('/projector/tsne.js'), next = random(3);
+    const { affinities, gradientOf, tsne } = await import('/projector/tsne.js'), next = normalFrom(3);
     const groups = 5, each = 40, n = groups * each, x = Float64Array.from({ length: n * 10 }, (_, k) =>
         next() + (k % 10 === Math.floor(k / 10) % groups ? 12 : 0));
     const points = await inSlices(tsne(x, n, 10)), again = await inSlices(tsne(x, n, 10));

@@ -207,8 +207,8 @@ refused("an attribute of another kind", "its attribute 'axis' is not an integer"
 refused("an unknown way of padding", "'auto_pad' is none of NOTSET, SAME_UPPER, SAME_LOWER and VALID", "Conv",
         [picture, weights], {"auto_pad": "SAME"})
 refused("no group", "'group' is 0, and must be at least 1", "Conv", [picture, weights], {"group": 0})
-refused("blocks", "scales of blocks (block_size) are not supported", "DequantizeLinear",
-        [octets(4, 2), floats(2, 2), octets(2, 2)], {"axis": 0, "block_size": 2}, 21)
+refused("blocks of another size", "scales of blocks of 3 do not go with the data", "DequantizeLinear",
+        [octets(7, 2), floats(2, 2), octets(2, 2)], {"axis": 0, "block_size": 3}, 21)
 refused("an opset to come", "it is of opset 99: those from 1 to 28 are known here", "Relu", [picture], {}, 99)
 refused("an opset of nonsense", "it is of opset 4611686018427387904: those from 1 to 28", "Relu", [picture], {}, 2**62)
 refused("parts that are not there", "'num_outputs' is 3, and it has 1 outputs", "Split", [picture],
@@ -229,6 +229,15 @@ for depth in (1e30, np.nan, -1):
             [np.array([1], np.int64), number(depth), floats(2)], {})
 refused("a range that never arrives", "a range has at most 134217728 numbers", "Range",
         [number(1, np.int64), number(2, np.int64), number(0, np.int64)], {})
+branches = [helper.make_graph([helper.make_node(name, ["x"], ["y"])], name, [],
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)]) for name in ("Relu", "Bend")]
+choice = helper.make_graph(
+    [helper.make_node("If", ["true"], ["y"], then_branch=branches[0], else_branch=branches[1])], "g",
+    [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1])], [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+    [numpy_helper.from_array(np.array(True), "true")])
+print('    {"an operator in a branch that is not taken", "(Bend of opset 13): operator \'Bend\' is not supported",')
+print_bytes(helper.make_model(choice, opset_imports=[helper.make_opsetid("", 13)], ir_version=8).SerializeToString())
+print("    },")
 body = helper.make_graph(
     [helper.make_node("Add", ["i", "one"], ["j"]), helper.make_node("Less", ["j", "n"], ["more"])], "body",
     [helper.make_tensor_value_info("round", TensorProto.INT64, []), helper.make_tensor_value_info("c", TensorProto.BOOL, []),

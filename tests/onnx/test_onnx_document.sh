@@ -19,12 +19,12 @@ verdict()
 # listed MARK: the words of the paragraph behind a mark of the document.
 listed()
 {
-    sed -n "/<!-- $1 -->/,/^\$/p" docs/onnx.md | tail -n +2 | tr -s ' ,.\n' '\n\n\n\n' | grep . | sort -u
+    sed -n "/<!-- $1 -->/,/^\$/p" docs/onnx.md | tail -n +2 | tr -s ' ,\n' '\n' | sed 's/\.$//' | grep . | sort -u
 }
 
 table=$(mktemp) document=$(mktemp)
 trap 'rm -f "$table" "$document"' EXIT
-rows=$(grep -oE '(READ|RECORDED|BOTH)\("[A-Za-z0-9]+"' src/onnx/nodes/operators.h)
+rows=$(grep -oE '(READ|RECORDED|BOTH)\("[A-Za-z0-9.]+"' src/onnx/nodes/operators.h)
 cut -d'"' -f2 <<<"$rows" | sort -u >"$table"
 listed "operators read" >"$document"
 verdict "operators that are read"

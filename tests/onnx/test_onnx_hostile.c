@@ -1,6 +1,7 @@
 /* Models that are damaged: an error that says something, or outputs that can be read, and nothing is left
  * behind. */
 #include "node_tests.h"
+#include "stored_cases.h"
 
 /* Shapes that a damaged model asks for may be as large as they like: what has no room here is an error. */
 #define MAXIMUM_MEMORY ((size_t)1 << 26)
@@ -164,6 +165,57 @@ TEST(inputs_that_decide_may_be_anything)
     }
     check_ends(count * times, before);
     free_node_tests(list, count);
+}
+
+/* Runs one stored case with a damaged model, and its inputs where they still fit. */
+static void damage_stored(reader *r, sgm__random *random)
+{
+    const sgm_onnx_options options = {.struct_size = sizeof options, .handler = "cpu", .threads = 1};
+    block name = next_block(r), bytes = next_block(r);
+    char text[128], *copy = malloc(bytes.length + 1);
+    snprintf(text, sizeof text, "%.*s", (int)name.length, (const char *)name.bytes);
+    memcpy(copy, bytes.bytes, bytes.length);
+    damage(copy, bytes.length, random);
+    sgm_clear_error();
+    sgm_onnx *model = sgm_onnx_parse(copy, bytes.length, &options);
+    bool loaded = model != NULL;
+    for (size_t i = 0, count = next_block(r).bytes[0]; i < count; i++) {
+        block given = next_block(r);
+        sgm_tensor *input = loaded ? sgm_onnx_parse_tensor(given.bytes, given.length) : NULL;
+        if (input != NULL && sgm_onnx_input_at(model, i, NULL) != NULL)
+            sgm_onnx_set(model, sgm_onnx_input_at(model, i, NULL), input);
+        sgm_tensor_free(input);
+    }
+    for (size_t i = 0, count = next_block(r).bytes[0]; i < count; i++)
+        next_block(r);
+    if (loaded)
+        sgm_clear_error();
+    if (loaded && sgm_onnx_run(model) == SGM_OK)
+        note_outputs(text, model);
+    else
+        note_failure(text);
+    sgm_onnx_free(model);
+    free(copy);
+}
+
+TEST(damaged_cases_that_are_stored_are_errors)
+{
+    char *bytes;
+    const char *wish = getenv("SIGMA_FUZZ");
+    int times = wish != NULL ? atoi(wish) : 2, tried = 0;
+    sgm__random random = sgm__random_make(wish != NULL ? (uint64_t)sgm__now() : 1, 2);
+    sgm_onnx_free(sgm_onnx_parse("", 0, NULL));
+    if (sgm_last_status() == SGM_ERROR_UNSUPPORTED)
+        SKIP("built without ONNX");
+    long before = alive;
+    failed = ran = 0;
+    for (int i = 0; i < times; i++) {
+        reader r = open_stored_cases(&bytes);
+        for (; r.at < r.end; tried++)
+            damage_stored(&r, &random);
+        sgm__free(bytes);
+    }
+    check_ends(tried, before);
 }
 
 /* SIGMA_FUZZ: how many of each model, for a longer search than a test should take. */

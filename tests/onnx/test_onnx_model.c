@@ -260,14 +260,9 @@ TEST(an_unknown_operator_is_named_with_its_node_and_opset)
 {
     place p = open_place();
     replace(&p, "MatMul", "MatMol");
-    sgm_onnx *model = parse(&p);
-    sgm_tensor *x = matrix(1, 3, (const float[]){1, 2, 3});
-    CHECK_OK(sgm_onnx_set(model, "x", x));
-    CHECK_ERROR(sgm_onnx_run(model), "operator 'MatMol' is not supported");
+    CHECK_ERROR(sgm_onnx_parse(p.bytes, p.length, NULL), "operator 'MatMol' is not supported");
     CHECK(strstr(sgm_last_error(), "node 0, 'first/matmul.") != NULL);
     CHECK(strstr(sgm_last_error(), "opset 17") != NULL);
-    sgm_tensor_free(x);
-    sgm_onnx_free(model);
     close_place(&p);
 }
 

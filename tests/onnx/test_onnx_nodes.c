@@ -1,12 +1,13 @@
-/* ONNX's node tests: docs/onnx.md says which pass, and that is checked here. */
+/* ONNX's node tests: docs/onnx.md says which are refused, and that is checked here. */
 #include "node_tests.h"
 
 #define DOCUMENT "docs/onnx.md"
-#define LIST_BEGIN "<!-- node tests -->"
+#define LIST_BEGIN "<!-- node tests that are refused -->"
 
 typedef enum outcome { PASSED, DIFFERS, REFUSED } outcome;
 
-/* NumPy's allclose with the tolerances of ONNX's own runner; other types are equal. */
+/* NumPy's allclose with the tolerances of ONNX's own runner; other types are equal. What is expected is read
+ * as the library reads it, narrow types in the wider ones that hold them. */
 static bool is_close(const sgm_tensor *actual, const sgm_tensor *expected)
 {
     size_t count = (size_t)sgm_shape_elements(sgm_tensor_shape(expected));
@@ -81,12 +82,14 @@ static bool is_documented(const char *list, const char *name)
     return false;
 }
 
-/* Of "align_corners" with scales that give a size with a fraction these expect what no runtime gives: ONNX's
- * formula has the fraction, ONNX Runtime and PyTorch have the whole size, as here. */
+/* Of "align_corners" with scales that give a size with a fraction two expect what no runtime gives: ONNX's
+ * formula has the fraction, ONNX Runtime and PyTorch have the whole size, as here. And one has the bits of
+ * bfloat16 as uint16, though it declares bfloat16. */
 static bool is_otherwise_everywhere(const char *name)
 {
     return strcmp(name, "resize_downsample_scales_linear_align_corners") == 0 ||
-           strcmp(name, "resize_downsample_scales_cubic_align_corners") == 0;
+           strcmp(name, "resize_downsample_scales_cubic_align_corners") == 0 ||
+           strcmp(name, "cast_FLOAT_to_BFLOAT16") == 0;
 }
 
 /* Values that are wrong are never right, whatever the document says; a refusal says why. */
@@ -102,7 +105,7 @@ static bool is_as_documented(const char *group, const char *test, const char *do
     if (result == DIFFERS && is_otherwise_everywhere(name))
         return !is_documented(documented, name);
     if (result != DIFFERS && (result != REFUSED || *sgm_last_error() != '\0') &&
-        (result == PASSED) == is_documented(documented, name))
+        (result == REFUSED) == is_documented(documented, name))
         return true;
     printf("%s: %s, but " DOCUMENT " has %s: %s\n", name,
            result == PASSED    ? "passes"

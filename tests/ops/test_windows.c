@@ -250,7 +250,7 @@ static window_case random_depthwise(uint64_t *state)
     window_case c = {CONVOLUTION, .count = (int32_t)draw(state, 2, 3), .groups = draw(state, 2, 4)};
     int64_t in[2] = {draw(state, 5, 45), draw(state, 5, 140)}, size = 1 + draw(state, 1, 6), filters;
     for (int i = 0; i < 2; i++) {
-        c.stride[i] = draw(state, 1, 2);
+        c.stride[i] = (int64_t[]){1, 1, 2, 2, 4}[draw(state, 0, 4)];
         c.before[i] = draw(state, 0, size - 1);
         c.after[i] = draw(state, size > 5 ? 2 : 0, 3);
         c.dilation[i] = 1;
@@ -308,7 +308,7 @@ static void check_rounding(const rounding *r)
 {
     CHECK(r->different >= 10);
     CHECK(r->worst <= 4 * r->direct);
-    CHECK(r->worst < 4e-6);
+    CHECK(r->worst < 6e-6);
 }
 
 /* The result and the gradient by the input, then that by the weights. */
@@ -330,11 +330,12 @@ TEST(winograd_rounds_at_most_four_times_as_much_as_direct_sums)
         CHECK(memcmp(values, direct, all * sizeof *values) == 0);
         compute("cpu(instructions=portable)", SGM_FLOAT32, 2, &c, direct, RANDOM_VALUES);
         /* without fused multiply-adds */
-        CHECK(largest_error(direct, expected, first) < 4e-6);
+        CHECK(largest_error(direct, expected, first) < 6e-6);
         CHECK(largest_error(direct + first, expected + first, kernels) < 4e-6);
     }
     check_rounding(&images);
     check_rounding(&weights);
+    CHECK(images.worst > images.direct); /* only tiles of 4 x 4 results are that far off */
 }
 
 TEST(random_convolutions_agree_with_the_reference)

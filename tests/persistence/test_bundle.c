@@ -178,6 +178,104 @@ TEST(float16_is_read_as_float32_to_the_bit)
     sgm_bundle_free(loaded);
 }
 
+/* The bits of the only tensor of a file, which is float16. */
+static void read_halves(const char *path, uint16_t *bits, size_t count)
+{
+    static unsigned char file[1 << 18];
+    size_t length = read_bytes(path, file, sizeof file);
+    CHECK(strstr((const char *)file + 8, "\"dtype\":\"F16\"") != NULL);
+    memcpy(bits, file + length - count * sizeof *bits, count * sizeof *bits);
+}
+
+TEST(float16_is_written_as_it_was_read)
+{
+    static uint16_t all[1 << 16], written[1 << 16];
+    for (size_t i = 0; i < 1 << 16; i++)
+        all[i] = (uint16_t)i;
+    sgm_bundle *loaded = sgm_bundle_load(make_file(
+        "{\"h\":{\"dtype\":\"F16\",\"shape\":[256,256],\"data_offsets\":[0,131072]}}", all, sizeof all));
+    CHECK_OK(loaded);
+    CHECK(sgm_bundle_is_half(loaded, "h"));
+    const char *path = path_of("halves.safetensors");
+    CHECK_OK(sgm_bundle_save(loaded, path));
+    read_halves(path, written, 1 << 16);
+    CHECK(memcmp(all, written, sizeof all) == 0);
+    sgm_bundle_free(loaded);
+}
+
+TEST(float32_is_rounded_to_the_nearest_float16)
+{
+    const float values[] = {0x1.002p0f, 0x1.006p0f, 65519,        65520,   1e30f,      -0x1.8p-25f,
+                            0x1.8p-25f, 0x1p-25f,   0x1.ffep-15f, -1e-30f, 0x1.554p-2f};
+    const uint16_t bits[] = {0x3c00, 0x3c02, 0x7bff, 0x7c00, 0x7c00, 0x8001,
+                             0x0001, 0x0000, 0x0400, 0x8000, 0x3555};
+    sgm_shape shape = sgm_shape_of(11), scalar = sgm_scalar_shape();
+    sgm_tensor *tensor = sgm_tensor_create_from(SGM_FLOAT32, &shape, values);
+    sgm_tensor *whole = sgm_tensor_create(SGM_INT64, &scalar);
+    sgm_bundle *bundle = sgm_bundle_create();
+    uint16_t written[11];
+    CHECK_OK(sgm_bundle_add(bundle, "h", tensor));
+    CHECK(!sgm_bundle_is_half(bundle, "h"));
+    CHECK_OK(sgm_bundle_set_half(bundle, "h", true));
+    CHECK_OK(sgm_bundle_save(bundle, path_of("rounded.safetensors")));
+    read_halves(path_of("rounded.safetensors"), written, 11);
+    for (int i = 0; i < 11; i++)
+        CHECK_INT(written[i], bits[i]);
+    CHECK_OK(sgm_bundle_add(bundle, "n", whole));
+    CHECK_ERROR(sgm_bundle_set_half(bundle, "n", true), "'n' is int64; float16 in a file is for tensors of");
+    CHECK_ERROR(sgm_bundle_set_half(bundle, "x", true), "no tensor 'x'");
+    sgm_bundle_free(bundle);
+    sgm_tensor_free(tensor);
+    sgm_tensor_free(whole);
+}
+
+TEST(tensors_of_a_file_are_read_one_by_one)
+{
+    sgm_tensor *numbers[] = {iota(SGM_FLOAT32, 2, 3), iota(SGM_FLOAT64, 4, 1)};
+    sgm_bundle *bundle = sgm_bundle_create();
+    CHECK_OK(sgm_bundle_add(bundle, "a", numbers[0]));
+    CHECK_OK(sgm_bundle_add(bundle, "b", numbers[1]));
+    CHECK_OK(sgm_bundle_set_half(bundle, "a", true));
+    const char *path = path_of("two.safetensors");
+    CHECK_OK(sgm_bundle_save(bundle, path));
+    sgm_tensor_file *file = sgm_tensor_file_open(path);
+    CHECK_OK(file);
+    CHECK_INT(sgm_tensor_file_count(file), 2);
+    sgm_tensor_entry entry;
+    CHECK(sgm_tensor_file_entry(file, 0, &entry) && entry.half && entry.dtype == SGM_FLOAT32);
+    CHECK_STR(entry.name, "a");
+    CHECK_INT(entry.shape.dims[1], 3);
+    CHECK(sgm_tensor_file_entry(file, 1, &entry) && !entry.half);
+    CHECK(!sgm_tensor_file_entry(file, 2, &entry));
+    for (int i = 1; i >= 0; i--) {
+        sgm_tensor *read = sgm_tensor_file_read(file, (size_t)i);
+        CHECK_OK(read);
+        size_t bytes = (size_t)sgm_shape_elements(sgm_tensor_shape(read)) * (i == 0 ? 4 : 8);
+        CHECK(memcmp(sgm_tensor_const_data(read), sgm_tensor_const_data(numbers[i]), bytes) == 0);
+        sgm_tensor_free(read);
+        sgm_tensor_free(numbers[i]);
+    }
+    CHECK_ERROR(sgm_tensor_file_read(file, 2) == NULL ? sgm_last_status() : SGM_OK,
+                "no tensor 2 in the file");
+    sgm_tensor_file_close(file);
+    sgm_bundle_free(bundle);
+}
+
+TEST(a_damaged_tensor_is_found_when_it_is_read)
+{
+    sgm_tensor_file *file = sgm_tensor_file_open(
+        make_file("{\"w\":{\"dtype\":\"BOOL\",\"shape\":[2],\"data_offsets\":[0,2]}}", (char[2]){1, 2}, 2));
+    CHECK_OK(file);
+    CHECK(sgm_tensor_file_read(file, 0) == NULL);
+    CHECK(strstr(sgm_last_error(), "tensor 'w': element 1 is 2") != NULL);
+    sgm_tensor_file_close(file);
+    CHECK(sgm_tensor_file_open(make_file("{\"w\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,4]}}",
+                                         (char[4]){0}, 4)) == NULL);
+    CHECK(strstr(sgm_last_error(), "tensor 'w': its shape (2,) of float32 does not take the 4 bytes") !=
+          NULL);
+    CHECK(sgm_tensor_file_open(path_of("nothing.safetensors")) == NULL);
+}
+
 /* numpy.savez(h=...) of the first six as (2, 3). */
 static const unsigned char half_archive[] = {
     0x50, 0x4b, 0x03, 0x04, 0x14, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x21, 0x00, 0x5f, 0x54, 0x60,

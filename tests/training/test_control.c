@@ -1,8 +1,6 @@
 /* Commands out of the same process, as monitors send them: also to a trainer without a folder. */
-#include "commands_test.h"
+#include "requests_test.h"
 
-#include "control/control.h"
-#include "journal/change_record.h"
 #include "runs/checkpoints.h"
 #include "runs/run_folder.h"
 #include "show/show.h"
@@ -11,28 +9,9 @@
 
 /* --- asking --- */
 
-static char answer[1 << 16];
-
-/* As a monitor does; the answer's text, or the error's. */
-static const char *ask(sgm_trainer *trainer, const char *request)
-{
-    const sgm__control_call call = {.trainer = trainer, .who = "monitor", .role = SGM__ROLE_ADMIN};
-    json_t *asked = json_loads(request, 0, NULL), *made = json_object();
-    CHECK(asked != NULL);
-    sgm_status status = sgm__control_obey(&call, asked, made);
-    char *text = json_dumps(made, JSON_COMPACT | JSON_PRESERVE_ORDER);
-    snprintf(answer, sizeof answer, "%s", status == SGM_OK ? text : sgm_last_error());
-    free(text);
-    json_decref(asked);
-    json_decref(made);
-    return answer;
-}
-
-#define CHECK_ANSWER(trainer, request, part)                                                                 \
-    do {                                                                                                     \
-        if (strstr(ask(trainer, request), part) == NULL)                                                     \
-            TEST_FAIL("%s gives %.600s, expected %s in it", request, answer, part);                          \
-    } while (0)
+/* Of the same process, where no files can be named. */
+#define MONITOR(of) (&(sgm__control_call){.trainer = of, .who = "monitor", .role = SGM__ROLE_ADMIN})
+#define CHECK_ANSWER(trainer, request, part) CHECK_OBEYED(MONITOR(trainer), request, part)
 
 /* One of its changes, by number from 1; free it. */
 static json_t *change_of(sgm_trainer *trainer, int64_t number)
@@ -41,20 +20,6 @@ static json_t *change_of(sgm_trainer *trainer, int64_t number)
     json_decref(list);
     CHECK_INT(json_integer_value(json_object_get(first, "number")), number);
     return first;
-}
-
-static size_t change_count(sgm_trainer *trainer)
-{
-    json_t *list = sgm__changes_json(trainer, 0);
-    size_t count = json_array_size(list);
-    json_decref(list);
-    return count;
-}
-
-static const char *text_of(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-    return text != NULL ? text : "";
 }
 
 /* --- values and their record --- */
@@ -200,13 +165,16 @@ TEST(listeners_are_told)
     CHECK_OK(sgm_registry_resolve_set(made.trainer->registry, "optimiser.learning_rate",
                                       sgm_number_content(0.3), NULL, NULL));
     CHECK_INT(all.count, 0); /* the program puts its trainer together */
-    ask(made.trainer, "{\"command\":\"set\",\"identifier\":\"optimiser.learning_rate\",\"value\":0.5}");
+    obey(MONITOR(made.trainer),
+         "{\"command\":\"set\",\"identifier\":\"optimiser.learning_rate\",\"value\":0.5}");
     CHECK_INT(all.count, 1);
     CHECK_STR(all.newest, "optimiser.learning_rate by monitor");
-    ask(made.trainer, "{\"command\":\"set\",\"identifier\":\"optimiser.learning_rate\",\"value\":0.5}");
+    obey(MONITOR(made.trainer),
+         "{\"command\":\"set\",\"identifier\":\"optimiser.learning_rate\",\"value\":0.5}");
     CHECK_INT(all.count, 1); /* it was that already */
     sgm__changes_unlisten(made.trainer, hear, &all);
-    ask(made.trainer, "{\"command\":\"set\",\"identifier\":\"optimiser.learning_rate\",\"value\":0.6}");
+    obey(MONITOR(made.trainer),
+         "{\"command\":\"set\",\"identifier\":\"optimiser.learning_rate\",\"value\":0.6}");
     CHECK_INT(all.count, 1);
     free_wave_trainer(made);
 }
@@ -218,9 +186,10 @@ TEST(listeners_are_told)
 TEST(changes_are_taken_back_one_after_the_other)
 {
     wave_trainer made = make();
-    ask(made.trainer, SET_RATE("0.2"));
-    ask(made.trainer, SET_RATE("0.3"));
-    ask(made.trainer, "{\"command\":\"set\",\"identifier\":\"optimiser.frozen\",\"value\":\"*.biases\"}");
+    obey(MONITOR(made.trainer), SET_RATE("0.2"));
+    obey(MONITOR(made.trainer), SET_RATE("0.3"));
+    obey(MONITOR(made.trainer),
+         "{\"command\":\"set\",\"identifier\":\"optimiser.frozen\",\"value\":\"*.biases\"}");
     CHECK_ANSWER(made.trainer, "{\"command\":\"undo\"}", "{\"undone\":3}");
     CHECK_ANSWER(made.trainer, "{\"command\":\"get\",\"identifier\":\"optimiser.frozen\"}", "\"value\":\"\"");
     CHECK_ANSWER(made.trainer, "{\"command\":\"undo\"}", "{\"undone\":2}");
@@ -249,7 +218,7 @@ TEST(a_command_is_taken_back_as_a_whole)
     wave_trainer made = make();
     CHECK_OK(sgm_trainer_prepare(made.trainer));
     CHECK_OK(sgm__trainer_publish_states(made.trainer));
-    ask(made.trainer, SET_RATE("0.2"));
+    obey(MONITOR(made.trainer), SET_RATE("0.2"));
     CHECK_ANSWER(made.trainer, "{\"command\":\"set\",\"identifier\":\"optimiser.beta*\",\"value\":0.5}",
                  "\"value\":0.5");
     CHECK_INT(change_count(made.trainer), 3);
@@ -258,8 +227,8 @@ TEST(a_command_is_taken_back_as_a_whole)
     CHECK_NEAR(number_of(made.trainer, "optimiser.beta2"), 0.999, 0);
     CHECK_NEAR(number_of(made.trainer, "optimiser.learning_rate"), 0.2, 0);
     sgm_tensor *before = sgm_trainer_get(made.trainer, "3-dense.biases");
-    ask(made.trainer,
-        "{\"command\":\"set\",\"identifier\":\"network.layers.3-dense.biases\",\"value\":[1,2,3]}");
+    obey(MONITOR(made.trainer),
+         "{\"command\":\"set\",\"identifier\":\"network.layers.3-dense.biases\",\"value\":[1,2,3]}");
     json_t *change = change_of(made.trainer, 6);
     CHECK_STR(text_of(change, "identifier"), "network.layers.3-dense.biases");
     CHECK_NEAR(json_number_value(json_object_get(json_object_get(change, "after"), "norm")), sqrt(14), 1e-6);
@@ -309,8 +278,8 @@ TEST(a_parameter_that_is_put_back_has_its_average_again)
     sgm_tensor *average = sgm_trainer_get(made.trainer, "average.3-dense.biases");
     sgm_tensor *given = sgm_tensor_create_from(SGM_FLOAT32, &shape, set);
     CHECK(memcmp(sgm_tensor_const_data(biases), sgm_tensor_const_data(average), 3 * sizeof(float)) != 0);
-    ask(made.trainer,
-        "{\"command\":\"set\",\"identifier\":\"network.layers.3-dense.biases\",\"value\":[1,2,3]}");
+    obey(MONITOR(made.trainer),
+         "{\"command\":\"set\",\"identifier\":\"network.layers.3-dense.biases\",\"value\":[1,2,3]}");
     check_biases(made.trainer, "average.3-dense.biases", given);
     CHECK_ANSWER(made.trainer, "{\"command\":\"undo\"}", "{\"undone\":1}");
     check_biases(made.trainer, "3-dense.biases", biases);
@@ -366,19 +335,25 @@ TEST(what_others_changed_since_is_left_alone)
     background run;
     begin(&run, made.trainer, NULL);
     pause_it(made.trainer);
-    ask(made.trainer, SET_RATE("0.2"));
+    CHECK_ANSWER(made.trainer, "{\"command\":\"set\",\"identifier\":\"optimiser.beta1\",\"value\":0.5}",
+                 "\"value\":0.5");
+    obey(MONITOR(made.trainer), SET_RATE("0.2"));
     CHECK_OK(sgm_registry_resolve_set(made.trainer->registry, "optimiser.learning_rate",
                                       sgm_number_content(0.4), NULL, NULL));
     CHECK_ANSWER(made.trainer, "{\"command\":\"undo\"}",
-                 "optimiser.learning_rate was changed again after change 1, by program (change 2): take that "
-                 "back first, or set it");
-    CHECK_ANSWER(made.trainer, "{\"command\":\"undo\",\"number\":2}",
-                 "change 2 of optimiser.learning_rate was made by "
+                 "optimiser.learning_rate was changed again after change 2, by program (change 3): take that "
+                 "back first, or set it; 'undo 1' takes back the one before it, of optimiser.beta1");
+    CHECK_ANSWER(made.trainer, "{\"command\":\"undo\",\"dry_run\":true}",
+                 "'undo 1' takes back the one before");
+    CHECK_ANSWER(made.trainer, "{\"command\":\"undo\",\"number\":3}",
+                 "change 3 of optimiser.learning_rate was made by "
                  "program: only what a person set");
     CHECK_NEAR(number_of(made.trainer, "optimiser.learning_rate"), 0.4, 0);
-    json_t *change = change_of(made.trainer, 1);
+    json_t *change = change_of(made.trainer, 2);
     CHECK(json_is_false(json_object_get(change, "undoable")));
     json_decref(change);
+    CHECK_ANSWER(made.trainer, "{\"command\":\"undo\",\"number\":1}", "\"undone\":1");
+    CHECK_NEAR(number_of(made.trainer, "optimiser.beta1"), 0.9, 0);
     end(&run);
     free_wave_trainer(made);
 }
@@ -390,7 +365,7 @@ TEST(the_record_is_bounded_and_keeps_what_persons_did)
     background run;
     CHECK_OK(
         sgm_trainer_add_hook(made.trainer, sgm_rule_hook("every iteration set optimiser.accumulate += 1")));
-    ask(made.trainer, SET_RATE("0.02"));
+    obey(MONITOR(made.trainer), SET_RATE("0.02"));
     begin(&run, made.trainer, NULL);
     for (int i = 0; i < 20000 && number_of(made.trainer, "iteration") < 2500; i++)
         usleep(1000);
@@ -418,8 +393,8 @@ TEST(what_was_set_before_the_run_is_in_its_folder)
 {
     wave_trainer made = make();
     background run;
-    ask(made.trainer, SET_RATE("0.02"));
-    ask(made.trainer, SET_RATE("0.03"));
+    obey(MONITOR(made.trainer), SET_RATE("0.02"));
+    obey(MONITOR(made.trainer), SET_RATE("0.03"));
     begin(&run, made.trainer, open_folder());
     end(&run);
     CHECK_INT(lines_with("journal.jsonl", "\"who\":\"monitor\",\"what\":\"optimiser.learning_rate\"",
@@ -438,7 +413,7 @@ TEST(a_resume_makes_them_again)
     begin(&run, made.trainer, open_folder());
     pause_it(made.trainer);
     CHECK_OK(sgm_trainer_save(made.trainer, in_folder("kept.safetensors")));
-    ask(made.trainer, SET_RATE("0.07"));
+    obey(MONITOR(made.trainer), SET_RATE("0.07"));
     step(made.trainer, 2);
     end(&run);
     CHECK_INT(rename(in_folder("kept.safetensors"), "/tmp/sigma-test-kept"), 0);
@@ -500,13 +475,13 @@ TEST(a_restore_of_what_is_not_there_names_what_is)
     pause_it(made.trainer);
     CHECK_ANSWER(made.trainer, "{\"command\":\"restore\",\"name\":\"nothing\"}",
                  "has no checkpoint 'nothing'; there is none yet");
-    ask(made.trainer, "{\"command\":\"save\",\"name\":\"early\"}");
+    obey(MONITOR(made.trainer), "{\"command\":\"save\",\"name\":\"early\"}");
     CHECK_ANSWER(made.trainer, "{\"command\":\"restore\",\"name\":\"nothing\"}",
                  "has no checkpoint 'nothing'; there is early");
     for (int i = 0; i < 7; i++) {
         char command[64];
         snprintf(command, sizeof command, "{\"command\":\"save\",\"name\":\"number-%d\"}", i);
-        ask(made.trainer, command);
+        obey(MONITOR(made.trainer), command);
     }
     CHECK_ANSWER(made.trainer, "{\"command\":\"restore\",\"name\":\"nothing\"}", "and 3 more");
     end(&run);
@@ -523,9 +498,9 @@ TEST(checkpoints_are_listed_with_their_place)
     pause_it(made.trainer);
     int64_t iteration = (int64_t)number_of(made.trainer, "iteration");
     int64_t epoch = (int64_t)number_of(made.trainer, "epoch"); /* ends behind its last iteration's pause */
-    ask(made.trainer, "{\"command\":\"save\",\"name\":\"early\"}");
+    obey(MONITOR(made.trainer), "{\"command\":\"save\",\"name\":\"early\"}");
     step(made.trainer, 9);
-    ask(made.trainer, "{\"command\":\"save\",\"name\":\"late\"}");
+    obey(MONITOR(made.trainer), "{\"command\":\"save\",\"name\":\"late\"}");
     CHECK_OK(sgm__file_write_atomic(in_folder("broken.safetensors"), "no checkpoint", 13));
     CHECK_INT(symlink("late.safetensors", in_folder("link.safetensors")), 0);
     CHECK_INT(mkfifo(in_folder("pipe.safetensors"), 0600), 0);
@@ -594,7 +569,7 @@ TEST(only_whole_checkpoints_are_added)
     size_t length;
     begin(&run, made.trainer, open_folder());
     pause_it(made.trainer);
-    ask(made.trainer, "{\"command\":\"save\",\"name\":\"here\"}");
+    obey(MONITOR(made.trainer), "{\"command\":\"save\",\"name\":\"here\"}");
     double iteration = number_of(made.trainer, "iteration");
     CHECK_OK(sgm__file_read(in_folder("here.safetensors"), 1 << 24, &good, &length));
     int before = files_in_folder();

@@ -1,8 +1,6 @@
 /* A checkpoint brings optimiser and hooks to a trainer that has none, which goes on as the one that was saved
  * would have, to the bit. */
-#include "commands_test.h"
-
-#include "control/control.h"
+#include "requests_test.h"
 
 #define EPOCH 4 /* iterations */
 
@@ -100,17 +98,6 @@ TEST(it_goes_on_to_the_bit)
         check_going_on(optimisers[i], 10); /* amid an epoch */
         check_going_on(optimisers[i], 3 * EPOCH);
     }
-}
-
-static sgm_status ask(sgm_trainer *trainer, const char *request)
-{
-    const sgm__control_call call = {.trainer = trainer, .who = "ctl", .role = SGM__ROLE_ADMIN};
-    json_t *asked = json_loads(request, 0, NULL), *answer = json_object();
-    CHECK(asked != NULL);
-    sgm_status status = sgm__control_obey(&call, asked, answer);
-    json_decref(asked);
-    json_decref(answer);
-    return status;
 }
 
 /* What persons do while it runs: hooks that come and go, values, a button. */

@@ -1,8 +1,6 @@
 /* Buttons: criteria `external` that somebody presses while a trainer runs. A press acts once, in all hooks
  * and workers, and comes again after a kill and in a replay. */
-#include "commands_test.h"
-
-#include "control/control.h"
+#include "requests_test.h"
 
 #include <sigma/replay.h>
 
@@ -131,16 +129,6 @@ TEST(all_workers_see_it)
 
 /* --- again --- */
 
-static void ask(sgm_trainer *trainer, const char *request)
-{
-    const sgm__control_call call = {.trainer = trainer, .who = "ctl", .role = SGM__ROLE_ADMIN};
-    json_t *asked = json_loads(request, 0, NULL), *answer = json_object();
-    CHECK(asked != NULL);
-    CHECK_OK(sgm__control_obey(&call, asked, answer));
-    json_decref(asked);
-    json_decref(answer);
-}
-
 static void copy_folder(const char *from, const char *to)
 {
     char command[400];
@@ -155,7 +143,7 @@ static bool press_at_times(void *user, const sgm_training_progress *progress)
     if (progress->kind != SGM_PROGRESS_ITERATION)
         return true;
     if (progress->iteration == 6 || progress->iteration == 9 || progress->iteration == 11)
-        ask(user, "{\"command\":\"press\",\"name\":\"half\"}");
+        CHECK_OK(ask(user, "{\"command\":\"press\",\"name\":\"half\"}"));
     if (progress->iteration == 9)
         CHECK_OK(sgm_trainer_press(user, "go"));
     if (progress->iteration == 11)
@@ -240,7 +228,7 @@ TEST(a_press_before_the_run_is_in_its_folder)
     open_folder();
     snprintf(run, sizeof run, "%s/run", folder);
     add(made.trainer, HALVING);
-    ask(made.trainer, "{\"command\":\"press\",\"name\":\"half\"}");
+    CHECK_OK(ask(made.trainer, "{\"command\":\"press\",\"name\":\"half\"}"));
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 2, .folder = run));
     CHECK_NEAR(number_of(made.trainer, RATE), 0.005, 1e-12);
     add(again.trainer, HALVING);
@@ -257,19 +245,13 @@ TEST(a_press_before_the_run_is_in_its_folder)
 TEST(it_is_a_change_that_stays)
 {
     wave_trainer made = make();
-    const sgm__control_call call = {.trainer = made.trainer, .who = "ctl", .role = SGM__ROLE_ADMIN};
-    json_t *answer = json_object(), *undo = json_pack("{s:s}", "command", "undo"),
-           *changes = json_pack("{s:s}", "command", "changes");
     add(made.trainer, RULE);
-    ask(made.trainer, "{\"command\":\"press\",\"name\":\"go\"}");
-    CHECK_OK(sgm__control_obey(&call, changes, answer));
-    const json_t *change = json_array_get(json_object_get(answer, "changes"), 0);
-    CHECK_STR(json_string_value(json_object_get(change, "identifier")), "button go");
-    CHECK_STR(json_string_value(json_object_get(change, "after")), "pressed");
+    CHECK_OK(ask(made.trainer, "{\"command\":\"press\",\"name\":\"go\"}"));
+    json_t *list = sgm__changes_json(made.trainer, 0), *change = json_array_get(list, 0);
+    CHECK_STR(text_of(change, "identifier"), "button go");
+    CHECK_STR(text_of(change, "after"), "pressed");
     CHECK(json_is_false(json_object_get(change, "undoable")));
-    CHECK_ERROR(sgm__control_obey(&call, undo, answer), "there is no change of a person to take back");
-    json_decref(undo);
-    json_decref(changes);
-    json_decref(answer);
+    CHECK_ERROR(ask(made.trainer, "{\"command\":\"undo\"}"), "there is no change of a person to take back");
+    json_decref(list);
     free_wave_trainer(made);
 }

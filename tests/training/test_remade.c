@@ -1,8 +1,7 @@
 /* A run that was killed gets back what persons did after its newest checkpoint, and ends with the bits of the
  * run that nobody killed. */
-#include "commands_test.h"
+#include "requests_test.h"
 
-#include "control/control.h"
 #include "journal/journal_file.h"
 
 #define ITERATIONS 20 /* four of an epoch; checkpoints are made at the end of each */
@@ -27,16 +26,6 @@ static const deed deeds[] = {
 
 #define COPIED_AT 12 /* the iteration after which the folder is copied, as kill -9 would leave it */
 
-static void ask(sgm_trainer *trainer, const char *request)
-{
-    const sgm__control_call call = {.trainer = trainer, .who = "ctl", .role = SGM__ROLE_ADMIN};
-    json_t *asked = json_loads(request, 0, NULL), *answer = json_object();
-    CHECK(asked != NULL);
-    CHECK_OK(sgm__control_obey(&call, asked, answer));
-    json_decref(asked);
-    json_decref(answer);
-}
-
 static bool act(void *user, const sgm_training_progress *progress)
 {
     sgm_trainer *trainer = user;
@@ -45,7 +34,7 @@ static bool act(void *user, const sgm_training_progress *progress)
         return true;
     for (size_t i = 0; i < DEEDS; i++)
         if (deeds[i].iteration == progress->iteration)
-            ask(trainer, deeds[i].request);
+            CHECK_OK(ask(trainer, deeds[i].request));
     if (progress->iteration == COPIED_AT) {
         snprintf(command, sizeof command,
                  "rm -rf '%s/killed' && mkdir '%s/killed' && cp -r '%s/run/.' '%s/killed'", folder, folder,
@@ -124,5 +113,113 @@ TEST(a_line_with_another_path_is_no_way_out)
     CHECK_INT(lines_with("killed/log.txt", "3-dense.biases was set by ctl, which cannot be made again",
                          "'changes/../../run/changes/9-1.npy' is no file of changes/"),
               1);
+    close_folder();
+}
+
+/* --- taking back after a resume --- */
+
+#define UNDO "{\"command\":\"undo\"}"
+#define SET(name, value) "{\"command\":\"set\",\"identifier\":\"" name "\",\"value\":" value "}"
+
+/* A request after so many iterations, and a part of its answer or error. */
+typedef struct asked {
+    int64_t iteration;
+    const char *request, *part;
+} asked;
+
+typedef struct asking {
+    sgm_trainer *trainer;
+    const asked *list; /* ends in one without a request */
+} asking;
+
+static bool ask_all(void *user, const sgm_training_progress *progress)
+{
+    const asking *a = user;
+    const sgm__control_call call = {.trainer = a->trainer, .who = "ctl", .role = SGM__ROLE_ADMIN};
+    for (const asked *at = a->list; progress->kind == SGM_PROGRESS_ITERATION && at->request != NULL; at++) {
+        if (at->iteration != progress->iteration)
+            continue;
+        char *given = sgm__control_answer(&call, at->request, strlen(at->request));
+        if (strstr(given, at->part) == NULL)
+            TEST_FAIL("%s: answered %s, expected %s in it", at->request, given, at->part);
+        sgm__free(given);
+    }
+    return true;
+}
+
+static wave_trainer run_asking(const asked *list, int64_t iterations, bool resume)
+{
+    wave_trainer made = make();
+    asking all = {made.trainer, list};
+    CHECK_OK(sgm_trainer_on_progress(made.trainer, ask_all, &all));
+    CHECK_OK(sgm_trainer_run(made.trainer, .iterations = iterations, .folder = in_folder("run"),
+                             .resume = resume, .checkpoint_every = 2));
+    return made;
+}
+
+static double value_of(sgm_trainer *trainer, const char *identifier)
+{
+    sgm_content content;
+    CHECK_OK(sgm_registry_resolve_one(sgm_trainer_registry(trainer), identifier, &content));
+    return content.as.number;
+}
+
+/* The record of changes of the process that made them is gone: the journal has them. */
+TEST(what_was_done_before_a_resume_is_taken_back_after_it)
+{
+    static const asked before[] = {
+        {3, SET("optimiser.learning_rate", "0.05"), "true"},
+        {4, "{\"command\":\"attach\",\"hook\":\"if training.loss < 0 then stop\"}", "rule#1"},
+        {5, SET("optimiser.beta*", "0.5"), "true"},
+        {6, SET("optimiser.epsilon", "0.25"), "true"},
+        {7, UNDO, "\"undone\":5"}, /* epsilon: changes 1 to 5 are those above, of which the third is two */
+        {8, SET("network.layers.3-dense.biases", "[1,2,3]"), "true"},
+        {0}};
+    static const asked after[] = {
+        {9, "{\"command\":\"changes\"}",
+         "\"identifier\":\"optimiser.learning_rate\",\"before\":0.01,\"after\":0.05"},
+        {9, UNDO, "\"undone\":4"},
+        {10, UNDO, "\"undone\":2"},
+        {10, "{\"command\":\"hooks\"}", "\"hooks\":[]"},
+        {11, UNDO, "\"undone\":1"},
+        {12, UNDO, "there is no change of a person to take back"},
+        {0}};
+    open_folder();
+    free_wave_trainer(run_asking(before, 8, false));
+    wave_trainer resumed = run_asking(after, 14, true);
+    CHECK_NEAR(value_of(resumed.trainer, "optimiser.learning_rate"), 0.01, 0);
+    CHECK_NEAR(value_of(resumed.trainer, "optimiser.beta1"), 0.9, 0);
+    CHECK_NEAR(value_of(resumed.trainer, "optimiser.beta2"), 0.999, 0);
+    CHECK_NEAR(value_of(resumed.trainer, "optimiser.epsilon"), 1e-8, 0);
+    free_wave_trainer(resumed);
+    /* And what the first resume has taken back is so for the second. */
+    static const asked later[] = {{15, UNDO, "there is no change of a person to take back"}, {0}};
+    free_wave_trainer(run_asking(later, 16, true));
+    close_folder();
+}
+
+/* The process was killed four iterations after its newest checkpoint: what was done and taken back since is
+ * done and taken back again, and counts for an undo as it did. */
+TEST(what_is_made_again_is_taken_back_as_before)
+{
+    static const asked before[] = {{3, SET("optimiser.epsilon", "0.25"), "true"},
+                                   {9, SET("optimiser.learning_rate", "0.05"), "true"},
+                                   {10, SET("optimiser.learning_rate", "0.07"), "true"},
+                                   {11, UNDO, "\"undone\":3"},
+                                   {12, "{\"command\":\"stop\"}", "true"},
+                                   {0}};
+    static const asked after[] = {{13, UNDO, "\"undone\":2"}, {14, UNDO, "\"undone\":1"}, {0}};
+    char command[600];
+    open_folder();
+    free_wave_trainer(run_asking(before, 8, false)); /* the checkpoint of iteration 8 */
+    snprintf(command, sizeof command, "cp '%s/run/checkpoint.safetensors' '%s/old'", folder, folder);
+    CHECK_INT(system(command), 0);
+    free_wave_trainer(run_asking(before, 20, true));
+    snprintf(command, sizeof command, "cp '%s/old' '%s/run/checkpoint.safetensors'", folder, folder);
+    CHECK_INT(system(command), 0);
+    wave_trainer resumed = run_asking(after, 16, true);
+    CHECK_NEAR(value_of(resumed.trainer, "optimiser.learning_rate"), 0.01, 0);
+    CHECK_NEAR(value_of(resumed.trainer, "optimiser.epsilon"), 1e-8, 0);
+    free_wave_trainer(resumed);
     close_folder();
 }

@@ -1,7 +1,6 @@
 /* Runs that were steered at random are replayed, and end with the same checkpoint, byte for byte. */
-#include "commands_test.h"
+#include "requests_test.h"
 
-#include "control/control.h"
 #include "journal/journal_file.h"
 #include "runs/checkpoints.h"
 
@@ -22,7 +21,6 @@ typedef struct steered {
     bool workers;
     uint64_t random;
     int saved, uploaded; /* so many checkpoints were saved and uploaded */
-    char error[256];     /* of the newest request that was refused; "": none */
 } steered;
 
 /* splitmix64, by Steele, Lea and Flood (2014). */
@@ -78,39 +76,32 @@ static void end_process(steered *s)
 }
 
 /* A person's request; whether it was done. */
-static bool ask(steered *s, const char *format, ...)
+static bool person_asks(steered *s, const char *format, ...)
 {
     char request[512];
     va_list values;
     va_start(values, format);
     vsnprintf(request, sizeof request, format, values);
     va_end(values);
-    const sgm__control_call call = {.trainer = s->made.trainer, .who = "ctl", .role = SGM__ROLE_ADMIN};
-    json_t *asked = json_loads(request, 0, NULL), *answer = json_object();
-    CHECK(asked != NULL);
-    bool done = sgm__control_obey(&call, asked, answer) == SGM_OK;
-    snprintf(s->error, sizeof s->error, "%s", done ? "" : sgm_last_error());
-    json_decref(asked);
-    json_decref(answer);
-    return done;
+    return ask(s->made.trainer, request) == SGM_OK;
 }
 
 static void set_rate(steered *s)
 {
-    CHECK(ask(s, "{\"command\":\"set\",\"identifier\":\"" LEARNING_RATE "\",\"value\":%.17g}",
-              0.001 + 0.001 * (double)draw(s, 40) / 3));
+    CHECK(person_asks(s, "{\"command\":\"set\",\"identifier\":\"" LEARNING_RATE "\",\"value\":%.17g}",
+                      0.001 + 0.001 * (double)draw(s, 40) / 3));
 }
 
 static void set_batch(steered *s)
 {
-    CHECK(ask(s, "{\"command\":\"set\",\"identifier\":\"iterator.minibatch_size\",\"value\":%d}",
-              (int)(4 + draw(s, 12))));
+    CHECK(person_asks(s, "{\"command\":\"set\",\"identifier\":\"iterator.minibatch_size\",\"value\":%d}",
+                      (int)(4 + draw(s, 12))));
 }
 
 static void set_tensor(steered *s)
 {
-    CHECK(ask(s, "{\"command\":\"set\",\"identifier\":\"" BIASES "\",\"value\":[%g,%g,%g]}",
-              (double)draw(s, 100) / 50, (double)draw(s, 100) / 70, -0.5));
+    CHECK(person_asks(s, "{\"command\":\"set\",\"identifier\":\"" BIASES "\",\"value\":[%g,%g,%g]}",
+                      (double)draw(s, 100) / 50, (double)draw(s, 100) / 70, -0.5));
 }
 
 static const char *const hooks[] = {
@@ -121,31 +112,33 @@ static const char *const hooks[] = {
 
 static void attach(steered *s)
 {
-    ask(s, "{\"command\":\"attach\",\"hook\":\"%s\"}", hooks[draw(s, sizeof hooks / sizeof *hooks)]);
-    CHECK(s->error[0] == '\0' || strstr(s->error, "is attached already") != NULL);
+    CHECK(person_asks(s, "{\"command\":\"attach\",\"hook\":\"%s\"}",
+                      hooks[draw(s, sizeof hooks / sizeof *hooks)]) ||
+          strstr(answer, "is attached already") != NULL);
 }
 
 static void detach(steered *s)
 {
     static const char *const names[] = {"rule#1", "rule#3", "rule#6", "save#1", "accumulator#1"};
-    ask(s, "{\"command\":\"detach\",\"name\":\"%s\"}", names[draw(s, sizeof names / sizeof *names)]);
-    CHECK(s->error[0] == '\0' || strstr(s->error, "no hook is named") != NULL);
+    CHECK(person_asks(s, "{\"command\":\"detach\",\"name\":\"%s\"}",
+                      names[draw(s, sizeof names / sizeof *names)]) ||
+          strstr(answer, "no hook is named") != NULL);
 }
 
 static void press(steered *s)
 {
-    ask(s, "{\"command\":\"press\",\"name\":\"go\"}");
-    CHECK(s->error[0] == '\0' || strstr(s->error, "no rule waits") != NULL); /* it may be detached */
+    CHECK(person_asks(s, "{\"command\":\"press\",\"name\":\"go\"}") ||
+          strstr(answer, "no rule waits") != NULL); /* it may be detached */
 }
 
 static void undo(steered *s)
 {
-    ask(s, "{\"command\":\"undo\"}"); /* there may be nothing to take back */
+    person_asks(s, "{\"command\":\"undo\"}"); /* there may be nothing to take back */
 }
 
 static void save(steered *s)
 {
-    CHECK(ask(s, "{\"command\":\"save\",\"name\":\"saved-%d\"}", s->saved++));
+    CHECK(person_asks(s, "{\"command\":\"save\",\"name\":\"saved-%d\"}", s->saved++));
 }
 
 static void upload(steered *s)
@@ -164,14 +157,15 @@ static void upload(steered *s)
 static void restore(steered *s)
 {
     if (s->uploaded > 0 && draw(s, 2) == 0)
-        CHECK(ask(s, "{\"command\":\"restore\",\"name\":\"uploaded-%d\"}", (int)draw(s, s->uploaded)));
+        CHECK(
+            person_asks(s, "{\"command\":\"restore\",\"name\":\"uploaded-%d\"}", (int)draw(s, s->uploaded)));
     else if (s->saved > 0)
-        CHECK(ask(s, "{\"command\":\"restore\",\"name\":\"saved-%d\"}", (int)draw(s, s->saved)));
+        CHECK(person_asks(s, "{\"command\":\"restore\",\"name\":\"saved-%d\"}", (int)draw(s, s->saved)));
 }
 
 static void reset(steered *s)
 {
-    CHECK(ask(s, "{\"command\":\"reset\"}"));
+    CHECK(person_asks(s, "{\"command\":\"reset\"}"));
 }
 
 /* Stops the run as a person does, and resumes it. */
@@ -282,8 +276,8 @@ static void run_process(const char *rule, bool workers, bool resume, int64_t epo
     CHECK_INT(pthread_create(&s.run.thread, NULL, run_there, &s.run), 0);
     if (request != NULL) {
         wait_for_pause(s.made.trainer);
-        CHECK(ask(&s, "%s", request));
-        ask(&s, "{\"command\":\"resume\"}"); /* a stop has ended the pause */
+        CHECK(person_asks(&s, "%s", request));
+        person_asks(&s, "{\"command\":\"resume\"}"); /* a stop has ended the pause */
     }
     end_process(&s);
 }
@@ -376,7 +370,7 @@ static bool do_deeds(void *user, const sgm_training_progress *progress)
     for (int i = 0; i < KNOWN_DEEDS; i++)
         if (progress->kind == SGM_PROGRESS_ITERATION && i != k->without &&
             progress->iteration == known_deeds[i].iteration)
-            CHECK(ask(&k->person, "%s", known_deeds[i].request));
+            CHECK(person_asks(&k->person, "%s", known_deeds[i].request));
     return true;
 }
 

@@ -8,7 +8,7 @@ import { drawChanges, drawCurves, geometry } from './draw.js';
 import { label } from './legend.js';
 import { CanvasPen, strokes, SvgPen } from './pens.js';
 
-const mostPoints = 10000; /* of an answer */
+const maximumPoints = 10000; /* of an answer */
 const tableRows = 200;
 
 export function download(blob, name) {
@@ -28,9 +28,10 @@ function quoted(text) {
 /* All points of a series: in parts, since an answer has so many pieces at most. */
 async function allPieces(curve, axis, from, to) {
     const ask = async (begin, end) => (await get('series', { trainer: curve.trainer, id: curve.id, axis, from: begin,
-        to: end, points: mostPoints })).series[0];
+        to: end, points: maximumPoints })).series[0];
     const rows = [], first = await ask(from, to), { x } = first;
-    const parts = first.min.some((value, i) => value !== first.max[i]) ? Math.ceil(first.count / (mostPoints / 2)) : 1;
+    const whole = first.min.every((value, i) => value === first.max[i]);
+    const parts = whole ? 1 : Math.ceil(2 * first.count / maximumPoints);
     const begin = from ?? 0, end = to ?? x.at(-1);
     for (let i = 0; i < parts; i++) {
         const low = begin + (end - begin) * i / parts, high = begin + (end - begin) * (i + 1) / parts;

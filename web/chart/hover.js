@@ -8,7 +8,7 @@ import { nearest } from './curve.js';
 import { label, paintSwatch } from './legend.js';
 import { CanvasPen } from './pens.js';
 
-const mostRows = 8;
+const maximumRows = 8;
 
 export class Hover {
     constructor(view) {
@@ -100,12 +100,12 @@ export class Hover {
         }
         const x = view.graph.toDataXCoord(Math.max(area.x, Math.min(area.x + area.w, at.x)));
         const near = this.find(x, map).sort((a, b) => Math.abs(a.py - at.y) - Math.abs(b.py - at.y));
-        const change = this.findChange(at.x), others = near.length - mostRows;
+        const change = this.findChange(at.x), others = near.length - maximumRows;
         const apart = (one) => Math.abs(one.px - at.x);
         const line = near.reduce((best, one) => (best && apart(best) <= apart(one) ? best : one), null);
         this.paint(near, line?.px ?? at.x);
         const order = ({ curve }) => view.curves.indexOf(curve);
-        const found = near.slice(0, mostRows).sort((a, b) => order(a) - order(b));
+        const found = near.slice(0, maximumRows).sort((a, b) => order(a) - order(b));
         this.show(line, x, found, others, change);
     }
 

@@ -5,7 +5,7 @@ import { t } from '../language.js';
 import { popover, toastError } from '../overlays.js';
 import { state } from '../store.js';
 
-const mostShown = 200;
+const maximumShown = 200;
 
 /* Adds specifications {id, trainer?}; without a trainer it is all of them. */
 export function pickSeries(anchor, panel, has, chosen) {
@@ -59,7 +59,7 @@ export function pickSeries(anchor, panel, has, chosen) {
         };
         const fits = entries.filter(({ id, doc }) => words.every((word) => id.toLowerCase().includes(word)
             || doc?.toLowerCase().includes(word)) && !has(id, trainer));
-        fill(list, fits.slice(0, mostShown).map(({ id, doc, recorded }) =>
+        fill(list, fits.slice(0, maximumShown).map(({ id, doc, recorded }) =>
             h('li', { role: 'none' }, h('button', { type: 'button', class: 'picker-entry', role: 'option',
                 title: doc ?? id, on: { click: () => choose(id) } },
             h('span', { class: 'mono', text: id }), recorded ? h('span', { class: 'badge', text: t('chart.recorded') })

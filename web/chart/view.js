@@ -14,9 +14,9 @@ const { Dygraph } = window;
 const { Axes, Grid } = Dygraph.Plugins;
 Dygraph.PLUGINS.splice(0, Dygraph.PLUGINS.length, Axes, Grid);
 
-const leastInterval = 250; /* milliseconds between two pictures of what comes in */
+const minimumInterval = 250; /* milliseconds between two pictures of what comes in */
 const labelSize = 11;
-const leastSpan = 0.02; /* of the values: what hardly changes looks so */
+const minimumSpan = 0.02; /* of the values: what hardly changes looks so */
 
 export class View {
     /* `onWindow(from, to)`: the user zoomed; both null: all is to be seen again. */
@@ -132,7 +132,7 @@ export class View {
             return;
         }
         if (this.fromZero) [low, high] = [Math.min(0, low), Math.max(0, high)];
-        const floor = leastSpan * Math.max(Math.abs(low), Math.abs(high)), lacks = floor - (high - low);
+        const floor = minimumSpan * Math.max(Math.abs(low), Math.abs(high)), lacks = floor - (high - low);
         if (lacks > 0) [low, high] = [low - lacks / 2, high + lacks / 2];
         const span = high - low || 1, room = 0.06 * span;
         this.yRange = [low >= 0 && low - room < 0 ? 0 - 0.01 * span : low - room, this.percent && high <= 1
@@ -202,7 +202,7 @@ export class View {
         this.later = setTimeout(() => {
             this.later = 0;
             this.draw();
-        }, Math.max(0, Math.max(leastInterval, 10 * this.cost) - (performance.now() - this.lastDraw)));
+        }, Math.max(0, Math.max(minimumInterval, 10 * this.cost) - (performance.now() - this.lastDraw)));
     }
 
     drawNow() {

@@ -6,6 +6,7 @@ import { bytes, integer, moment, plain } from '../format.js';
 import { t } from '../language.js';
 import { confirm, dialogue, toast, toastError } from '../overlays.js';
 import { definePanel } from '../panel.js';
+import { may } from '../role.js';
 import { select as selectTrainer, state } from '../store.js';
 
 definePanel('checkpoints', {
@@ -77,7 +78,7 @@ async function branch(panel, checkpoint) {
             h('span', { class: 'field-label', text: t('branch.name') }), name),
         h('div', { class: 'field is-stacked' }, h('span', { class: 'field-label', text: t('branch.changes') }),
             changed.element)),
-    act: () => post('branch', { trainer, checkpoint: checkpoint.name, name: name.value.trim(),
+    act: () => command(trainer, 'branch', { checkpoint: checkpoint.name, name: name.value.trim(),
         set: changed.values() }) });
     if (made) toast(t('branch.done', { name: name.value.trim() }), 'info',
         { label: t('branch.look'), act: () => selectTrainer(name.value.trim()) });
@@ -106,7 +107,7 @@ function create(panel) {
         event.preventDefault();
         const wanted = name.value.trim();
         await reload();
-        if (checkpoints.some((one) => one.name === wanted)) {
+        if (may('admin') && checkpoints.some((one) => one.name === wanted)) {
             confirm({ title: t('replace.title', { name: wanted }), text: t('replace.text'),
                 accept: t('replace.accept'), act: () => write({ name: wanted, replace: true }) });
             return;

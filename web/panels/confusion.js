@@ -4,6 +4,7 @@ import { get } from '../api.js';
 import { button, fill, h, select, setText } from '../elements.js';
 import { integer, percent } from '../format.js';
 import { drawExample, nameOf } from '../inspect/examples.js';
+import { Pace } from '../inspect/pace.js';
 import { t } from '../language.js';
 import { definePanel } from '../panel.js';
 import { state } from '../store.js';
@@ -25,6 +26,7 @@ function share(part, whole) {
 
 function create(panel) {
     let found = null, shown = null, busy = false;
+    const pace = new Pace(3000);
     const matrix = h('div', { class: 'confusion-matrix' }), examples = h('div', { class: 'examples' });
     const title = h('b'), all = button(t('confusion.all'), () => { press(null); browse(); },
         { class: 'button is-quiet', hidden: true });
@@ -135,10 +137,10 @@ function create(panel) {
         if (shown === null) await show({ from: 0, count: page }, t('confusion.all'));
     }
 
-    const begin = () => panel.load(load);
-    panel.every(3000, () => {
+    const begin = () => panel.load((signal) => pace.during(() => load(signal)));
+    panel.every(1000, () => {
         const moved = state.trainers.get(panel.trainer())?.iteration !== found?.iteration;
-        if (moved && !matrix.hidden && !matrix.contains(document.activeElement)) begin();
+        if (moved && pace.due && !matrix.hidden && !matrix.contains(document.activeElement)) begin();
     });
     panel.on('trainer', () => { shown = null; matrix.replaceChildren(); begin(); });
     panel.on('reconnected', begin);

@@ -10,7 +10,7 @@ import { state } from '../store.js';
 
 const soft = 0.45; /* what a stroke adds beside itself; its square at the corners */
 const shown = 5; /* of the ranks */
-const leastCentred = 20; /* rows of an image: smaller ones are filled by what they show */
+const minimumCentred = 20; /* rows of an image: smaller ones are filled by what they show */
 
 definePanel('draw', {
     icon: 'pencil',
@@ -157,7 +157,7 @@ function create(panel) {
         panel.suit(image !== null, t('draw.none'));
         canvas.parentElement.hidden = image === null;
         if (!image) return;
-        choice.hidden = Math.min(image.rows, image.columns) < leastCentred;
+        choice.hidden = Math.min(image.rows, image.columns) < minimumCentred;
         canvas.style.aspectRatio = `${image.columns} / ${image.rows}`;
         values = new Float32Array(image.rows * image.columns * image.channels);
         show();

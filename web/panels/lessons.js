@@ -4,6 +4,7 @@ import { button, fill, h, select } from '../elements.js';
 import { integer, number } from '../format.js';
 import { drawExample } from '../inspect/examples.js';
 import { lessons } from '../inspect/lessons.js';
+import { Pace } from '../inspect/pace.js';
 import { t } from '../language.js';
 import { definePanel } from '../panel.js';
 import { state } from '../store.js';
@@ -17,11 +18,10 @@ definePanel('lessons', {
 });
 
 const most = 8; /* examples in each list */
-const leastInterval = 5000; /* milliseconds between two looks, */
-const leastPause = 20; /* and at least as often as long as the last one took */
 
 function create(panel) {
-    let before = null, now = null, ended = 0, took = 0;
+    let before = null, now = null;
+    const pace = new Pace(5000);
     const data = select([], '', (name) => { panel.setOption('data', name); restart(); },
         { 'aria-label': t('confusion.data') });
     const worse = h('div', { class: 'examples' }), better = h('div', { class: 'examples' });
@@ -49,7 +49,6 @@ function create(panel) {
 
     async function load(signal) {
         if (panel.present() === null) return;
-        const start = performance.now();
         const query = { trainer: panel.trainer(), data: wanted() };
         now = await get('losses', query, { signal });
         offer(now.data);
@@ -61,11 +60,10 @@ function create(panel) {
         draw(better, found.better, answer);
         panel.setNote(t('lessons.sum', { n: integer(now.items.length), all: integer(now.examples),
             from: integer(before.iteration), to: integer(now.iteration) }));
-        ended = performance.now();
-        took = ended - start;
     }
 
-    const begin = () => panel.load(load);
+    const look = (signal) => pace.during(() => load(signal));
+    const begin = () => panel.load(look);
 
     function restart() {
         before = null;
@@ -74,7 +72,7 @@ function create(panel) {
 
     panel.every(1000, () => {
         const moved = state.trainers.get(panel.trainer())?.iteration !== now?.iteration;
-        if (now && moved && performance.now() - ended > Math.max(leastInterval, leastPause * took)) panel.renew(load);
+        if (now && moved && pace.due) panel.renew(look);
     });
     panel.on('trainer', restart);
     panel.on('reconnected', begin);

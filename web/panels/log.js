@@ -6,7 +6,7 @@ import { t } from '../language.js';
 import { definePanel } from '../panel.js';
 
 const levels = ['debug', 'info', 'warning', 'error'];
-const mostLines = 2000;
+const maximumLines = 2000;
 
 definePanel('log', {
     icon: 'table',
@@ -68,7 +68,7 @@ function create(panel) {
         waiting = [];
         lines.push(...fresh);
         add(list, fresh.map(row));
-        const over = lines.length - mostLines;
+        const over = lines.length - maximumLines;
         if (over > 0) {
             lines.splice(0, over);
             for (let i = 0; i < over; i++) list.firstChild.remove();

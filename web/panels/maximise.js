@@ -6,7 +6,7 @@ import { t } from '../language.js';
 import { definePanel } from '../panel.js';
 import { flatten, imageShape, paint } from '../pixels.js';
 
-const mostClasses = 100;
+const maximumClasses = 100;
 
 definePanel('maximise', {
     icon: 'eye',
@@ -56,7 +56,7 @@ function create(panel) {
         start.hidden = image === null;
         panel.suit(image !== null, t('draw.none'));
         run++;
-        found = image === null ? [] : Array.from({ length: Math.min(mostClasses, play.output[0]) }, (_, i) => {
+        found = image === null ? [] : Array.from({ length: Math.min(maximumClasses, play.output[0]) }, (_, i) => {
             const name = play.names?.[i] ?? String(i);
             const canvas = h('canvas', { width: image.columns, height: image.rows, role: 'img',
                 'aria-label': t('maximise.picture', { name }) });

@@ -19,7 +19,7 @@ definePanel('picture', {
 const page = 64;
 const gap = 8; /* pixels between two pictures, as in the style */
 
-/* How wide pictures are, in pixels, so that as many as there are fill the room: filters of 3 x 3 values are seen, too. */
+/* How wide pictures are, in pixels, so that as many as there are fill the room: small filters are seen, too. */
 function sideFor(count, { rows, columns }, { width, height }) {
     const least = Math.max(28, Math.min(96, columns * 8)), most = Math.max(least, Math.min(160, columns * 32));
     const fits = (side) => Math.floor((width + gap) / (side + gap))

@@ -4,6 +4,7 @@ import { get } from '../api.js';
 import { button, fill, h, icon, iconButton, select, setText } from '../elements.js';
 import { integer, number, percent } from '../format.js';
 import { drawExample, nameOf } from '../inspect/examples.js';
+import { Pace } from '../inspect/pace.js';
 import { t } from '../language.js';
 import { definePanel } from '../panel.js';
 import { project } from '../projector/project.js';
@@ -18,12 +19,9 @@ definePanel('projector', {
     create,
 });
 
-const leastInterval = 15000; /* milliseconds between two that come by themselves, */
-const leastPause = 20; /* and at least as often as long as the last one took */
-
 function create(panel) {
-    let found = null, points = null, ended = 0, took = 0, wanted = null, onlyButtons = [];
-    const cache = new Map(); /* examples that were looked at */
+    let found = null, points = null, wanted = null, onlyButtons = [];
+    const pace = new Pace(15000), cache = new Map(); /* examples that were looked at */
     const choice = (name, label) => select([], '', (value) => turn(name, value), { 'aria-label': label });
     const layer = choice('layer', t('projector.layer')), data = choice('data', t('confusion.data'));
     const method = select([['pca', 'PCA'], ['tsne', 't-SNE']], panel.options.method, (value) => turn('method', value),
@@ -158,7 +156,7 @@ function create(panel) {
 
     async function load(signal) {
         if (panel.present() === null) return;
-        const start = performance.now(), before = found, former = points;
+        const before = found, former = points;
         const key = ({ layer: name, width, items }) => [panel.options.data, panel.options.method, name, width,
             ...items.map((item) => item.index)].join();
         const answer = await ask(signal), same = before !== null && before.key === key(answer);
@@ -172,8 +170,6 @@ function create(panel) {
         });
         begun(answer);
         show(result.points);
-        ended = performance.now();
-        took = ended - start;
         tellAll(result.share);
         drawTable();
     }
@@ -200,11 +196,11 @@ function create(panel) {
         scatter.canvas.setAttribute('aria-label', `${panel.title}: ${found.layer}. ${whole}. ${t('projector.keys')}`);
     }
 
-    const begin = () => panel.load(load);
+    const look = (signal) => pace.during(() => load(signal));
+    const begin = () => panel.load(look);
     panel.every(1000, () => {
         const moved = state.trainers.get(panel.trainer())?.iteration !== found?.iteration;
-        const pause = Math.max(leastInterval, leastPause * took);
-        if (found && moved && performance.now() - ended > pause && !scatter.held) panel.renew(load);
+        if (found && moved && pace.due && !scatter.held) panel.renew(look);
     });
     panel.on('trainer', () => { found = points = null; scatter.set(new Float64Array(0), [], []); begin(); });
     panel.on('reconnected', begin);

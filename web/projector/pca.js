@@ -1,5 +1,5 @@
 /* Principal component analysis by subspace iteration: the directions in which examples vary most. */
-import { random } from './random.js';
+import { normalFrom } from '../random.js';
 
 const extra = 8; /* directions beside those that are wanted: with them the wanted ones are found in fewer rounds */
 const exact = 64; /* with as few columns all directions are found, in one round */
@@ -125,7 +125,7 @@ function orient(vector, scores) {
  *     scores       of each the coordinate of each row */
 export function* pca(values, rows, columns, count) {
     const x = centred(values, rows, columns), wanted = Math.min(count, rows, columns);
-    const among = columns <= exact ? columns : Math.min(wanted + extra, rows, columns), next = random(1);
+    const among = columns <= exact ? columns : Math.min(wanted + extra, rows, columns), next = normalFrom(1);
     let vectors = Array.from({ length: among }, () => Float64Array.from({ length: columns }, next)), before = null;
     let scores, found;
     for (let round = 0; round < rounds; round++) {

@@ -1,5 +1,5 @@
 /* t-SNE (van der Maaten and Hinton 2008) with its exact gradient: a picture in which neighbours stay neighbours. */
-import { random } from './random.js';
+import { normalFrom } from '../random.js';
 
 const perplexity = 30; /* roughly how many neighbours count */
 const iterations = 600;
@@ -103,7 +103,7 @@ function descend(y, { gradient, speed, gains }, rate, momentum) {
  * columns, made small, with a little noise that is the same each time; so the columns are best principal components.
  * A generator: it yields the points so far after each iteration, and nothing where there is but a moment to pause. */
 export function* tsne(x, rows, columns) {
-    const next = random(2), y = new Float64Array(2 * rows);
+    const next = normalFrom(2), y = new Float64Array(2 * rows);
     let size = 0;
     for (let i = 0; i < rows; i++) size += x[i * columns] ** 2 / rows;
     for (let i = 0; i < rows; i++)

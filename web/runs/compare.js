@@ -13,7 +13,7 @@ import { axes, axisLabel, axisText, colourOf, exportPng, exportSvg, paint, point
 import { smoothed } from './smooth.js';
 import { dragZoom } from './zoom.js';
 
-const mostRows = 1000; /* of the table */
+const maximumRows = 1000; /* of the table */
 const kept = new Map(); /* name -> {lines, started, columns: null until `coming` is there, coming} */
 
 export function createCompare(place, remove) {
@@ -208,7 +208,7 @@ function tableOf({ curves, axis, metric, zoom }) {
     const head = [axisLabel(axis), ...curves.map((curve) => curve.name)];
     return h('table', { class: 'table', 'aria-label': metric }, h('thead', {}, h('tr', {}, head.map((text) =>
         h('th', { scope: 'col', class: 'is-number', text })))),
-    h('tbody', {}, [...rows].sort(([a], [b]) => b - a).slice(0, mostRows).map(([x, row]) => h('tr', {},
+    h('tbody', {}, [...rows].sort(([a], [b]) => b - a).slice(0, maximumRows).map(([x, row]) => h('tr', {},
         h('th', { scope: 'row', class: 'is-number', text: axisText(axis, x) }), curves.map((_, k) =>
             h('td', { class: 'is-number', text: row[k] === undefined ? '' : number(row[k], 6) }))))));
 }

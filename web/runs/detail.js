@@ -8,7 +8,7 @@ import { metricsOf } from './columns.js';
 import { createRunChart } from './run_chart.js';
 import { createTimeline } from './timeline.js';
 
-const mostRows = 200;
+const maximumRows = 200;
 
 function section(title, ...content) {
     return h('section', { class: 'run-section' }, h('h3', { text: title }), ...content);
@@ -36,7 +36,7 @@ const shownValue = (value) => (typeof value === 'number' ? number(value) : typeo
 
 function changesOf({ changes }) {
     if (changes.length === 0) return null;
-    const rows = changes.slice(-mostRows).reverse().map((change) => h('tr', {},
+    const rows = changes.slice(-maximumRows).reverse().map((change) => h('tr', {},
         h('td', { class: 'is-number', text: integer(change.iteration) }), h('td', { text: change.who ?? '' }),
         h('td', {}, h('div', { class: 'mono', text: change.what ?? '' }),
             change.reason ? h('div', { class: 'dim', text: change.reason }) : null),

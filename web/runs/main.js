@@ -18,7 +18,7 @@ import { createExplore } from './explore/explore.js';
 import { star } from './notes.js';
 import { createTable } from './table.js';
 
-const seconds = 3, mostSelected = 24;
+const seconds = 3, maximumSelected = 24;
 const view = { runs: [], rows: [], columns: [], sort: { key: 'started', down: true }, selected: [], filter: '',
     withArchived: false, onlyStarred: false, explore: false, chosen: null, revision: -1, folder: '', leftOut: 0 };
 let parts = {}, timer = 0, list = [];
@@ -81,7 +81,7 @@ function showCompare() {
 
 function select(name, wanted) {
     view.selected = view.selected.filter((one) => one !== name);
-    if (wanted && view.selected.length < mostSelected) view.selected.push(name);
+    if (wanted && view.selected.length < maximumSelected) view.selected.push(name);
     parts.table.mark(view.selected);
     showCompare();
     parts.table.keepInSight(name);
@@ -205,7 +205,7 @@ function build() {
         onOpen: openRun, onMenu: (anchor, run) => runMenu(anchor, run, view.runs, changed),
         onStar: (run) => star(run, look) });
     parts.exploring = createExplore(parts.explore, { filter: narrow, open: openRun, choose: (runs) => {
-        view.selected = runs.slice(0, mostSelected).map((run) => run.name);
+        view.selected = runs.slice(0, maximumSelected).map((run) => run.name);
         parts.table.mark(view.selected);
         showCompare();
     } });
@@ -229,7 +229,7 @@ async function boot() {
     view.chosen = remembered('columns');
     view.sort = remembered('sort') ?? view.sort;
     const asked = new URLSearchParams(location.search);
-    view.selected = asked.getAll('run').slice(0, mostSelected);
+    view.selected = asked.getAll('run').slice(0, maximumSelected);
     build();
     on('theme', () => {
         showTheme(parts.theme);

@@ -13,7 +13,7 @@ export function createTimeline(run, chart) {
     const list = h('div', { class: 'run-deeds scroll', tabindex: '0' }), states = h('ul', { class: 'run-replays' });
     const problem = h('p', { class: 'form-error', role: 'alert', hidden: true });
     const go = button('', () => begin(false), { class: 'button is-primary', 'data-needs': 'admin' });
-    const hint = h('p', { class: 'dim', text: t('runs.interventions_hint') });
+    const hint = h('p', { class: 'dim' });
     const element = h('section', { class: 'run-section', hidden: true },
         h('h3', { text: t('runs.interventions') }), hint, list, h('div', { class: 'run-replay' }, go), problem, states);
     let answer = { interventions: [], replays: [], can_replay: false }, timer = 0;
@@ -66,7 +66,8 @@ export function createTimeline(run, chart) {
             h('th', { scope: 'col', class: key === 'axis.iteration' ? 'is-number' : null, text: t(key) })))),
         h('tbody', {}, rows)));
         list.hidden = rows.length === 0;
-        hint.hidden = rows.length === 0 || !can;
+        hint.textContent = t(rows.length === 0 ? 'runs.nothing_done' : 'runs.interventions_hint');
+        hint.hidden = !can;
         go.hidden = !can;
         element.hidden = rows.length === 0 && !can;
     }

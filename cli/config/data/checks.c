@@ -62,8 +62,7 @@ static sgm_status check_named(const char *name, const char *role, const data_con
         data->dates.count > SGM_MAX_LISTED || data->text_columns.count > SGM_MAX_TEXTS)
         return sgm_fail(SGM_ERROR_ARGUMENT,
                         "%s: data.%s: at most %d targets, %d embeddings, %d text_columns, and %d columns in "
-                        "each of drop, categorical, "
-                        "scale, impute and dates were expected",
+                        "each of drop, categorical, scale, impute and dates were expected",
                         name, role, SGM_MAX_TARGETS, SGM_MAX_FIELDS - 2, SGM_MAX_TEXTS, SGM_MAX_LISTED);
     return SGM_OK;
 }
@@ -131,8 +130,10 @@ static int count_sources(const data_config *data)
     return count;
 }
 
-sgm_status check_data(const char *name, const char *role, const data_config *data, const char *given)
+/* One of the three. */
+static sgm_status check_data(const char *name, const char *role, const data_config *data)
 {
+    const char *given = options_first_given(&data_table, data);
     int sources = count_sources(data);
     if (sources > 1)
         return sgm_fail(SGM_ERROR_ARGUMENT, "%s: data.%s: expected one of " SOURCES "; got %d of them", name,
@@ -154,8 +155,7 @@ sgm_status check_data(const char *name, const char *role, const data_config *dat
     if (data->shuffled && (data->dataset != NULL || data->text != NULL))
         return sgm_fail(SGM_ERROR_ARGUMENT,
                         "%s: data.%s.shuffled: is for csv, inputs and " FILE_KEYS
-                        "; ready-made datasets are shuffled "
-                        "where that makes sense",
+                        "; ready-made datasets are shuffled where that makes sense",
                         name, role);
     SGM_TRY(check_files(name, role, data));
     if (data->arrays.count > 0 && data->inputs == NULL)
@@ -184,15 +184,15 @@ sgm_status check_data(const char *name, const char *role, const data_config *dat
     return SGM_OK;
 }
 
-sgm_status check_parts(const char *name, const data_group *group)
+/* Validation and test become what training says. */
+static sgm_status check_together(const char *name, const data_group *group)
 {
     const data_config *training = &group->training, *others[] = {&group->validation, &group->test};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         if (data_config_is_named(others[i]) && !data_config_is_named(training))
             return sgm_fail(SGM_ERROR_ARGUMENT,
                             "%s: data: a csv without fields has the columns of data.training, which has to "
-                            "be a csv with a "
-                            "target then",
+                            "be a csv with a target then",
                             name);
         const file_key *key = data_config_files(others[i]);
         if (key != NULL && (others[i]->masks != NULL) != (training->masks != NULL))
@@ -206,4 +206,12 @@ sgm_status check_parts(const char *name, const data_group *group)
                 key->name, key->name);
     }
     return SGM_OK;
+}
+
+sgm_status check_datasets(const char *name, const data_group *group)
+{
+    SGM_TRY(check_data(name, "training", &group->training));
+    SGM_TRY(check_data(name, "validation", &group->validation));
+    SGM_TRY(check_data(name, "test", &group->test));
+    return check_together(name, group);
 }

@@ -12,12 +12,12 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define MOST_EXAMPLES 10000
-#define MOST_NUMBERS (1 << 22) /* of all examples together */
+#define MAXIMUM_EXAMPLES 10000
+#define MAXIMUM_NUMBERS (1 << 22) /* of all examples together */
 /* Products for all correlations, which take a tenth of a second. */
-#define MOST_PRODUCTS 50000000
+#define MAXIMUM_PRODUCTS 50000000
 /* Fewer examples can have any of these properties by chance. */
-#define FEWEST_EXAMPLES 30
+#define MINIMUM_EXAMPLES 30
 #define SUSPICIOUS_CORRELATION 0.999
 #define SUSPICIOUS_RATIO 1000.0 /* of the largest inputs of two columns */
 #define SUSPICIOUS_IMBALANCE 20.0
@@ -75,9 +75,9 @@ static sgm_status read_block(beginning *b, const sgm_block *block)
     if (inputs == NULL)
         return sgm_last_status();
     int64_t width = sgm_shape_elements(sgm_tensor_shape(inputs)) / block->count,
-            most = MOST_NUMBERS / (width + 1) + 1;
+            most = MAXIMUM_NUMBERS / (width + 1) + 1;
     b->is_flat = has_inputs && sgm_tensor_shape(inputs)->rank == 2;
-    b->count = block->count < MOST_EXAMPLES ? block->count : MOST_EXAMPLES;
+    b->count = block->count < MAXIMUM_EXAMPLES ? block->count : MAXIMUM_EXAMPLES;
     b->count = b->count < most ? b->count : most;
     SGM_TRY(read_field(block, field, b->count, &b->width, &b->inputs));
     SGM_TRY(read_field(block, "targets", b->count, &b->targets, &b->wanted));
@@ -185,9 +185,9 @@ static void warn_of_leak(const data_group *group, const beginning *whole)
 {
     char text[32];
     beginning part = *whole, *b = &part; /* of many columns, fewer examples suffice */
-    if (part.count > MOST_PRODUCTS / (part.width * part.targets))
-        part.count = MOST_PRODUCTS / (part.width * part.targets);
-    for (int64_t input = 0; input < b->width && b->count >= FEWEST_EXAMPLES; input++) {
+    if (part.count > MAXIMUM_PRODUCTS / (part.width * part.targets))
+        part.count = MAXIMUM_PRODUCTS / (part.width * part.targets);
+    for (int64_t input = 0; input < b->width && b->count >= MINIMUM_EXAMPLES; input++) {
         double found = largest_correlation(b, input);
         if (fabs(found) < SUSPICIOUS_CORRELATION)
             continue;
@@ -381,8 +381,7 @@ static void warn_of_softmax(const char *network)
     for (const char *c = before; c + strlen("softmax") <= begin; c++)
         if (strncmp(c, "softmax", strlen("softmax")) == 0) {
             complain("warning: network: softmax stands before softmax_cross_entropy, which has one of its "
-                     "own: with "
-                     "two of them a network learns slowly; remove the first\n");
+                     "own: with two of them a network learns slowly; remove the first\n");
             return;
         }
 }
@@ -393,7 +392,7 @@ void experiment_warn(const config *c, sgm_dataset *training, sgm_dataset *valida
 {
     beginning first = read_beginning(training, "training");
     beginning others[] = {read_beginning(validation, "validation"), read_beginning(test, "test")};
-    bool are_enough = first.count >= FEWEST_EXAMPLES;
+    bool are_enough = first.count >= MINIMUM_EXAMPLES;
     warn_of_softmax(c->network);
     warn_of_categories(c->data.pipeline);
     if (are_enough && first.is_flat) {

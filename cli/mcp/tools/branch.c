@@ -1,10 +1,7 @@
-/* The tool that begins a branch: a training beside one that runs, from where it is, with a value set in it
- * alone.
- *
- * The training itself has an action for that, which rules name; so a rule that is due once is attached, and
- * the run that comes of it is waited for. */
+/* The tool that begins a branch: a training beside one that runs, from where it is or from a checkpoint, with
+ * some values set in it alone. The training begins it by its command `branch`; here the run that comes of it
+ * is waited for. */
 #include "mcp/tools.h"
-#include "text/json_text.h"
 
 #include <poll.h>
 
@@ -12,37 +9,13 @@
 
 static const mcp_parameter branch_parameters[] = {
     {"name", "of the branch: the new run is called RUN-NAME", MCP_TEXT, .required = true},
-    {"identifier", "of a value that is set in the branch alone, as list_settings has it", .kind = MCP_TEXT},
-    {"value", "that it is set to: a number, true, false or a word", .kind = MCP_VALUE},
+    {"set",
+     "values that are set in the branch alone, by their identifiers, as list_settings has them: "
+     "{\"optimiser.learning_rate\": 0.001, \"optimiser.beta1\": 0.8}",
+     .kind = MCP_VALUES},
+    {"checkpoint", "of the run, that the branch begins with; left out: where the run is now",
+     .kind = MCP_TEXT},
     {0}};
-
-/* The text of the rule; sgm__free. NULL with an error. */
-static char *rule_of(const mcp_call *call)
-{
-    const char *name = mcp_text(call, "name"), *identifier = mcp_text(call, "identifier");
-    const json_t *value = json_object_get(call->arguments, "value");
-    if (!sgm__is_plain_name(name)) {
-        sgm_fail(SGM_ERROR_ARGUMENT,
-                 "a branch cannot be named '%.100s': expected 1 to %d letters, digits, '-', '_' and '.', "
-                 "beginning "
-                 "with a letter, a digit or '_'",
-                 name, SGM__PLAIN_NAME_LONGEST);
-        return NULL;
-    }
-    if ((identifier != NULL) != (value != NULL) || json_is_array(value)) {
-        sgm_fail(SGM_ERROR_ARGUMENT,
-                 "branch_run takes both 'identifier' and 'value', which is no list, or neither");
-        return NULL;
-    }
-    if (identifier == NULL)
-        return sgm__format("after 1 iteration branch \"%s\"", name);
-    char *text = json_is_string(value) ? sgm__strdup(json_string_value(value)) : sgm__json_text(value);
-    char *rule = text != NULL
-                     ? sgm__format("after 1 iteration branch \"%s\" with %s = %s", name, identifier, text)
-                     : NULL;
-    sgm__free(text);
-    return rule;
-}
 
 /* The branch of a run is beside it: RUN-NAME, or, of one of several trainers in a folder, FOLDER/NAME. */
 typedef struct places {
@@ -63,20 +36,27 @@ static sgm_status find_places(const mcp_call *call, places *p)
     return SGM_OK;
 }
 
+/* Whether a run is there and can be asked, or has ended already. */
+static bool is_reached(mcp_call *call, const char *name)
+{
+    mcp_run run = {.descriptor = -1};
+    bool is = mcp_run_again(&call->server->folder, name, &run) == SGM_OK &&
+              (sgm__runs_answers(run.descriptor) || strcmp(mcp_run_state(run.run), "finished") == 0);
+    mcp_run_close(&run);
+    sgm_clear_error();
+    return is;
+}
+
 /* Whether the branch is there; if so, the answer names it. */
 static bool is_begun(mcp_call *call, const places *p)
 {
-    const sgm__runs *runs = call->server->folder.runs;
     for (size_t i = 0; i < 2; i++)
-        for (size_t k = 0; p->names[i] != NULL && k < runs->count; k++)
-            if (strcmp(runs->runs[k]->name, p->names[i]) == 0) {
-                json_object_set_new(call->answer, "run", json_string(p->names[i]));
-                return true;
-            }
+        if (p->names[i] != NULL && is_reached(call, p->names[i]))
+            return json_object_set_new(call->answer, "run", json_string(p->names[i])) == 0;
     return false;
 }
 
-/* A training that is paused begins it only when it goes on. */
+/* The branch has begun; its folder is there soon. */
 static sgm_status wait_for_branch(mcp_call *call, const places *p)
 {
     double until = sgm__now() + mcp_number(call, "timeout_seconds");
@@ -85,10 +65,8 @@ static sgm_status wait_for_branch(mcp_call *call, const places *p)
         if (is_begun(call, p))
             return SGM_OK;
         if (mcp_is_withdrawn(call->server, call->request) || sgm__now() > until)
-            return sgm_fail(
-                SGM_ERROR_STATE,
-                "the branch has not begun yet: a rule begins it after the next iteration; read_log tells "
-                "if it cannot");
+            return sgm_fail(SGM_ERROR_STATE,
+                            "the branch has begun, but its run is not there yet: list_runs tells when it is");
         poll(NULL, 0, BETWEEN_LOOKS);
     }
 }
@@ -100,16 +78,17 @@ static sgm_status branch_run(mcp_call *call)
         return sgm_fail(SGM_ERROR_STATE,
                         "a branch is a run beside this one, which is all that this server was "
                         "started for: start it for the folder of runs");
-    char *rule = rule_of(call);
-    sgm_status status = rule != NULL ? mcp_folder_look(&call->server->folder) : sgm__last_failure();
+    sgm_status status = mcp_folder_look(&call->server->folder);
     if (status == SGM_OK)
         status = find_places(call, &p);
     if (status == SGM_OK)
-        status = mcp_change(call, json_pack("{s:s, s:s*}", "command", "attach", "hook", rule));
+        status =
+            mcp_change(call, json_pack("{s:s, s:s, s:s*, s:O*}", "command", "branch", "name",
+                                       mcp_text(call, "name"), "checkpoint", mcp_text(call, "checkpoint"),
+                                       "set", json_object_get(call->arguments, "set")));
     bool waits = json_object_get(call->answer, "pending") != NULL; /* for an administrator's approval */
     if (status == SGM_OK && !waits && !mcp_flag(call, "dry_run"))
         status = wait_for_branch(call, &p);
-    sgm__free(rule);
     sgm__free(p.names[0]);
     sgm__free(p.names[1]);
     return status;
@@ -117,9 +96,9 @@ static sgm_status branch_run(mcp_call *call)
 
 const mcp_tool mcp_branch_tools[] = {{"branch_run", "Begin a branch",
                                       "Begins a training beside one that runs, which goes on from where that "
-                                      "is, to the same end, with a value set in it "
+                                      "is, or from a checkpoint, to the same end, with some values set in it "
                                       "alone; the other one stays as it is. So two ways can be compared "
                                       "(compare_runs, get_curves). Answers with the name "
                                       "of the new run.",
-                                      branch_run, branch_parameters, MCP_STEER, .of_run = true},
+                                      branch_run, branch_parameters, SGM__ROLE_STEER, .of_run = true},
                                      {0}};

@@ -4,14 +4,14 @@
 
 #include <stdlib.h>
 
-#define MOST_RUNS 100 /* in one answer */
+#define MAXIMUM_RUNS 100 /* in one answer */
 
 static const mcp_parameter compare_parameters[] = {
     {"runs", "names or patterns of the runs to compare ('digits-*')", MCP_TEXTS, .required = true},
     {"metrics", "which to compare, by name or pattern", MCP_TEXTS,
-     .usual = "[\"loss\", \"accuracy\", \"validation.*\"]"},
+     .default_json = "[\"loss\", \"accuracy\", \"validation.*\"]"},
     {"sort", "a metric: the runs are ordered by its best value, those without it last", .kind = MCP_TEXT},
-    {"largest", "sort: the largest value is the best, else the smallest", MCP_FLAG, .usual = "false"},
+    {"largest", "sort: the largest value is the best, else the smallest", MCP_FLAG, .default_json = "false"},
     {0}};
 
 /* One of the runs to be compared. */
@@ -145,11 +145,11 @@ static sgm_status compare_runs(mcp_call *call)
     entry *entries = choose(call, &count);
     if (entries == NULL)
         return sgm__last_failure();
-    if (count < 1 || count > MOST_RUNS) {
+    if (count < 1 || count > MAXIMUM_RUNS) {
         sgm__free(entries);
         return sgm_fail(SGM_ERROR_ARGUMENT,
                         "%zu runs match; compare_runs takes 1 to %d (list_runs has the names)", count,
-                        MOST_RUNS);
+                        MAXIMUM_RUNS);
     }
     json_t *rows = json_array();
     for (size_t i = 0; i < count; i++)
@@ -164,8 +164,8 @@ static sgm_status compare_runs(mcp_call *call)
 const mcp_tool mcp_compare_tools[] = {
     {"compare_runs", "Compare runs",
      "Puts runs side by side: 'differences' has only the keys of their configurations that are not the same "
-     "in all, "
-     "'runs' the newest, lowest and highest value of each metric, ordered by one of them if asked for.",
+     "in all, 'runs' the newest, lowest and highest value of each metric, ordered by one of them if asked "
+     "for.",
      compare_runs, compare_parameters,
      .output =
          "{\"type\": \"object\", \"properties\": {\"runs\": {\"type\": \"array\", \"items\": {\"type\": "

@@ -5,19 +5,19 @@
 
 #include <math.h>
 
-#define MOST_METRICS 20 /* in one answer */
-#define RECENT 0.1      /* share of the points that "recent" is the mean of */
+#define MAXIMUM_METRICS 20 /* in one answer */
+#define RECENT 0.1         /* share of the points that "recent" is the mean of */
 
 static const char *const axes[] = {"iteration", "epoch", "seconds", NULL};
 static const mcp_parameter curve_parameters[] = {
     {"metrics", "names or patterns ('validation.*'); get_run lists the names under 'newest'", MCP_TEXTS,
-     .usual = "[\"loss\", \"validation.loss\"]"},
+     .default_json = "[\"loss\", \"validation.loss\"]"},
     {"by", "what the points are over: iterations, epochs, or seconds of training", MCP_TEXT, .choices = axes,
-     .usual = "\"iteration\""},
+     .default_json = "\"iteration\""},
     {"points", "how many at most of each curve; peaks stay", MCP_INTEGER, .minimum = 2, .maximum = 5000,
-     .usual = "60"},
+     .default_json = "60"},
     {"smoothing", "share of the moving average that stays at each point; 0: the values as they are",
-     MCP_NUMBER, .minimum = 0, .maximum = 0.999, .usual = "0"},
+     MCP_NUMBER, .minimum = 0, .maximum = 0.999, .default_json = "0"},
     {"from", "only points from here on", .kind = MCP_NUMBER},
     {"to", "only points up to here", .kind = MCP_NUMBER},
     {0}};
@@ -106,7 +106,7 @@ static sgm_status add_curves(mcp_call *call, json_t *columns)
         if (is_axis(key))
             continue;
         json_array_append_new(all, mcp_json_text(key));
-        if (mcp_matches_any(key, mcp_list(call, "metrics")) && json_array_size(list) < MOST_METRICS)
+        if (mcp_matches_any(key, mcp_list(call, "metrics")) && json_array_size(list) < MAXIMUM_METRICS)
             SGM_TRY(add_curve(call, columns, key, list));
     }
     return SGM_OK;
@@ -132,11 +132,9 @@ static sgm_status get_curves(mcp_call *call)
 const mcp_tool mcp_curve_tools[] = {
     {"get_curves", "Curves of metrics",
      "How metrics of a run went, of running and of finished ones: points (x, y) over iterations, epochs or "
-     "seconds, "
-     "thinned so that peaks stay, smoothed if asked for. Of all points, before thinning and smoothing: how "
-     "many "
-     "('of'), 'minimum' and 'maximum' as [x, y], and 'recent', the mean of the newest tenth. 'branch' says "
-     "to which "
-     "branch each point belongs where the run was reset or restored. 'metrics' has the names of all.",
+     "seconds, thinned so that peaks stay, smoothed if asked for. Of all points, before thinning and "
+     "smoothing: how many ('of'), 'minimum' and 'maximum' as [x, y], and 'recent', the mean of the newest "
+     "tenth. 'branch' says to which branch each point belongs where the run was reset or restored. 'metrics' "
+     "has the names of all.",
      get_curves, curve_parameters, .of_run = true, .output = curve_output},
     {0}};

@@ -2,21 +2,23 @@
 #include "mcp/tools.h"
 
 /* Asks, and gives the list of the answer that has this name; freed with json_decref. */
-static sgm_status list_of(mcp_call *call, json_t *question, const char *name, json_t **list)
+static sgm_status list_of(const mcp_call *call, json_t *question, const char *name, json_t **list)
 {
-    mcp_run run;
-    json_t *answer = NULL;
+    json_t *answer;
     *list = NULL;
-    sgm_status status = mcp_call_run(call, &run);
-    if (status == SGM_OK)
-        status = mcp_ask(call, &run, question, &answer);
-    else
-        json_decref(question);
-    mcp_run_close(&run);
-    SGM_TRY(status);
+    SGM_TRY(mcp_ask_run(call, question, &answer));
     *list = json_incref(json_object_get(answer, name));
     json_decref(answer);
     return json_is_array(*list) ? SGM_OK : sgm_fail(SGM_ERROR_FORMAT, "the answer has no list '%s'", name);
+}
+
+/* Gives the client the same list as it is, under the name `as`. */
+static sgm_status pass_on(mcp_call *call, json_t *question, const char *name, const char *as)
+{
+    json_t *list;
+    SGM_TRY(list_of(call, question, name, &list));
+    json_object_set_new(call->answer, as, list);
+    return SGM_OK;
 }
 
 static const char *member(const json_t *object, const char *key)
@@ -34,20 +36,17 @@ static const mcp_parameter value_parameters[] = {
 
 static sgm_status get_values(mcp_call *call)
 {
-    json_t *list;
-    SGM_TRY(list_of(call,
-                    json_pack("{s:s, s:s*}", "command", "get", "identifier", mcp_text(call, "identifier")),
-                    "values", &list));
-    json_object_set_new(call->answer, "values", list);
-    return SGM_OK;
+    return pass_on(call,
+                   json_pack("{s:s, s:s*}", "command", "get", "identifier", mcp_text(call, "identifier")),
+                   "values", "values");
 }
 
 /* --- list_settings --- */
 
 static const mcp_parameter setting_parameters[] = {
     {"identifier", "only what is below, or matches: 'optimiser', 'network.layers.*'", .kind = MCP_TEXT},
-    {"settable", "only what may be set; else all that may be read as well", MCP_FLAG, .usual = "true"},
-    {"tensors", "also parameters and other tensors", MCP_FLAG, .usual = "false"},
+    {"settable", "only what may be set; else all that may be read as well", MCP_FLAG, .default_json = "true"},
+    {"tensors", "also parameters and other tensors", MCP_FLAG, .default_json = "false"},
     {0}};
 
 /* Only what a reader of the list needs: members of the training's own list that say nothing are left out. */
@@ -128,18 +127,12 @@ static sgm_status get_layers(mcp_call *call)
 
 static sgm_status list_changes(mcp_call *call)
 {
-    json_t *list;
-    SGM_TRY(list_of(call, json_pack("{s:s}", "command", "changes"), "changes", &list));
-    json_object_set_new(call->answer, "changes", list);
-    return SGM_OK;
+    return pass_on(call, json_pack("{s:s}", "command", "changes"), "changes", "changes");
 }
 
 static sgm_status list_rules(mcp_call *call)
 {
-    json_t *list;
-    SGM_TRY(list_of(call, json_pack("{s:s}", "command", "hooks"), "hooks", &list));
-    json_object_set_new(call->answer, "rules", list);
-    return SGM_OK;
+    return pass_on(call, json_pack("{s:s}", "command", "hooks"), "hooks", "rules");
 }
 
 const mcp_tool mcp_live_tools[] = {
@@ -149,22 +142,19 @@ const mcp_tool mcp_live_tools[] = {
      get_values, value_parameters, .of_run = true},
     {"list_settings", "What may be set",
      "Lists what may be set while a run trains: identifier, kind, present value, unit, bounds, choices, when "
-     "a change "
-     "takes effect, and what it means. set_value takes the identifiers.",
+     "a change takes effect, and what it means. set_value takes the identifiers.",
      list_settings, setting_parameters, .of_run = true},
     {"get_layers", "Layers of a network",
      "The layers of a training's network in their order, with options, and types and shapes of their "
-     "tensors. Of a run "
-     "that is over, get_run has the network as text in its configuration.",
+     "tensors. Of a run that is over, get_run has the network as text in its configuration.",
      get_layers, NULL, .of_run = true},
     {"list_changes", "Changes since the training began",
      "What was changed since the process of a training began: numbers for undo_change, values before and "
-     "after, who did "
-     "it, why, and whether it can be taken back. list_interventions also knows of processes before it.",
+     "after, who did it, why, and whether it can be taken back. list_interventions also knows of processes "
+     "before it.",
      list_changes, NULL, .of_run = true},
     {"list_rules", "Rules and hooks",
      "The rules and other hooks that are attached to a training: name, text, when they run, condition, how "
-     "often they "
-     "ran, and the buttons that they wait for (press_button).",
+     "often they ran, and the buttons that they wait for (press_button).",
      list_rules, NULL, .of_run = true},
     {0}};

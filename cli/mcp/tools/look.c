@@ -9,14 +9,14 @@
 
 static const char *const states[] = {"running", "finished", "stopped", "failed", NULL};
 static const mcp_parameter list_parameters[] = {
-    {"pattern", "only runs whose name matches, '*' for any characters", MCP_TEXT, .usual = "\"*\""},
+    {"pattern", "only runs whose name matches, '*' for any characters", MCP_TEXT, .default_json = "\"*\""},
     {"state", "only runs in this state", MCP_TEXT, .choices = states},
     {"metrics", "newest values to show of each run, by name or pattern", MCP_TEXTS,
-     .usual = "[\"loss\", \"accuracy\", \"validation.loss\", \"validation.accuracy\"]"},
-    {"archived", "also runs that a person has put into the archive", MCP_FLAG, .usual = "false"},
+     .default_json = "[\"loss\", \"accuracy\", \"validation.loss\", \"validation.accuracy\"]"},
+    {"archived", "also runs that a person has put into the archive", MCP_FLAG, .default_json = "false"},
     {"first", "number of the first run to list, from 0", MCP_INTEGER, .minimum = 0, .maximum = 1e6,
-     .usual = "0"},
-    {"limit", "how many at most", MCP_INTEGER, .minimum = 1, .maximum = 500, .usual = "50"},
+     .default_json = "0"},
+    {"limit", "how many at most", MCP_INTEGER, .minimum = 1, .maximum = 500, .default_json = "50"},
     {0}};
 
 static bool is_listed(const mcp_call *call, const sgm__run *run)
@@ -124,9 +124,10 @@ static sgm_status get_run(mcp_call *call)
 
 /* --- list_interventions --- */
 
-static const mcp_parameter intervention_parameters[] = {
-    {"limit", "how many at most, the newest", MCP_INTEGER, .minimum = 1, .maximum = 1000, .usual = "100"},
-    {0}};
+static const mcp_parameter intervention_parameters[] = {{"limit", "how many at most, the newest", MCP_INTEGER,
+                                                         .minimum = 1, .maximum = 1000,
+                                                         .default_json = "100"},
+                                                        {0}};
 
 static sgm_status tell_interventions(mcp_call *call, const mcp_run *run)
 {
@@ -159,7 +160,7 @@ static sgm_status list_interventions(mcp_call *call)
 /* --- read_log --- */
 
 static const mcp_parameter log_parameters[] = {
-    {"lines", "how many, from the end", MCP_INTEGER, .minimum = 1, .maximum = 1000, .usual = "50"},
+    {"lines", "how many, from the end", MCP_INTEGER, .minimum = 1, .maximum = 1000, .default_json = "50"},
     {"containing", "only lines with this text, such as 'warning'", .kind = MCP_TEXT},
     {0}};
 
@@ -194,8 +195,7 @@ const mcp_tool mcp_look_tools[] = {
     {"list_runs", "List runs",
      "Lists the trainings (runs) of the folder: name, state (running, finished, stopped, failed), when they "
      "started, how far they are, and the newest values of some metrics. Begin here: all other tools take the "
-     "names "
-     "that this one gives.",
+     "names that this one gives.",
      list_runs, list_parameters,
      .output =
          "{\"type\": \"object\", \"properties\": {\"folder\": {\"type\": \"string\"}, \"total\": "
@@ -205,17 +205,13 @@ const mcp_tool mcp_look_tools[] = {
          "[\"folder\", \"runs\", \"total\"]}"},
     {"get_run", "Look at a run",
      "Tells all about one run: its state, its configuration (network, data, optimiser, as dotted keys), of "
-     "each "
-     "metric the newest, lowest and highest value, and for one that trains now what the training itself "
-     "says: "
-     "epoch, iteration, loss, learning rate, whether it is paused.",
+     "each metric the newest, lowest and highest value, and for one that trains now what the training itself "
+     "says: epoch, iteration, loss, learning rate, whether it is paused.",
      get_run, NULL, .of_run = true, .output = run_output},
     {"list_interventions", "What was done to a run",
      "Lists what was done to a run from outside while it trained, oldest first: values that were set, rules "
-     "that "
-     "came or went, restores, resets, with the iteration, who did it and why. The numbers are those that "
-     "replay "
-     "takes as 'without'.",
+     "that came or went, restores, resets, with the iteration, who did it and why. The numbers are those "
+     "that replay takes as 'without'.",
      list_interventions, intervention_parameters, .of_run = true},
     {"read_log", "Read a run's log", "The newest lines of a run's log: warnings, errors, what was done.",
      read_log, log_parameters, .of_run = true},

@@ -80,7 +80,7 @@ static const mcp_parameter replay_parameters[] = {
     {"until", "end after so many iterations", MCP_INTEGER, .minimum = 1, .maximum = 9e15},
     {"without", "leave out what has these numbers in list_interventions: what would have been?",
      .kind = MCP_INTEGERS},
-    {"inexact", "also if the result cannot be the same to the bit", MCP_FLAG, .usual = "false"},
+    {"inexact", "also if the result cannot be the same to the bit", MCP_FLAG, .default_json = "false"},
     {0}};
 
 /* A check is a process, too; it is waited for, and what it says is the answer. */
@@ -130,7 +130,7 @@ static sgm_status replay_run(mcp_call *call)
 static const mcp_parameter result_parameters[] = {
     {"run", "name of the new run, as replay_run gave it", MCP_TEXT, .required = true},
     {"wait_seconds", "wait for its end for so long at most", MCP_NUMBER, .minimum = 0, .maximum = 600,
-     .usual = "0"},
+     .default_json = "0"},
     {0}};
 
 static sgm_status find_job(mcp_call *call, sgm__job **job)
@@ -175,18 +175,14 @@ static const char job_output[] =
 const mcp_tool mcp_replay_tools[] = {
     {"replay_run", "Replay a run",
      "Trains a run again in a new folder, from its journal, with all that was done to it, to the same bits; "
-     "or "
-     "'without' some of it, which shows what that was good for. Returns at once with the name of the new "
-     "run: "
-     "replay_result tells when it is done and whether it is the same, get_curves its curves meanwhile. It "
-     "ends when "
-     "this server ends. 'dry_run' checks whether it can be done, and tells all reasons why not.",
-     replay_run, replay_parameters, MCP_ADMIN, .of_run = true},
+     "or 'without' some of it, which shows what that was good for. Returns at once with the name of the new "
+     "run: replay_result tells when it is done and whether it is the same, get_curves its curves meanwhile. "
+     "It ends when this server ends. 'dry_run' checks whether it can be done, and tells all reasons why not.",
+     replay_run, replay_parameters, SGM__ROLE_ADMIN, .of_run = true},
     {"replay_result", "Result of a replay",
      "What became of a replay that replay_run began: 'state' is running, done (exit code 0: what it made is "
-     "the same, "
-     "unless something was left out) or failed, 'output' what it printed.",
+     "the same, unless something was left out) or failed, 'output' what it printed.",
      replay_result, result_parameters, .output = job_output},
     {"stop_replay", "Stop a replay", "Ends a replay that replay_run began.", stop_replay, stop_parameters,
-     MCP_ADMIN, .destructive = true, .output = job_output},
+     SGM__ROLE_ADMIN, .destructive = true, .output = job_output},
     {0}};

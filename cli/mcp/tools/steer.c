@@ -82,7 +82,7 @@ static sgm_status resume_run(mcp_call *call)
 }
 
 static const mcp_parameter step_parameters[] = {
-    {"iterations", "how many", MCP_INTEGER, .minimum = 1, .maximum = 1e9, .usual = "1"}, {0}};
+    {"iterations", "how many", MCP_INTEGER, .minimum = 1, .maximum = 1e9, .default_json = "1"}, {0}};
 
 static sgm_status step_run(mcp_call *call)
 {
@@ -106,7 +106,8 @@ static sgm_status reset_run(mcp_call *call)
 
 static const mcp_parameter save_parameters[] = {
     {"name", "of the checkpoint, without an ending; left out: 'iteration-N'", .kind = MCP_TEXT},
-    {"replace", "replace a checkpoint that has this name", MCP_FLAG, .usual = "false"},
+    {"replace", "replace a checkpoint that has this name; that takes the role admin", MCP_FLAG,
+     .default_json = "false"},
     {0}};
 
 static sgm_status save_checkpoint(mcp_call *call)
@@ -129,40 +130,39 @@ static sgm_status restore_checkpoint(mcp_call *call)
 const mcp_tool mcp_steer_tools[] = {
     {"set_value", "Set a value",
      "Sets a value of a training, from the next iteration on: a learning rate, a batch size, a setting of a "
-     "layer, or a "
-     "tensor. All that match are set, or none. Look at list_settings first. Answers with the new values.",
-     set_value, set_parameters, MCP_STEER, .of_run = true, .idempotent = true},
+     "layer, or a tensor. All that match are set, or none. Look at list_settings first. Answers with the new "
+     "values.",
+     set_value, set_parameters, SGM__ROLE_STEER, .of_run = true, .idempotent = true},
     {"undo_change", "Take a change back",
      "Takes back a change of a value or a rule: the newest that a person or program made, or one by its "
      "number.",
-     undo, undo_parameters, MCP_STEER, .of_run = true},
+     undo, undo_parameters, SGM__ROLE_STEER, .of_run = true},
     {"attach_rule", "Attach a rule",
      "Attaches a rule (if CONDITION then ACTION) or another hook to a training, which from then on acts by "
      "itself.",
-     attach_rule, attach_parameters, MCP_STEER, .of_run = true},
+     attach_rule, attach_parameters, SGM__ROLE_STEER, .of_run = true},
     {"detach_rule", "Detach a rule", "Takes a rule or another hook off a training.", detach_rule,
-     name_parameters, MCP_STEER, .of_run = true},
+     name_parameters, SGM__ROLE_STEER, .of_run = true},
     {"press_button", "Press a button", "Presses a button that a rule of the training waits for.",
-     press_button, press_parameters, MCP_STEER, .of_run = true},
+     press_button, press_parameters, SGM__ROLE_STEER, .of_run = true},
     {"pause_run", "Pause a training",
      "Pauses a training after the iteration that runs now; resume_run lets it go on.", pause_run, NULL,
-     MCP_STEER, .of_run = true, .idempotent = true},
-    {"resume_run", "Resume a training", "Lets a training that is paused go on.", resume_run, NULL, MCP_STEER,
-     .of_run = true, .idempotent = true},
+     SGM__ROLE_STEER, .of_run = true, .idempotent = true},
+    {"resume_run", "Resume a training", "Lets a training that is paused go on.", resume_run, NULL,
+     SGM__ROLE_STEER, .of_run = true, .idempotent = true},
     {"step_run", "Some iterations", "Does so many iterations of a training, then pauses it.", step_run,
-     step_parameters, MCP_STEER, .of_run = true},
+     step_parameters, SGM__ROLE_STEER, .of_run = true},
     {"save_checkpoint", "Save a checkpoint",
      "Saves the state of a training under a name, to restore it later.", save_checkpoint, save_parameters,
-     MCP_STEER, .of_run = true},
+     SGM__ROLE_STEER, .of_run = true},
     {"restore_checkpoint", "Go back to a checkpoint",
      "Takes a training back to a checkpoint. What it leaves is kept as a checkpoint, too, and the training "
-     "goes on as "
-     "a new branch: so set_value behind it tries another way from there.",
-     restore_checkpoint, restore_parameters, MCP_STEER, .of_run = true},
+     "goes on as a new branch: so set_value behind it tries another way from there.",
+     restore_checkpoint, restore_parameters, SGM__ROLE_STEER, .of_run = true},
     {"reset_run", "Begin again",
      "Takes a training back to before its first iteration. What it leaves is kept as a checkpoint and a "
      "branch.",
-     reset_run, NULL, MCP_STEER, .of_run = true},
-    {"stop_run", "Stop a training", "Ends a training for good, with a checkpoint.", stop_run, NULL, MCP_STEER,
-     .of_run = true, .destructive = true},
+     reset_run, NULL, SGM__ROLE_STEER, .of_run = true},
+    {"stop_run", "Stop a training", "Ends a training for good, with a checkpoint.", stop_run, NULL,
+     SGM__ROLE_STEER, .of_run = true, .destructive = true},
     {0}};

@@ -5,14 +5,14 @@
 
 #define BETWEEN_LOOKS 200   /* milliseconds */
 #define BETWEEN_REPORTS 1.0 /* seconds */
-#define MOST_FAILURES 10    /* in a row */
+#define MAXIMUM_FAILURES 10 /* in a row */
 
 static const char *const states[] = {"running", "paused", "ended", NULL};
 static const mcp_parameter wait_parameters[] = {
     {"iteration", "until so many iterations are done", MCP_INTEGER, .minimum = 1, .maximum = 9e15},
     {"epoch", "until so many epochs are done", MCP_INTEGER, .minimum = 1, .maximum = 9e15},
     {"state", "until the training is in this state", MCP_TEXT, .choices = states},
-    {"seconds", "for so long at most", MCP_NUMBER, .minimum = 0.1, .maximum = 600, .usual = "60"},
+    {"seconds", "for so long at most", MCP_NUMBER, .minimum = 0.1, .maximum = 600, .default_json = "60"},
     {0}};
 
 /* Whether the wait is over. An iteration or epoch that has been reached counts, whatever the state is. */
@@ -54,7 +54,7 @@ static sgm_status look(mcp_call *call, const mcp_run *run, waiting *w)
     if (w->over)
         return SGM_OK;
     if (mcp_ask(call, run, json_pack("{s:s}", "command", "status"), &answer) != SGM_OK)
-        return ++w->failures < MOST_FAILURES ? SGM_OK : sgm__last_failure();
+        return ++w->failures < MAXIMUM_FAILURES ? SGM_OK : sgm__last_failure();
     json_decref(w->status);
     w->status = answer;
     w->failures = 0;
@@ -106,10 +106,9 @@ static sgm_status wait_for_run(mcp_call *call)
 const mcp_tool mcp_wait_tools[] = {
     {"wait_for_run", "Wait for a training",
      "Waits until a training has come to an iteration or epoch, or to a state ('ended': its process has "
-     "ended), or so "
-     "many seconds have passed. 'reached' tells whether it came to that, 'ended' whether nothing trains "
-     "there any "
-     "more. Sends progress. Use it between a change and judging what the change did.",
+     "ended), or so many seconds have passed. 'reached' tells whether it came to that, 'ended' whether "
+     "nothing trains there any more. Sends progress. Use it between a change and judging what the change "
+     "did.",
      wait_for_run, wait_parameters, .of_run = true,
      .output = "{\"type\": \"object\", \"properties\": {\"reached\": {\"type\": \"boolean\"}, \"ended\": "
                "{\"type\": "

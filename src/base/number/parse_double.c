@@ -18,7 +18,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define MOST_DIGITS 19 /* always fit in 64 bits */
+#define MAXIMUM_DIGITS 19 /* always fit in 64 bits */
 #define LONGEST_SHORT 64
 #define LARGEST_EXPONENT 9999 /* more is the same: infinite or 0 */
 
@@ -88,7 +88,7 @@ static inline bool take_decimal(const char *text, decimal *number)
         text = take_digits(text + 1, number);
         number->power = before - number->count;
     }
-    if (number->count == 0 || number->count > MOST_DIGITS)
+    if (number->count == 0 || number->count > MAXIMUM_DIGITS)
         return false;
     if ((*text | 0x20) == 'e') {
         int64_t exponent;
@@ -104,17 +104,17 @@ static inline bool take_decimal(const char *text, decimal *number)
 
 #ifdef __SIZEOF_INT128__
 
-#define LEAST_POWER (-342) /* smaller ones make every number of 19 digits 0 */
+#define MINIMUM_POWER (-342) /* smaller ones make every number of 19 digits 0 */
 #define GREATEST_POWER 308
 /* Those whose inverse is rounded up, as the proof has it. */
-#define LEAST_ROUNDED (-27)
+#define MINIMUM_ROUNDED (-27)
 #define WORDS 16 /* of 64 bits: 2^1023, and 5^308 */
 
 typedef struct power {
     uint64_t high, low; /* the first 128 bits of 5^n, the highest one set */
 } power;
 
-static power powers_of_five[GREATEST_POWER - LEAST_POWER + 1];
+static power powers_of_five[GREATEST_POWER - MINIMUM_POWER + 1];
 
 /* The first 128 bits of a number of WORDS words, the lowest first. */
 static power first_bits(const uint64_t *words)
@@ -156,12 +156,12 @@ static void make_powers(void)
 {
     uint64_t up[WORDS] = {1}, down[WORDS] = {[WORDS - 1] = UINT64_C(1) << 63};
     for (int n = 0; n <= GREATEST_POWER; n++, multiply_by_five(up))
-        powers_of_five[n - LEAST_POWER] = first_bits(up);
-    for (int n = -1; n >= LEAST_POWER; n--) {
+        powers_of_five[n - MINIMUM_POWER] = first_bits(up);
+    for (int n = -1; n >= MINIMUM_POWER; n--) {
         divide_by_five(down);
-        power *made = &powers_of_five[n - LEAST_POWER];
+        power *made = &powers_of_five[n - MINIMUM_POWER];
         *made = first_bits(down);
-        if (n >= LEAST_ROUNDED)
+        if (n >= MINIMUM_ROUNDED)
             made->high += ++made->low == 0;
     }
 }
@@ -177,7 +177,7 @@ static void make_powers(void)
  * is multiplied only if it could change the bits that are kept. */
 static wide multiply_by_power(uint64_t word, int64_t n)
 {
-    const power *by = &powers_of_five[n - LEAST_POWER];
+    const power *by = &powers_of_five[n - MINIMUM_POWER];
     wide product = (wide)word * by->high;
     const uint64_t below = UINT64_MAX >> (STORED_BITS + 3);
     if (((uint64_t)(product >> 64) & below) == below)
@@ -205,7 +205,7 @@ static uint64_t subnormal(uint64_t significand, int exponent)
  * Steps 1 to 9 of Lemire's algorithm 1. */
 static uint64_t nearest_bits(uint64_t digits, int64_t n)
 {
-    if (n < LEAST_POWER)
+    if (n < MINIMUM_POWER)
         return 0;
     if (n > GREATEST_POWER)
         return (uint64_t)INFINITE_EXPONENT << STORED_BITS;

@@ -47,8 +47,7 @@ static sgm_status fail_binary(const split *s, const char *at)
     return sgm_fail(SGM_ERROR_FORMAT,
                     "%s: line %lld, column %lld (from 0): text was expected, a zero byte came at byte %llu; "
                     "the file is packed, UTF-16, or no text at all: unpack it (sgm_compressed_source in C), "
-                    "or save it as "
-                    "UTF-8",
+                    "or save it as UTF-8",
                     s->format->name, (long long)s->line, column(s),
                     (unsigned long long)(s->piece->position + (uint64_t)(at - s->piece->text)));
 }
@@ -67,9 +66,8 @@ static sgm_status fail_behind_quote(const split *s, char byte)
 {
     return sgm_fail(
         SGM_ERROR_FORMAT,
-        "%s: line %lld, column %lld (from 0): the end of the cell was expected after its closing quote, "
-        "'%c' came; double "
-        "a quote that is part of the text",
+        "%s: line %lld, column %lld (from 0): the end of the cell was expected after its closing quote, '%c' "
+        "came; double a quote that is part of the text",
         s->format->name, (long long)s->line, column(s), byte);
 }
 

@@ -40,8 +40,8 @@ bool sgm__files_is_of_part(const sgm__files_part *part, int64_t file);
 void sgm__files_describe(const sgm_files *files, sgm__key *key);
 
 /* --- files_threads.c --- */
-#define SGM__MOST_FILE_THREADS 64
-/* As many threads as were asked for, 0: as there are processors; at most SGM__MOST_FILE_THREADS. */
+#define SGM__MAXIMUM_FILE_THREADS 64
+/* As many threads as were asked for, 0: as there are processors; at most SGM__MAXIMUM_FILE_THREADS. */
 int32_t sgm__files_threads(int32_t asked);
 /* Calls `visit` for items 0 to count - 1, on so many threads, which are numbered from 0. */
 sgm_status sgm__files_visit(int64_t count, int32_t threads,

@@ -15,7 +15,7 @@ typedef struct files_extractor {
     int32_t *classes; /* of the pipeline, for each class of the folder */
     int64_t next;     /* of the files */
     int32_t threads;
-    sgm__bytes memory[SGM__MOST_FILE_THREADS]; /* of each thread */
+    sgm__bytes memory[SGM__MAXIMUM_FILE_THREADS]; /* of each thread */
     /* Files that are read together, and the builder that their examples go to. */
     int64_t wanted[FILES_AT_ONCE];
     const sgm__builder *builder;
@@ -142,7 +142,7 @@ static void release(void *pointer)
     sgm_files_free(self->files);
     sgm_pipeline_free(self->pipeline);
     sgm_split_free(self->split);
-    for (int32_t i = 0; i < SGM__MOST_FILE_THREADS; i++)
+    for (int32_t i = 0; i < SGM__MAXIMUM_FILE_THREADS; i++)
         sgm__bytes_free(&self->memory[i]);
     sgm__free(self->classes);
     sgm__free(self);

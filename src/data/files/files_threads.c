@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 /* Fewer files are not worth a thread, which takes about as long to begin as a small picture to decode. */
-#define FEWEST_FILES 4
+#define MINIMUM_FILES 4
 
 typedef struct visits {
     int64_t count;
@@ -63,7 +63,7 @@ static void *visit_all(void *pointer)
 int32_t sgm__files_threads(int32_t asked)
 {
     int32_t threads = asked > 0 ? asked : sgm__processors();
-    return threads < SGM__MOST_FILE_THREADS ? threads : SGM__MOST_FILE_THREADS;
+    return threads < SGM__MAXIMUM_FILE_THREADS ? threads : SGM__MAXIMUM_FILE_THREADS;
 }
 
 /* A thread that cannot be started is done without. */
@@ -71,9 +71,9 @@ sgm_status sgm__files_visit(int64_t count, int32_t threads,
                             sgm_status (*visit)(void *user, int32_t thread, int64_t item), void *user)
 {
     visits all = {.count = count, .visit = visit, .user = user, .mutex = PTHREAD_MUTEX_INITIALIZER};
-    visitor visitors[SGM__MOST_FILE_THREADS];
+    visitor visitors[SGM__MAXIMUM_FILE_THREADS];
     int32_t started = 1;
-    while (started < threads && started < count / FEWEST_FILES) {
+    while (started < threads && started < count / MINIMUM_FILES) {
         visitors[started] = (visitor){.all = &all, .thread = started};
         if (sgm__thread_start(&visitors[started].id, visit_all, &visitors[started]) != 0)
             break;

@@ -88,8 +88,8 @@ sgm_files *sgm_masked_pictures_open(const char *path, const char *masks)
 /* Which values pixels have, as each thread has seen them. */
 typedef struct values {
     const sgm_files *files;
-    sgm__bytes bytes[SGM__MOST_FILE_THREADS];
-    bool seen[SGM__MOST_FILE_THREADS][SGM__MASK_VALUES];
+    sgm__bytes bytes[SGM__MAXIMUM_FILE_THREADS];
+    bool seen[SGM__MAXIMUM_FILE_THREADS][SGM__MASK_VALUES];
 } values;
 
 /* In its own size, in which no small thing is lost; and that is the picture's. */
@@ -114,7 +114,7 @@ static void take_values(const values *seen, sgm__masked_form *form)
 {
     for (int value = 0; value < SGM__MASK_VALUES; value++) {
         bool any = false;
-        for (int32_t i = 0; i < SGM__MOST_FILE_THREADS; i++)
+        for (int32_t i = 0; i < SGM__MAXIMUM_FILE_THREADS; i++)
             any |= seen->seen[i][value];
         if (any)
             form->values[form->class_count++] = (unsigned char)value;
@@ -132,7 +132,7 @@ static sgm_status find_values(const sgm_files *files, int32_t threads, sgm__mask
     sgm_status status = sgm__files_visit(sgm_files_count(files), threads, look, seen);
     if (status == SGM_OK)
         take_values(seen, form);
-    for (int32_t i = 0; i < SGM__MOST_FILE_THREADS; i++)
+    for (int32_t i = 0; i < SGM__MAXIMUM_FILE_THREADS; i++)
         sgm__bytes_free(&seen->bytes[i]);
     sgm__free(seen);
     if (status == SGM_OK && form->class_count < 2)

@@ -20,7 +20,7 @@ typedef struct sums {
 
 typedef struct learner {
     sgm__picture_form form;
-    sums sums[SGM__MOST_FILE_THREADS];
+    sums sums[SGM__MAXIMUM_FILE_THREADS];
 } learner;
 
 static sgm_status learn(void *pointer, int32_t thread, const sgm_file *file)
@@ -49,7 +49,7 @@ static sgm_status learn(void *pointer, int32_t thread, const sgm_file *file)
 static void add_up(learner *self)
 {
     sums *first = &self->sums[0];
-    for (int32_t i = 1; i < SGM__MOST_FILE_THREADS; i++) {
+    for (int32_t i = 1; i < SGM__MAXIMUM_FILE_THREADS; i++) {
         const sums *own = &self->sums[i];
         first->pixels += own->pixels;
         for (int32_t c = 0; c < 3; c++) {
@@ -120,7 +120,7 @@ sgm_pipeline *sgm_picture_pipeline_with(const sgm_files *files, const sgm_pictur
     if (sgm__options_read(&options, sizeof options, given, "sgm_picture_pipeline") != SGM_OK)
         return NULL;
     sgm_status status = fit(&self, files, &options);
-    for (int32_t i = 0; i < SGM__MOST_FILE_THREADS; i++)
+    for (int32_t i = 0; i < SGM__MAXIMUM_FILE_THREADS; i++)
         sgm__bytes_free(&self.sums[i].bytes);
     if (status != SGM_OK)
         return NULL;

@@ -15,7 +15,7 @@
 #include <complex.h>
 #include <math.h>
 
-#define LEAST_POWER 1e-10
+#define MINIMUM_POWER 1e-10
 #define PI 3.14159265358979323846
 
 /* What is computed once for a sound. */
@@ -161,7 +161,7 @@ sgm_status sgm__log_mel(const sgm__sound_form *form, const float *samples, float
         measure(&a, samples, form->samples, (int64_t)frame * form->hop);
         for (int32_t band = 0; band < form->mels; band++)
             decibels[(size_t)band * (size_t)frames + (size_t)frame] =
-                (float)(10 * log10(fmax(band_power(&a, band), LEAST_POWER)));
+                (float)(10 * log10(fmax(band_power(&a, band), MINIMUM_POWER)));
     }
     close_analysis(&a);
     return SGM_OK;

@@ -3,7 +3,7 @@
 #include "data/kinds/masked_picture.h"
 
 /* The network that is proposed halves pictures at most so often, and not below this side. */
-#define MOST_LEVELS 3
+#define MAXIMUM_LEVELS 3
 #define SMALLEST_SIDE 8
 #define FIRST_CHANNELS 16
 
@@ -105,7 +105,7 @@ static int levels_of(const sgm__picture_form *form)
 {
     int32_t width = form->width, height = form->height;
     int levels = 0;
-    while (levels < MOST_LEVELS && width % 2 == 0 && height % 2 == 0 && width >= SMALLEST_SIDE &&
+    while (levels < MAXIMUM_LEVELS && width % 2 == 0 && height % 2 == 0 && width >= SMALLEST_SIDE &&
            height >= SMALLEST_SIDE) {
         width /= 2;
         height /= 2;

@@ -4,10 +4,10 @@
 #include <math.h>
 
 #define LARGEST_SIDE 32768
-#define MOST_NUMBERS (1 << 27) /* of a picture */
+#define MAXIMUM_NUMBERS (1 << 27) /* of a picture */
 /* The network that is proposed halves pictures until their shorter side is smaller than this. */
 #define SMALLEST_SIDE 8
-#define MOST_CHANNELS 64
+#define MAXIMUM_CHANNELS 64
 
 static sgm_status check(const void *pointer)
 {
@@ -16,11 +16,12 @@ static sgm_status check(const void *pointer)
         return sgm_fail(SGM_ERROR_ARGUMENT, "1 or 3 channels of a picture were expected, %d came",
                         (int)form->channels);
     if (form->width < 1 || form->height < 1 || form->width > LARGEST_SIDE || form->height > LARGEST_SIDE ||
-        (int64_t)form->width * form->height * form->channels > MOST_NUMBERS)
+        (int64_t)form->width * form->height * form->channels > MAXIMUM_NUMBERS)
         return sgm_fail(SGM_ERROR_ARGUMENT,
                         "pictures of 1 to %d pixels on a side and %d numbers at most were expected, %d x %d "
                         "of %d channels came",
-                        LARGEST_SIDE, MOST_NUMBERS, (int)form->width, (int)form->height, (int)form->channels);
+                        LARGEST_SIDE, MAXIMUM_NUMBERS, (int)form->width, (int)form->height,
+                        (int)form->channels);
     for (int32_t i = 0; i < form->channels; i++)
         if (!isfinite(form->mean[i]) || !(form->deviation[i] > 0) || !isfinite(form->deviation[i]))
             return sgm_fail(SGM_ERROR_FORMAT, "channel %d: a mean and a deviation above 0 were expected",
@@ -98,7 +99,7 @@ static void propose(const void *pointer, sgm__text *text)
         sgm__text_append(text, " + convolution(%d, 3, relu, same)", (int)channels);
     for (; side >= SMALLEST_SIDE; side /= 2) {
         sgm__text_append(text, " + convolution(%d, 3, relu, same) + max_pooling(2)", (int)channels);
-        channels = channels < MOST_CHANNELS ? 2 * channels : MOST_CHANNELS;
+        channels = channels < MAXIMUM_CHANNELS ? 2 * channels : MAXIMUM_CHANNELS;
     }
     sgm__text_append(text, " + dense(64, relu)");
 }

@@ -5,13 +5,13 @@
 #include <math.h>
 
 #define LARGEST_RATE 768000
-#define MOST_MELS 1024
-#define MOST_NUMBERS (1 << 27) /* of a sound */
+#define MAXIMUM_MELS 1024
+#define MAXIMUM_NUMBERS (1 << 27) /* of a sound */
 /* The network that is proposed halves spectrograms until they have fewer bands than this, */
-#define FEWEST_BANDS 8
+#define MINIMUM_BANDS 8
 /* and takes a quarter of the samples until there are fewer than this. */
-#define FEWEST_SAMPLES 64
-#define MOST_CHANNELS 64
+#define MINIMUM_SAMPLES 64
+#define MAXIMUM_CHANNELS 64
 
 static bool is_log_mel(const sgm__sound_form *form)
 {
@@ -26,13 +26,13 @@ static int32_t steps_of(const sgm__sound_form *form)
 
 static sgm_status check_spectrogram(const sgm__sound_form *form)
 {
-    if (form->mels > MOST_MELS || form->window < 2 || form->window > form->rate || form->hop < 1 ||
-        form->hop > form->window || (int64_t)steps_of(form) * form->mels > MOST_NUMBERS)
+    if (form->mels > MAXIMUM_MELS || form->window < 2 || form->window > form->rate || form->hop < 1 ||
+        form->hop > form->window || (int64_t)steps_of(form) * form->mels > MAXIMUM_NUMBERS)
         return sgm_fail(
             SGM_ERROR_ARGUMENT,
             "1 to %d mels, a window of 2 samples to one second and a hop of 1 sample to the window "
             "were expected, %d, %d and %d came, for %d samples at %d Hz",
-            MOST_MELS, (int)form->mels, (int)form->window, (int)form->hop, (int)form->samples,
+            MAXIMUM_MELS, (int)form->mels, (int)form->window, (int)form->hop, (int)form->samples,
             (int)form->rate);
     return sgm__log_mel_check(form);
 }
@@ -40,10 +40,10 @@ static sgm_status check_spectrogram(const sgm__sound_form *form)
 static sgm_status check(const void *pointer)
 {
     const sgm__sound_form *form = pointer;
-    if (form->rate < 1 || form->rate > LARGEST_RATE || form->samples < 1 || form->samples > MOST_NUMBERS)
+    if (form->rate < 1 || form->rate > LARGEST_RATE || form->samples < 1 || form->samples > MAXIMUM_NUMBERS)
         return sgm_fail(SGM_ERROR_ARGUMENT,
                         "sounds of 1 to %d samples, of 1 to %d in a second, were expected, %d of %d came",
-                        MOST_NUMBERS, LARGEST_RATE, (int)form->samples, (int)form->rate);
+                        MAXIMUM_NUMBERS, LARGEST_RATE, (int)form->samples, (int)form->rate);
     if (is_log_mel(form))
         SGM_TRY(check_spectrogram(form));
     else if (form->is_sequence)
@@ -174,7 +174,7 @@ static sgm_status take(void *pointer, const json_t *object)
 
 static int32_t twice(int32_t channels)
 {
-    return channels < MOST_CHANNELS ? 2 * channels : MOST_CHANNELS;
+    return channels < MAXIMUM_CHANNELS ? 2 * channels : MAXIMUM_CHANNELS;
 }
 
 /* As for pictures: each convolution sees half of the bands and of the frames. */
@@ -182,9 +182,9 @@ static void propose_for_bands(const sgm__sound_form *form, sgm__text *text)
 {
     int32_t side = form->mels < steps_of(form) ? form->mels : steps_of(form), channels = 16;
     sgm__text_append(text, "input(1, %d, %d)", (int)form->mels, (int)steps_of(form));
-    if (side < FEWEST_BANDS)
+    if (side < MINIMUM_BANDS)
         sgm__text_append(text, " + convolution(%d, 3, relu, same)", (int)channels);
-    for (; side >= FEWEST_BANDS; side /= 2, channels = twice(channels))
+    for (; side >= MINIMUM_BANDS; side /= 2, channels = twice(channels))
         sgm__text_append(text, " + convolution(%d, 3, relu, same) + max_pooling(2)", (int)channels);
     sgm__text_append(text, " + dense(64, relu)");
 }
@@ -194,9 +194,9 @@ static void propose_for_samples(const sgm__sound_form *form, sgm__text *text)
 {
     int32_t length = form->samples, channels = 16;
     sgm__text_append(text, "input(1, %d)", (int)length);
-    if (length < FEWEST_SAMPLES)
+    if (length < MINIMUM_SAMPLES)
         sgm__text_append(text, " + convolution_1d(%d, 9, relu, same)", (int)channels);
-    for (; length >= FEWEST_SAMPLES; length /= 4, channels = twice(channels))
+    for (; length >= MINIMUM_SAMPLES; length /= 4, channels = twice(channels))
         sgm__text_append(text, " + convolution_1d(%d, 9, relu, same) + max_pooling_1d(4)", (int)channels);
     sgm__text_append(text, " + dense(64, relu)");
 }

@@ -15,7 +15,7 @@
 
 #define PACKAGE "libsndfile1"
 #define LARGEST_RATE 768000
-#define MOST_CHANNELS 64
+#define MAXIMUM_CHANNELS 64
 #define LARGEST_SAMPLE 65536.0 /* some files have numbers of 16 bits as float */
 #define CHUNK 4096             /* samples of all channels that are read at once */
 
@@ -173,10 +173,11 @@ static sgm_status check_format(const sgm_file *file)
 static sgm_status check_info(const sgm__sound_file *sound)
 {
     const sf_info *info = &sound->info;
-    if (info->rate < 1 || info->rate > LARGEST_RATE || info->channels < 1 || info->channels > MOST_CHANNELS)
+    if (info->rate < 1 || info->rate > LARGEST_RATE || info->channels < 1 ||
+        info->channels > MAXIMUM_CHANNELS)
         return sgm_fail(SGM_ERROR_FORMAT,
                         "%s: 1 to %d channels of 1 to %d samples a second were expected, %d of %d came",
-                        sound->file->name, MOST_CHANNELS, LARGEST_RATE, info->channels, info->rate);
+                        sound->file->name, MAXIMUM_CHANNELS, LARGEST_RATE, info->channels, info->rate);
     return info->frames > 0
                ? SGM_OK
                : sgm_fail(SGM_ERROR_FORMAT, "%s: the file has no sample; take it out", sound->file->name);

@@ -2,9 +2,9 @@
  *
  * sgm_extractor_extract asks the last part of a chain, which calls this function again for its parent, and so
  * on down to the part that reads. The parts themselves are in ../csv/extractor_csv.c, extractor_array.c,
- * ../preprocess.c and ../preprocess_adaptive.c, or in a program. dataset.c is the caller; it decides the size
- * of blocks. A block belongs to the part that works on it, which may change it in place; after a failure
- * nobody may use it, so it is freed here. */
+ * ../preprocess.c and ../preprocess_adaptive.c, or in a program. ../dataset_extract.c is the caller; it
+ * decides the size of blocks. A block belongs to the part that works on it, which may change it in place;
+ * after a failure nobody may use it, so it is freed here. */
 #include "data/read/extractor.h"
 
 /* Bytes that are read from a reader, or learnt from, at once. The first chunk has FIRST_CHUNK examples, since

@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 #define LARGEST_SIDE 32768
-#define MOST_PIXELS ((uint64_t)1 << 26)
+#define MAXIMUM_PIXELS ((uint64_t)1 << 26)
 
 typedef struct mask {
     const char *path;
@@ -47,7 +47,8 @@ static sgm_status check_header(mask *m)
             "%s: a mask is a PNG file with a palette, or of grey with 8 bits at most, whose values are "
             "classes; this one has other colours: save it so",
             m->path);
-    if (m->width > LARGEST_SIDE || m->height > LARGEST_SIDE || (uint64_t)m->width * m->height > MOST_PIXELS)
+    if (m->width > LARGEST_SIDE || m->height > LARGEST_SIDE ||
+        (uint64_t)m->width * m->height > MAXIMUM_PIXELS)
         return sgm_fail(SGM_ERROR_UNSUPPORTED, "%s: a mask of at most %d pixels on a side was expected",
                         m->path, LARGEST_SIDE);
     return SGM_OK;

@@ -135,8 +135,7 @@ static sgm_status check_end(const sgm__array_input *array)
         return SGM_OK;
     return sgm_fail(SGM_ERROR_FORMAT,
                     "%s: %lld examples were expected, but the file goes on at byte %llu; it is damaged, or "
-                    "holds more than "
-                    "one array: save one array in a file",
+                    "holds more than one array: save one array in a file",
                     array->stream->name, (long long)array->count,
                     (unsigned long long)(array->stream->position - 1));
 }

@@ -28,8 +28,7 @@ static sgm_status find_type(sgm__array_input *self, const unsigned char *magic)
     }
     return sgm_fail(SGM_ERROR_FORMAT,
                     "%s: an idx file begins with 00 00 and a type (08, 09, 0b, 0c, 0d, 0e), this one with "
-                    "%02x %02x %02x; "
-                    "%s",
+                    "%02x %02x %02x; %s",
                     self->stream->name, magic[0], magic[1], magic[2],
                     magic[0] == 0x1f && magic[1] == 0x8b ? "it is gzipped: use sgm_compressed_source"
                                                          : "it is of another format, or damaged");

@@ -44,8 +44,7 @@ static sgm_status set_element(sgm__element *element, const char *name, const sgm
                                                       : "";
     return sgm_fail(SGM_ERROR_UNSUPPORTED,
                     "%s: elements of type bool, integer (8 to 64 bits) or float (16 to 64 bits) were "
-                    "expected, '%s' came; "
-                    "%ssave the array as numbers, e.g. with astype('float32')",
+                    "expected, '%s' came; %ssave the array as numbers, e.g. with astype('float32')",
                     name, descr, what);
 }
 
@@ -81,8 +80,7 @@ static sgm_status interpret(npy_reader *self, const char *text)
     if (header.is_fortran && header.shape.rank > 1)
         return sgm_fail(SGM_ERROR_UNSUPPORTED,
                         "%s: an array in C order was expected, this one is in Fortran order, so that its "
-                        "examples are not "
-                        "in one piece; save numpy.ascontiguousarray(a)",
+                        "examples are not in one piece; save numpy.ascontiguousarray(a)",
                         name);
     return SGM_OK;
 }

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define MOST_CLASS_NUMBERS 20 /* a target of the numbers 0 to 19 at most may be classes */
+#define MAXIMUM_CLASS_NUMBERS 20 /* a target of the numbers 0 to 19 at most may be classes */
 
 /* --- categories --- */
 
@@ -317,7 +317,7 @@ static sgm_status check_exception(const sgm_table *table, const sgm_table_column
 static bool looks_like_classes(const sgm_table_column *column)
 {
     return column->kind == SGM_COLUMN_NUMBER && column->category_count >= 2 &&
-           column->category_count <= MOST_CLASS_NUMBERS && column->minimum == 0 &&
+           column->category_count <= MAXIMUM_CLASS_NUMBERS && column->minimum == 0 &&
            column->maximum == (double)(column->category_count - 1);
 }
 

@@ -148,8 +148,7 @@ sgm_status sgm__pipeline_check_options(const sgm_table *table, const sgm_pipelin
     if (names_a_field(options))
         return sgm_fail(SGM_ERROR_ARGUMENT,
                         "%s: embedding, text_columns: a field cannot be called 'inputs', 'targets' or "
-                        "'weights' as others are; "
-                        "rename the column",
+                        "'weights' as others are; rename the column",
                         table->path);
     return SGM_OK;
 }

@@ -149,15 +149,8 @@ sgm_criteria *sgm_stalling_criteria(const char *identifier, sgm_extremum extremu
  * is UTF-8; nobody could send any other. */
 static bool is_button_name(const char *name)
 {
-    if (name == NULL || *name == '\0' || strnlen(name, SGM__IDENTIFIER_LONGEST + 1) > SGM__IDENTIFIER_LONGEST)
-        return false;
-    for (const unsigned char *c = (const unsigned char *)name; *c != '\0';) {
-        size_t length = *c >= 0x80 ? sgm__utf8_length(c) : *c >= ' ' && *c != 0x7f;
-        if (length == 0)
-            return false;
-        c += length;
-    }
-    return true;
+    return name != NULL && *name != '\0' &&
+           strnlen(name, SGM__IDENTIFIER_LONGEST + 1) <= SGM__IDENTIFIER_LONGEST && sgm__is_line(name);
 }
 
 sgm_criteria *sgm_external_criteria(const char *name)

@@ -12,7 +12,7 @@
 #include <math.h>
 
 /* Numbers that a column can become, without a flag: those of a date with its hour. */
-#define MOST_OF_PART 7
+#define MAXIMUM_OF_PART 7
 
 /* What the columns of a graph have become. */
 typedef struct reading {
@@ -107,7 +107,7 @@ static int32_t read_parts(reading *r, const sgm__pipeline_part *part, sgm_value 
         return 5;
     sgm_value hour = times(r, minus(r, x, days), 24);
     read_turn(r, sgm_floor(r->graph, plus(r, hour, number(r, hour, 1e-7))), 24, values + 5);
-    return MOST_OF_PART;
+    return MAXIMUM_OF_PART;
 }
 
 /* A number, or those of a date; returns how many. */
@@ -186,7 +186,7 @@ static const sgm__pipeline_part *text_of(const sgm_pipeline *pipeline, int32_t f
 /* A field of the prediction: its columns beside each other, in the type of the input. */
 static sgm_value read_field(reading *r, int32_t field, sgm_dtype dtype)
 {
-    sgm_value *values = sgm__calloc((MOST_OF_PART + 1) * r->pipeline->part_count, sizeof *values);
+    sgm_value *values = sgm__calloc((MAXIMUM_OF_PART + 1) * r->pipeline->part_count, sizeof *values);
     int32_t count = 0;
     if (values == NULL)
         return sgm_graph_fail(r->graph, SGM_ERROR_MEMORY, "out of memory for %zu columns",

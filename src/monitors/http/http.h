@@ -92,7 +92,7 @@ typedef struct sgm__http_options {
     int port;                      /* 0: the first free port from 8080 to 8099, or any */
     const char *token;             /* at least 16 of A-Z a-z 0-9 - _; NULL: a random token */
     const char *tokens;            /* further ones: lines "ROLE TOKEN [NAME]"; NULL: none */
-    double changes_per_second;     /* for each token; 0: SGM__RATE_USUAL, less: any number */
+    double changes_per_second;     /* for each token; 0: SGM__RATE_DEFAULT, less: any number */
     bool behind_proxy;             /* browsers come through a proxy that speaks TLS with them ... */
     const char *public_host;       /* ... and know it under this name, "example.org" or "example.org:8443" */
     const char *page;              /* the file of web/ that "/" shows; NULL: "index.html" */

@@ -21,7 +21,7 @@
 #define SGM__HTTP_CONNECTIONS 64
 #define SGM__HTTP_ADDRESSES 32
 #define SGM__HTTP_PARAMETERS 64
-#define SGM__HTTP_USUAL_BODY 65536
+#define SGM__HTTP_DEFAULT_BODY 65536
 /* What an IPv4 address has before it where there is room for one of IPv6 (RFC 4291, section 2.5.5.2). */
 #define SGM__HTTP_FOUR "\0\0\0\0\0\0\0\0\0\0\xff\xff"
 #define SGM__HTTP_FOUR_LENGTH 12

@@ -128,7 +128,7 @@ static void check_body(sgm__http_exchange *exchange, bool is_post, double *lengt
     bool once = sgm__http_header(exchange, MHD_HTTP_HEADER_CONTENT_LENGTH, &text);
     size_t maximum = exchange->request.route != NULL && exchange->request.route->longest_body > 0
                          ? exchange->request.route->longest_body
-                         : SGM__HTTP_USUAL_BODY;
+                         : SGM__HTTP_DEFAULT_BODY;
     bool is_number =
         text == NULL || (strspn(text, "0123456789") == strlen(text) && sgm__parse_int64(text, &bytes));
     if (!sgm__http_header(exchange, MHD_HTTP_HEADER_TRANSFER_ENCODING, &coding) || coding != NULL || !once ||
@@ -141,7 +141,7 @@ static void check_body(sgm__http_exchange *exchange, bool is_post, double *lengt
                          maximum);
     /* A refused request with a short body is read to its end all the same: closing a connection with
      * unread bytes resets it, and the client may lose the answer. */
-    exchange->unread = coding != NULL || !once || !is_number || bytes > SGM__HTTP_USUAL_BODY;
+    exchange->unread = coding != NULL || !once || !is_number || bytes > SGM__HTTP_DEFAULT_BODY;
     *length = (double)bytes;
 }
 

@@ -5,48 +5,15 @@
  * to think of it. Decoding happens once: what is decoded is not decoded again by anybody. */
 #include "monitors/http/http_internal.h"
 #include "text/json_text.h"
-
-/* The value of a hexadecimal digit; -1: it is none. */
-static int hex(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c = (char)(c | 0x20);
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-/* Valid UTF-8 without control characters. */
-static bool is_text(const char *text)
-{
-    for (const unsigned char *c = (const unsigned char *)text; *c != '\0';) {
-        size_t length = *c < 0x80 ? (*c >= 0x20 && *c != 0x7f) : sgm__utf8_length(c);
-        if (length == 0)
-            return false;
-        c += length;
-    }
-    return true;
-}
+#include "text/web_address.h"
 
 /* Decodes percent sequences in place, in a query also '+' as a space. False: a broken sequence, a 0 byte,
  * or a result that is not text. */
 static bool decode(char *text, bool is_query)
 {
-    char *to = text;
-    for (const char *from = text; *from != '\0'; from++) {
-        char c = *from;
-        if (c == '%') {
-            int high = hex(from[1]), low = high >= 0 ? hex(from[2]) : -1;
-            if (low < 0 || (high == 0 && low == 0))
-                return false;
-            c = (char)(high * 16 + low);
-            from += 2;
-        } else if (c == '+' && is_query) {
-            c = ' ';
-        }
-        *to++ = c;
-    }
-    *to = '\0';
-    return is_text(text);
+    for (char *c = text; is_query && *c != '\0'; c++)
+        *c = *c == '+' ? ' ' : *c;
+    return sgm__percent_decode(text) && sgm__is_line(text);
 }
 
 /* A path without empty segments, segments that begin with a dot, or backslashes. */

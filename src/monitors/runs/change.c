@@ -54,8 +54,9 @@ static sgm_status check_alone(const sgm__runs *runs, const char *name)
     for (size_t i = 0; i < runs->count; i++)
         inner += strncmp(runs->runs[i]->name, name, length) == 0 && runs->runs[i]->name[length] == '/';
     if (inner > 0)
-        return sgm_fail(SGM_ERROR_STATE, "the folder of '%.200s' holds %zu other runs; see to them first",
-                        name, inner);
+        return sgm_fail(SGM_ERROR_STATE,
+                        "the folder of '%.200s' holds %zu other runs; rename or delete those first", name,
+                        inner);
     return SGM_OK;
 }
 
@@ -89,7 +90,8 @@ static sgm_status lock(taken *own, const char *name)
     if (held || sgm__runs_answers(own->folder))
         return sgm_fail(SGM_ERROR_STATE, "'%.200s' runs now; stop it first", name);
     if (holds_runs(own->folder, 0))
-        return sgm_fail(SGM_ERROR_STATE, "the folder of '%.200s' holds other runs; see to them first", name);
+        return sgm_fail(SGM_ERROR_STATE,
+                        "the folder of '%.200s' holds other runs; move or delete those first", name);
     return SGM_OK;
 }
 
@@ -137,41 +139,49 @@ sgm_status sgm__runs_rename(sgm__runs *runs, const char *name, const char *to)
 
 /* --- deleting --- */
 
-static sgm_status empty_folder(int folder, dev_t device, int depth);
+static sgm_status empty_folder(int folder, const char *name, dev_t device, int depth);
 
-/* Removes one entry, a folder with its contents. Another file system below (a mount) and folders that are
- * nested too deeply are refused. Links are removed, not followed. */
+/* Empties a folder in an open one. Another file system below (a mount) and folders that are nested too deeply
+ * are refused. */
+static sgm_status empty_inner(int folder, const char *name, dev_t of_it, dev_t device, int depth)
+{
+    if (of_it != device)
+        return sgm_fail(SGM_ERROR_FILE, "'%.200s' is another file system: unmount it first", name);
+    if (depth >= DEEPEST)
+        return sgm_fail(SGM_ERROR_FILE, "'%.200s' is more than %d folders deep: delete it by hand", name,
+                        DEEPEST);
+    int inner = sgm__runs_open_folder(folder, name);
+    if (inner < 0)
+        return sgm_fail(SGM_ERROR_FILE, "the folder '%.200s' cannot be opened: %s", name,
+                        sgm__errno_text(errno));
+    sgm_status status = empty_folder(inner, name, device, depth + 1);
+    close(inner);
+    return status;
+}
+
+/* Removes one entry, a folder with its contents. Links are removed, not followed. */
 static sgm_status remove_entry(int folder, const char *name, dev_t device, int depth)
 {
     struct stat info;
     if (fstatat(folder, name, &info, AT_SYMLINK_NOFOLLOW) != 0)
         return SGM_OK;
     bool is_folder = S_ISDIR(info.st_mode);
-    if (is_folder) {
-        int inner = sgm__runs_open_folder(folder, name);
-        if (inner < 0)
-            return sgm_fail(SGM_ERROR_FILE, "the folder '%.200s' cannot be opened: %s", name,
-                            sgm__errno_text(errno));
-        sgm_status status =
-            info.st_dev == device && depth < DEEPEST
-                ? empty_folder(inner, device, depth + 1)
-                : sgm_fail(SGM_ERROR_FILE, "'%.200s' is another file system, or too deep", name);
-        close(inner);
-        SGM_TRY(status);
-    }
+    if (is_folder)
+        SGM_TRY(empty_inner(folder, name, info.st_dev, device, depth));
     if (unlinkat(folder, name, is_folder ? AT_REMOVEDIR : 0) != 0 && errno != ENOENT)
         return sgm_fail(SGM_ERROR_FILE, "'%.200s' cannot be deleted: %s", name, sgm__errno_text(errno));
     return SGM_OK;
 }
 
 /* Removes all entries; stops at the first failure. */
-static sgm_status empty_folder(int folder, dev_t device, int depth)
+static sgm_status empty_folder(int folder, const char *name, dev_t device, int depth)
 {
     DIR *entries = sgm__runs_entries(folder);
     const struct dirent *entry;
     sgm_status status = SGM_OK;
     if (entries == NULL)
-        return sgm_fail(SGM_ERROR_FILE, "a folder cannot be read: %s", sgm__errno_text(errno));
+        return sgm_fail(SGM_ERROR_FILE, "the folder '%.200s' cannot be read: %s", name,
+                        sgm__errno_text(errno));
     while (status == SGM_OK && (entry = readdir(entries)) != NULL)
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
             status = remove_entry(folder, entry->d_name, device, depth);
@@ -188,7 +198,7 @@ sgm_status sgm__runs_delete(sgm__runs *runs, const char *name, const char *confi
         return sgm_fail(SGM_ERROR_ARGUMENT, "to delete '%.200s', its name must be repeated", name);
     sgm_status status = take(runs, name, &own);
     if (status == SGM_OK)
-        status = fstat(own.folder, &info) == 0 ? empty_folder(own.folder, info.st_dev, 0)
+        status = fstat(own.folder, &info) == 0 ? empty_folder(own.folder, name, info.st_dev, 0)
                                                : sgm_fail(SGM_ERROR_FILE, "'%.200s' cannot be read", name);
     if (status == SGM_OK && unlinkat(own.parent, own.leaf, AT_REMOVEDIR) != 0)
         status = sgm_fail(SGM_ERROR_FILE, "the folder of '%.200s' cannot be deleted: %s", name,

@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define MOST_WORDS 15
+#define MAXIMUM_WORDS 15
 #define LONGEST_OUTPUT 4000
 /* Milliseconds that a job has to end by itself, and between two looks at it. */
 #define TIME_TO_END 1000
@@ -54,10 +54,10 @@ static void forget(sgm__jobs *jobs, size_t index)
 static sgm_status make_room(sgm__jobs *jobs)
 {
     size_t oldest = 0;
-    if (sgm__jobs_look(jobs) >= SGM__MOST_RUNNING)
+    if (sgm__jobs_look(jobs) >= SGM__MAXIMUM_RUNNING)
         return sgm_fail(SGM_ERROR_STATE, "%d replays train already; wait for one, or stop it",
-                        SGM__MOST_RUNNING);
-    if (jobs->count < SGM__MOST_JOBS)
+                        SGM__MAXIMUM_RUNNING);
+    if (jobs->count < SGM__MAXIMUM_JOBS)
         return SGM_OK;
     while (sgm__job_runs(&jobs->items[oldest]))
         oldest++;
@@ -67,7 +67,7 @@ static sgm_status make_room(sgm__jobs *jobs)
 
 static sgm_status start_words(sgm__job *job, const sgm__job_order *order)
 {
-    const char *words[MOST_WORDS + 1] = {NULL};
+    const char *words[MAXIMUM_WORDS + 1] = {NULL};
     char until[24];
     size_t count = 0;
     for (; order->command[count] != NULL; count++)

@@ -8,8 +8,8 @@
 
 #include "base/process/process.h"
 
-#define SGM__MOST_JOBS 64   /* that are known; of those that are over the oldest are forgotten */
-#define SGM__MOST_RUNNING 2 /* at once: each has threads of its own */
+#define SGM__MAXIMUM_JOBS 64   /* that are known; of those that are over the oldest are forgotten */
+#define SGM__MAXIMUM_RUNNING 2 /* at once: each has threads of its own */
 
 typedef struct sgm__job {
     char *run, *name; /* names of the run, and of the one that it makes */
@@ -18,7 +18,7 @@ typedef struct sgm__job {
     double began; /* a time of sgm__now */
 } sgm__job;
 typedef struct sgm__jobs {
-    sgm__job items[SGM__MOST_JOBS]; /* the oldest first */
+    sgm__job items[SGM__MAXIMUM_JOBS]; /* the oldest first */
     size_t count;
 } sgm__jobs;
 

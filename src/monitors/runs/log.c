@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 /* Bytes from the end of the log that are searched first. */
-#define USUAL_END ((size_t)64 << 10)
+#define DEFAULT_END ((size_t)64 << 10)
 /* Bytes that are searched if the usual end has no line about a beginning or an end. */
 #define LONGEST_END ((size_t)16 << 20)
 #define BEGINS ": training begins after "
@@ -147,7 +147,7 @@ bool sgm__run_read_log(sgm__run *run, int folder)
     if (file >= 0 && !same) {
         if (pread(file, head, sizeof head - 1, 0) > 0)
             run->started = time_of(head);
-        if (!judge_end(run, file, info.st_size, USUAL_END) && info.st_size > (off_t)USUAL_END)
+        if (!judge_end(run, file, info.st_size, DEFAULT_END) && info.st_size > (off_t)DEFAULT_END)
             judge_end(run, file, info.st_size, LONGEST_END);
     }
     if (file >= 0)

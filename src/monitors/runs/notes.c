@@ -15,7 +15,7 @@
 #define LONGEST_FILE ((size_t)1 << 20)
 #define LONGEST_NOTE 32768
 #define LONGEST_TAG 60
-#define MOST_TAGS 32
+#define MAXIMUM_TAGS 32
 
 /* --- what there is --- */
 
@@ -94,8 +94,8 @@ static sgm_status check_tags(const json_t *tags)
 {
     size_t i;
     const json_t *tag;
-    if (!json_is_array(tags) || json_array_size(tags) > MOST_TAGS)
-        return sgm_fail(SGM_ERROR_ARGUMENT, "'tags' is a list of %d texts at most", MOST_TAGS);
+    if (!json_is_array(tags) || json_array_size(tags) > MAXIMUM_TAGS)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "'tags' is a list of %d texts at most", MAXIMUM_TAGS);
     json_array_foreach(tags, i, tag) SGM_TRY(check_tag(tag));
     return SGM_OK;
 }

@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MOST_RUNS 200     /* of a report that the page asks for */
+#define MAXIMUM_RUNS 200  /* of a report that the page asks for */
 #define LARGEST_VALUE 400 /* bytes of a configuration's value */
 
 static const char head[] =
@@ -475,8 +475,9 @@ sgm_status sgm__runs_report(void *user, const sgm__http_request *request, sgm__h
     const char *name;
     sgm_status status = SGM_OK;
     for (size_t i = 0; status == SGM_OK && (name = sgm__http_query(request, "run", i)) != NULL; i++)
-        status = i < MOST_RUNS ? sgm__report_add(runs, name, list)
-                               : sgm_fail(SGM_ERROR_ARGUMENT, "a report has %d runs at most", MOST_RUNS);
+        status = i < MAXIMUM_RUNS
+                     ? sgm__report_add(runs, name, list)
+                     : sgm_fail(SGM_ERROR_ARGUMENT, "a report has %d runs at most", MAXIMUM_RUNS);
     if (status == SGM_OK && json_array_size(list) == 0)
         status = sgm_fail(SGM_ERROR_ARGUMENT, "which runs? expected ?run=NAME");
     char *html = status == SGM_OK ? sgm__report_html("Report of runs", list) : NULL;

@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 /* Points of a curve in one answer, usually and at most; curves of one request. */
-#define USUAL_POINTS 1000
+#define DEFAULT_POINTS 1000
 #define MAXIMUM_POINTS 10000
 #define MAXIMUM_SERIES 1000
 
@@ -91,7 +91,7 @@ static sgm_status read_window(const sgm__http_request *request, window *w)
         return sgm_fail(SGM_ERROR_ARGUMENT, "axis: expected iteration, epoch or seconds, got '%.40s'", axis);
     SGM_TRY(read_number(request, "from", &w->from));
     SGM_TRY(read_number(request, "to", &w->to));
-    double points = USUAL_POINTS;
+    double points = DEFAULT_POINTS;
     SGM_TRY(read_number(request, "points", &points));
     if (!(points >= 2 && points <= MAXIMUM_POINTS))
         return sgm_fail(SGM_ERROR_ARGUMENT, "points: expected 2 to %d", MAXIMUM_POINTS);

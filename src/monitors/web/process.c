@@ -17,7 +17,7 @@
 
 /* Messages that are kept, and that an answer has if nothing else is asked for. */
 #define KEPT_MESSAGES 5000
-#define USUAL_MESSAGES 500
+#define DEFAULT_MESSAGES 500
 /* Messages that one tick pushes at most; a page that misses some sees a gap in the numbers and fetches
  * them. */
 #define MAXIMUM_PUSHED 100
@@ -128,7 +128,7 @@ static sgm_status read_count(const sgm__http_request *request, const char *name,
 
 static sgm_status read_log_query(const sgm__http_request *request, log_query *query)
 {
-    int64_t after = 0, limit = USUAL_MESSAGES;
+    int64_t after = 0, limit = DEFAULT_MESSAGES;
     const char *level = sgm__http_query(request, "level", 0);
     *query = (log_query){.level = SGM_LOG_DEBUG, .search = sgm__http_query(request, "search", 0)};
     if (level != NULL)

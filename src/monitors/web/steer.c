@@ -2,8 +2,8 @@
  *
  * A command from a page goes the same way as one from the control socket (control/control.h), so that both
  * check, record and log alike. Changes of values, whoever makes them, are pushed to pages as they happen,
- * by a listener to the trainer's journal (journal/change_record.h). The routes of tree.c, checkpoints.c
- * and branch.c are in the table here. */
+ * by a listener to the trainer's journal (journal/change_record.h). The routes of tree.c and
+ * checkpoints.c are in the table here. */
 #include "monitors/web/steer.h"
 #include "control/control.h"
 #include "journal/change_record.h"
@@ -174,7 +174,6 @@ static const sgm__http_route routes[] = {
      .in_file = true},
     {"POST", "/api/checkpoint-delete", .act = sgm__web_on_trainer, .action = sgm__web_delete_checkpoint,
      .role = SGM__ROLE_ADMIN},
-    {"POST", "/api/branch", .act = sgm__web_on_trainer, .action = sgm__web_branch, .role = SGM__ROLE_STEER},
 };
 
 const sgm__web_part sgm__web_steer = {.routes = routes,

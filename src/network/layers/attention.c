@@ -38,6 +38,19 @@ static sgm_value project(sgm_layer_call *call, sgm_graph *graph, sgm_value x, in
     return sgm_add(graph, sgm_matmul(graph, x, weights), biases);
 }
 
+/* Whether rotary_bands, if given, are (low, high, places) in order; otherwise the graph fails. */
+static bool bands_are_right(sgm_layer_call *call, sgm_graph *graph)
+{
+    size_t count;
+    const double *bands = sgm_layer_numbers(call, "rotary_bands", &count);
+    if (bands == NULL || (count == 3 && bands[0] < bands[1]))
+        return true;
+    sgm_graph_fail(graph, SGM_ERROR_ARGUMENT,
+                   "%s: rotary_bands wants three numbers, (low, high, places), with low below high",
+                   call->entry->layer->type->name);
+    return false;
+}
+
 /* Whether `x` is a sequence whose features the heads divide; otherwise the graph fails with what would fit.
  */
 static bool is_sequence(sgm_layer_call *call, sgm_graph *graph, sgm_value x)
@@ -53,10 +66,11 @@ static bool is_sequence(sgm_layer_call *call, sgm_graph *graph, sgm_value x)
                        layer, sgm_shape_text(&shape, text, sizeof text));
         return false;
     }
-    if (shape.dims[2] % heads != 0) {
+    int64_t size = sgm__layer_head_size(call, shape.dims[2]);
+    if (sgm_layer_integer(call, "head_size") == 0 && shape.dims[2] % heads != 0) {
         sgm_graph_fail(graph, SGM_ERROR_SHAPE,
                        "%s: %lld heads do not divide the %lld features of a position; choose a number of "
-                       "heads that does",
+                       "heads that does, or give a head_size",
                        layer, (long long)heads, (long long)shape.dims[2]);
         return false;
     }
@@ -66,28 +80,29 @@ static bool is_sequence(sgm_layer_call *call, sgm_graph *graph, sgm_value x)
                        (long long)sgm__layer_key_heads(call), (long long)heads);
         return false;
     }
-    if (sgm_layer_flag(call, "rotary") && shape.dims[2] / heads % 2 != 0) {
+    if (sgm_layer_flag(call, "rotary") && size % 2 != 0) {
         sgm_graph_fail(graph, SGM_ERROR_SHAPE, "%s: rotary turns pairs, but a head has %lld features", layer,
-                       (long long)(shape.dims[2] / heads));
+                       (long long)size);
         return false;
     }
-    return true;
+    return bands_are_right(call, graph);
 }
 
 /* Attention with its two projections, for rows of sequences of `time` steps each. Parameters:
- * "PREFIXweights" (features, queries + keys + values), "PREFIXbiases", "PREFIXoutput_weights" (features,
+ * "PREFIXweights" (features, queries + keys + values), "PREFIXbiases", "PREFIXoutput_weights" (queries,
  * features), "PREFIXoutput_biases". With fewer heads of keys than of queries the columns of keys and values
  * are fewer. */
 static sgm_value attend(sgm_layer_call *call, sgm_graph *graph, sgm_value x, int64_t time, const char *prefix)
 {
     int64_t features = sgm_value_type(graph, x).shape.dims[1], heads = sgm_layer_integer(call, "heads");
+    int64_t size = sgm__layer_head_size(call, features);
     bool biased = !sgm_layer_flag(call, "no_bias");
     char output[64];
     snprintf(output, sizeof output, "%soutput_", prefix);
-    int64_t wide = features + 2 * sgm__layer_key_heads(call) * (features / heads);
+    int64_t wide = (heads + 2 * sgm__layer_key_heads(call)) * size;
     sgm_value all = project(call, graph, x, wide, prefix, biased);
-    sgm_value y = sgm__layer_look(call, graph, all, time, features, prefix);
-    return project(call, graph, y, features, output, biased);
+    sgm_value y = sgm__layer_look(call, graph, all, time, size, prefix);
+    return project(call, graph, y, features, output, biased && !sgm_layer_flag(call, "no_output_bias"));
 }
 
 static sgm_value forward_attention(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs,
@@ -135,7 +150,7 @@ static sgm_value forward_transformer(sgm_layer_call *call, sgm_graph *graph, con
     {                                                                                                        \
         .name = "causal", .kind = SGM_KIND_BOOLEAN, .doc = "a position sees itself and those before it"      \
     }
-#define KEY_HEADS                                                                                            \
+#define MORE_OF_HEADS                                                                                        \
     {.name = "key_heads",                                                                                    \
      .kind = SGM_KIND_INTEGER,                                                                               \
      .minimum = 1,                                                                                           \
@@ -146,16 +161,46 @@ static sgm_value forward_transformer(sgm_layer_call *call, sgm_graph *graph, con
          .kind = SGM_KIND_BOOLEAN,                                                                           \
          .doc = "rotary position embedding: queries and keys are rotated by their positions, halves of a "   \
                 "head together (Su et al., 2021)"},                                                          \
+        {.name = "rotary_base",                                                                              \
+         .kind = SGM_KIND_NUMBER,                                                                            \
+         .minimum = 1,                                                                                       \
+         .maximum = 1e12,                                                                                    \
+         .default_value = 10000,                                                                             \
+         .doc = "the slowest turns take almost this many steps times 2 pi"},                                 \
+        {.name = "rotary_factor",                                                                            \
+         .kind = SGM_KIND_NUMBER,                                                                            \
+         .minimum = 1e-6,                                                                                    \
+         .maximum = 1e6,                                                                                     \
+         .default_value = 1,                                                                                 \
+         .doc = "all turns are so many times slower, to look farther back (Chen et al., 2023)"},             \
+        {.name = "rotary_bands",                                                                             \
+         .kind = SGM_KIND_NUMBER,                                                                            \
+         .list = true,                                                                                       \
+         .minimum = 1e-6,                                                                                    \
+         .maximum = 1e9,                                                                                     \
+         .doc = "(low, high, places): rotary_factor is for what turns less than `low` times in `places`, "   \
+                "and fades out up to `high` times, as in Llama 3.1"},                                        \
+        {.name = "head_size",                                                                                \
+         .kind = SGM_KIND_INTEGER,                                                                           \
+         .minimum = 1,                                                                                       \
+         .maximum = 1e6,                                                                                     \
+         .doc = "features of a head; those of a position, divided by the heads, if not given"},              \
+        {.name = "no_output_bias",                                                                           \
+         .kind = SGM_KIND_BOOLEAN,                                                                           \
+         .doc = "biases of queries, keys and values, but none of what the heads give"},                      \
+        {.name = "query_norm",                                                                               \
+         .kind = SGM_KIND_BOOLEAN,                                                                           \
+         .doc = "rms_norm of each head's queries and keys, with a gain for each feature of a head"},         \
     {                                                                                                        \
-        .name = "rotary_base", .kind = SGM_KIND_NUMBER, .minimum = 1, .maximum = 1e12,                       \
-        .default_value = 10000, .doc = "the slowest turns take almost this many steps times 2 pi"            \
+        .name = "epsilon", .kind = SGM_KIND_NUMBER, .minimum = 0, .maximum = 1, .default_value = 1e-5,       \
+        .doc = "of query_norm: is added to the mean of the squares"                                          \
     }
 #define NO_BIAS                                                                                              \
     {                                                                                                        \
         .name = "no_bias", .kind = SGM_KIND_BOOLEAN, .doc = "no biases anywhere in the layer"                \
     }
 
-static const sgm_option attention_arguments[] = {HEADS, CAUSAL, NO_BIAS, KEY_HEADS};
+static const sgm_option attention_arguments[] = {HEADS, CAUSAL, NO_BIAS, MORE_OF_HEADS};
 
 const sgm_layer_type sgm__layer_attention = {
     .api = SGM_LAYER_API,
@@ -190,7 +235,7 @@ static const sgm_option transformer_arguments[] = {
      .doc = "the share of what both halves add that is forgotten while training",
      .live = true},
     NO_BIAS,
-    KEY_HEADS,
+    MORE_OF_HEADS,
 };
 
 const sgm_layer_type sgm__layer_transformer = {

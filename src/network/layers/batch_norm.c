@@ -234,8 +234,7 @@ const sgm_layer_type sgm__layer_batch_norm = {
     .api = SGM_LAYER_API,
     .name = "batch_norm",
     .doc = "each channel with mean 0 and standard deviation 1 over the minibatch (trained: over all), times "
-           "gains, plus "
-           "biases",
+           "gains, plus biases",
     .arguments = batch_arguments,
     .argument_count = sizeof batch_arguments / sizeof batch_arguments[0],
     .min_inputs = 1,

@@ -22,10 +22,12 @@ sgm_value sgm__layer_normalise(sgm_layer_call *call, sgm_graph *graph, sgm_value
 /* --- heads.c --- */
 /* The number of heads of keys and values; each serves heads / key_heads heads of queries. */
 int64_t sgm__layer_key_heads(sgm_layer_call *call);
-/* The heads' result, (batch * time, features), from queries, keys and values side by side in each row of
- * `all`. If single steps are recorded, keys and values of the steps before are kept in the states
- * "PREFIXcache_keys" and "PREFIXcache_values". */
-sgm_value sgm__layer_look(sgm_layer_call *call, sgm_graph *graph, sgm_value all, int64_t time,
-                          int64_t features, const char *prefix);
+/* How many features a head has, of `features` that come into the layer. */
+int64_t sgm__layer_head_size(sgm_layer_call *call, int64_t features);
+/* The heads' result, (batch * time, heads * size), from queries, keys and values side by side in each row of
+ * `all`; `size` is that of a head. If single steps are recorded, keys and values of the steps before are kept
+ * in the states "PREFIXcache_keys" and "PREFIXcache_values". */
+sgm_value sgm__layer_look(sgm_layer_call *call, sgm_graph *graph, sgm_value all, int64_t time, int64_t size,
+                          const char *prefix);
 
 #endif

@@ -51,8 +51,7 @@ static const sgm_option arguments[] = {
      .minimum = 1,
      .maximum = 1e6,
      .doc = "how many labels an example of the targets has room for; its own end before the first that is "
-            "negative "
-            "or the blank"},
+            "negative or the blank"},
     SGM__COST_ARGUMENTS,
     {.name = "blank",
      .kind = SGM_KIND_INTEGER,

@@ -35,21 +35,36 @@ static sgm_value part(const heads *h, sgm_value x, int32_t axis, int64_t start, 
     return sgm_slice(h->graph, x, axis, start, start + count, 1);
 }
 
-/* cos or sin of place * base^(-2 i / size), a constant (time, 1, size / 2) in the master type, since
- * bfloat16 would round the angles. A single step gathers the row of its place from the table of all places.
- */
+/* How fast pair i of a head turns, in radians a place: base^(-2 i / size), divided by rotary_factor, so that
+ * a model can look farther back than it was trained for. With rotary_bands (low, high, places), as Llama 3.1
+ * has them, that is so only for pairs that turn less than `low` times in `places`; those that turn more than
+ * `high` times stay as they are, and in between one goes over into the other. */
+static double turn_of_pair(const heads *h, int64_t i)
+{
+    size_t count;
+    const double *bands = sgm_layer_numbers(h->call, "rotary_bands", &count);
+    double factor = sgm_layer_number(h->call, "rotary_factor");
+    double turn = pow(sgm_layer_number(h->call, "rotary_base"), -2 * (double)i / (double)h->size);
+    if (bands == NULL)
+        return turn / factor;
+    double turns = bands[2] * turn / (2 * M_PI);
+    double kept = fmin(fmax((turns - bands[0]) / (bands[1] - bands[0]), 0), 1);
+    return kept * turn + (1 - kept) * turn / factor;
+}
+
+/* cos or sin of place * turn_of_pair(i), a constant (time, 1, size / 2) in the master type, since bfloat16
+ * would round the angles. A single step gathers the row of its place from the table of all places. */
 static sgm_value wave(const heads *h, double (*function)(double))
 {
-    double base = sgm_layer_number(h->call, "rotary_base");
     bool step = sgm_layer_is_step(h->call);
     int64_t places = step ? h->call->network->steps : h->time;
     sgm_shape shape = sgm_shape_of(places, 1, h->size / 2);
     sgm_tensor *tensor = sgm_tensor_create(sgm__master_dtype(h->call->options), &shape);
-    for (int64_t t = 0; t < places && tensor != NULL; t++)
-        for (int64_t i = 0; i < h->size / 2; i++) {
-            double turn = (double)t * pow(base, -2 * (double)i / (double)h->size);
-            sgm_tensor_set(tensor, (const int64_t[]){t, 0, i}, function(turn));
-        }
+    for (int64_t i = 0; i < h->size / 2 && tensor != NULL; i++) {
+        double turn = turn_of_pair(h, i);
+        for (int64_t t = 0; t < places; t++)
+            sgm_tensor_set(tensor, (const int64_t[]){t, 0, i}, function((double)t * turn));
+    }
     sgm_value value = tensor != NULL
                           ? sgm_constant(h->graph, tensor)
                           : sgm_graph_fail(h->graph, SGM_ERROR_MEMORY,
@@ -163,6 +178,13 @@ static sgm_value look_back(const heads *h, sgm_value q, sgm_value k, sgm_value v
     return sgm_reshape(graph, sgm_attention_at(graph, q, keys, values, place), &rows);
 }
 
+/* The argument "head_size", or an equal part of the features if it is not given. */
+int64_t sgm__layer_head_size(sgm_layer_call *call, int64_t features)
+{
+    int64_t size = sgm_layer_integer(call, "head_size");
+    return size > 0 ? size : features / sgm_layer_integer(call, "heads");
+}
+
 /* The argument "key_heads", or as many as heads if it is not given. */
 int64_t sgm__layer_key_heads(sgm_layer_call *call)
 {
@@ -170,26 +192,41 @@ int64_t sgm__layer_key_heads(sgm_layer_call *call)
     return shared > 0 ? shared : sgm_layer_integer(call, "heads");
 }
 
+/* rms_norm of each head, with the gains "PREFIXNAME_gains" (size) that all heads share. */
+static sgm_value norm(const heads *h, sgm_value x, const char *prefix, const char *name)
+{
+    char full[64];
+    snprintf(full, sizeof full, "%s%s_", prefix, name);
+    return sgm__layer_normalise(h->call, h->graph, x, false, false, full,
+                                sgm_layer_number(h->call, "epsilon"));
+}
+
 /* The plain case goes straight into self_attention, as the projection has q, k and v side by side already.
  * Otherwise the columns are taken apart: first the heads of q, then those of k, then those of v. */
-sgm_value sgm__layer_look(sgm_layer_call *call, sgm_graph *graph, sgm_value all, int64_t time,
-                          int64_t features, const char *prefix)
+sgm_value sgm__layer_look(sgm_layer_call *call, sgm_graph *graph, sgm_value all, int64_t time, int64_t size,
+                          const char *prefix)
 {
-    heads h = {.call = call, .graph = graph, .time = time, .count = sgm_layer_integer(call, "heads")};
+    heads h = {
+        .call = call, .graph = graph, .time = time, .count = sgm_layer_integer(call, "heads"), .size = size};
     h.shared = sgm__layer_key_heads(call);
-    h.size = features / h.count;
     bool causal = sgm_layer_flag(call, "causal"), rotary = sgm_layer_flag(call, "rotary");
+    bool normed = sgm_layer_flag(call, "query_norm");
     bool masked = sgm_value_exists(sgm_layer_lengths(call)) && !causal;
-    sgm_shape sequences = sgm_shape_of(-1, time, 3 * features), rows = sgm_shape_of(-1, features);
+    sgm_shape sequences = sgm_shape_of(-1, time, 3 * h.count * size);
+    sgm_shape rows = sgm_shape_of(-1, h.count * size);
     bool step = sgm_layer_is_step(call);
     if (!causal && sgm__layer_refuses_step(call, graph, "a place sees those behind it; it may be causal"))
         return (sgm_value){-1};
-    if (h.shared == h.count && !rotary && !masked && !step)
+    if (h.shared == h.count && !rotary && !normed && !masked && !step)
         return sgm_reshape(
             graph, sgm_self_attention(graph, sgm_reshape(graph, all, &sequences), h.count, causal), &rows);
     sgm_value x = apart(&h, all, h.count + 2 * h.shared, h.size);
     sgm_value q = part(&h, x, 2, 0, h.count), k = part(&h, x, 2, h.count, h.shared);
     sgm_value v = part(&h, x, 2, h.count + h.shared, h.shared);
+    if (normed) {
+        q = norm(&h, q, prefix, "query");
+        k = norm(&h, k, prefix, "key");
+    }
     if (rotary) {
         q = turn(&h, q);
         k = turn(&h, k);

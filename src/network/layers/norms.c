@@ -1,5 +1,5 @@
 /* layer_norm and rms_norm: the features of each position at one scale, then a gain, and a bias, for each
- * feature.
+ * feature. unit_norm: a vector of length 1, without parameters.
  *
  * y = (x - mean) / sqrt(variance + epsilon) * gains + biases over the last axis of (batch, ..., features);
  * rms_norm: y = x / sqrt(mean of squares + epsilon) * gains. The normalising itself is src/ops/normalise.c.
@@ -39,6 +39,22 @@ static sgm_value forward_rms_norm(sgm_layer_call *call, sgm_graph *graph, const 
     return sgm__layer_normalise(call, graph, inputs[0], false, false, "", sgm_layer_number(call, "epsilon"));
 }
 
+/* x / |x| over the last axis; a vector shorter than LEAST is divided by that. */
+#define LEAST 1e-12
+static sgm_value forward_unit_norm(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs,
+                                   int32_t count)
+{
+    (void)count;
+    sgm_value x = inputs[0];
+    int32_t last = sgm_value_type(graph, x).shape.rank - 1;
+    if (last < 1)
+        return sgm_graph_fail(graph, SGM_ERROR_SHAPE, "%s: expected (batch, ..., features), got (batch)",
+                              call->entry->layer->type->name);
+    sgm_value squares = sgm_reduce_sum(graph, sgm_multiply(graph, x, x), &last, 1, true);
+    squares = sgm_maximum(graph, squares, sgm_number(graph, LEAST * LEAST));
+    return sgm_divide(graph, x, sgm_square_root(graph, squares));
+}
+
 static const sgm_option arguments[] = {
     {.name = "epsilon",
      .kind = SGM_KIND_NUMBER,
@@ -75,3 +91,6 @@ const sgm_layer_type sgm__layer_rms_norm = {
     .formula = "y = scale x / sqrt(mean of x^2 + epsilon), over the last dimension",
     .example = "rms_norm",
 };
+
+SGM__LAYER(unit_norm, "the last dimension with length 1", NULL, 0,
+           .formula = "y = x / |x|, over the last dimension", .example = "unit_norm");

@@ -1,6 +1,7 @@
 /* reshape and permute: the elements of an example in another shape, or its dimensions in another order.
+ * select: one place of its first dimension.
  *
- * Both leave the batch in front. permute changes which dimension is time, so it drops the lengths of
+ * All leave the batch in front. permute changes which dimension is time, so it drops the lengths of
  * sequences unless the first dimension stays. */
 #include "network/network_internal.h"
 
@@ -61,6 +62,26 @@ static sgm_value permute(sgm_layer_call *call, sgm_graph *graph, const sgm_value
     return sgm_permute(graph, inputs[0], axes);
 }
 
+/* (batch, steps, ...) to (batch, ...). */
+static sgm_value select_place(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs, int32_t count)
+{
+    (void)count;
+    sgm_shape shape = sgm_value_type(graph, inputs[0]).shape, rest = {.rank = shape.rank - 1};
+    int64_t place = sgm_layer_integer(call, "place");
+    char text[128];
+    if (sgm__layer_refuses_step(call, graph, "it takes one of all steps"))
+        return (sgm_value){-1};
+    if (shape.rank < 2 || place >= shape.dims[1])
+        return sgm_graph_fail(graph, SGM_ERROR_SHAPE,
+                              "select: there is no place %lld in %s, (batch, places, "
+                              "...)",
+                              (long long)place, sgm_shape_text(&shape, text, sizeof text));
+    sgm__layer_set_lengths(call, (sgm_value){-1});
+    rest.dims[0] = shape.dims[0];
+    memcpy(rest.dims + 1, shape.dims + 2, (size_t)(rest.rank - 1) * sizeof *rest.dims);
+    return sgm_reshape(graph, sgm_slice(graph, inputs[0], 1, place, place + 1, 1), &rest);
+}
+
 #define DIMENSIONS(argument, highest, words)                                                                 \
     {                                                                                                        \
         .name = argument, .kind = SGM_KIND_INTEGER, .list = true, .required = true, .minimum = 1,            \
@@ -71,6 +92,12 @@ static const sgm_option reshape_arguments[] = {
     DIMENSIONS("shape", 1e9, "the dimensions that an example gets, without the batch")};
 static const sgm_option permute_arguments[] = {
     DIMENSIONS("order", SGM_MAX_RANK - 1, "which dimension of an example, from 1, comes first, second, ...")};
+
+static const sgm_option select_arguments[] = {{.name = "place",
+                                               .kind = SGM_KIND_INTEGER,
+                                               .minimum = 0,
+                                               .maximum = 1e9,
+                                               .doc = "from 0, which it is if not given"}};
 
 #define SHAPE_LAYER(text, words, function, table, ...)                                                       \
     const sgm_layer_type sgm__layer_##text = {.api = SGM_LAYER_API,                                          \
@@ -88,3 +115,5 @@ SHAPE_LAYER(reshape, "the numbers of an example in another shape, in the same or
             .example = "reshape(1, 28, 28)");
 SHAPE_LAYER(permute, "the dimensions of an example in another order", permute, permute_arguments,
             .formula = "y[i, j] = x[j, i]", .example = "permute(2, 1)");
+SHAPE_LAYER(select, "one place of the first dimension of an example, such as the first step of a sequence",
+            select_place, select_arguments, .formula = "y = x[place]", .example = "select(0)");

@@ -238,6 +238,18 @@ sgm_value sgm__onnx_gelu(sgm__onnx_node *n)
     return sgm_gelu(n->graph, n->inputs[0]);
 }
 
+/* x sigmoid(alpha x) */
+static sgm_value swish(sgm__onnx_node *n)
+{
+    sgm_graph *g = n->graph;
+    double alpha = sgm__onnx_number(n, "alpha", 1);
+    sgm_value x = n->inputs[0], steep = alpha == 1 ? x : sgm_multiply(g, x, number(n, alpha));
+    return sgm_multiply(g, x, sgm_sigmoid(g, steep));
+}
+
+SGM__ONNX_BUILD(swish, n, swish(n))
+SGM__ONNX_BUILD(swish_gate, n, sgm_multiply(n->graph, swish(n), n->inputs[1]))
+
 /* Bounds are attributes up to opset 10, inputs that may be left out since. The maximum goes last: ONNX
  * takes it where the minimum is above the maximum. */
 sgm_value sgm__onnx_clip(sgm__onnx_node *n)
@@ -308,15 +320,18 @@ SGM__ONNX_BUILD(xor, n, sgm_not_equal(n->graph, n->inputs[0], aligned(n, n->inpu
 
 /* --- types --- */
 
-/* Any number but 0 is true; a cast to bool in the library would have to truncate first. */
-sgm_value sgm__onnx_cast(sgm__onnx_node *n)
+static sgm__onnx_cast_options cast_options(const sgm__onnx_node *n)
 {
-    sgm_dtype dtype;
-    if (sgm__onnx_dtype(sgm__onnx_integer(n, "to", 0), &dtype) != SGM_OK)
-        return sgm__onnx_fail(n->graph);
-    if (dtype == SGM_BOOL)
-        return sgm_not_equal(n->graph, n->inputs[0], number(n, 0));
-    return sgm_cast(n->graph, n->inputs[0], dtype);
+    sgm__onnx_cast_options how = {.saturates = sgm__onnx_integer(n, "saturate", 1) != 0};
+    if (sgm__onnx_text_is(n, "round_mode", "up", "down"))
+        how.direction = SGM__ONNX_DOWN;
+    else if (sgm__onnx_text_is(n, "round_mode", "up", "nearest"))
+        how.direction = SGM__ONNX_NEAREST;
+    else if (!sgm__onnx_text_is(n, "round_mode", "up", "up"))
+        sgm__onnx_unsupported(n, "'round_mode' is none of up, down and nearest");
+    return how;
 }
 
-SGM__ONNX_BUILD(cast_like_other, n, sgm_cast(n->graph, n->inputs[0], sgm__onnx_type(n, n->inputs[1]).dtype))
+SGM__ONNX_BUILD(cast, n, sgm__onnx_cast_to(n, n->inputs[0], sgm__onnx_integer(n, "to", 0), cast_options(n)))
+SGM__ONNX_BUILD(cast_like_other, n,
+                sgm__onnx_cast_to(n, n->inputs[0], sgm__onnx_element(n, n->inputs[1]), cast_options(n)))

@@ -76,17 +76,24 @@ sgm_value sgm__onnx_gather_elements(sgm__onnx_node *n)
 }
 
 /* The node's first input with updates at `places` of it as one list. reduction "add" adds to what is
- * there; "none" replaces: an element is replaced where at least one update fell, which a second scatter of
- * ones counts. ONNX leaves open what several updates for one place give with "none"; here it is their sum. */
+ * there, "mul", "max" and "min" go by an operation of their own; "none" replaces: an element is replaced
+ * where at least one update fell, which a second scatter of ones counts. ONNX leaves open what several
+ * updates for one place give with "none"; here it is their sum. */
 static sgm_value put(sgm__onnx_node *n, sgm_value places, sgm_value updates)
 {
     sgm_graph *g = n->graph;
     sgm_value x = n->inputs[0];
     sgm_type type = sgm__onnx_type(n, x);
     int64_t count = sgm_shape_elements(&type.shape);
+    static const char *const kinds[] = {"mul", "max", "min"}; /* as in sgm__onnx_scatter_kind */
     bool adds = sgm__onnx_text_is(n, "reduction", "none", "add");
+    for (int i = 0; i < 3; i++)
+        if (sgm__onnx_text_is(n, "reduction", "none", kinds[i]))
+            return sgm_reshape(
+                g, sgm__onnx_scatter_by(g, (sgm__onnx_scatter_kind)i, flat(g, x), flat(g, updates), places),
+                &type.shape);
     if (!adds && !sgm__onnx_text_is(n, "reduction", "none", "none"))
-        return sgm__onnx_unsupported(n, "the reduction is none of 'none' and 'add'");
+        return sgm__onnx_unsupported(n, "the reduction is none of none, add, mul, max and min");
     sgm_value sums = sgm_reshape(g, sgm_scatter_add(g, flat(g, updates), places, 0, count), &type.shape);
     if (adds)
         return sgm_add(g, x, sums);

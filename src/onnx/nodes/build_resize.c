@@ -18,6 +18,7 @@
 /* coordinate_transformation_mode, in the order of the texts in read_modes. */
 typedef enum placing {
     HALF_PIXEL,
+    HALF_PIXEL_SYMMETRIC,
     PYTORCH_HALF_PIXEL,
     ALIGN_CORNERS,
     ASYMMETRIC,
@@ -36,12 +37,13 @@ typedef struct line {
 
 /* What the node asks for. `cubic_a` is the parameter of the cubic weights; `exclude` sets cubic weights of
  * neighbours outside the data to 0; `outside` is the value of results that lie outside
- * (tf_crop_and_resize). */
+ * (tf_crop_and_resize). `smooth`: where the result is smaller, each entry weighs all entries that it covers
+ * (antialias). */
 typedef struct resizing {
     sgm__onnx_node *n;
     placing place;
     rounding round;
-    bool nearest, cubic, exclude;
+    bool nearest, cubic, exclude, smooth;
     double cubic_a, outside;
     line lines[SGM_MAX_RANK];
     int32_t rank;
@@ -65,6 +67,10 @@ static double origin_of(const resizing *r, const line *l, int64_t x)
     switch (r->place) {
     case HALF_PIXEL:
         return (double)((at + 0.5f) / scale - 0.5f);
+    case HALF_PIXEL_SYMMETRIC: { /* the same around the centre, where the size has lost a fraction */
+        float lost = (float)l->out / (scale * (float)l->in);
+        return (double)((float)l->in / 2 * (1 - lost) + (at + 0.5f) / scale - 0.5f);
+    }
     case PYTORCH_HALF_PIXEL:
         return l->out > 1 ? (double)((at + 0.5f) / scale - 0.5f) : 0;
     case ALIGN_CORNERS:
@@ -103,33 +109,35 @@ static int64_t nearest_of(const resizing *r, const line *l, double origin)
     return within(at, l->in);
 }
 
-/* Cubic convolution (Keys, 1981) for the four neighbours at the distances 1 + t, t, 1 - t and 2 - t. With
- * distance d the weight is (a + 2) d^3 - (a + 3) d^2 + 1 up to d = 1, and a d^3 - 5 a d^2 + 8 a d - 4 a up
- * to 2. */
-static void cubic_weights(double a, double t, double weights[4])
+/* The weight of an entry at a distance: 1 - d, or of cubic convolution (Keys, 1981) (a + 2) d^3 - (a + 3) d^2
+ * + 1 up to d = 1, and a d^3 - 5 a d^2 + 8 a d - 4 a up to 2; 0 beyond. */
+static double weight_at(const resizing *r, double d)
 {
-    for (int i = 0; i < 4; i++) {
-        double d = fabs(t + 1 - i);
-        weights[i] = d <= 1 ? ((a + 2) * d - (a + 3)) * d * d + 1 : ((a * d - 5 * a) * d + 8 * a) * d - 4 * a;
-    }
+    double a = r->cubic_a;
+    if (!r->cubic)
+        return d < 1 ? 1 - d : 0;
+    if (d >= 2)
+        return 0;
+    return d <= 1 ? ((a + 2) * d - (a + 3)) * d * d + 1 : ((a * d - 5 * a) * d + 8 * a) * d - 4 * a;
 }
 
 /* Adds the weights of one entry of the result to its column of the matrix; `step` is the distance of the
- * column's elements. Neighbours beyond an end are that end, so weights may add up in one element. Dividing
- * by the sum compensates for excluded neighbours; otherwise the sum is 1. */
+ * column's elements. Neighbours beyond an end are that end, so weights may add up in one element. Where the
+ * result is smaller, a smooth one has wider weights: distances count less. Dividing by the sum compensates
+ * for that and for excluded neighbours; otherwise the sum is 1. */
 static void add_weights(const resizing *r, const line *l, double origin, double *column, int64_t step)
 {
-    double base = floor(origin), t = origin - base, weights[4] = {0, 1 - t, t, 0}, sum = 0;
-    if (r->cubic)
-        cubic_weights(r->cubic_a, t, weights);
-    for (int i = 0; i < 4; i++) {
-        double at = base + i - 1;
-        if (r->cubic && r->exclude && (at < 0 || at > (double)(l->in - 1)))
-            weights[i] = 0;
-        sum += weights[i];
-    }
-    for (int i = 0; i < 4; i++)
-        column[within(base + i - 1, l->in) * step] += weights[i] / sum;
+    double narrow = r->smooth && l->scale < 1 ? l->scale : 1, reach = (r->cubic ? 2 : 1) / narrow, sum = 0;
+    origin = fmin(fmax(origin, -reach - 1), (double)l->in + reach); /* further away it is the same */
+    for (int pass = 0; pass < 2; pass++)
+        for (double at = ceil(origin - reach); at <= origin + reach; at++) {
+            bool outside = at < 0 || at > (double)(l->in - 1);
+            double weight = r->exclude && r->cubic && outside ? 0 : weight_at(r, fabs(at - origin) * narrow);
+            if (pass == 0)
+                sum += weight;
+            else
+                column[within(at, l->in) * step] += weight / sum;
+        }
 }
 
 /* The last axis of x, (..., in), times the matrix (in, out), plus the values of results that lie outside,
@@ -284,23 +292,21 @@ sgm_value sgm__onnx_upsample(sgm__onnx_node *n)
     return resize(&r);
 }
 
-/* The attributes of Resize since opset 11. `axes`, antialias and keep_aspect_ratio_policy came later and
- * are refused. The defaults are those of ONNX. */
+/* The attributes of Resize since opset 11. The defaults are those of ONNX. */
 static bool read_modes(resizing *r)
 {
-    static const char *const places[] = {"half_pixel", "pytorch_half_pixel",   "align_corners",
-                                         "asymmetric", "tf_half_pixel_for_nn", "tf_crop_and_resize"};
+    static const char *const places[] = {"half_pixel",        "half_pixel_symmetric", "pytorch_half_pixel",
+                                         "align_corners",     "asymmetric",           "tf_half_pixel_for_nn",
+                                         "tf_crop_and_resize"};
     static const char *const rounds[] = {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"};
     sgm__onnx_node *n = r->n;
-    int place = choice(n, "coordinate_transformation_mode", places, 6);
+    int place = choice(n, "coordinate_transformation_mode", places, 7);
     int round = choice(n, "nearest_mode", rounds, 4);
-    if (place < 0 || round < 0 || sgm__onnx_attribute(n, "axes") != NULL ||
-        sgm__onnx_integer(n, "antialias", 0) != 0 ||
-        !sgm__onnx_text_is(n, "keep_aspect_ratio_policy", "stretch", "stretch")) {
-        sgm__onnx_unsupported(
-            n, "a mode of places or of rounding that is unknown, or axes, antialias, a kept ratio");
+    if (place < 0 || round < 0) {
+        sgm__onnx_unsupported(n, "a mode of places or of rounding that is unknown");
         return false;
     }
+    r->smooth = sgm__onnx_integer(n, "antialias", 0) != 0;
     r->place = (placing)place;
     r->round = (rounding)round;
     r->exclude = sgm__onnx_integer(n, "exclude_outside", 0) != 0;
@@ -309,32 +315,63 @@ static bool read_modes(resizing *r)
     return true;
 }
 
-/* Inputs: x, the cropped part (all begins, then all ends), scales, sizes. With sizes the scale is computed
- * from the whole sizes. */
+/* With sizes the scale is computed from the whole sizes. Where the ratio of the axes is kept, the smallest or
+ * the largest scale is that of all, and sizes are rounded, halves up. */
+static void set_sizes(const resizing *r, line *const *lines, const double *sizes, int32_t count)
+{
+    bool at_most = sgm__onnx_text_is(r->n, "keep_aspect_ratio_policy", "stretch", "not_larger");
+    bool at_least = sgm__onnx_text_is(r->n, "keep_aspect_ratio_policy", "stretch", "not_smaller");
+    double scale = at_most ? INFINITY : 0;
+    if (!at_most && !at_least && !sgm__onnx_text_is(r->n, "keep_aspect_ratio_policy", "stretch", "stretch"))
+        sgm__onnx_unsupported(r->n,
+                              "'keep_aspect_ratio_policy' is none of stretch, not_larger and not_smaller");
+    for (int32_t i = 0; i < count; i++) {
+        double own = sizes[i] / (double)lines[i]->in;
+        scale = at_most ? fmin(scale, own) : fmax(scale, own);
+    }
+    for (int32_t i = 0; i < count; i++) {
+        double size = at_most || at_least ? floor((double)lines[i]->in * scale + 0.5) : sizes[i];
+        lines[i]->out = size >= 1 && size <= (double)MAXIMUM_WEIGHTS ? (int64_t)size : 0;
+        lines[i]->scale = at_most || at_least ? scale : (double)lines[i]->out / (double)lines[i]->in;
+    }
+}
+
+/* The lines of the axes that are resized: all, or those of the attribute `axes`. Returns how many. */
+static int32_t choose_lines(resizing *r, line **lines)
+{
+    int64_t axes[SGM_MAX_RANK];
+    int32_t count = sgm__onnx_integers(r->n, "axes", axes, SGM_MAX_RANK);
+    for (int32_t i = 0; i < (count < 0 ? r->rank : count); i++) {
+        int32_t axis = count < 0 ? i : sgm__onnx_axis(r->n, axes[i], r->rank);
+        lines[i] = &r->lines[axis < 0 ? 0 : axis];
+    }
+    return count < 0 ? r->rank : count;
+}
+
+/* Inputs: x, the cropped part (all begins, then all ends), scales, sizes. */
 sgm_value sgm__onnx_resize(sgm__onnx_node *n)
 {
     resizing r;
+    line *lines[SGM_MAX_RANK];
     double numbers[2 * SGM_MAX_RANK] = {0};
     if (n->opset < 11)
         return sgm__onnx_upsample(n);
     if (!begin(n, &r) || !read_modes(&r))
         return (sgm_value){-1};
-    if (r.place == TF_CROP && read_numbers(n, 1, numbers, 2 * r.rank))
-        for (int32_t i = 0; i < r.rank; i++) {
-            r.lines[i].begin = numbers[i];
-            r.lines[i].end = numbers[i + r.rank];
+    int32_t count = choose_lines(&r, lines);
+    if (r.place == TF_CROP && read_numbers(n, 1, numbers, 2 * count))
+        for (int32_t i = 0; i < count; i++) {
+            lines[i]->begin = numbers[i];
+            lines[i]->end = numbers[i + count];
         }
-    if (read_numbers(n, 2, numbers, r.rank)) {
-        for (int32_t i = 0; i < r.rank; i++)
-            set_scale(&r.lines[i], numbers[i]);
+    if (read_numbers(n, 2, numbers, count)) {
+        sgm__onnx_attribute(n, "keep_aspect_ratio_policy"); /* concerns sizes only */
+        for (int32_t i = 0; i < count; i++)
+            set_scale(lines[i], numbers[i]);
         return resize(&r);
     }
-    if (!read_numbers(n, 3, numbers, r.rank))
+    if (!read_numbers(n, 3, numbers, count))
         return sgm_graph_fail(n->graph, SGM_ERROR_FORMAT, "scales or sizes are needed");
-    for (int32_t i = 0; i < r.rank; i++) {
-        double size = numbers[i];
-        r.lines[i].out = size >= 1 && size <= (double)MAXIMUM_WEIGHTS ? (int64_t)size : 0;
-        r.lines[i].scale = (double)r.lines[i].out / (double)r.lines[i].in;
-    }
-    return resize(&r);
+    set_sizes(&r, lines, numbers, count);
+    return n->graph->status == SGM_OK ? resize(&r) : (sgm_value){-1};
 }

@@ -26,7 +26,7 @@ sgm_value sgm__onnx_constant_node(sgm__onnx_node *n)
     static const sgm_shape one = {0};
     const Onnx__AttributeProto *a;
     if ((a = sgm__onnx_attribute(n, "value")) != NULL && a->t != NULL)
-        return sgm__onnx_constant(n->graph, sgm__onnx_tensor(a->t));
+        return sgm__onnx_constant_tensor(n->import, a->t);
     if ((a = sgm__onnx_attribute(n, "value_float")) != NULL)
         return sgm__onnx_constant(n->graph, sgm_tensor_create_from(SGM_FLOAT32, &one, &a->f));
     if ((a = sgm__onnx_attribute(n, "value_int")) != NULL)
@@ -53,13 +53,13 @@ sgm_value sgm__onnx_constant_of_shape(sgm__onnx_node *n)
 {
     sgm_shape shape;
     const Onnx__AttributeProto *value = sgm__onnx_attribute(n, "value");
-    sgm_tensor *tensor = value != NULL && value->t != NULL
-                             ? sgm__onnx_tensor(value->t)
-                             : sgm_tensor_create(SGM_FLOAT32, SGM__ONNX_SHAPE(1));
-    sgm_value one = sgm__onnx_constant(n->graph, tensor);
+    bool given = value != NULL && value->t != NULL;
+    sgm_value one = given ? sgm__onnx_constant_tensor(n->import, value->t)
+                          : sgm__onnx_constant(n->graph, sgm_tensor_create(SGM_FLOAT32, SGM__ONNX_SHAPE(1)));
     if (!known_shape(n, 0, &shape) || !sgm_value_exists(one))
         return (sgm_value){-1};
-    return sgm_broadcast(n->graph, sgm_reshape(n->graph, one, &(sgm_shape){0}), &shape);
+    sgm_value filled = sgm_broadcast(n->graph, sgm_reshape(n->graph, one, &(sgm_shape){0}), &shape);
+    return sgm__onnx_mark(n->import, filled, given ? value->t->data_type : 0);
 }
 
 #define LONGEST_RANGE (1 << 27)
@@ -123,14 +123,12 @@ sgm_value sgm__onnx_eye_like(sgm__onnx_node *n)
     sgm_graph *g = n->graph;
     sgm_type type = sgm__onnx_type(n, n->inputs[0]);
     int64_t shift = sgm__onnx_integer(n, "k", 0);
-    int64_t number = sgm__onnx_integer(n, "dtype", sgm__onnx_type_number(type.dtype));
-    if (sgm__onnx_dtype(number, &type.dtype) != SGM_OK)
-        return sgm__onnx_fail(n->graph);
+    int64_t number = sgm__onnx_integer(n, "dtype", sgm__onnx_element(n, n->inputs[0]));
     if (type.shape.rank != 2)
         return sgm_graph_fail(g, SGM_ERROR_SHAPE, "an identity is a matrix");
     sgm_value row = sgm_iota(g, SGM_INT64, &type.shape, 0), column = sgm_iota(g, SGM_INT64, &type.shape, 1);
     sgm_value is_one = sgm_equal(g, column, sgm_add(g, row, sgm_number(g, (double)shift)));
-    return sgm_cast(g, is_one, type.dtype);
+    return sgm__onnx_cast_to(n, is_one, number, (sgm__onnx_cast_options){0});
 }
 
 /* OneHot of `depth` classes with its own levels {off, on}. Negative indices count from the end; what is no
@@ -400,20 +398,25 @@ sgm_value sgm__onnx_tile(sgm__onnx_node *n)
 
 /* --- padding --- */
 
+/* The modes of Pad, in the order of the texts in sgm__onnx_pad. */
+typedef enum padding { CONSTANT, EDGE, REFLECT, WRAP } padding;
+
 /* Padding that repeats entries: reflect mirrors at the first and last entry without repeating them (place
- * -1 is entry 1, place size is entry size - 2), edge repeats the first and last. A gather with constant
- * indices does both. */
+ * -1 is entry 1, place size is entry size - 2), edge repeats the first and last, wrap begins anew. A gather
+ * with constant indices does all three. */
 static sgm_value pad_by_index(sgm__onnx_node *n, sgm_value x, int32_t axis, int64_t before, int64_t after,
-                              bool reflects)
+                              padding mode)
 {
     int64_t size = sgm__onnx_type(n, x).shape.dims[axis], count = before + size + after;
-    if (size < 1 || (reflects && (before >= size || after >= size)))
+    if (size < 1 || (mode == REFLECT && (before >= size || after >= size)))
         return sgm__onnx_unsupported(n, "padding of %lld and %lld around %lld entries", (long long)before,
                                      (long long)after, (long long)size);
     sgm_tensor *numbers = sgm_tensor_create(SGM_INT64, SGM__ONNX_SHAPE(count));
     for (int64_t i = 0; i < count && numbers != NULL; i++) {
         int64_t at = i - before;
-        if (reflects)
+        if (mode == WRAP)
+            at = (at % size + size) % size;
+        if (mode == REFLECT)
             at = at < 0 ? -at : at >= size ? 2 * (size - 1) - at : at;
         ((int64_t *)sgm_tensor_data(numbers))[i] = within(at, 0, size - 1);
     }
@@ -463,16 +466,17 @@ sgm_value sgm__onnx_pad(sgm__onnx_node *n)
     int32_t count = sgm__onnx_list(n, "pads", 1, sizes, 2 * SGM_MAX_RANK);
     int32_t axis_count =
         sgm_value_exists(sgm__onnx_in(n, 3)) ? sgm__onnx_known_integers(n, 3, axes, SGM_MAX_RANK) : -1;
-    bool is_edge = sgm__onnx_text_is(n, "mode", "constant", "edge");
-    bool reflects = sgm__onnx_text_is(n, "mode", "constant", "reflect");
+    static const char *const modes[] = {"constant", "edge", "reflect", "wrap"};
+    int mode = -1;
+    for (int i = 0; i < 4; i++)
+        mode = sgm__onnx_text_is(n, "mode", "constant", modes[i]) ? i : mode;
     int32_t given = axis_count < 0 ? rank : axis_count;
     if (count != 2 * given)
         return sgm_graph_fail(n->graph, SGM_ERROR_SHAPE, "%d sizes of padding for %d axes", count, given);
-    if (!is_edge && !reflects && !sgm__onnx_text_is(n, "mode", "constant", "constant"))
-        return sgm__onnx_unsupported(n, "the mode is none of constant, edge and reflect");
-    sgm_value fill = pad_fill(n);
-    if (is_edge || reflects)
-        fill = (sgm_value){-1};
+    if (mode < 0)
+        return sgm__onnx_unsupported(n, "the mode is none of constant, edge, reflect and wrap");
+    sgm_value fill = mode == CONSTANT ? pad_fill(n) : (sgm_value){-1};
+    sgm__onnx_attribute(n, "value"); /* of no use to the other modes */
     for (int32_t i = 0; i < given; i++) {
         int64_t before = sizes[i], after = sizes[i + given];
         int32_t axis = sgm__onnx_axis(n, axis_count < 0 ? i : axes[i], rank);
@@ -481,11 +485,35 @@ sgm_value sgm__onnx_pad(sgm__onnx_node *n)
             before + after < -size)
             return sgm_graph_fail(n->graph, SGM_ERROR_SHAPE, "padding of %lld and %lld around %lld entries",
                                   (long long)before, (long long)after, (long long)size);
-        if ((is_edge || reflects) && (before < 0 || after < 0))
+        if (mode != CONSTANT && (before < 0 || after < 0))
             return sgm__onnx_unsupported(n, "negative padding that repeats entries");
         if (before != 0 || after != 0)
-            x = is_edge || reflects ? pad_by_index(n, x, axis, before, after, reflects)
-                                    : pad_by_value(n->graph, x, axis, before, after, fill);
+            x = mode != CONSTANT ? pad_by_index(n, x, axis, before, after, (padding)mode)
+                                 : pad_by_value(n->graph, x, axis, before, after, fill);
+    }
+    return x.index == n->inputs[0].index ? sgm_copy(n->graph, x) : x;
+}
+
+/* The shape that the second input wants, of all axes or those of the attribute: what is too long is cut, what
+ * is too short gets zeros, half on each side, an odd entry behind. */
+sgm_value sgm__onnx_center_crop_pad(sgm__onnx_node *n)
+{
+    int64_t axes[SGM_MAX_RANK], sizes[SGM_MAX_RANK];
+    sgm_value x = n->inputs[0];
+    int32_t rank = sgm__onnx_type(n, x).shape.rank,
+            axis_count = sgm__onnx_integers(n, "axes", axes, SGM_MAX_RANK);
+    int32_t count = sgm__onnx_known_integers(n, 1, sizes, SGM_MAX_RANK);
+    if (count != (axis_count < 0 ? rank : axis_count))
+        return sgm_graph_fail(n->graph, SGM_ERROR_SHAPE, "a size for each axis is needed");
+    for (int32_t i = 0; i < count; i++) {
+        int32_t axis = sgm__onnx_axis(n, axis_count < 0 ? i : axes[i], rank);
+        int64_t size = axis < 0 ? 0 : sgm__onnx_type(n, x).shape.dims[axis], more = sizes[i] - size;
+        if (axis < 0 || sizes[i] < 0 || sizes[i] > (int64_t)1 << 40)
+            return sgm_graph_fail(n->graph, SGM_ERROR_SHAPE, "a size of %lld", (long long)sizes[i]);
+        if (more < 0)
+            x = sgm_slice(n->graph, x, axis, -more / 2, -more / 2 + sizes[i], 1);
+        else if (more > 0)
+            x = sgm_pad(n->graph, x, axis, more / 2, more - more / 2, 0);
     }
     return x.index == n->inputs[0].index ? sgm_copy(n->graph, x) : x;
 }

@@ -3,7 +3,7 @@
  *
  * Data is (batch, channels, height, width) or (batch, channels, length). Attributes are read into a
  * `window`, which the library's operations take as sgm_window_options. Called by import.c through
- * operators.c; build_integer.c uses sgm__onnx_convolve.
+ * operators.c; build_quantised.c uses sgm__onnx_convolve.
  *
  * ONNX's forms that the library's operations lack are brought to them by padding before or after:
  * automatic padding (auto_pad), windows that reach over the end (ceil_mode), output shapes of transposed
@@ -392,6 +392,72 @@ sgm_value sgm__onnx_layer_normalisation(sgm__onnx_node *n)
     sgm_value y = count == 1 ? sgm_layer_norm(g, x, epsilon) : sgm_multiply(g, centred, inverse);
     y = sgm_multiply(g, y, n->inputs[1]);
     return sgm_value_exists(sgm__onnx_in(n, 2)) ? sgm_add(g, y, n->inputs[2]) : y;
+}
+
+/* x / sqrt(mean(x^2) + epsilon) over all axes from `axis` on together, times the scale; float16 and bfloat16
+ * in float32. */
+sgm_value sgm__onnx_rms_normalisation(sgm__onnx_node *n)
+{
+    sgm_graph *g = n->graph;
+    sgm_value x = n->inputs[0];
+    int32_t axes[SGM_MAX_RANK], count = 0, rank = sgm__onnx_type(n, x).shape.rank;
+    int32_t first = sgm__onnx_axis(n, sgm__onnx_integer(n, "axis", -1), rank);
+    double epsilon = sgm__onnx_number(n, "epsilon", 1e-5);
+    if (sgm__onnx_integer(n, "stash_type", 1) != 1)
+        return sgm__onnx_unsupported(n, "'stash_type' is not 1");
+    for (int32_t i = first; i < rank; i++)
+        axes[count++] = i;
+    if (first < 0)
+        return (sgm_value){-1};
+    if (count == 1)
+        return sgm_multiply(g, sgm_rms_norm(g, x, epsilon), n->inputs[1]);
+    sgm_value square = sgm_reduce_mean(g, sgm_square(g, x), axes, count, true);
+    sgm_value root = sgm_square_root(g, sgm_add(g, square, sgm_number(g, epsilon)));
+    return sgm_multiply(g, sgm_divide(g, x, root), n->inputs[1]);
+}
+
+/* Channels in groups: each group of an example is normalised over its channels and places. Up to opset 20
+ * there is a factor for each group, since then for each channel. */
+sgm_value sgm__onnx_group_normalisation(sgm__onnx_node *n)
+{
+    sgm_graph *g = n->graph;
+    sgm_value x = n->inputs[0], numbers[2];
+    sgm_shape s = sgm__onnx_type(n, x).shape;
+    int64_t groups = sgm__onnx_integer(n, "num_groups", 0);
+    double epsilon = sgm__onnx_number(n, "epsilon", 1e-5);
+    if (sgm__onnx_integer(n, "stash_type", 1) != 1)
+        return sgm__onnx_unsupported(n, "'stash_type' is not 1");
+    if (s.rank < 3 || groups < 1 || s.dims[1] % groups != 0)
+        return sgm_graph_fail(g, SGM_ERROR_SHAPE, "%lld groups of channels", (long long)groups);
+    x = sgm_reshape(g, x, SGM__ONNX_SHAPE(s.dims[0], groups, -1));
+    x = sgm_reshape(g, sgm_layer_norm(g, x, epsilon), &s);
+    for (int i = 0; i < 2; i++) {
+        numbers[i] = n->inputs[i + 1];
+        if (n->opset < 21) {
+            numbers[i] = sgm_reshape(g, numbers[i], SGM__ONNX_SHAPE(groups, 1));
+            numbers[i] = sgm_broadcast(g, numbers[i], SGM__ONNX_SHAPE(groups, s.dims[1] / groups));
+            numbers[i] = sgm_reshape(g, numbers[i], SGM__ONNX_SHAPE(s.dims[1]));
+        }
+        numbers[i] = by_channel(n, numbers[i]);
+    }
+    return sgm_add(g, sgm_multiply(g, x, numbers[0]), numbers[1]);
+}
+
+/* x / (sum |x|^p)^(1/p) along an axis, p 1 or 2; 0 where that is 0. */
+sgm_value sgm__onnx_lp_normalisation(sgm__onnx_node *n)
+{
+    sgm_graph *g = n->graph;
+    sgm_value x = n->inputs[0];
+    int32_t axis = sgm__onnx_axis(n, sgm__onnx_integer(n, "axis", -1), sgm__onnx_type(n, x).shape.rank);
+    int64_t p = sgm__onnx_integer(n, "p", 2);
+    if (p != 1 && p != 2)
+        return sgm__onnx_unsupported(n, "'p' is %lld, not 1 or 2", (long long)p);
+    if (axis < 0)
+        return (sgm_value){-1};
+    sgm_value size = sgm_reduce_sum(g, p == 1 ? sgm_absolute(g, x) : sgm_square(g, x), &axis, 1, true);
+    size = p == 1 ? size : sgm_square_root(g, size);
+    sgm_value is_zero = sgm_equal(g, size, sgm_number(g, 0));
+    return sgm_select(g, is_zero, sgm_filled_like(g, x, 0), sgm_divide(g, x, size));
 }
 
 /* (x - mean) / (standard deviation + 1e-9), as the function body in ONNX's specification has it. */

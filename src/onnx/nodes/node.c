@@ -26,6 +26,14 @@ sgm_value sgm__onnx_find(const sgm__onnx_scope *scope, const char *name)
     return (sgm_value){-1};
 }
 
+bool sgm__onnx_is_defined(const sgm__onnx_scope *scope, const char *name)
+{
+    for (; scope != NULL; scope = scope->outer)
+        if (scope->count > 0 && slot(scope, name)->name != NULL)
+            return true;
+    return false;
+}
+
 /* Doubles the table and puts all names into their new places. */
 static sgm_status grow(sgm__onnx_scope *scope)
 {
@@ -70,7 +78,8 @@ sgm_type sgm__onnx_type(const sgm__onnx_node *n, sgm_value value)
 
 /* --- attributes --- */
 
-/* Nodes have few attributes, so a linear search does. Finding an attribute counts as reading it. */
+/* Nodes have few attributes, so a linear search does. Finding an attribute counts as reading it. One that
+ * refers to an attribute of the function around it is that of the node which calls the function. */
 const Onnx__AttributeProto *sgm__onnx_attribute(const sgm__onnx_node *n, const char *name)
 {
     for (size_t i = 0; i < n->proto->n_attribute; i++) {
@@ -78,7 +87,10 @@ const Onnx__AttributeProto *sgm__onnx_attribute(const sgm__onnx_node *n, const c
         if (strcmp(sgm__onnx_text(attribute->name), name) != 0)
             continue;
         n->asked[i] = true;
-        return attribute;
+        const char *outer = sgm__onnx_text(attribute->ref_attr_name);
+        if (*outer == '\0')
+            return attribute;
+        return n->caller != NULL ? sgm__onnx_attribute(n->caller, outer) : NULL;
     }
     return NULL;
 }
@@ -226,6 +238,12 @@ sgm_value sgm__onnx_constant(sgm_graph *graph, sgm_tensor *tensor)
     if (constant.constant < 0)
         return (sgm_value){-1};
     return sgm__graph_append(graph, &constant, NULL);
+}
+
+sgm_value sgm__onnx_constant_tensor(sgm__onnx_import *import, const Onnx__TensorProto *proto)
+{
+    sgm_value value = sgm__onnx_constant(import->graph, sgm__onnx_tensor(proto, import->model->folder));
+    return sgm__onnx_mark(import, value, proto->data_type);
 }
 
 sgm_value sgm__onnx_constant_integers(sgm_graph *graph, const int64_t *list, int32_t count)

@@ -27,6 +27,7 @@
 typedef struct sgm__onnx_input {
     const char *name; /* owned by the model's protobuf message */
     sgm_type type;    /* as the model declares it: an open dimension is -1, an open rank is -1 */
+    int32_t element;  /* ONNX's number of its type, which may be narrower */
     sgm_tensor *set;  /* the caller's value, owned here; NULL: not set */
     bool decides;     /* the newest recording used the value, not only the shape */
     bool kept;        /* a program keeps the tensor that is set */
@@ -48,7 +49,11 @@ typedef struct sgm__onnx_program {
 struct sgm_onnx {
     /* The unpacked file. Names elsewhere point into it, so it lives as long as the model. */
     Onnx__ModelProto *proto;
-    int64_t opset;           /* version of the default operator set that the model was written for */
+    /* Where files with data of tensors lie: the model's folder; NULL: it was read from memory. */
+    char *folder;
+    sgm_tensor *
+        *initialisers; /* of the model's own graph, in its order; the message has no longer their data */
+    int64_t opset;     /* version of the default operator set that the model was written for */
     sgm__onnx_input *inputs; /* those without an initialiser of the same name */
     size_t input_count;
     sgm_handler *handler;
@@ -61,6 +66,19 @@ struct sgm_onnx {
     sgm__onnx_program *newest;
     uint64_t runs; /* runs so far: the clock for sgm__onnx_program.run */
 };
+
+/* --- what is known before a run (check.c) --- */
+/* Fails unless all nodes, also those of subgraphs and functions, are of operators in the table or of
+ * functions of the model, with tensors of types that are known. */
+sgm_status sgm__onnx_check(const sgm_onnx *model);
+/* The function that a node calls; NULL: it calls none of the model. */
+const Onnx__FunctionProto *sgm__onnx_function(const sgm_onnx *model, const Onnx__NodeProto *node);
+/* For messages and labels: the node's name, which is optional, or that of its first output. */
+const char *sgm__onnx_node_name(const Onnx__NodeProto *node);
+/* The version of the default domain's operator set among these; `otherwise` if it is not among them. */
+int64_t sgm__onnx_opset(Onnx__OperatorSetIdProto *const *sets, size_t count, int64_t otherwise);
+/* "" for the default domain, which may be spelled "ai.onnx". */
+const char *sgm__onnx_domain(const char *domain);
 
 /* --- compiled programs (programs.c) --- */
 /* The program for the inputs that are set: an old one that fits, or a new one. NULL on failure. The
@@ -98,16 +116,25 @@ typedef struct sgm__onnx_import {
     int64_t batch; /* replaces an open first dimension of an input that is not set; 0: nothing does */
     int depth;     /* of the subgraph that is being recorded; 0: the model's own graph */
     int64_t nodes; /* recorded so far; a node in a loop counts once for each round */
+    int64_t opset; /* of the nodes that are being recorded: the model's, or that of a function */
+    const struct sgm__onnx_node *caller; /* of the function that is being recorded; NULL: none */
+    int32_t *elements; /* by number of a value in the graph: its narrow type (narrow.c); 0: none */
+    size_t element_capacity, element_count;
     sgm__onnx_known_entry *known; /* by number of a value in the graph */
     size_t known_capacity, known_count;
 } sgm__onnx_import;
 
 /* The value of a name, from the innermost scope outwards; no value (index -1) if no scope has it. */
 sgm_value sgm__onnx_find(const sgm__onnx_scope *scope, const char *name);
+/* Whether a scope has the name: of a function, also an input that the caller leaves out. */
+bool sgm__onnx_is_defined(const sgm__onnx_scope *scope, const char *name);
 /* Fails if the scope itself has the name already; a name of an outer scope may be hidden. The text is not
  * copied. */
 sgm_status sgm__onnx_define(sgm__onnx_scope *scope, const char *name, sgm_value value);
 void sgm__onnx_scope_free(sgm__onnx_scope *scope);
+/* Records the nodes of a function of the model in the place of the node that calls it, of which it sets the
+ * outputs. Fails with an error of the thread. */
+sgm_status sgm__onnx_record_function(struct sgm__onnx_node *n, const Onnx__FunctionProto *function);
 /* Records the nodes of a subgraph. `inputs` become the values of its declared inputs, in order; `outputs`
  * gets as many values as the subgraph declares (graph->n_output), so it must have that room. Fails with an
  * error of the thread, not of the graph. */
@@ -128,6 +155,7 @@ typedef struct sgm__onnx_node {
     const Onnx__NodeProto *proto;
     const sgm__onnx_operator *row;
     const sgm__onnx_scope *scope;
+    const struct sgm__onnx_node *caller; /* of the function that the node belongs to; NULL: of none */
     int64_t opset;
     sgm_value *inputs; /* input_count values; an optional input that is left out has index -1 */
     int32_t input_count, output_count;
@@ -179,6 +207,8 @@ sgm_value sgm__onnx_fail(sgm_graph *graph);
 /* Records a constant and takes the tensor. NULL stands for a failure that was reported, and becomes one of
  * the graph. */
 sgm_value sgm__onnx_constant(sgm_graph *graph, sgm_tensor *tensor);
+/* A constant of a message, with its narrow type. */
+sgm_value sgm__onnx_constant_tensor(sgm__onnx_import *import, const Onnx__TensorProto *proto);
 sgm_value sgm__onnx_constant_integers(sgm_graph *graph, const int64_t *list, int32_t count);
 /* A reduction over `count` axes; count 0: over all. `keep` leaves the axes as dimensions of 1. */
 typedef sgm_value (*sgm__onnx_reduction)(sgm_graph *graph, sgm_value x, const int32_t *axes, int32_t count,
@@ -191,8 +221,35 @@ sgm_value sgm__onnx_from_start(sgm_graph *graph, sgm_value indices, sgm_value si
 sgm_value sgm__onnx_swap_last(sgm_graph *graph, sgm_value x, int32_t axis);
 /* x in the type of `like`; x itself if it has that type. */
 sgm_value sgm__onnx_cast_like(sgm_graph *graph, sgm_value x, sgm_value like);
+
+/* --- types that tensors hold in wider ones (narrow.c) --- */
+/* ONNX's number of a value's type. */
+int32_t sgm__onnx_element(const sgm__onnx_node *n, sgm_value value);
+/* Notes that a value is of this type, if it is a narrow one; returns the value. */
+sgm_value sgm__onnx_mark(sgm__onnx_import *import, sgm_value value, int64_t element);
+/* What a cast does with numbers that its type does not hold (sgm__onnx_narrow). */
+typedef struct sgm__onnx_cast_options {
+    bool saturates;
+    sgm__onnx_direction direction;
+} sgm__onnx_cast_options;
+/* x as a new value of any of ONNX's types. */
+sgm_value sgm__onnx_cast_to(sgm__onnx_node *n, sgm_value x, int64_t element, sgm__onnx_cast_options how);
+/* A copy of a value, its floats rounded to their type: an output of the model. */
+sgm_value sgm__onnx_output_copy(const sgm__onnx_import *import, sgm_value value);
+/* Gives the outputs that have been recorded their narrow types, where they have none yet. */
+void sgm__onnx_mark_outputs(sgm__onnx_node *n);
+
 /* A convolution with the window that the node's attributes describe (Conv, ConvInteger, QLinearConv). */
 sgm_value sgm__onnx_convolve(sgm__onnx_node *n, sgm_value x, sgm_value weights, sgm_value biases);
+/* What an update does with the element at its place. */
+typedef enum sgm__onnx_scatter_kind {
+    SGM__ONNX_SCATTER_MULTIPLY,
+    SGM__ONNX_SCATTER_MAXIMUM,
+    SGM__ONNX_SCATTER_MINIMUM
+} sgm__onnx_scatter_kind;
+/* A list of elements that has met a list of updates at these places (int64), one after the other. */
+sgm_value sgm__onnx_scatter_by(sgm_graph *g, sgm__onnx_scatter_kind kind, sgm_value x, sgm_value updates,
+                               sgm_value places);
 /* Operations that only ONNX has (build_whole.c): what is left of a division, quotients of integers towards 0,
  * and powers of integers; of int64 exactly. */
 extern const sgm_op sgm__op_onnx_modulo, sgm__op_onnx_divide, sgm__op_onnx_power;
@@ -260,8 +317,9 @@ struct sgm__onnx_operator {
     const sgm_op *op;      /* what `same` records and `write` writes; NULL: none */
     sgm__onnx_write write; /* NULL: cannot be written */
 };
-/* The first row with this name; NULL: the operator is not supported. */
-const sgm__onnx_operator *sgm__onnx_operator_find(const char *name);
+/* The first row of an operator; NULL: it is not supported. Rows of other domains than the default one have
+ * the domain in front of the name: "ai.onnx.ml.Scaler". */
+const sgm__onnx_operator *sgm__onnx_operator_find(const char *domain, const char *name);
 /* The row that writes an operation; NULL: no row does, so the operation must be expanded into others. */
 const sgm__onnx_operator *sgm__onnx_operator_for(const sgm_op *op);
 

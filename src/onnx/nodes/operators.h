@@ -8,9 +8,9 @@
 #ifndef SGM_ONNX_NODES_OPERATORS_H
 #define SGM_ONNX_NODES_OPERATORS_H
 
-/* In alphabetical order of ONNX's names, then the operations that are written as several nodes, and last
- * second rows of a name: reading finds the first one, writing finds the row of the operation, so
- * stop_gradient is written as Identity but Identity is read as a copy.
+/* In alphabetical order of ONNX's names, then those of the domain ai.onnx.ml, then the operations that are
+ * written as several nodes, and last second rows of a name: reading finds the first one, writing finds the
+ * row of the operation, so stop_gradient is written as Identity but Identity is read as a copy.
  *
  *     READ(name, inputs that must be present, build)
  *     RECORDED(name, operation): read as that operation of one input, written as what it is composed of
@@ -30,13 +30,20 @@
     READ("Asinh", 1, asinh)                                                                                  \
     BOTH("Atan", 1, same, atan, same)                                                                        \
     READ("Atanh", 1, atanh)                                                                                  \
+    READ("Attention", 3, attention)                                                                          \
     BOTH("AveragePool", 1, average_pool, average_pooling, average_pool)                                      \
     READ("BatchNormalization", 5, batch_normalisation)                                                       \
+    READ("BitCast", 1, bit_cast)                                                                             \
     READ("BitShift", 2, bit_shift)                                                                           \
+    READ("BitwiseAnd", 2, bitwise_and)                                                                       \
+    READ("BitwiseNot", 1, bitwise_not)                                                                       \
+    READ("BitwiseOr", 2, bitwise_or)                                                                         \
+    READ("BitwiseXor", 2, bitwise_xor)                                                                       \
     BOTH("Cast", 1, cast, cast, cast)                                                                        \
     READ("CastLike", 2, cast_like_other)                                                                     \
     READ("Ceil", 1, ceil)                                                                                    \
     READ("Celu", 1, celu)                                                                                    \
+    READ("CenterCropPad", 2, center_crop_pad)                                                                \
     READ("Clip", 1, clip)                                                                                    \
     READ("Compress", 2, compress)                                                                            \
     BOTH("Concat", 1, concat, concatenate, along)                                                            \
@@ -47,6 +54,7 @@
     BOTH("ConvTranspose", 2, conv_transpose, convolution_input_gradient, transposed)                         \
     BOTH("Cos", 1, same, cos, same)                                                                          \
     READ("Cosh", 1, cosh)                                                                                    \
+    READ("CumProd", 2, cumulative_product)                                                                   \
     BOTH("CumSum", 2, cumulative_sum, cumulative_sum, cumulative_sum)                                        \
     READ("DepthToSpace", 1, depth_to_space)                                                                  \
     READ("DequantizeLinear", 2, dequantise)                                                                  \
@@ -54,6 +62,7 @@
     BOTH("Div", 2, divide, divide, same)                                                                     \
     READ("Dropout", 1, dropout)                                                                              \
     READ("DynamicQuantizeLinear", 1, dynamic_quantise)                                                       \
+    READ("Einsum", 1, einsum)                                                                                \
     READ("Elu", 1, elu)                                                                                      \
     BOTH("Equal", 2, same, equal, same)                                                                      \
     BOTH("Erf", 1, same, erf, same)                                                                          \
@@ -72,6 +81,8 @@
     READ("GlobalMaxPool", 1, global_max_pool)                                                                \
     BOTH("Greater", 2, same, greater, same)                                                                  \
     BOTH("GreaterOrEqual", 2, same, greater_equal, same)                                                     \
+    READ("GridSample", 2, grid_sample)                                                                       \
+    READ("GroupNormalization", 3, group_normalisation)                                                       \
     READ("HardSigmoid", 1, hard_sigmoid)                                                                     \
     RECORDED("HardSwish", hard_silu)                                                                         \
     READ("Hardmax", 1, hardmax)                                                                              \
@@ -89,6 +100,7 @@
     BOTH("Log", 1, same, log, same)                                                                          \
     BOTH("LogSoftmax", 1, log_softmax, log_softmax, last_axis)                                               \
     READ("Loop", 0, loop)                                                                                    \
+    READ("LpNormalization", 1, lp_normalisation)                                                             \
     BOTH("MatMul", 2, matmul, matmul, matmul)                                                                \
     READ("MatMulInteger", 2, matmul_integer)                                                                 \
     BOTH("Max", 1, variadic_max, maximum, same)                                                              \
@@ -101,6 +113,7 @@
     BOTH("Mul", 2, same, multiply, same)                                                                     \
     BOTH("Neg", 1, same, negate, same)                                                                       \
     READ("NegativeLogLikelihoodLoss", 2, negative_log_likelihood)                                            \
+    READ("NonMaxSuppression", 2, non_max_suppression)                                                        \
     READ("NonZero", 1, non_zero)                                                                             \
     BOTH("Not", 1, same, logical_not, same)                                                                  \
     BOTH("OneHot", 3, one_hot, one_hot, one_hot)                                                             \
@@ -111,6 +124,7 @@
     READ("QLinearConv", 8, qlinear_conv)                                                                     \
     READ("QLinearMatMul", 8, qlinear_matmul)                                                                 \
     READ("QuantizeLinear", 2, quantise)                                                                      \
+    READ("RMSNormalization", 2, rms_normalisation)                                                           \
     READ("RNN", 3, rnn)                                                                                      \
     READ("Range", 3, range)                                                                                  \
     BOTH("Reciprocal", 1, same, reciprocal, same)                                                            \
@@ -128,6 +142,7 @@
     BOTH("Reshape", 1, reshape, reshape, reshape)                                                            \
     READ("Resize", 1, resize)                                                                                \
     READ("ReverseSequence", 2, reverse_sequence)                                                             \
+    READ("RotaryEmbedding", 3, rotary_embedding)                                                             \
     READ("Round", 1, round)                                                                                  \
     READ("Scan", 1, scan)                                                                                    \
     READ("Scatter", 3, scatter_elements)                                                                     \
@@ -152,6 +167,8 @@
     READ("Squeeze", 1, squeeze)                                                                              \
     BOTH("Sub", 2, same, subtract, same)                                                                     \
     READ("Sum", 1, variadic_sum)                                                                             \
+    READ("SwiGLU", 2, swish_gate)                                                                            \
+    READ("Swish", 1, swish)                                                                                  \
     BOTH("Tan", 1, same, tan, same)                                                                          \
     BOTH("Tanh", 1, same, tanh, same)                                                                        \
     READ("ThresholdedRelu", 1, thresholded_relu)                                                             \
@@ -163,6 +180,17 @@
     READ("Upsample", 1, upsample)                                                                            \
     BOTH("Where", 3, same, select, same)                                                                     \
     READ("Xor", 2, xor)                                                                                      \
+    READ("ai.onnx.ml.ArrayFeatureExtractor", 2, ml_array_feature_extractor)                                  \
+    READ("ai.onnx.ml.Binarizer", 1, ml_binarizer)                                                            \
+    READ("ai.onnx.ml.FeatureVectorizer", 1, ml_feature_vectorizer)                                           \
+    READ("ai.onnx.ml.Imputer", 1, ml_imputer)                                                                \
+    READ("ai.onnx.ml.LinearClassifier", 1, ml_linear_classifier)                                             \
+    READ("ai.onnx.ml.LinearRegressor", 1, ml_linear_regressor)                                               \
+    READ("ai.onnx.ml.Normalizer", 1, ml_normalizer)                                                          \
+    READ("ai.onnx.ml.Scaler", 1, ml_scaler)                                                                  \
+    READ("ai.onnx.ml.TreeEnsembleClassifier", 1, ml_tree_ensemble_classifier)                                \
+    READ("ai.onnx.ml.TreeEnsembleRegressor", 1, ml_tree_ensemble_regressor)                                  \
+    READ("ai.onnx.ml.ZipMap", 1, ml_zip_map)                                                                 \
     WRITTEN(flip, flip)                                                                                      \
     WRITTEN(gelu, gelu)                                                                                      \
     WRITTEN(iota, iota)                                                                                      \

@@ -126,6 +126,13 @@ void sgm__onnx_free_model(Onnx__ModelProto *model)
         onnx__model_proto__free_unpacked(model, &allocator);
 }
 
+void sgm__onnx_drop_data(Onnx__TensorProto *proto)
+{
+    release(NULL, proto->raw_data.data);
+    proto->raw_data = (ProtobufCBinaryData){0};
+    proto->has_raw_data = false;
+}
+
 /* A file with a single TensorProto, as ONNX's test data has it. The message is freed, the tensor has a
  * copy. */
 sgm_tensor *sgm_onnx_parse_tensor(const void *data, size_t length)
@@ -137,7 +144,7 @@ sgm_tensor *sgm_onnx_parse_tensor(const void *data, size_t length)
     Onnx__TensorProto *proto = unpack(&onnx__tensor_proto__descriptor, data, length, "tensor");
     if (proto == NULL)
         return NULL;
-    sgm_tensor *tensor = sgm__onnx_tensor(proto);
+    sgm_tensor *tensor = sgm__onnx_tensor(proto, NULL);
     onnx__tensor_proto__free_unpacked(proto, &allocator);
     return tensor;
 }

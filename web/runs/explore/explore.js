@@ -9,7 +9,7 @@ import { createImportance } from './importance.js';
 import { createParallel } from './parallel.js';
 import { createScatter } from './scatter.js';
 
-const mostAxes = 6;
+const maximumAxes = 6;
 
 /* Columns that tell how well runs did, and the one that counts first: the best loss of validation. */
 function resultsOf(runs) {
@@ -54,7 +54,7 @@ export function createExplore(place, { filter, open, choose }) {
 
     function defaultAxes(results) {
         const settings = defaultColumns(own.runs).filter((key) => key.startsWith('configuration:'));
-        return [...settings.slice(0, mostAxes - 1), results.best].filter(Boolean);
+        return [...settings.slice(0, maximumAxes - 1), results.best].filter(Boolean);
     }
 
     function chooseAxes() {

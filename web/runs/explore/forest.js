@@ -5,21 +5,11 @@
  * nothing has 0; one that alone decides has about 2, as permuted predictions vary as the result does. The draws are
  * the same each time. Settings are numbers, which are split by size, or texts, which are split in the order of their
  * mean result. */
+import { uniformFrom } from '../../random.js';
 
-const trees = 64, deepest = 8, smallest = 2, mostBins = 32;
+const trees = 64, deepest = 8, smallest = 2, maximumBins = 32;
 
-/* Numbers in [0, 1) that are the same each time (mulberry32). */
-export function randomFrom(seed) {
-    let state = seed >>> 0;
-    return () => {
-        state = (state + 0x6d2b79f5) >>> 0;
-        let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-        mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-        return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296;
-    };
-}
-
-/* The place of each value among the different ones, at most `mostBins` of them; null has a place of its own, the
+/* The place of each value among the different ones, at most `maximumBins` of them; null has a place of its own, the
  * first. */
 function binsOf(values) {
     const isNumeric = values.every((value) => value === null || typeof value === 'number');
@@ -27,7 +17,7 @@ function binsOf(values) {
         .map((value) => (isNumeric ? value : String(value))))];
     present.sort(isNumeric ? (a, b) => a - b : undefined);
     const place = new Map(present.map((value, i) => [value,
-        1 + Math.floor(i * Math.min(mostBins - 1, present.length) / present.length)]));
+        1 + Math.floor(i * Math.min(maximumBins - 1, present.length) / present.length)]));
     const bins = Uint8Array.from(values,
         (value) => (value === null ? 0 : place.get(isNumeric ? value : String(value))));
     return { bins, isNumeric };
@@ -35,7 +25,7 @@ function binsOf(values) {
 
 /* The best split of these rows by one setting: {gain, left: which bins go left}; null: there is none. */
 function splitBy({ bins, isNumeric }, y, rows) {
-    const counts = new Float64Array(mostBins), sums = new Float64Array(mostBins);
+    const counts = new Float64Array(maximumBins), sums = new Float64Array(maximumBins);
     let total = 0;
     for (const row of rows) {
         counts[bins[row]]++;
@@ -54,7 +44,7 @@ function splitBy({ bins, isNumeric }, y, rows) {
         if (best === null || gain > best.gain) best = { gain, end: i + 1 };
     }
     if (best === null || best.gain <= 1e-12) return null;
-    const left = new Uint8Array(mostBins);
+    const left = new Uint8Array(maximumBins);
     for (const bin of order.slice(0, best.end)) left[bin] = 1;
     return { gain: best.gain, left };
 }
@@ -98,7 +88,7 @@ export function importanceOf(columns, y) {
     const n = y.length, mean = y.reduce((sum, value) => sum + value, 0) / n;
     const variance = y.reduce((sum, value) => sum + (value - mean) ** 2, 0) / n;
     if (n < 8 || !(variance > 0)) return null;
-    const settings = columns.map(binsOf), random = randomFrom(1);
+    const settings = columns.map(binsOf), random = uniformFrom(1);
     const grown = columns.map(() => 0), predicted = new Float64Array(n), times = new Float64Array(n);
     let counted = 0;
     for (let tree = 0; tree < trees; tree++) {

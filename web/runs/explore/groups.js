@@ -49,7 +49,7 @@ function cellOf({ n, mean, deviation }, all) {
     return h('td', { class: 'is-number', text: `${number(mean, 4)}${spread}${less}` });
 }
 
-const mostResults = 4;
+const maximumResults = 4;
 
 /* `choose(runs)`: a group's runs are to be compared. */
 export function createGroups(place, choose) {
@@ -69,7 +69,7 @@ export function createGroups(place, choose) {
     }
 
     return { show(runs, metrics) {
-        const groups = groupsBySeed(runs), usual = differencesOf(groups), shown = metrics.slice(0, mostResults);
+        const groups = groupsBySeed(runs), usual = differencesOf(groups), shown = metrics.slice(0, maximumResults);
         const redraw = () => {
             const rows = groups.map((group) => ({ group, results: shown.map((name) =>
                 summary(group.runs.map((run) => valueOf(run, `${own.kind}:${name}`)))) }));

@@ -5,7 +5,7 @@ import { valueOf } from '../columns.js';
 
 const widest = 30; /* positive numbers of which the largest is more than so many times the smallest: logarithmic */
 const fewest = 6; /* so many different numbers are written at their places */
-const mostTexts = 24; /* further ones share the last place */
+const maximumTexts = 24; /* further ones share the last place */
 
 /* `share(value)`: 0 to 1, null for none; `marks`: [share, text] to be written at the axis. */
 function numbers(values) {
@@ -21,7 +21,7 @@ function numbers(values) {
 
 function texts(values) {
     const order = new Intl.Collator(undefined, { numeric: true });
-    const names = [...new Set(values.map(String))].sort(order.compare).slice(0, mostTexts);
+    const names = [...new Set(values.map(String))].sort(order.compare).slice(0, maximumTexts);
     const place = (index) => (names.length > 1 ? index / (names.length - 1) : 0.5);
     const index = (value) => {
         const at = names.indexOf(String(value));

@@ -11,9 +11,9 @@
 
 /* Bytes of all tiles in use at once, so that they stay in the first cache. */
 #define TILE_BYTES 32768
-#define LARGEST_TILE 4096 /* elements */
-#define SMALLEST_TILE 256 /* elements: below that, the calls of loops cost too much */
-#define FEWEST_COLUMNS 32 /* from which on machine code goes row by row: two vectors */
+#define LARGEST_TILE 4096  /* elements */
+#define SMALLEST_TILE 256  /* elements: below that, the calls of loops cost too much */
+#define MINIMUM_COLUMNS 32 /* from which on machine code goes row by row: two vectors */
 #define TASKS_PER_THREAD 3
 #define DRAW_WORK 8 /* of a random number, in instructions: they decide whether a step is shared */
 /* Tiles that each slot of random numbers counts for when machine code runs: only the drawn numbers are read
@@ -164,7 +164,7 @@ int64_t sgm__slot_row_bytes(const sgm__elementwise *e, const sgm__slot *slot)
  * number. The distance of rows has to fit the 32 bits of an instruction. */
 static bool can_go_by_rows(const sgm__elementwise *e)
 {
-    bool can = e->rank > 1 && e->columns >= FEWEST_COLUMNS && e->columns <= LARGEST_TILE;
+    bool can = e->rank > 1 && e->columns >= MINIMUM_COLUMNS && e->columns <= LARGEST_TILE;
     for (int32_t i = 0; i < e->slot_count && can; i++) {
         const sgm__slot *slot = &e->slots[i];
         int64_t bytes = sgm__slot_row_bytes(e, slot);

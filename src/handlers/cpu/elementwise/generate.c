@@ -559,7 +559,7 @@ void sgm__generate(sgm__elementwise *e, const sgm__vector *vector, sgm__assemble
         g.last[i] = -1;
     size_t before = assembler->count;
     if (is_possible(&g)) {
-        bool few = !g.calls && e->stills <= encoder->most_kept;
+        bool few = !g.calls && e->stills <= encoder->maximum_kept;
         if ((few && write_code(&g, true)) || write_code(&g, false))
             e->code_at = (int64_t)before;
     }

@@ -14,7 +14,7 @@
 
 #include "handlers/cpu/elementwise/elementwise.h"
 
-#define SGM__MOST_VECTORS 32
+#define SGM__MAXIMUM_VECTORS 32
 #define SGM__FIRST_MASK 1
 #define SGM__MASKS 6 /* k1 to k6 hold values */
 
@@ -27,9 +27,9 @@ typedef struct sgm__generator {
     const sgm__vector *vector;
     const sgm__encoder *encoder;
     sgm__assembler *assembler;
-    int32_t *last;                /* for each slot: the last instruction that reads it; -1: none does */
-    int32_t *place;               /* for each slot: the register that holds it now; -1: none */
-    bool used[SGM__MOST_VECTORS]; /* by number, the vector registers that hold something */
+    int32_t *last;                   /* for each slot: the last instruction that reads it; -1: none does */
+    int32_t *place;                  /* for each slot: the register that holds it now; -1: none */
+    bool used[SGM__MAXIMUM_VECTORS]; /* by number, the vector registers that hold something */
     bool used_masks[SGM__MASKS + SGM__FIRST_MASK];
     const sgm__micro *current; /* the instruction whose operands are being loaded */
     bool calls;                /* functions are called, which keep no vector register */
@@ -42,7 +42,7 @@ typedef struct sgm__generator {
 struct sgm__encoder {
     uint8_t lanes; /* elements of a vector, also of bfloat16 and bool, which are widened */
     uint8_t vector_bytes, vectors, first_vector;
-    uint8_t most_kept; /* operands of one number that stay in registers during the whole loop */
+    uint8_t maximum_kept; /* operands of one number that stay in registers during the whole loop */
     /* Simple instructions whose passes in memory take as long as a call takes longer than a pass: a function
      * of one vector reads its constants anew, and fewer vectors are under way at once. */
     int32_t call_price;

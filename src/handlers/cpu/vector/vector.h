@@ -202,7 +202,12 @@ typedef struct sgm__tiles {
     /* evens[i] = pairs[2 * i], odds[i] = pairs[2 * i + 1], for i < n; and the other way round. */
     void (*split_pairs)(int64_t n, void *evens, void *odds, const void *pairs);
     void (*join_pairs)(int64_t n, void *pairs, const void *evens, const void *odds);
-    sgm__winograd winograd;
+    /* Of float32 alone (else NULL): to[q][i] = fours[4 * i + q]; and the other way round. */
+    void (*split_fours)(int64_t n, void *const *to, const void *fours);
+    void (*join_fours)(int64_t n, void *fours, const void *const *from);
+    sgm__winograd winograd; /* by tiles of 2 x 2 results */
+    sgm__winograd
+        winograd_fours; /* by tiles of 4 x 4: of float32, and without what gradients by weights need */
 } sgm__tiles;
 
 /* A tile of a product of integers of 8 bits (vector_int8.h): c (rows x SGM__INT8_COLUMNS, row stride `c_row`)

@@ -281,3 +281,54 @@ DEFINE_COPY_LINES(copy_lines_f64, double, d, LANES_D)
     }
 DEFINE_PAIRS(f32, float, vec_f, vec_i, f, LANES)
 DEFINE_PAIRS(f64, double, vec_d, vec_l, d, LANES_D)
+
+/* The same for a stride of four: number q of each of n groups goes to to[q], or comes from from[q]. */
+static void split_fours_f32(int64_t n, void *const *to, const void *fours)
+{
+    const float *from = fours;
+    const vec_i lane = LANE_NUMBERS_f, even = lane * 2, odd = even + 1;
+    for (int64_t i = 0; i < n; i += LANES) {
+        int64_t count = sgm__minimum(n - i, LANES), left = 4 * count;
+        vec_f x[4], evens[2], odds[2];
+        UNROLL for (int v = 0; v < 4; v++, left -= LANES) x[v] =
+            left >= LANES ? load_f(from + 4 * i + v * LANES)
+            : left > 0    ? load_part_f(from + 4 * i + v * LANES, left)
+                          : splat_f(0);
+        UNROLL for (int v = 0; v < 2; v++)
+        {
+            evens[v] = SHUFFLE_f(x[2 * v], x[2 * v + 1], even);
+            odds[v] = SHUFFLE_f(x[2 * v], x[2 * v + 1], odd);
+        }
+        store_part_f((float *)to[0] + i, SHUFFLE_f(evens[0], evens[1], even), count);
+        store_part_f((float *)to[1] + i, SHUFFLE_f(odds[0], odds[1], even), count);
+        store_part_f((float *)to[2] + i, SHUFFLE_f(evens[0], evens[1], odd), count);
+        store_part_f((float *)to[3] + i, SHUFFLE_f(odds[0], odds[1], odd), count);
+    }
+}
+
+static void join_fours_f32(int64_t n, void *fours, const void *const *from)
+{
+    float *to = fours;
+    const vec_i lane = LANE_NUMBERS_f, low = (lane >> 1) + (lane & 1) * LANES, high = low + LANES / 2;
+    for (int64_t i = 0; i < n; i += LANES) {
+        int64_t count = sgm__minimum(n - i, LANES), left = 4 * count;
+        vec_f x[4], out[4];
+        UNROLL for (int q = 0; q < 4; q++) x[q] = load_part_f((const float *)from[q] + i, count);
+        vec_f evens[2] = {SHUFFLE_f(x[0], x[2], low), SHUFFLE_f(x[0], x[2], high)};
+        vec_f odds[2] = {SHUFFLE_f(x[1], x[3], low), SHUFFLE_f(x[1], x[3], high)};
+        UNROLL for (int v = 0; v < 2; v++)
+        {
+            out[2 * v] = SHUFFLE_f(evens[v], odds[v], low);
+            out[2 * v + 1] = SHUFFLE_f(evens[v], odds[v], high);
+        }
+        UNROLL for (int v = 0; v < 4; v++, left -= LANES)
+        {
+            if (left >= LANES)
+                store_f(to + 4 * i + v * LANES, out[v]);
+            else if (left > 0)
+                store_part_f(to + 4 * i + v * LANES, out[v], left);
+        }
+    }
+}
+#define FOURS_f32 .split_fours = split_fours_f32, .join_fours = join_fours_f32
+#define FOURS_f64 .split_fours = NULL, .join_fours = NULL

@@ -15,7 +15,8 @@
         .gather_narrow = GATHER_TABLE(gather_narrow_##type), .spread = spread_##type,                        \
         .finish = finish_##type, .vector_lanes = (lanes), .slide = slide_##type,                             \
         .slide_sums = slide_sums_##type, .copy_lines = copy_lines_##type, .split_pairs = split_pairs_##type, \
-        .join_pairs = join_pairs_##type, .winograd = WINOGRAD_##type                                         \
+        .join_pairs = join_pairs_##type, .winograd = WINOGRAD_##type, FOURS_##type,                          \
+        .winograd_fours = WINOGRAD_FOURS_##type                                                              \
     }
 
 #define VECTOR_TABLE(text)                                                                                   \

@@ -5,6 +5,7 @@
 #include "network/layout.h"
 #include "trainer/trainer_lock.h"
 
+#include <math.h>
 #include <stdio.h>
 
 /* The name in the graph of the layer's output; no layer's name has a colon. */
@@ -129,6 +130,7 @@ static sgm_status prepare(sgm__example_pass *own, sgm__web_trainer *watched, con
     sgm_status status = find_data(own, watched, sgm__http_query(request, "data", 0));
     sgm__trainer_unlock(watched->trainer);
     SGM_TRY(status);
+    SGM_TRY(sgm_dataset_examples(own->dataset, &own->examples));
     SGM_TRY(sgm__web_copy_network(&own->network, watched, SGM__PASS_BATCH, SGM__WEB_AS_IT_IS));
     return make_ends(own, layer);
 }
@@ -164,10 +166,15 @@ sgm__example_pass *sgm__example_pass_begin(sgm__web_trainer *watched, const sgm_
     return NULL;
 }
 
-void sgm__example_pass_append_names(sgm__text *text, const sgm__example_pass *own)
+int64_t sgm__example_pass_classes(const sgm__example_pass *own)
+{
+    return own->prediction.width > 1 ? own->prediction.width : 2;
+}
+
+static void append_names(sgm__text *text, const sgm__example_pass *own)
 {
     const char *const *names = sgm_dataset_get_class_names(own->dataset);
-    int64_t classes = own->prediction.width > 1 ? own->prediction.width : 2, count = 0;
+    int64_t classes = sgm__example_pass_classes(own), count = 0;
     while (names != NULL && names[count] != NULL)
         count++;
     sgm__text_append(text, ",\"names\":%s", own->classifies && count == classes ? "[" : "null");
@@ -176,6 +183,22 @@ void sgm__example_pass_append_names(sgm__text *text, const sgm__example_pass *ow
         sgm__web_append_text(text, names[i]);
         sgm__text_append(text, i == count - 1 ? "]" : "");
     }
+}
+
+void sgm__example_pass_append_head(sgm__text *text, const sgm__example_pass *own)
+{
+    sgm__text_append(text, "{\"iteration\":%lld,\"data\":%s", (long long)own->network.iteration, own->data);
+    sgm__web_append_member(text, "examples", (double)own->examples);
+    sgm__web_append_member(text, "classes", own->classifies ? (double)sgm__example_pass_classes(own) : NAN);
+    append_names(text, own);
+}
+
+void sgm__example_append_head(sgm__text *text, const sgm__example *taken)
+{
+    sgm__text_append(text, text->length > 0 ? ",{\"index\":%lld" : "{\"index\":%lld",
+                     (long long)taken->index);
+    sgm__web_append_member(text, "target", taken->target >= 0 ? (double)taken->target : NAN);
+    sgm__web_append_member(text, "prediction", taken->prediction >= 0 ? (double)taken->prediction : NAN);
 }
 
 /* --- examples --- */
@@ -199,8 +222,8 @@ static int64_t class_of(const double *outputs, int64_t width)
     return best;
 }
 
-/* The class in an example's targets, which are shares of all classes or the number of one. -1: the network
- * does not classify, or the number is no class. */
+/* The class in an example's targets, which are probabilities of all classes or the number of one. -1: the
+ * network does not classify, or the number is no class. */
 static sgm_status target_of(const sgm__example_pass *own, const sgm_block *block, int64_t row,
                             int64_t *target)
 {
@@ -281,16 +304,30 @@ static sgm_status predict_pending(sgm__example_pass *own, const sgm__example_loo
     return SGM_OK;
 }
 
+static bool has_all(const sgm__example_looker *who)
+{
+    return who->has_all != NULL && who->has_all(who->user);
+}
+
+/* The looker chooses among every stride-th example. */
+static int64_t stride_of(const sgm__example_pass *own, const sgm__example_looker *who)
+{
+    return who->maximum > 0 && own->examples > who->maximum
+               ? (own->examples + who->maximum - 1) / who->maximum
+               : 1;
+}
+
 /* `first` is the index of the block's first example. Pending examples refer to the block, so the last
  * incomplete batch is predicted before the block is released. */
 static sgm_status look_at_block(sgm__example_pass *own, const sgm__example_looker *who, int64_t first)
 {
-    int64_t target;
-    for (int64_t row = 0; row < own->block->count && !who->has_all(who->user, first + row); row++) {
+    int64_t target, stride = stride_of(own, who);
+    for (int64_t row = 0; row < own->block->count && !has_all(who); row++) {
+        int64_t index = first + row;
         SGM_TRY(target_of(own, own->block, row, &target));
-        if (!who->wants(who->user, first + row, target))
+        if (index % stride != 0 || (who->wants != NULL && !who->wants(who->user, index, target)))
             continue;
-        own->pending[own->count++] = (sgm__example){.index = first + row, .row = row, .target = target};
+        own->pending[own->count++] = (sgm__example){.index = index, .row = row, .target = target};
         if (own->count == SGM__PASS_BATCH)
             SGM_TRY(predict_pending(own, who));
     }
@@ -300,7 +337,7 @@ static sgm_status look_at_block(sgm__example_pass *own, const sgm__example_looke
 sgm_status sgm__example_pass_look(sgm__example_pass *own, const sgm__example_looker *who)
 {
     int64_t first = 0;
-    for (int64_t i = 0; !who->has_all(who->user, first); i++) {
+    for (int64_t i = 0; !has_all(who); i++) {
         if (atomic_load(own->ending))
             return sgm_fail(SGM_ERROR_STATE, "the monitor is to stop");
         SGM_TRY(sgm_dataset_fetch_block(own->dataset, i, &own->block));

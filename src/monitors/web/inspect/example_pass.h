@@ -2,7 +2,7 @@
  * wanted, with what a layer gives for each.
  *
  *     sgm__example_pass *own = sgm__example_pass_begin(watched, request, NULL);
- *     const sgm__example_looker who = {.wants = selects, .take = append, .has_all = ends, .user = &mine};
+ *     const sgm__example_looker who = {.maximum = 500, .take = append, .user = &mine};
  *     sgm_status status = own != NULL ? sgm__example_pass_look(own, &who) : sgm__last_failure();
  *     if (own != NULL)
  *         sgm__example_pass_free(own);
@@ -39,7 +39,8 @@ typedef struct sgm__example_pass {
     sgm__web_copy network;
     sgm_program *program;
     sgm_dataset *dataset;
-    char *data; /* names of the trainer's datasets, as a JSON array */
+    int64_t examples; /* of the dataset */
+    char *data;       /* names of the trainer's datasets, as a JSON array */
     /* Name of the field that the network is trained on. */
     char targets[sizeof((sgm_field *)NULL)->name];
     const char *layer_name; /* the copy's; NULL: no layer was asked for */
@@ -51,13 +52,14 @@ typedef struct sgm__example_pass {
     int64_t count;
 } sgm__example_pass;
 
-/* The user of a pass: functions that choose and receive examples. */
+/* The user of a pass: how it chooses examples, and what receives them. */
 typedef struct sgm__example_looker {
-    /* Whether this example is to be predicted. */
+    int64_t maximum; /* examples to choose from, evenly from all of the data; 0: all */
+    /* Whether this example is to be predicted; NULL: each. */
     bool (*wants)(void *user, int64_t index, int64_t target);
     sgm_status (*take)(void *user, const sgm__example_pass *own, const sgm__example *taken);
-    /* No example from `index` on is wanted: ends the pass. */
-    bool (*has_all)(void *user, int64_t index);
+    /* No further example is wanted: ends the pass; NULL: the data end it. */
+    bool (*has_all)(void *user);
     void *user;
 } sgm__example_looker;
 
@@ -72,8 +74,17 @@ void sgm__example_pass_free(sgm__example_pass *own);
 
 /* Whether layer number `index` of the copy gives something for each example; *width: how many numbers. */
 bool sgm__example_pass_layer(const sgm__example_pass *own, size_t index, int64_t *width);
-/* ,"names":[...] of the classes, if the dataset has as many as the network; null otherwise. */
-void sgm__example_pass_append_names(sgm__text *text, const sgm__example_pass *own);
+/* The classes that the prediction tells apart; a single output tells two. */
+int64_t sgm__example_pass_classes(const sgm__example_pass *own);
+
+/* What answers have in common begins with
+ *     {"iteration":N,"data":[...],"examples":N,"classes":N,"names":[...]
+ * of the copy, of the trainer's datasets, of the pass's one, and of the classes: null for a network that does
+ * not classify, their names also if the dataset has not as many. */
+void sgm__example_pass_append_head(sgm__text *text, const sgm__example_pass *own);
+/* {"index":N,"target":N,"prediction":N of an example; null: it has no such class. A comma comes first if
+ * there is text. */
+void sgm__example_append_head(sgm__text *text, const sgm__example *taken);
 /* The values of one example in a field of a block, borrowed from the block; *count: how many. NULL, with an
  * error: the block has no such field. */
 const float *sgm__example_values(const sgm_block *block, const char *field, int64_t row, int64_t *count);

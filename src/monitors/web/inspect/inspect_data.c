@@ -10,7 +10,7 @@
 /* Classes of a confusion matrix. */
 #define MAXIMUM_CLASSES 256
 /* Examples that a matrix counts, usually and at most. */
-#define USUAL_EXAMPLES 2000
+#define DEFAULT_EXAMPLES 2000
 #define MAXIMUM_EXAMPLES 1000000
 /* Examples that an answer names of each pair (target, prediction), and in all. */
 #define MISTAKES 12
@@ -24,23 +24,16 @@
 
 /* A confusion matrix in the making. */
 typedef struct confusion {
-    int64_t classes, stride, counted, right;
+    int64_t classes, counted, right;
     int64_t *counts;    /* (classes, classes): [target][prediction] */
     sgm__text examples; /* mistakes: [target,prediction,index],... */
     int64_t example_count;
 } confusion;
 
-/* Every stride-th example that has a class. */
-static bool counts_example(void *user, int64_t index, int64_t target)
-{
-    const confusion *all = user;
-    return index % all->stride == 0 && target >= 0;
-}
-
-static bool never(void *user, int64_t index)
+static bool has_class(void *user, int64_t index, int64_t target)
 {
     (void)user, (void)index;
-    return false;
+    return target >= 0;
 }
 
 /* The first few examples of each mistake are named, so that people can look at them. */
@@ -70,16 +63,12 @@ static void append_matrix(sgm__text *text, const confusion *all)
     sgm__text_append(text, "]");
 }
 
-static sgm_status give_confusion(const sgm__example_pass *own, confusion *all, int64_t examples,
-                                 sgm__http_answer *answer)
+static sgm_status give_confusion(const sgm__example_pass *own, const confusion *all, sgm__http_answer *answer)
 {
     sgm__text text = {0};
-    sgm__text_append(&text, "{\"iteration\":%lld,\"data\":%s", (long long)own->network.iteration, own->data);
-    sgm__web_append_member(&text, "classes", (double)all->classes);
-    sgm__web_append_member(&text, "examples", (double)examples);
+    sgm__example_pass_append_head(&text, own);
     sgm__web_append_member(&text, "counted", (double)all->counted);
     sgm__web_append_member(&text, "right", (double)all->right);
-    sgm__example_pass_append_names(&text, own);
     append_matrix(&text, all);
     sgm__text_append(&text, ",\"examples\":[%s]}", all->examples.data != NULL ? all->examples.data : "");
     return sgm__web_answer(answer, &text);
@@ -88,20 +77,17 @@ static sgm_status give_confusion(const sgm__example_pass *own, confusion *all, i
 /* The matrix of at most `maximum` examples, taken evenly from all of the data. */
 static sgm_status confuse(sgm__example_pass *own, int64_t maximum, sgm__http_answer *answer)
 {
-    confusion all = {.classes = own->prediction.width > 1 ? own->prediction.width : 2};
+    confusion all = {.classes = sgm__example_pass_classes(own)};
     const sgm__example_looker who = {
-        .wants = counts_example, .take = count_example, .has_all = never, .user = &all};
-    int64_t examples;
+        .maximum = maximum, .wants = has_class, .take = count_example, .user = &all};
     if (!own->classifies || all.classes > MAXIMUM_CLASSES)
         return sgm_fail(SGM_ERROR_UNSUPPORTED,
                         "there is a matrix for networks that put each example in one of at most %d classes",
                         MAXIMUM_CLASSES);
-    SGM_TRY(sgm_dataset_examples(own->dataset, &examples));
-    all.stride = (examples + maximum - 1) / maximum;
     all.counts = sgm__calloc((size_t)(all.classes * all.classes), sizeof *all.counts);
     sgm_status status = all.counts != NULL ? sgm__example_pass_look(own, &who) : SGM_ERROR_MEMORY;
     if (status == SGM_OK)
-        status = give_confusion(own, &all, examples, answer);
+        status = give_confusion(own, &all, answer);
     sgm__free(all.counts);
     sgm__text_free(&all.examples);
     return status;
@@ -110,7 +96,7 @@ static sgm_status confuse(sgm__example_pass *own, int64_t maximum, sgm__http_ans
 sgm_status sgm__inspect_confusion(void *watched, const sgm__http_request *request, sgm__http_answer *answer)
 {
     int64_t maximum;
-    SGM_TRY(sgm__inspect_count(request, "examples", USUAL_EXAMPLES, 1, MAXIMUM_EXAMPLES, &maximum));
+    SGM_TRY(sgm__inspect_count(request, "examples", DEFAULT_EXAMPLES, 1, MAXIMUM_EXAMPLES, &maximum));
     sgm__example_pass *own = sgm__example_pass_begin(watched, request, NULL);
     if (own == NULL)
         return sgm__last_failure();
@@ -152,10 +138,9 @@ static bool selects(void *user, int64_t index, int64_t target)
     return fits;
 }
 
-static bool is_complete(void *user, int64_t index)
+static bool is_complete(void *user)
 {
     const selection *all = user;
-    (void)index;
     return all->wanted >= (all->asked_count > 0 ? (int64_t)all->asked_count : all->count);
 }
 
@@ -180,11 +165,8 @@ static sgm_status append_record(void *user, const sgm__example_pass *own, const 
     const float *values = sgm__example_values(own->block, input, taken->row, &count);
     if (values == NULL)
         return sgm__last_failure();
-    sgm__text_append(text, text->length > 0 ? ",{\"index\":%lld" : "{\"index\":%lld",
-                     (long long)taken->index);
+    sgm__example_append_head(text, taken);
     append_floats(text, "inputs", values, count);
-    sgm__web_append_member(text, "target", taken->target >= 0 ? (double)taken->target : NAN);
-    sgm__web_append_member(text, "prediction", taken->prediction >= 0 ? (double)taken->prediction : NAN);
     sgm__text_append(text, ",\"outputs\":[");
     for (int64_t i = 0; i < own->prediction.width && i < WIDEST; i++) {
         sgm__text_append(text, i > 0 ? "," : "");
@@ -218,20 +200,12 @@ static sgm_status read_selection(selection *all, const sgm__http_request *reques
 static sgm_status give_examples(const sgm__example_pass *own, const selection *all, sgm__http_answer *answer)
 {
     sgm_shape shape;
-    int64_t examples;
     sgm__text text = {0};
-    SGM_TRY(sgm_dataset_examples(own->dataset, &examples));
     SGM_TRY(sgm_dataset_field_shape(own->dataset, own->network.copied.recording.inputs[0].name, &shape));
-    sgm__text_append(&text, "{\"iteration\":%lld,\"data\":%s,\"shape\":", (long long)own->network.iteration,
-                     own->data);
+    sgm__example_pass_append_head(&text, own);
+    sgm__text_append(&text, ",\"shape\":");
     sgm__inspect_append_shape(&text, &shape, 0);
-    sgm__web_append_member(&text, "examples", (double)examples);
     sgm__web_append_member(&text, "next", (double)all->next);
-    sgm__web_append_member(&text, "classes",
-                           !own->classifies            ? NAN
-                           : own->prediction.width > 1 ? (double)own->prediction.width
-                                                       : 2);
-    sgm__example_pass_append_names(&text, own);
     sgm__text_append(&text, ",\"items\":[%s]}", all->items.data != NULL ? all->items.data : "");
     return sgm__web_answer(answer, &text);
 }

@@ -16,7 +16,7 @@
 #include <stdio.h>
 
 /* Bins of a histogram over time (fixed) and of a single one (at most). */
-#define USUAL_BINS 64
+#define DEFAULT_BINS 64
 #define MAXIMUM_BINS 512
 /* Histograms over time that are kept of one tensor. When they are full every second one is dropped, and
  * further ones are sampled as rarely. */
@@ -50,7 +50,7 @@ typedef struct spread {
 /* The same as it is kept over time, smaller. */
 typedef struct column {
     moments of;
-    int32_t bins[USUAL_BINS];
+    int32_t bins[DEFAULT_BINS];
 } column;
 
 /* A watched tensor, with its histograms in the order of iterations. */
@@ -207,7 +207,7 @@ static void add_column(tensor *t, const spread *s)
         thin(t);
     column *made = &t->columns[t->count++];
     made->of = s->of;
-    for (int32_t i = 0; i < USUAL_BINS; i++)
+    for (int32_t i = 0; i < DEFAULT_BINS; i++)
         made->bins[i] = s->bins[i] < INT32_MAX ? (int32_t)s->bins[i] : INT32_MAX;
 }
 
@@ -255,7 +255,7 @@ static sgm_status take_sample(sgm__web_trainer *watched, const char *identifier,
     *cost = copy.seconds;
     s->of.iteration = copy.iteration;
     if (status == SGM_OK)
-        status = spread_of(copy.values, USUAL_BINS, s);
+        status = spread_of(copy.values, DEFAULT_BINS, s);
     sgm_tensor_free(copy.values);
     return status;
 }
@@ -474,8 +474,8 @@ static void append_spread(sgm__text *text, const spread *s)
 /* Back to the larger form, for append_spread. */
 static spread spread_of_column(const column *from)
 {
-    spread s = {.of = from->of, .bin_count = USUAL_BINS};
-    for (int32_t i = 0; i < USUAL_BINS; i++)
+    spread s = {.of = from->of, .bin_count = DEFAULT_BINS};
+    for (int32_t i = 0; i < DEFAULT_BINS; i++)
         s.bins[i] = from->bins[i];
     return s;
 }
@@ -527,7 +527,7 @@ static sgm_status give_now(sgm__web *web, const sgm__http_request *request, cons
     sgm__text text = {0};
     int64_t bins;
     spread s = {0};
-    SGM_TRY(sgm__inspect_count(request, "bins", USUAL_BINS, 1, MAXIMUM_BINS, &bins));
+    SGM_TRY(sgm__inspect_count(request, "bins", DEFAULT_BINS, 1, MAXIMUM_BINS, &bins));
     SGM_TRY(sgm__web_borrow(web, sgm__http_query(request, "trainer", 0), &watched));
     sgm_status status = sgm__inspect_tensor(watched, identifier, &copy);
     sgm__web_give_back(watched);

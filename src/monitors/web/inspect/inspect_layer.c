@@ -10,30 +10,16 @@
 #include <math.h>
 
 /* Examples in an answer, usually and at most; values of a layer in an answer. */
-#define USUAL_EXAMPLES 500
+#define DEFAULT_EXAMPLES 500
 #define MAXIMUM_EXAMPLES 2000
 #define MAXIMUM_VALUES ((int64_t)1 << 20)
 
 /* An answer in the making. */
 typedef struct points {
-    int64_t stride;  /* every stride-th example is taken */
     int64_t columns; /* values of each example in the answer */
     double *sums;    /* of one example, if the layer is wider than that; NULL: it is not */
     sgm__text items; /* JSON of the examples */
 } points;
-
-static bool takes(void *user, int64_t index, int64_t target)
-{
-    const points *all = user;
-    (void)target;
-    return index % all->stride == 0;
-}
-
-static bool never(void *user, int64_t index)
-{
-    (void)user, (void)index;
-    return false;
-}
 
 /* The same number of the layer always goes to the same sum, with the same sign. */
 static const double *gather(const points *all, const double *values, int64_t width)
@@ -51,10 +37,7 @@ static sgm_status append_point(void *user, const sgm__example_pass *own, const s
     points *all = user;
     sgm__text *text = &all->items;
     const double *values = all->sums != NULL ? gather(all, taken->layer, own->layer.width) : taken->layer;
-    sgm__text_append(text, text->length > 0 ? ",{\"index\":%lld" : "{\"index\":%lld",
-                     (long long)taken->index);
-    sgm__web_append_member(text, "target", taken->target >= 0 ? (double)taken->target : NAN);
-    sgm__web_append_member(text, "prediction", taken->prediction >= 0 ? (double)taken->prediction : NAN);
+    sgm__example_append_head(text, taken);
     sgm__text_append(text, ",\"values\":[");
     for (int64_t i = 0; i < all->columns; i++) {
         if (i > 0)
@@ -80,22 +63,15 @@ static void append_layers(sgm__text *text, const sgm__example_pass *own)
     sgm__text_append(text, "]");
 }
 
-static sgm_status give_points(const sgm__example_pass *own, const points *all, int64_t examples,
-                              sgm__http_answer *answer)
+static sgm_status give_points(const sgm__example_pass *own, const points *all, sgm__http_answer *answer)
 {
     sgm__text text = {0};
-    sgm__text_append(&text, "{\"iteration\":%lld,\"data\":%s,\"layer\":", (long long)own->network.iteration,
-                     own->data);
+    sgm__example_pass_append_head(&text, own);
+    sgm__text_append(&text, ",\"layer\":");
     sgm__web_append_text(&text, own->layer_name);
     append_layers(&text, own);
-    sgm__web_append_member(&text, "examples", (double)examples);
     sgm__web_append_member(&text, "width", (double)own->layer.width);
     sgm__web_append_member(&text, "columns", (double)all->columns);
-    sgm__web_append_member(&text, "classes",
-                           !own->classifies            ? NAN
-                           : own->prediction.width > 1 ? (double)own->prediction.width
-                                                       : 2);
-    sgm__example_pass_append_names(&text, own);
     sgm__text_append(&text, ",\"items\":[%s]}", all->items.data != NULL ? all->items.data : "");
     return sgm__web_answer(answer, &text);
 }
@@ -103,10 +79,8 @@ static sgm_status give_points(const sgm__example_pass *own, const points *all, i
 static sgm_status project(sgm__example_pass *own, int64_t maximum, sgm__http_answer *answer)
 {
     points all = {.columns = own->layer.width};
-    const sgm__example_looker who = {.wants = takes, .take = append_point, .has_all = never, .user = &all};
-    int64_t examples, most = MAXIMUM_VALUES / maximum;
-    SGM_TRY(sgm_dataset_examples(own->dataset, &examples));
-    all.stride = examples > maximum ? (examples + maximum - 1) / maximum : 1;
+    const sgm__example_looker who = {.maximum = maximum, .take = append_point, .user = &all};
+    int64_t most = MAXIMUM_VALUES / maximum;
     if (all.columns > most) {
         all.columns = most;
         all.sums = sgm__calloc((size_t)most, sizeof *all.sums);
@@ -115,7 +89,7 @@ static sgm_status project(sgm__example_pass *own, int64_t maximum, sgm__http_ans
     }
     sgm_status status = sgm__example_pass_look(own, &who);
     if (status == SGM_OK)
-        status = give_points(own, &all, examples, answer);
+        status = give_points(own, &all, answer);
     sgm__free(all.sums);
     sgm__text_free(&all.items);
     return status;
@@ -125,7 +99,7 @@ sgm_status sgm__inspect_layer(void *watched, const sgm__http_request *request, s
 {
     const char *layer = sgm__http_query(request, "layer", 0);
     int64_t maximum;
-    SGM_TRY(sgm__inspect_count(request, "examples", USUAL_EXAMPLES, 1, MAXIMUM_EXAMPLES, &maximum));
+    SGM_TRY(sgm__inspect_count(request, "examples", DEFAULT_EXAMPLES, 1, MAXIMUM_EXAMPLES, &maximum));
     sgm__example_pass *own = sgm__example_pass_begin(watched, request, layer != NULL ? layer : "");
     if (own == NULL)
         return sgm__last_failure();

@@ -9,7 +9,7 @@
 #include <math.h>
 
 /* Pictures in an answer, usually and at most; values in an answer. */
-#define USUAL_PICTURES 64
+#define DEFAULT_PICTURES 64
 #define MAXIMUM_PICTURES 400
 #define MAXIMUM_VALUES ((int64_t)1 << 20)
 /* Rows or columns of one picture; larger ones are thinned. */
@@ -137,7 +137,7 @@ sgm_status sgm__inspect_picture(void *watched, const sgm__http_request *request,
     if (identifier == NULL)
         return sgm_fail(SGM_ERROR_ARGUMENT, "expected the identifier of a tensor, as 'id'");
     SGM_TRY(sgm__inspect_count(request, "index", 0, 0, (int64_t)1 << 50, &index));
-    SGM_TRY(sgm__inspect_count(request, "count", USUAL_PICTURES, 1, MAXIMUM_PICTURES, &count));
+    SGM_TRY(sgm__inspect_count(request, "count", DEFAULT_PICTURES, 1, MAXIMUM_PICTURES, &count));
     SGM_TRY(input_shape(watched, &input));
     SGM_TRY(sgm__inspect_tensor(watched, identifier, &copy));
     bool fits = sgm_tensor_dtype(copy.values) == SGM_FLOAT32 && sgm_tensor_is_contiguous(copy.values);

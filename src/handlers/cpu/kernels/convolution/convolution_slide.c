@@ -10,7 +10,7 @@
 /* Of a band: half of a first cache. */
 #define BAND_BYTES (16 << 10)
 /* Rows of a band at least, if the result has them: those that a tile computes together. */
-#define FEWEST_ROWS 4
+#define MINIMUM_ROWS 4
 /* Elements behind a band that are 0 and may be read by vectors. */
 #define SLACK SGM__ALIGNMENT
 
@@ -23,12 +23,12 @@ static int64_t height_of(const sgm__window *w, int64_t rows)
 sgm__slide_layout sgm__slide_layout_make(const sgm__convolution *c)
 {
     const sgm__window *w = &c->window;
-    sgm__slide_layout l = {.columns = sgm__phases_make(w)};
+    sgm__slide_layout l = {.columns = sgm__phases_make(c)};
     l.line = l.columns.count * l.columns.pitch;
     int64_t bytes = l.line * c->channels * (int64_t)c->size, lines = bytes > 0 ? BAND_BYTES / bytes : 0;
     int64_t rows = (lines - sgm__phases_reach(w, 0) - 1) / w->stride[0] + 1;
-    rows -= rows % FEWEST_ROWS;
-    l.rows = sgm__minimum(rows > FEWEST_ROWS ? rows : FEWEST_ROWS, w->out[0]);
+    rows -= rows % MINIMUM_ROWS;
+    l.rows = sgm__minimum(rows > MINIMUM_ROWS ? rows : MINIMUM_ROWS, w->out[0]);
     l.channel = height_of(w, l.rows) * l.line;
     return l;
 }

@@ -67,7 +67,7 @@ static input_run input_plan(const sgm__cpu_call *call, const sgm__convolution *c
     r.whole = w->stride[0] == 1 && w->stride[1] == 1;
     r.transposed = transpose(c, r.whole);
     r.l = sgm__slide_layout_make(&r.transposed);
-    r.columns = sgm__phases_make(w);
+    r.columns = sgm__phases_make(c);
     r.phases = sgm__minimum(w->stride[0], sgm__phases_reach(w, 0) + 1);
     if (!r.whole)
         r.l.rows = sgm__minimum(r.l.rows, PHASE_ROWS);
@@ -178,7 +178,7 @@ static void join_rows(const input_run *r, unsigned char *image, const unsigned c
 {
     const sgm__convolution *c = &r->c;
     const sgm__window *w = &c->window;
-    bool every = r->columns.all && 2 * r->columns.paired == w->in[1]; /* column is in a phase */
+    bool every = r->columns.all && w->stride[1] * r->columns.whole == w->in[1]; /* column is in a phase */
     int64_t columns = r->transposed.window.out[1], apart = r->l.rows * columns, size = (int64_t)c->size;
     int64_t stop = end < r->transposed.window.out[0] ? end * w->stride[0] - w->before[0] : w->in[0];
     int64_t i = first * w->stride[0] - w->before[0];

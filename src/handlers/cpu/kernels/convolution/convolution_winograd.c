@@ -1,13 +1,13 @@
 /* Convolutions of 3 x 3 in steps of one by Winograd's minimal filtering (vector/vector_convolution.h has
  * the transforms and the source).
  *
- * Results are tiles of 2 x 2. A block is some images, or some rows of tiles of one, so that what belongs to
- * it stays in the second cache. For a block, each channel is split into its even and odd rows and columns, as
- * for a stride of two (convolution_phases.h), so that neighbouring tiles are neighbours in memory;
- * transformed, it is a row of each of 16 matrices (channels, tiles). These are multiplied by the weights' 16
- * matrices (filters, channels), which are made once in each run, or once for all if the weights are constant,
- * and the products (filters, tiles) are transformed to results. Sums go in the order of the channels, so they
- * depend on shapes alone.
+ * Results are tiles of 2 x 2, or of 4 x 4 of float32, whichever is estimated to be faster. A block is some
+ * images, or some rows of tiles of one, so that what belongs to it stays in the second cache. For a block,
+ * the rows and columns of each channel are split as for a stride of a tile (convolution_phases.h), so that
+ * neighbouring tiles are neighbours in memory; transformed, it is a row of each of 16 (or 36) matrices
+ * (channels, tiles). These are multiplied by as many matrices of the weights (filters, channels), which are
+ * made once in each run, or once for all if the weights are constant, and the products (filters, tiles) are
+ * transformed to results. Sums go in the order of the channels, so they depend on shapes alone.
  *
  * Images and weights of bfloat16 are transformed as float32 and rounded; two channels are a pair of what is
  * multiplied (vector/vector_pairs.h), and a step of its products. */
@@ -16,12 +16,12 @@
 
 #define BLOCK_POSITIONS 96 /* tiles of a block, about */
 /* What costs what, in multiply-adds of the products by float32, as measured with AVX-512
- * (docs/performance.md, Convolutions): a number of the transformed image, results or weights; a row of tiles
- * of a channel, whose calls are many where images are small; one multiply-add of direct sums; and bringing a
- * pair to them. */
-#define TRANSFORM_COST 9
-#define WEIGHT_COST 16
-#define ROW_COST 1100
+ * (docs/performance.md, Convolutions): a number of the transformed image or results, or of the weights, in
+ * tiles of 2 x 2 and of 4 x 4; a row of a channel's image, whose calls are many where images are small; one
+ * multiply-add of direct sums; and bringing a pair to them. */
+#define TRANSFORM_COST(tile) ((tile) == 2 ? 9.0 : 20.0)
+#define WEIGHT_COST(tile) ((tile) == 2 ? 16.0 : 32.0)
+#define ROW_COST 550
 #define DIRECT_COST 1.22
 #define PAIR_COST 10
 /* Numbers of a cache line; and of a page, in which lines at one place compete for the same few places of the
@@ -34,9 +34,12 @@
 typedef struct winograd_run {
     const sgm__cpu_call *call;
     sgm__winograd_kind kind;
-    /* One image of one channel in steps of two, whose results are tiles. */
+    int64_t tile, elements; /* results of a tile in each direction; numbers of a transformed one */
+    /* One image of one channel in steps of a tile, whose results are tiles. */
     sgm__convolution tiles;
-    const sgm__tiles *products; /* that multiply, and transform */
+    const sgm__tiles *products; /* that multiply */
+    /* That make what is multiplied, and that make results of it, which are float32. */
+    const sgm__winograd *transforms, *back;
     int64_t channels, filters, out[2];
     int64_t pair, steps; /* channels of a step: 1, or 2; and steps of all channels */
     /* Of a block: rows of tiles, images; how many blocks an image makes, or 1. */
@@ -44,7 +47,7 @@ typedef struct winograd_run {
     int64_t stride;     /* from a channel or filter of a block to the next: all its tiles, and more */
     int64_t weight_row; /* from a filter's transformed weights to the next one's */
     int64_t place_row;  /* of a filter's weights before that: from a place of the kernel to the next one */
-    int64_t weights_apart, image_apart, results_apart; /* from one of 16 matrices to the next */
+    int64_t weights_apart, image_apart, results_apart; /* from one matrix of an element to the next */
     float *weights; /* transformed; at the beginning of scratch, or packed */
     size_t own_at;  /* threads' memory behind that of the weights */
     /* Of a thread's memory, whose beginning has the phases of a channel, and before all blocks a filter's
@@ -103,12 +106,12 @@ static void lay_out(winograd_run *r)
     r->weights_apart = sgm__winograd_apart(r->filters * r->weight_row);
     r->image_apart = sgm__winograd_apart(r->steps * r->stride);
     r->results_apart = sgm__winograd_apart(r->filters * r->stride);
-    r->own_at = sgm__convolution_align(SGM__WINOGRAD_ELEMENTS * r->weights_apart * number);
-    int64_t phases = 4 * plane + SGM__PHASES_SLACK, places = r->pair * 9 * r->place_row;
+    r->own_at = sgm__convolution_align(r->elements * r->weights_apart * number);
+    int64_t phases = r->tile * r->tile * plane + SGM__PHASES_SLACK, places = r->pair * 9 * r->place_row;
     r->image_at = sgm__convolution_align((phases > places ? phases : places) * number);
-    r->results_at = r->image_at + sgm__convolution_align(SGM__WINOGRAD_ELEMENTS * r->image_apart * number);
-    r->tiles_at = r->results_at + sgm__convolution_align(SGM__WINOGRAD_ELEMENTS * r->results_apart * number);
-    r->own_bytes = r->tiles_at + sgm__convolution_align(4 * r->stride * number);
+    r->results_at = r->image_at + sgm__convolution_align(r->elements * r->image_apart * number);
+    r->tiles_at = r->results_at + sgm__convolution_align(r->elements * r->results_apart * number);
+    r->own_bytes = r->tiles_at + sgm__convolution_align(r->tile * r->tile * r->stride * number);
     r->total = r->own_at + r->own_bytes * (size_t)r->call->cpu->threads;
 }
 
@@ -116,21 +119,25 @@ void sgm__winograd_fetch(const sgm__convolution *c, const unsigned char *plane)
 {
     const sgm__window *w = &c->window;
     int64_t first = -w->before[0] > 0 ? -w->before[0] : 0, row = w->in[1] * (int64_t)c->stored;
-    int64_t last = sgm__minimum(2 * w->out[0] + 2 - w->before[0], w->in[0]);
+    int64_t last = sgm__minimum(w->stride[0] * w->out[0] + 2 - w->before[0], w->in[0]);
     for (int64_t at = first * row; at < last * row; at += LINE * (int64_t)sizeof(float))
         __builtin_prefetch(plane + at);
 }
 
-static winograd_run plan(const sgm__cpu_call *call, const sgm__convolution *c, sgm__winograd_kind kind,
-                         int64_t threads)
+/* By tiles of `tile` results in each direction. */
+static winograd_run plan_tiles(const sgm__cpu_call *call, const sgm__convolution *c, sgm__winograd_kind kind,
+                               int64_t threads, int64_t tile)
 {
     const sgm__window *w = &c->window;
     bool forward = kind == SGM__WINOGRAD_FORWARD;
-    winograd_run r = {.call = call, .kind = kind, .tiles = *c};
+    winograd_run r = {.call = call, .kind = kind, .tiles = *c, .tile = tile};
+    r.elements = (tile + 2) * (tile + 2);
     r.weights = (float *)(uintptr_t)(call->packed != NULL ? call->packed : call->scratch);
     r.channels = forward ? c->channels : c->filters;
     r.filters = forward ? c->filters : c->channels;
     r.products = sgm__convolution_tiles(c);
+    r.transforms = tile == 2 ? &r.products->winograd : &r.products->winograd_fours;
+    r.back = tile == 2 ? &c->tiles->winograd : &c->tiles->winograd_fours;
     r.pair = c->pairs != NULL ? 2 : 1;
     r.steps = sgm__divide_up(r.channels, r.pair);
     r.tiles.channels = 1;
@@ -140,9 +147,9 @@ static winograd_run plan(const sgm__cpu_call *call, const sgm__convolution *c, s
         r.out[i] = forward ? w->out[i] : w->in[i];
         t->in[i] = forward ? w->in[i] : w->out[i];
         t->before[i] = forward ? w->before[i] : 2 - w->before[i];
-        t->out[i] = (r.out[i] + 1) / 2;
-        t->size[i] = 4;
-        t->stride[i] = 2;
+        t->out[i] = sgm__divide_up(r.out[i], tile);
+        t->size[i] = tile + 2;
+        t->stride[i] = tile;
     }
     cut(&r, threads);
     lay_out(&r);
@@ -164,21 +171,41 @@ double sgm__winograd_direct_cost(const sgm__convolution *c, int64_t pixels, int6
     return 9.0 * (double)(pixels * depth) * (c->pairs != NULL ? PAIR_COST + width / 2 : width);
 }
 
+/* In multiply-adds of the products by float32, if planned for one thread: the choice must not depend on the
+ * number of threads. */
+static double cost_of(const winograd_run *r)
+{
+    int64_t lanes = r->tiles.tiles->vector_lanes, images = r->tiles.window.batch;
+    int64_t positions = positions_of(r->rows, r->tiles.window.out[1]);
+    /* Products take all tiles of a block in vectors, transforms those of an image. */
+    int64_t multiplied =
+        r->bands * sgm__divide_up(images, r->images) * round_up(r->images * positions, lanes);
+    int64_t transformed = r->bands * images * round_up(positions, lanes);
+    double channels = (double)r->channels, filters = (double)r->filters, both = channels + filters;
+    double weights = r->call->packs ? 0 : WEIGHT_COST(r->tile) * channels * filters;
+    return (double)r->elements * ((double)(multiplied * r->steps) * filters +
+                                  TRANSFORM_COST(r->tile) * (double)transformed * both + weights) +
+           ROW_COST * (double)(images * r->bands * r->rows * r->tile) * both;
+}
+
+static winograd_run plan(const sgm__cpu_call *call, const sgm__convolution *c, sgm__winograd_kind kind,
+                         int64_t threads)
+{
+    int64_t tile = 2;
+    if (sgm__convolution_tiles(c)->winograd_fours.input != NULL) {
+        winograd_run twos = plan_tiles(call, c, kind, 1, 2), fours = plan_tiles(call, c, kind, 1, 4);
+        tile = cost_of(&fours) < cost_of(&twos) ? 4 : 2;
+    }
+    return plan_tiles(call, c, kind, threads, tile);
+}
+
 bool sgm__winograd_is_faster(const sgm__cpu_call *call, const sgm__convolution *c, sgm__winograd_kind kind)
 {
-    const sgm__window *w = &c->window;
     if (!sgm__winograd_suits(call, c))
         return false;
-    winograd_run r = plan(call, c, kind, 1); /* the choice must not depend on the number of threads */
-    int64_t lanes = c->tiles->vector_lanes, blocks = r.bands * ((w->batch + r.images - 1) / r.images);
-    int64_t tiles = blocks * round_up(r.images * positions_of(r.rows, r.tiles.window.out[1]), lanes);
-    double products = (double)SGM__WINOGRAD_ELEMENTS * (double)tiles * (double)r.steps * (double)r.filters;
-    double transforms = (double)SGM__WINOGRAD_ELEMENTS *
-                        (TRANSFORM_COST * (double)tiles * (double)(r.channels + r.filters) +
-                         (call->packs ? 0 : WEIGHT_COST) * (double)r.channels * (double)r.filters);
-    double rows = ROW_COST * (double)(w->batch * r.bands * r.rows * (r.channels + r.filters));
-    return products + transforms + rows <
-           sgm__winograd_direct_cost(c, r.out[0] * r.out[1] * w->batch, r.channels, r.filters);
+    winograd_run r = plan(call, c, kind, 1);
+    return cost_of(&r) <
+           sgm__winograd_direct_cost(c, r.out[0] * r.out[1] * c->window.batch, r.channels, r.filters);
 }
 
 size_t sgm__winograd_scratch(const sgm__cpu_call *call, const sgm__convolution *c, sgm__winograd_kind kind)
@@ -188,7 +215,7 @@ size_t sgm__winograd_scratch(const sgm__cpu_call *call, const sgm__convolution *
 
 /* --- weights --- */
 
-/* The transformed weights of one filter: its row of each of the 16 matrices. Of a gradient by the input
+/* The transformed weights of one filter: its row of each element's matrix. Of a gradient by the input
  * filters and channels change places, and kernels are flipped: their last place comes first. `places`
  * has room for 9 rows of weights, of bfloat16 for 18. */
 static void transform_filter(const winograd_run *r, int64_t filter, float *places)
@@ -206,9 +233,9 @@ static void transform_filter(const winograd_run *r, int64_t filter, float *place
         stride = 9;
     }
     c->tiles->transpose(places, r->place_row, from, stride, r->channels, 9);
-    r->products->winograd.weights(r->channels, r->weights + filter * r->weight_row,
-                                  r->weights_apart * r->pair, forward ? places : places + 8 * r->place_row,
-                                  forward ? r->place_row : -r->place_row);
+    r->transforms->weights(r->channels, r->weights + filter * r->weight_row, r->weights_apart * r->pair,
+                           forward ? places : places + 8 * r->place_row,
+                           forward ? r->place_row : -r->place_row);
 }
 
 static void transform_weights(void *context, int64_t filter, int32_t thread)
@@ -248,7 +275,7 @@ typedef struct block {
 static void transform_channel(const winograd_run *r, const block *b, int64_t channel, float *to,
                               int64_t plane, int64_t pitch)
 {
-    const sgm__winograd *transforms = &r->products->winograd;
+    const sgm__winograd *transforms = r->transforms;
     (r->pair == 1       ? transforms->input
      : channel % 2 == 0 ? transforms->input_first
                         : transforms->input_second)(b->positions, to + channel / r->pair * r->stride,
@@ -260,8 +287,8 @@ static void transform_images(const winograd_run *r, const block *b)
 {
     sgm__convolution c = r->tiles;
     c.window.out[0] = b->rows;
-    c.window.before[0] -= 2 * b->row; /* a block begins where its first tile does */
-    int64_t plane = sgm__phases_plane(&c.window), pitch = sgm__phases_make(&c.window).pitch;
+    c.window.before[0] -= r->tile * b->row; /* a block begins where its first tile does */
+    int64_t plane = sgm__phases_plane(&c), pitch = sgm__phases_make(&c).pitch;
     int64_t bytes = c.plane * (int64_t)c.stored;
     const unsigned char *from = r->call->inputs[0].data;
     from += b->first * r->channels * bytes;
@@ -273,7 +300,7 @@ static void transform_images(const winograd_run *r, const block *b)
         }
 }
 
-/* results = weights image, for each of the 16 matrices. The weights of a tile's filters stay in the first
+/* results = weights image, for each element's matrices. The weights of a tile's filters stay in the first
  * cache while they meet all of the block, which is in the second. */
 static void multiply(const winograd_run *r, const block *b)
 {
@@ -285,7 +312,7 @@ static void multiply(const winograd_run *r, const block *b)
                       .b_stride = r->stride,
                       .c_stride = r->stride,
                       .sums_stride = r->stride};
-    for (int64_t e = 0; e < SGM__WINOGRAD_ELEMENTS; e++)
+    for (int64_t e = 0; e < r->elements; e++)
         for (int64_t filter = 0; filter < r->filters; filter += tiles->rows) {
             int64_t rows = sgm__minimum(tiles->rows, r->filters - filter);
             const float *image = b->image + e * r->image_apart;
@@ -300,21 +327,34 @@ static void multiply(const winograd_run *r, const block *b)
         }
 }
 
-/* The results of one filter of an image, from tiles of two rows by two columns. */
-static void write_rows(const winograd_run *r, const block *b, unsigned char *to)
+/* A row of results, from the parts of the tiles' rows that it is made of, `r->stride` numbers apart. */
+static void write_row(const winograd_run *r, unsigned char *row, const float *from)
 {
     const sgm__convolution *c = &r->tiles;
-    int64_t columns = c->window.out[1], pitch = columns + 1, width = r->out[1];
-    int64_t last = sgm__minimum(2 * (b->row + b->rows), r->out[0]), size = (int64_t)c->stored;
-    for (int64_t y = 2 * b->row; y < last; y++) {
-        const float *even = b->tiles + (2 * (y % 2) * r->stride) + (y / 2 - b->row) * pitch;
-        unsigned char *row = to + y * width * size, *end = row + (width - 1) * size;
-        r->products->join_pairs(width / 2, row, even, even + r->stride);
-        if (width % 2 != 0 && c->narrow != NULL)
-            c->narrow(1, end, (const void *const[]){even + columns - 1}, 0);
-        else if (width % 2 != 0)
-            memcpy(end, even + columns - 1, sizeof *even);
+    int64_t width = r->out[1], size = (int64_t)c->stored, whole = width / r->tile;
+    if (r->tile == 2)
+        r->products->join_pairs(whole, row, from, from + r->stride);
+    else
+        r->products->join_fours(
+            whole, row,
+            (const void *const[]){from, from + r->stride, from + 2 * r->stride, from + 3 * r->stride});
+    for (int64_t x = whole * r->tile; x < width; x++) {
+        const float *last = from + x % r->tile * r->stride + whole;
+        if (c->narrow != NULL)
+            c->narrow(1, row + x * size, (const void *const[]){last}, 0);
+        else
+            memcpy(row + x * size, last, sizeof *last);
     }
+}
+
+/* The results of one filter of an image, from its tiles. */
+static void write_rows(const winograd_run *r, const block *b, unsigned char *to)
+{
+    int64_t pitch = r->tiles.window.out[1] + 1, row = r->out[1] * (int64_t)r->tiles.stored;
+    int64_t last = sgm__minimum(r->tile * (b->row + b->rows), r->out[0]);
+    for (int64_t y = r->tile * b->row; y < last; y++)
+        write_row(r, to + y * row,
+                  b->tiles + y % r->tile * r->tile * r->stride + (y / r->tile - b->row) * pitch);
 }
 
 /* `to` is the first image's. */
@@ -330,9 +370,9 @@ static void transform_results(const winograd_run *r, const block *b, unsigned ch
                 c->widen(1, &bias, (const void *const[]){biases + filter * size}, 0);
             else if (biases != NULL)
                 memcpy(&bias, biases + filter * size, sizeof bias);
-            c->tiles->winograd.output(b->positions, b->tiles, r->stride,
-                                      b->results + filter * r->stride + image * b->positions,
-                                      r->results_apart, bias, r->call->limits);
+            r->back->output(b->positions, b->tiles, r->stride,
+                            b->results + filter * r->stride + image * b->positions, r->results_apart, bias,
+                            r->call->limits);
             write_rows(r, b, to);
         }
 }

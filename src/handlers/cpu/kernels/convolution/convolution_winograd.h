@@ -1,4 +1,5 @@
-/* Convolutions of 3 x 3 in steps of one, with 16 products where the definition has 36. Internal.
+/* Convolutions of 3 x 3 in steps of one, with 16 products where the definition has 36, or 36 where it has
+ * 144. Internal.
  *
  * convolution.c and convolution_weights.c ask whether it is faster so, and call these instead of computing by
  * panels of channels. */
@@ -10,12 +11,12 @@
 /* Which of the two; a gradient by the input is a convolution of the gradient by the weights, turned round. */
 typedef enum sgm__winograd_kind { SGM__WINOGRAD_FORWARD, SGM__WINOGRAD_INPUT } sgm__winograd_kind;
 
-#define SGM__WINOGRAD_ELEMENTS 16 /* of a transformed tile */
+#define SGM__WINOGRAD_ELEMENTS 16 /* of a transformed tile of 2 x 2 */
 
 /* Whether the shapes are such that it can be done so; never if the handler is `exact`. */
 bool sgm__winograd_suits(const sgm__cpu_call *call, const sgm__convolution *c);
-/* From one of the 16 matrices to the next, whose rows together have so many numbers (float): transforms write
- * to all 16 at once, which therefore begin at different places of a page. */
+/* From one element's matrix to the next, whose rows together have so many numbers (float): transforms write
+ * to all of them at once, which therefore begin at different places of a page. */
 int64_t sgm__winograd_apart(int64_t numbers);
 /* From a row of such a matrix, of so many numbers, to the next: neighbours differ in their place, too. */
 int64_t sgm__winograd_stride(int64_t numbers);

@@ -150,7 +150,7 @@ static void transform_task(void *context, int64_t index, int32_t thread)
         int64_t example = (r->first + i) / r->bands, band = (r->first + i) % r->bands;
         sgm__convolution c = *whole;
         c.window.before[0] -= 2 * band * r->rows; /* a unit begins where its first tile does */
-        int64_t plane = sgm__phases_plane(&c.window);
+        int64_t plane = sgm__phases_plane(&c);
         const unsigned char *from = all + (example * channels + channel) * bytes;
         sgm__winograd_fetch(&c, from + bytes);
         sgm__phases_copy(&c, (unsigned char *)phases, from);

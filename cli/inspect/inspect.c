@@ -5,15 +5,16 @@
  * (sgm_trainer_memory, sgm_trainer_graph_text, sgm_trainer_program_text). `sigma info PATH` (info.c) uses
  * inspect_threads. A checkpoint whose network has layers that only another program registers can still be
  * shown as tensors. */
-#include "cli.h"
+#include "inspect/inspect.h"
 
 #include "base/name_index.h"
 
 #include <stdio.h>
 
 static const char usage_text[] =
-    "Usage: sigma inspect CHECKPOINT|FOLDER|FILE.yaml [--graph] [--program] [--batch N]\n\n"
-    "Shows layers and parameters of a network, and what a training step takes.\n\n"
+    "Usage: sigma inspect CHECKPOINT|FOLDER|FILE.yaml|MODEL.onnx [--graph] [--program] [--batch N]\n\n"
+    "Shows layers and parameters of a network, and what a training step takes.\n"
+    "Of an ONNX model: its inputs and outputs, and the graph that it becomes for N examples (default 1).\n\n"
     "  --graph    also the training step as it was recorded: forward, gradients, update\n"
     "  --program  also the training step as it was compiled, with the place of each value\n"
     "  --batch N  examples of a minibatch (default: the configuration's)\n\n"
@@ -284,6 +285,9 @@ static int inspect_checkpoint(const char *path, const inspect_options *w)
 
 static int inspect_any(const char *path, const inspect_options *w)
 {
+    if (ends_with(path, ".onnx"))
+        return inspect_onnx(path, w->batch, w->graph) == SGM_OK ? CLI_OK
+                                                                : report_error(w->command, CLI_FAILED);
     return ends_with(path, ".yaml") || ends_with(path, ".yml") ? inspect_file(path, w)
                                                                : inspect_checkpoint(path, w);
 }

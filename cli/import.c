@@ -1,0 +1,224 @@
+/* `sigma import`: a model of others becomes the folder of a run, which all other subcommands take.
+ *
+ * The reading is that of sigma_models. The folder is written under another name and renamed at the end, so
+ * that there is a whole one or none. */
+#include "cli.h"
+#include <sigma/models.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char usage_text[] =
+    "Usage: sigma import PATH [--into DIR] [--context N] [--task TASK]\n\n"
+    "Reads a model as the library transformers keeps it, a folder with config.json and *.safetensors, says\n"
+    "what it found, and writes the folder of a run: predict, eval, generate, serve, export and inspect take\n"
+    "it, and a training begins from it with 'from: DIR'. 'sigma export --hf' writes such a folder back.\n"
+    "Nothing is fetched from a network.\n\n"
+    "  --into DIR      the folder to make (default runs/NAME-TIME)\n"
+    "  --context N     steps of a sequence (default: those of the model, at most 1024)\n"
+    "  --task TASK     what it is for, where the folder leaves it open\n\n"
+    "Exit codes: 0 done, 1 failed, 2 wrong usage.\n\nArchitectures: ";
+
+/* What was asked for, and what is made of it. */
+typedef struct import {
+    const char *path, *into;
+    const char *task;
+    int64_t context;
+    sgm_pretrained *model;
+    config c;
+    sgm_env *env;
+    sgm_trainer *trainer;
+} import;
+
+/* The usage and the architectures; sgm_string_free. NULL: out of memory. */
+static char *full_help(void)
+{
+    sgm__text out = {0};
+    sgm__text_append(&out, "%s", usage_text);
+    for (size_t i = 0; sgm_architecture_at(i) != NULL; i++)
+        sgm__text_append(&out, "%s%s", i > 0 ? ", " : "", sgm_architecture_at(i));
+    sgm__text_append(&out, "\n");
+    return sgm__text_take(&out);
+}
+
+/* The last part of the path, in characters that a trainer's name may have; sgm__free. */
+static char *name_of(const char *path)
+{
+    size_t end = strlen(path);
+    while (end > 1 && path[end - 1] == '/')
+        end--;
+    size_t start = end;
+    while (start > 0 && path[start - 1] != '/')
+        start--;
+    char *name = sgm__strndup(path + start, end - start);
+    for (char *c = name; c != NULL && *c != '\0'; c++)
+        *c = sgm__is_alphanumeric(*c) || *c == '_' ? *c : '-';
+    return name;
+}
+
+static sgm_status configure(import *m)
+{
+    const sgm_pretrained_info *info = sgm_pretrained_describe(m->model);
+    char *base = name_of(m->path);
+    char *name = base != NULL ? sgm__format("name=%s", base) : NULL;
+    char *network = sgm__format("network=%s", sgm_pretrained_network(m->model));
+    const char *overrides[] = {name, network, "precision=float64"};
+    sgm_status status = name != NULL && network != NULL ? config_parse(&m->c, m->path, "{}", 2, overrides,
+                                                                       info->precision == SGM_FLOAT64 ? 3 : 2)
+                                                        : sgm__last_failure();
+    sgm__free(network);
+    sgm__free(name);
+    sgm__free(base);
+    return status;
+}
+
+/* What training takes needs an optimiser: this comes after saving, as a run that is imported has none. */
+static void tell_memory(import *m)
+{
+    sgm_program_memory memory;
+    char run[32], train[32];
+    size_t count;
+    const sgm_pretrained_info *info = sgm_pretrained_describe(m->model);
+    int64_t number = info->precision == SGM_FLOAT64 ? 8 : 4;
+    printf("memory: %s for its parameters",
+           sgm_bytes_text((double)(info->parameters * number), run, sizeof run));
+    if (sgm_trainer_set_optimiser(m->trainer, sgm_adamw(.learning_rate = 0)) == SGM_OK &&
+        sgm_trainer_parameters(m->trainer, &count) != NULL &&
+        sgm_trainer_memory(m->trainer, 1, &memory) == SGM_OK)
+        printf(", %s to train them with adamw, one example at a time",
+               sgm_bytes_text((double)(memory.state + memory.arena + memory.constants), train, sizeof train));
+    printf("\n");
+}
+
+static void tell_model(const import *m)
+{
+    const sgm_pretrained_info *info = sgm_pretrained_describe(m->model);
+    const char *slash = info->tokenizer != NULL ? strrchr(info->tokenizer, '/') : NULL;
+    printf("%s: %s, to %s\n", m->path, info->architecture, info->task);
+    printf("parameters: %lld\n", (long long)info->parameters);
+    printf("context: %lld steps", (long long)info->context);
+    if (info->longest > info->context)
+        printf("; the model was trained for %lld, which --context chooses", (long long)info->longest);
+    printf("\ntokens: %lld, tokenizer: %s\n", (long long)info->tokens,
+           slash != NULL ? slash + 1 : "none is there");
+}
+
+/* Removes a folder with its files and the folders in it. */
+static void remove_folder(const char *folder)
+{
+    DIR *entries = opendir(folder);
+    for (struct dirent *entry; entries != NULL && (entry = readdir(entries)) != NULL;) {
+        char *path = strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0
+                         ? sgm__format("%s/%s", folder, entry->d_name)
+                         : NULL;
+        if (path != NULL && unlink(path) != 0)
+            remove_folder(path);
+        sgm__free(path);
+    }
+    if (entries != NULL)
+        closedir(entries);
+    rmdir(folder);
+}
+
+/* Checkpoint, configuration, and what writes the model back. */
+static sgm_status fill_folder(import *m, const char *folder)
+{
+    char *checkpoint = sgm__format("%s/checkpoint.safetensors", folder);
+    sgm_status status = checkpoint != NULL ? sgm_pretrained_keep(m->model, folder) : sgm__last_failure();
+    if (status == SGM_OK)
+        status = save_text(folder, "config.yaml", config_text(&m->c));
+    if (status == SGM_OK)
+        status = sgm_trainer_save_parts(m->trainer, checkpoint,
+                                        .parts = SGM_PART_NETWORK | SGM_PART_PARAMETERS | SGM_PART_SETTINGS);
+    sgm__free(checkpoint);
+    return status;
+}
+
+/* Makes the folder, which must not be there yet. */
+static sgm_status write_folder(import *m)
+{
+    const char *folder = m->into;
+    if (access(folder, F_OK) == 0)
+        return sgm_fail(SGM_ERROR_FILE, "'%s' is there already; --into names another folder", folder);
+    char *partial = sgm__format("%s.partial", folder);
+    if (partial == NULL)
+        return sgm__last_failure();
+    sgm_status status = sgm__make_folders(partial);
+    if (status == SGM_OK) {
+        status = fill_folder(m, partial);
+        if (status == SGM_OK && rename(partial, folder) != 0)
+            status = sgm_fail(SGM_ERROR_FILE, "cannot make '%s': %s", folder, sgm__errno_text(errno));
+        if (status != SGM_OK)
+            remove_folder(partial);
+    }
+    sgm__free(partial);
+    return status;
+}
+
+/* Without --into: a new one in runs/, which is removed again so that it can be made at the end. */
+static sgm_status choose_folder(import *m)
+{
+    if (m->into != NULL)
+        return SGM_OK;
+    SGM_TRY(train_new_folder(&m->c));
+    m->into = m->c.folder;
+    rmdir(m->into);
+    return SGM_OK;
+}
+
+static sgm_status load(import *m)
+{
+    m->model = sgm_pretrained_open(m->path, .context = m->context, .task = m->task);
+    if (m->model == NULL)
+        return sgm__last_failure();
+    tell_model(m);
+    SGM_TRY(configure(m));
+    m->env = experiment_env(&m->c);
+    m->trainer = m->env != NULL ? sgm_trainer_create(m->env, m->c.name) : NULL;
+    if (m->trainer == NULL)
+        return sgm__last_failure();
+    return sgm_pretrained_load(m->model, m->trainer);
+}
+
+static int import_model(import *m)
+{
+    sgm_status status = load(m);
+    if (status == SGM_OK)
+        status = choose_folder(m);
+    if (status == SGM_OK)
+        status = write_folder(m);
+    if (status == SGM_OK) {
+        tell_memory(m);
+        printf("written: %s\n", m->into);
+    }
+    int code = status == SGM_OK ? CLI_OK : report_error("import", CLI_FAILED);
+    sgm_env_free(m->env);
+    sgm_pretrained_free(m->model);
+    config_free(&m->c);
+    return code;
+}
+
+int import_run(int argc, char **argv)
+{
+import m = {0 };
+    const argument_rule rules[] = {{"--into", ARGUMENT_TEXT, &m.into},
+                                   {"--context", ARGUMENT_COUNT, &m.context},
+                                   {"--task", ARGUMENT_TEXT, &m.task}};
+    char *help = full_help();
+    arguments a = {.rules = rules, .rule_count = sizeof rules / sizeof *rules, .help = help};
+    int code;
+    if (arguments_read(&a, argc, argv, &code)) {
+        if (a.word_count != 1)
+            code = usage_error("import", "expected the folder of one model");
+        else {
+            m.path = a.words[0];
+            code = import_model(&m);
+        }
+    }
+    arguments_free(&a);
+    sgm_string_free(help);
+    return code;
+}

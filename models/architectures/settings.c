@@ -1,0 +1,255 @@
+/* Reading config.json for an architecture, and writing its network. See settings.h. */
+#include "architectures/settings.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Steps of a network whose model would take more, unless the caller wants so many. */
+#define USUAL_CONTEXT 1024
+
+void sgm__describe_fail(sgm__description *d, sgm_status status, const char *format, ...)
+{
+    char message[600];
+    va_list arguments;
+    if (d->status != SGM_OK)
+        return;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    d->status = sgm_fail(status, "'%s': %s", d->path, message);
+}
+
+/* --- values --- */
+
+/* NULL: absent, or null. */
+static const json_t *find(const sgm__description *d, const char *key)
+{
+    const json_t *value = d->config;
+    for (const char *dot; (dot = strchr(key, '.')) != NULL; key = dot + 1) {
+        char group[64];
+        snprintf(group, sizeof group, "%.*s", (int)(dot - key), key);
+        value = json_object_get(value, group);
+    }
+    value = json_object_get(value, key);
+    return json_is_null(value) ? NULL : value;
+}
+
+bool sgm__setting_has(const sgm__description *d, const char *key)
+{
+    return find(d, key) != NULL;
+}
+
+/* What a value is, for messages. */
+static const char *shown(const json_t *value, char text[80])
+{
+    char *dumped = value != NULL ? json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
+    snprintf(text, 80, "%.60s%s", dumped != NULL ? dumped : "",
+             dumped != NULL && strlen(dumped) > 60 ? "..." : "");
+    free(dumped);
+    return text;
+}
+
+static int64_t whole(sgm__description *d, const char *key, int64_t most, int64_t otherwise)
+{
+    const json_t *value = find(d, key);
+    char text[80];
+    if (value == NULL && otherwise > 0)
+        return otherwise;
+    if (value == NULL)
+        sgm__describe_fail(d, SGM_ERROR_FORMAT, "'%s' is missing; a whole number is wanted", key);
+    else if (!json_is_integer(value) || json_integer_value(value) < 1 || json_integer_value(value) > most)
+        sgm__describe_fail(d, SGM_ERROR_FORMAT, "'%s' is %s; a whole number from 1 to %lld is wanted", key,
+                           shown(value, text), (long long)most);
+    return d->status == SGM_OK ? json_integer_value(value) : 1;
+}
+
+/* So that a small file cannot ask for a large network. */
+static int64_t at_most(sgm__description *d, const char *key, int64_t number, int64_t most, const char *what)
+{
+    if (number <= most || d->status != SGM_OK)
+        return number;
+    sgm__describe_fail(d, SGM_ERROR_FORMAT, "'%s' is %lld, but the files have %lld %s in all", key,
+                       (long long)number, (long long)most, what);
+    return 1;
+}
+
+int64_t sgm__setting_size(sgm__description *d, const char *key, int64_t otherwise)
+{
+    return at_most(d, key, whole(d, key, SGM__LARGEST_SIZE, otherwise), d->elements, "numbers");
+}
+
+int64_t sgm__setting_steps(sgm__description *d, const char *key, int64_t otherwise)
+{
+    return whole(d, key, SGM__LARGEST_SIZE, otherwise);
+}
+
+int64_t sgm__setting_layers(sgm__description *d, const char *key)
+{
+    return at_most(d, key, whole(d, key, SGM__MOST_LAYERS, 0), d->tensor_count, "tensors");
+}
+
+int64_t sgm__setting_members(sgm__description *d, const char *key, int64_t otherwise)
+{
+    const json_t *value = find(d, key);
+    char text[80];
+    if (value == NULL)
+        return otherwise;
+    if (json_is_object(value) && json_object_size(value) > 0)
+        return (int64_t)json_object_size(value);
+    sgm__describe_fail(d, SGM_ERROR_FORMAT, "'%s' is %s; an object with members is wanted", key,
+                       shown(value, text));
+    return otherwise;
+}
+
+double sgm__setting_number(sgm__description *d, const char *key, double otherwise)
+{
+    const json_t *value = find(d, key);
+    char text[80];
+    if (value == NULL)
+        return otherwise;
+    if (json_is_number(value) && json_number_value(value) > 0 && isfinite(json_number_value(value)))
+        return json_number_value(value);
+    sgm__describe_fail(d, SGM_ERROR_FORMAT, "'%s' is %s; a number above 0 is wanted", key,
+                       shown(value, text));
+    return otherwise;
+}
+
+bool sgm__setting_flag(sgm__description *d, const char *key, bool otherwise)
+{
+    const json_t *value = find(d, key);
+    char text[80];
+    if (value == NULL)
+        return otherwise;
+    if (!json_is_boolean(value))
+        sgm__describe_fail(d, SGM_ERROR_FORMAT, "'%s' is %s; true or false is wanted", key,
+                           shown(value, text));
+    return json_is_true(value);
+}
+
+const char *sgm__setting_text(sgm__description *d, const char *key, const char *otherwise)
+{
+    const json_t *value = find(d, key);
+    char text[80];
+    if (value == NULL)
+        return otherwise;
+    if (json_is_string(value))
+        return json_string_value(value);
+    sgm__describe_fail(d, SGM_ERROR_FORMAT, "'%s' is %s; a text is wanted", key, shown(value, text));
+    return otherwise;
+}
+
+const char *sgm__setting_activation(sgm__description *d, const char *key, const char *otherwise)
+{
+    static const struct {
+        const char *theirs, *own;
+    } names[] = {{"gelu", "gelu"},           {"gelu_new", "gelu_tanh"}, {"gelu_pytorch_tanh", "gelu_tanh"},
+                 {"gelu_fast", "gelu_tanh"}, {"silu", "silu"},          {"swish", "silu"},
+                 {"relu", "relu"},           {"tanh", "tanh"}};
+    const char *name = sgm__setting_text(d, key, otherwise);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(names[i].theirs, name) == 0)
+            return names[i].own;
+    sgm__describe_fail(d, SGM_ERROR_UNSUPPORTED,
+                       "'%s' is \"%.40s\", which is not known; these are: gelu, gelu_new, gelu_pytorch_tanh, "
+                       "gelu_fast, silu, swish, relu, tanh",
+                       key, name);
+    return "identity";
+}
+
+void sgm__setting_must_be(sgm__description *d, const char *key, bool value)
+{
+    if (sgm__setting_flag(d, key, value) != value)
+        sgm__describe_fail(d, SGM_ERROR_UNSUPPORTED, "'%s' is %s; models are only read where it is %s", key,
+                           value ? "false" : "true", value ? "true" : "false");
+}
+
+bool sgm__setting_is_for(const sgm__description *d, const char *ending)
+{
+    const json_t *classes = find(d, "architectures");
+    for (size_t i = 0; i < json_array_size(classes); i++) {
+        const char *name = json_string_value(json_array_get(classes, i));
+        size_t length = name != NULL ? strlen(name) : 0, end = strlen(ending);
+        if (name != NULL && length >= end && strcmp(name + length - end, ending) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* --- what comes of it --- */
+
+/* Whether `word` is one of the words of a text. */
+static bool is_among(const char *words, const char *word)
+{
+    size_t length = strlen(word);
+    for (const char *at = words; (at = strstr(at, word)) != NULL; at += length)
+        if ((at == words || at[-1] == ' ') && (at[length] == ' ' || at[length] == '\0') && length > 0)
+            return true;
+    return false;
+}
+
+void sgm__describe_task(sgm__description *d, const char *tasks, const char *usual)
+{
+    const char *task = d->wanted_task != NULL ? d->wanted_task : usual;
+    if (!is_among(tasks, task))
+        sgm__describe_fail(d, SGM_ERROR_ARGUMENT,
+                           "the task '%.40s' is not one of this architecture; expected %s", task, tasks);
+    else
+        snprintf(d->task, sizeof d->task, "%s", task);
+}
+
+void sgm__describe_context(sgm__description *d, int64_t longest)
+{
+    d->longest = longest;
+    d->context = d->wanted_context > 0     ? d->wanted_context
+                 : longest < USUAL_CONTEXT ? longest
+                                           : USUAL_CONTEXT;
+    if (d->context > longest)
+        sgm__describe_fail(d, SGM_ERROR_ARGUMENT,
+                           "a context of %lld steps is wanted, but the model was trained for %lld; choose at "
+                           "most so many",
+                           (long long)d->context, (long long)longest);
+}
+
+int64_t sgm__describe_tokens(sgm__description *d, const char *key)
+{
+    return d->tokens = sgm__setting_size(d, key, 0);
+}
+
+void sgm__describe_heads(sgm__description *d, int64_t heads, int64_t shared, int64_t size)
+{
+    d->queries = heads * size;
+    d->keys = shared * size;
+    if (d->queries > d->elements || d->keys > d->elements)
+        sgm__describe_fail(
+            d, SGM_ERROR_FORMAT, "%lld heads of %lld numbers are more than the files have, %lld",
+            (long long)(heads > shared ? heads : shared), (long long)size, (long long)d->elements);
+}
+
+void sgm__network_put(sgm__description *d, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    if (vfprintf(d->text, format, arguments) < 0)
+        sgm__describe_fail(d, SGM_ERROR_MEMORY, "no memory for the network");
+    va_end(arguments);
+}
+
+void sgm__network_logits(sgm__description *d, bool tied)
+{
+    if (tied)
+        sgm__network_put(d, " + tied_dense(of=tokens, name=logits)");
+    else
+        sgm__network_put(d, " + dense(%lld, time_distributed, no_bias, name=logits)", (long long)d->tokens);
+    sgm__network_put(d, " + softmax_cross_entropy");
+}
+
+void sgm__network_number(double number, char text[SGM__NUMBER_TEXT])
+{
+    for (int digits = 6; digits <= 17; digits++) {
+        snprintf(text, SGM__NUMBER_TEXT, "%.*g", digits, number);
+        if (strtod(text, NULL) == number)
+            return;
+    }
+}

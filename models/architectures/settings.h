@@ -1,0 +1,80 @@
+/* Reading config.json for an architecture, and writing its network: what architectures/ stands on.
+ *
+ * The functions keep the first failure in the description and give a harmless value after it, so that who
+ * describes an architecture needs no checks in between. */
+#ifndef SIGMA_MODELS_SETTINGS_H
+#define SIGMA_MODELS_SETTINGS_H
+
+#include <sigma/base.h>
+
+#include <jansson.h>
+#include <stdio.h>
+
+/* Bytes that hold a number as text. */
+#define SGM__NUMBER_TEXT 32
+/* The largest size that is believed: of a layer, of a sequence. */
+#define SGM__LARGEST_SIZE (1 << 24)
+#define SGM__MOST_LAYERS 1000
+
+/* An architecture being described: what config.json says, what the caller wants, and what comes of it. */
+typedef struct sgm__description {
+    const json_t *config;
+    const char *path;        /* of config.json, for messages */
+    const char *wanted_task; /* NULL: what the folder says */
+    int64_t wanted_context;  /* 0: as the model */
+    int64_t elements;        /* of all tensors together: no dimension of one is larger */
+    int64_t tensor_count;    /* each layer has some */
+    bool normalised; /* of vectors for texts: they have length 1, as a file of sentence-transformers says */
+    sgm_status status;
+
+    char task[16];
+    int64_t context, longest, tokens;
+    int64_t queries,
+        keys;   /* columns of queries, and of keys and of values each, where three lie side by side */
+    FILE *text; /* the network */
+} sgm__description;
+
+/* Keeps the first failure: "'PATH': ..." before the message. */
+void sgm__describe_fail(sgm__description *d, sgm_status status, const char *format, ...) SGM_PRINTF(3, 4);
+
+/* --- values of config.json; "a.b" is the key b within a. One that is absent or null is `otherwise` --- */
+bool sgm__setting_has(const sgm__description *d, const char *key);
+/* A dimension of a tensor, from 1; `otherwise` 0: it must be there. */
+int64_t sgm__setting_size(sgm__description *d, const char *key, int64_t otherwise);
+/* The steps of a sequence, from 1 to SGM__LARGEST_SIZE; `otherwise` as above. */
+int64_t sgm__setting_steps(sgm__description *d, const char *key, int64_t otherwise);
+/* From 1 to SGM__MOST_LAYERS; it must be there. */
+int64_t sgm__setting_layers(sgm__description *d, const char *key);
+/* How many members an object has, at most SGM__LARGEST_SIZE. */
+int64_t sgm__setting_members(sgm__description *d, const char *key, int64_t otherwise);
+/* A finite number above 0. */
+double sgm__setting_number(sgm__description *d, const char *key, double otherwise);
+bool sgm__setting_flag(sgm__description *d, const char *key, bool otherwise);
+/* Belongs to the configuration. */
+const char *sgm__setting_text(sgm__description *d, const char *key, const char *otherwise);
+/* An activation, by Sigma's name for it. */
+const char *sgm__setting_activation(sgm__description *d, const char *key, const char *otherwise);
+/* Fails if the flag is there and another one, of which Sigma knows no network. */
+void sgm__setting_must_be(sgm__description *d, const char *key, bool value);
+/* Whether "architectures" has a class whose name ends so: "ForMaskedLM". */
+bool sgm__setting_is_for(const sgm__description *d, const char *ending);
+
+/* --- what comes of it --- */
+/* What the model is for: what the caller wants, which must be among `tasks` ("generate embed"), else `usual`.
+ */
+void sgm__describe_task(sgm__description *d, const char *tasks, const char *usual);
+/* The steps of a sequence: what the caller wants, else `longest`, at most 1024. */
+void sgm__describe_context(sgm__description *d, int64_t longest);
+/* The tokens of the vocabulary, which the key must say. */
+int64_t sgm__describe_tokens(sgm__description *d, const char *key);
+/* Heads of queries, and of keys and values, of so many columns each. */
+void sgm__describe_heads(sgm__description *d, int64_t heads, int64_t shared, int64_t size);
+/* Appends to the network. */
+void sgm__network_put(sgm__description *d, const char *format, ...) SGM_PRINTF(2, 3);
+/* The end of a model of language: a score for each token, and its cost. `tied`: by the weights of `tokens`.
+ */
+void sgm__network_logits(sgm__description *d, bool tied);
+/* A number as the notation has it, in as few digits as say it exactly. */
+void sgm__network_number(double number, char text[SGM__NUMBER_TEXT]);
+
+#endif

@@ -1,0 +1,287 @@
+/* Models of others: opening a folder, and giving its network and parameters to a trainer. */
+#include "import/pretrained.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* --- opening --- */
+
+static sgm_status read_options(sgm_pretrained_options *options, const sgm_pretrained_options *given)
+{
+    *options = (sgm_pretrained_options){.struct_size = sizeof *options};
+    if (given == NULL)
+        return SGM_OK;
+    if (given->struct_size == 0)
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "options of sgm_pretrained_open have no struct_size: give them by name");
+    memcpy(options, given, given->struct_size < sizeof *options ? given->struct_size : sizeof *options);
+    if (options->context < 0)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "a context of %lld steps is wanted; at least 1 is possible",
+                        (long long)options->context);
+    return SGM_OK;
+}
+
+/* All architectures, with commas between them; free with free. */
+static char *known_architectures(void)
+{
+    char *all = NULL;
+    size_t size;
+    FILE *text = open_memstream(&all, &size);
+    for (size_t i = 0; text != NULL && sgm_architecture_at(i) != NULL; i++)
+        fprintf(text, "%s%s", i > 0 ? ", " : "", sgm_architecture_at(i));
+    if (text != NULL)
+        fclose(text);
+    return all;
+}
+
+static sgm_status find_architecture(sgm_pretrained *p)
+{
+    if (!json_is_object(p->config))
+        return sgm_fail(SGM_ERROR_FORMAT, "'%s/config.json': an object, {...}, is wanted", p->path);
+    const json_t *type = json_object_get(p->config, "model_type");
+    if (!json_is_string(type))
+        return sgm_fail(SGM_ERROR_FORMAT, "'%s/config.json': 'model_type' is missing or no text", p->path);
+    const sgm__architecture *a;
+    for (size_t i = 0; (a = sgm__architecture_at(i)) != NULL; i++)
+        if (strcmp(a->type, json_string_value(type)) == 0) {
+            p->architecture = a;
+            return SGM_OK;
+        }
+    char *all = known_architectures();
+    sgm_status status = sgm_fail(SGM_ERROR_UNSUPPORTED,
+                                 "'%s/config.json': the architecture '%.60s' is not known; these are: %s",
+                                 p->path, json_string_value(type), all != NULL ? all : "");
+    free(all);
+    return status;
+}
+
+/* How many numbers all tensors have; enough, where that cannot be counted. */
+static int64_t count_elements(const sgm_pretrained *p)
+{
+    int64_t sum = 0;
+    for (size_t i = 0; i < p->stored_count; i++) {
+        int64_t count = sgm_shape_elements(&p->stored[i].shape);
+        if (count < 0 || __builtin_add_overflow(sum, count, &sum))
+            return INT64_MAX;
+    }
+    return sum;
+}
+
+/* Whether the library sentence-transformers brings vectors to length 1: its modules.json lists such a module.
+ */
+static sgm_status find_normalising(const sgm_pretrained *p, bool *normalises)
+{
+    json_t *modules, *module;
+    size_t i;
+    *normalises = false;
+    if (!sgm__folder_has(p->path, "modules.json"))
+        return SGM_OK;
+    SGM__TRY(sgm__folder_json(p->path, "modules.json", &modules));
+    json_array_foreach(modules, i, module)
+    {
+        const char *type = json_string_value(json_object_get(module, "type"));
+        const char *dot = type != NULL ? strrchr(type, '.') : NULL;
+        *normalises |= dot != NULL && strcmp(dot, ".Normalize") == 0;
+    }
+    json_decref(modules);
+    return SGM_OK;
+}
+
+/* Writes the network by what config.json says. */
+static sgm_status describe(sgm_pretrained *p, const sgm_pretrained_options *options)
+{
+    sgm__description *d = &p->description;
+    bool normalises;
+    SGM__TRY(find_normalising(p, &normalises));
+    char *path = sgm__new_text("%s/config.json", p->path);
+    if (path == NULL)
+        return SGM_ERROR_MEMORY;
+    char kept_task[sizeof d->task];
+    memcpy(kept_task, d->task, sizeof kept_task); /* of the run, where the folder is one of a run */
+    *d = (sgm__description){.config = p->config,
+                            .path = path,
+                            .wanted_task = kept_task[0] != '\0' ? kept_task : options->task,
+                            .wanted_context = options->context,
+                            .elements = count_elements(p),
+                            .normalised = normalises,
+                            .tensor_count = (int64_t)p->stored_count,
+                            .text = open_memstream(&p->network, &p->network_size)};
+    if (d->text == NULL)
+        d->status = sgm_fail(SGM_ERROR_MEMORY, "no memory for the network");
+    else
+        p->architecture->describe(d);
+    if (d->text != NULL && fclose(d->text) != 0 && d->status == SGM_OK)
+        d->status = sgm_fail(SGM_ERROR_MEMORY, "no memory for the network");
+    d->text = NULL;
+    d->path = NULL;
+    d->wanted_task = NULL;
+    free(path);
+    return d->status;
+}
+
+static sgm_status find_tokenizer(sgm_pretrained *p)
+{
+    static const char *const names[] = {"tokenizer.json", "vocab.txt", "tokenizer.model"};
+    for (size_t i = 0; i < sizeof names / sizeof *names && p->tokenizer == NULL; i++)
+        if (sgm__folder_has(p->path, names[i]) &&
+            (p->tokenizer = sgm__new_text("%s/%s", p->path, names[i])) == NULL)
+            return SGM_ERROR_MEMORY;
+    return SGM_OK;
+}
+
+static void fill_info(sgm_pretrained *p)
+{
+    const sgm__description *d = &p->description;
+    p->info.architecture = p->architecture->type;
+    p->info.task = d->task;
+    p->info.tokenizer = p->tokenizer;
+    p->info.tokens = d->tokens;
+    p->info.context = d->context;
+    p->info.longest = d->longest;
+    for (size_t i = 0; i < p->stored_count; i++)
+        if (p->stored[i].used && p->stored[i].dtype == SGM_FLOAT64)
+            p->info.precision = SGM_FLOAT64;
+}
+
+/* Call sgm_pretrained_free also on failure. */
+static sgm_status open_folder(sgm_pretrained *p, const char *path, const sgm_pretrained_options *given)
+{
+    sgm_pretrained_options options;
+    SGM__TRY(read_options(&options, given));
+    char *kept = sgm__new_text("%s/" SGM__KEPT_FOLDER, path);
+    if (kept == NULL)
+        return SGM_ERROR_MEMORY;
+    p->kept = sgm__folder_has(kept, SGM__KEPT_TENSORS);
+    p->path = p->kept ? kept : sgm__new_text("%s", path);
+    if (!p->kept)
+        free(kept);
+    if (p->path == NULL)
+        return SGM_ERROR_MEMORY;
+    if (!sgm__folder_has(p->path, "config.json"))
+        return sgm_fail(
+            SGM_ERROR_NOT_FOUND,
+            "there is no config.json in '%s'; a folder as the library transformers writes it is wanted",
+            path);
+    SGM__TRY(sgm__folder_json(p->path, "config.json", &p->config));
+    SGM__TRY(find_architecture(p));
+    SGM__TRY(p->kept ? sgm__kept_open_tensors(p) : sgm__folder_open_tensors(p));
+    SGM__TRY(describe(p, &options));
+    SGM__TRY(sgm__weights_pair(p));
+    SGM__TRY(find_tokenizer(p));
+    fill_info(p);
+    return SGM_OK;
+}
+
+sgm_pretrained *sgm_pretrained_open_with(const char *path, const sgm_pretrained_options *options)
+{
+    if (path == NULL) {
+        sgm_fail(SGM_ERROR_ARGUMENT, "the path of the model's folder is NULL");
+        return NULL;
+    }
+    sgm_pretrained *p = calloc(1, sizeof *p);
+    if (p == NULL) {
+        sgm_fail(SGM_ERROR_MEMORY, "no memory for a model");
+        return NULL;
+    }
+    if (open_folder(p, path, options) == SGM_OK)
+        return p;
+    sgm_pretrained_free(p);
+    return NULL;
+}
+
+void sgm_pretrained_free(sgm_pretrained *p)
+{
+    if (p == NULL)
+        return;
+    for (size_t i = 0; i < p->made_count; i++)
+        free(p->made[i].name);
+    for (size_t i = 0; i < p->stored_count; i++)
+        free(p->stored[i].name);
+    for (size_t i = 0; i < p->shard_count; i++) {
+        free(p->shards[i].name);
+        sgm_tensor_file_close(p->shards[i].file);
+    }
+    sgm_tensor_file_close(p->rest);
+    json_decref(p->config);
+    free(p->made);
+    free(p->stored);
+    free(p->shards);
+    free(p->network);
+    free(p->tokenizer);
+    free(p->path);
+    free(p);
+}
+
+const sgm_pretrained_info *sgm_pretrained_describe(const sgm_pretrained *p)
+{
+    return p != NULL ? &p->info : NULL;
+}
+
+const char *sgm_pretrained_network(const sgm_pretrained *p)
+{
+    return p != NULL ? p->network : NULL;
+}
+
+/* --- loading --- */
+
+/* The type of a parameter of the trainer, which must have it in this shape. */
+static sgm_status find_parameter(sgm_trainer *trainer, const sgm__made *made, sgm_dtype *dtype)
+{
+    size_t count;
+    const sgm_parameter *parameters = sgm_trainer_parameters(trainer, &count);
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(parameters[i].name, made->name) == 0 &&
+            sgm_shape_equal(&parameters[i].type.shape, &made->shape)) {
+            *dtype = parameters[i].type.dtype;
+            return SGM_OK;
+        }
+    return sgm_fail(SGM_ERROR_SHAPE,
+                    "the trainer '%s' has another network than the model: its parameter '%s' is not "
+                    "there, or of another shape",
+                    sgm_trainer_name(trainer), made->name);
+}
+
+sgm_status sgm_pretrained_load(sgm_pretrained *p, sgm_trainer *trainer)
+{
+    if (p == NULL || trainer == NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "loading a model needs the model and a trainer, got NULL");
+    if (p->kept)
+        return sgm_fail(SGM_ERROR_STATE,
+                        "'%s' is the folder of a run: its parameters are in the checkpoint beside it",
+                        p->path);
+    size_t count;
+    if (sgm_trainer_parameters(trainer, &count) == NULL || count == 0) {
+        SGM__TRY(sgm_trainer_set_network(trainer, p->network));
+        SGM__TRY(sgm_trainer_prepare(trainer));
+    }
+    for (size_t i = 0; i < p->made_count; i++) {
+        sgm_dtype dtype = SGM_FLOAT32;
+        SGM__TRY(find_parameter(trainer, &p->made[i], &dtype));
+        sgm_tensor *value = sgm__weights_read(p, &p->made[i], dtype);
+        sgm_status status =
+            value != NULL ? sgm_trainer_set(trainer, p->made[i].name, value) : sgm_last_status();
+        sgm_tensor_free(value);
+        SGM__TRY(status);
+    }
+    return SGM_OK;
+}
+
+/* "model", or with a number if that is taken. */
+static sgm_trainer *create_trainer(sgm_env *env)
+{
+    char name[32] = "model";
+    for (int i = 2; env != NULL && sgm_env_trainer(env, name) != NULL; i++)
+        snprintf(name, sizeof name, "model-%d", i);
+    return sgm_trainer_create(env, name);
+}
+
+sgm_model *sgm_model_import_with(sgm_env *env, const char *path, const sgm_pretrained_options *options)
+{
+    sgm_pretrained *p = sgm_pretrained_open_with(path, options);
+    sgm_trainer *trainer = p != NULL ? create_trainer(env) : NULL;
+    sgm_model *model = NULL;
+    if (trainer != NULL && sgm_pretrained_load(p, trainer) == SGM_OK)
+        model = sgm_model_of(env, trainer);
+    sgm_pretrained_free(p);
+    return model;
+}

@@ -1,0 +1,113 @@
+/* The struct behind sgm_pretrained, and what its files share.
+ *
+ * import/folder.c opens the files of a folder, import/weights.c pairs tensors with parameters and reads them,
+ * import/pretrained.c is the way in, import/keep.c writes down what an export needs, export/export.c writes a
+ * folder. */
+#ifndef SIGMA_MODELS_PRETRAINED_H
+#define SIGMA_MODELS_PRETRAINED_H
+
+#include "architectures/architectures.h"
+#include <sigma/models.h>
+
+#include <jansson.h>
+
+/* In the folder of a run: what sgm_pretrained_keep writes. */
+#define SGM__KEPT_FOLDER "model"
+#define SGM__KEPT_TENSORS "tensors.json"
+#define SGM__KEPT_REST "rest.safetensors"
+
+/* A file of tensors, by its name in the folder. */
+typedef struct sgm__shard {
+    char *name;
+    sgm_tensor_file *file; /* NULL: the folder is a kept one, without the tensors */
+} sgm__shard;
+
+/* A tensor of the files. */
+typedef struct sgm__stored {
+    char *name;
+    size_t shard;    /* which file it is in ... */
+    size_t index;    /* ... and its number there */
+    sgm_dtype dtype; /* as it is read */
+    bool half;       /* float16 in the file */
+    sgm_shape shape;
+    bool used; /* a parameter is made of it, or it has the numbers of one again */
+} sgm__stored;
+
+/* A parameter of the network, and what it is made of. */
+typedef struct sgm__made {
+    char *name;
+    sgm_shape shape;
+    const sgm__weight *weight;
+    size_t block; /* the number that '#' stands for in the tensors' names */
+    sgm__stored *parts[SGM__MOST_PARTS];
+} sgm__made;
+
+struct sgm_pretrained {
+    char *path;     /* of the folder with config.json */
+    bool kept;      /* it is the kept one of a run */
+    json_t *config; /* what config.json has */
+    const sgm__architecture *architecture;
+    sgm__description description; /* its texts are not used after opening */
+    sgm__shard *shards;
+    size_t shard_count;
+    sgm_tensor_file *rest; /* of a kept folder: the tensors that the network does not use; NULL: none */
+    sgm__stored *stored;   /* sorted by name */
+    size_t stored_count;
+    sgm__made *made; /* in the order of the network's parameters */
+    size_t made_count;
+    char *network;
+    size_t network_size;
+    char *tokenizer;
+    sgm_pretrained_info info;
+};
+
+#define SGM__TRY(call)                                                                                       \
+    do {                                                                                                     \
+        sgm_status try_status = (call);                                                                      \
+        if (try_status != SGM_OK)                                                                            \
+            return try_status;                                                                               \
+    } while (0)
+
+/* --- texts --- */
+/* A formatted text; free with free. NULL and an error: out of memory. */
+char *sgm__new_text(const char *format, ...) SGM_PRINTF(1, 2);
+
+/* --- import/folder.c --- */
+/* The small files beside the tensors, NULL past the last: the first ones are tokenizers. */
+const char *sgm__small_file_at(size_t index);
+/* Whether the folder has such a file. */
+bool sgm__folder_has(const char *folder, const char *name);
+/* The path of a file of the folder; free with free. NULL and an error if the name leads out of it. */
+char *sgm__folder_path(const char *folder, const char *name);
+/* What a file of the folder has; the caller releases it. */
+sgm_status sgm__folder_json(const char *folder, const char *name, json_t **json);
+/* Opens all files of tensors and lists what is in them. */
+sgm_status sgm__folder_open_tensors(sgm_pretrained *p);
+/* Appends a tensor to the list; `name` is copied. */
+sgm_status sgm__stored_add(sgm_pretrained *p, const char *name, sgm__stored stored);
+/* Sorts the list; a name twice is an error. */
+sgm_status sgm__stored_sort(sgm_pretrained *p);
+/* NULL: none of that name. */
+sgm__stored *sgm__stored_find(const sgm_pretrained *p, const char *name);
+
+/* --- import/weights.c --- */
+/* Pairs all parameters of the network with tensors, and checks names, types and shapes. */
+sgm_status sgm__weights_pair(sgm_pretrained *p);
+/* Columns of a parameter that part `part` takes, from *start on. */
+int64_t sgm__part_columns(const sgm_pretrained *p, const sgm__made *made, size_t part, int64_t *start);
+/* How many tensors a parameter is made of. */
+size_t sgm__part_count(const sgm__weight *weight);
+/* Whether a tensor has the numbers of a parameter again, beside those that it is made of. */
+bool sgm__weights_is_copy(const sgm_pretrained *p, const sgm__made *made, const sgm__stored *stored);
+/* A parameter's value, put together in `dtype`; the caller frees it. NULL on failure. */
+sgm_tensor *sgm__weights_read(sgm_pretrained *p, const sgm__made *made, sgm_dtype dtype);
+
+/* --- import/keep.c --- */
+/* Reads the list of tensors of a kept folder. */
+sgm_status sgm__kept_open_tensors(sgm_pretrained *p);
+/* Writes a file of a folder through a temporary one. */
+sgm_status sgm__write_file(const char *folder, const char *name, const void *bytes, size_t size);
+/* Copies the small files of the model into a folder; config.json is the last. */
+sgm_status sgm__copy_small_files(const sgm_pretrained *p, const char *folder);
+
+#endif

@@ -1,0 +1,86 @@
+/* Models of others: folders as the library transformers keeps them, with config.json and *.safetensors.
+ *
+ *     sgm_env *env = sgm_env_create("gpt2");
+ *     sgm_model *model = sgm_model_import(env, "downloads/gpt2", .context = 256);
+ *     sgm_generator *generator = sgm_generator_create(sgm_model_trainer(model));       (predict, generate,)
+ *     sgm_model_train(model, tokens, next, .optimiser = sgm_adamw(.learning_rate = 1e-5));  (or train on)
+ *
+ * This library, sigma_models, stands on the public headers of Sigma alone. It knows these architectures:
+ * sgm_architecture_at lists them. Each is a network in Sigma's notation, made by the numbers of config.json,
+ * and a table of names by which the tensors of the files become its parameters: transposed, side by side, as
+ * float32. Nothing is fetched from a network.
+ *
+ * What a folder says is not believed: sizes, shapes and names are checked against the files before memory is
+ * taken, and no file outside the folder is read. Errors name the file, the key or the tensor. */
+#ifndef SIGMA_MODELS_H
+#define SIGMA_MODELS_H
+
+#include <sigma/environment.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A model of others, described: what is in the folder, and the network that it is here. Its tensors are read
+ * when a trainer takes them. Used by one thread at a time. */
+typedef struct sgm_pretrained sgm_pretrained;
+
+typedef struct sgm_pretrained_options {
+    size_t struct_size;
+    /* Steps of a sequence, which the network is made for; default: those of the model, at most 1024. More
+     * than it was trained for is an error. */
+    int64_t context;
+    /* What it is for: "generate" (the next token), "embed" (a vector for each text), "classify", "fill"
+     * (tokens that are masked). Default: what the folder says. */
+    const char *task;
+} SGM_BY_NAME sgm_pretrained_options;
+
+/* What was found; texts belong to the sgm_pretrained. */
+typedef struct sgm_pretrained_info {
+    const char *architecture; /* "gpt2" */
+    const char *task;         /* "generate" */
+    const char *tokenizer;    /* the file in the folder that tokens are from; NULL: none that is known */
+    int64_t parameters;       /* how many numbers are trained */
+    int64_t tokens;           /* of the vocabulary */
+    int64_t context;          /* steps that the network is made for ... */
+    int64_t longest;          /* ... and that the model was trained for */
+    sgm_dtype precision;      /* float64 if the files have that, else float32 */
+} sgm_pretrained_info;
+
+/* Reads config.json and the headers of all files, and compares them with the network; or, of a folder of a
+ * run that was imported, what sgm_pretrained_keep wrote there. NULL and an error that names what is missing,
+ * has another shape than config.json says, or is not known. */
+#define sgm_pretrained_open(...)                                                                             \
+    SGM_WITH_OPTIONS(sgm_pretrained_open_with, sgm_pretrained_options, __VA_ARGS__)
+SGM_API sgm_pretrained *sgm_pretrained_open_with(const char *path, const sgm_pretrained_options *options);
+SGM_API void sgm_pretrained_free(sgm_pretrained *pretrained);
+/* What was found, as long as it is open. */
+SGM_API const sgm_pretrained_info *sgm_pretrained_describe(const sgm_pretrained *pretrained);
+/* The network in Sigma's notation, as long as it is open. */
+SGM_API const char *sgm_pretrained_network(const sgm_pretrained *pretrained);
+
+/* Gives a trainer the network, unless it has one, and all parameters. On failure some may have been given. */
+SGM_API sgm_status sgm_pretrained_load(sgm_pretrained *pretrained, sgm_trainer *trainer);
+/* Writes into FOLDER/model what sgm_pretrained_export needs: config.json and the other small files of the
+ * folder as they are, the names, types and shapes of all tensors, and the tensors that the network does not
+ * use. So does a model that was opened from such a folder. */
+SGM_API sgm_status sgm_pretrained_keep(sgm_pretrained *pretrained, const char *folder);
+/* Writes the folder back: the same files with the parameters of a trainer, each tensor under its name, in its
+ * type and shape; bit by bit as it was where nothing was trained. `folder` is made; one that has a
+ * config.json already is an error. Where it fails, no config.json is written. */
+SGM_API sgm_status sgm_pretrained_export(sgm_pretrained *pretrained, sgm_trainer *trainer,
+                                         const char *folder);
+
+/* A model of the environment with network and parameters of a folder, ready to predict and to be trained.
+ * NULL on failure. */
+#define sgm_model_import(...) SGM_WITH_OPTIONS_2(sgm_model_import_with, sgm_pretrained_options, __VA_ARGS__)
+SGM_API sgm_model *sgm_model_import_with(sgm_env *env, const char *path,
+                                         const sgm_pretrained_options *options);
+
+/* The architectures, from 0, as config.json names them in "model_type"; NULL past the last. */
+SGM_API const char *sgm_architecture_at(size_t index);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

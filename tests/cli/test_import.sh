@@ -1,0 +1,86 @@
+#!/bin/bash
+# Models of others from the command line: imported, generated with, trained on, written back.
+# shellcheck source=tests/cli/check.sh
+. "$SIGMA_SOURCE_DIR/tests/cli/check.sh"
+fixtures=$SIGMA_SOURCE_DIR/tests/models/fixtures
+
+# --- import ---
+run 0 import "$fixtures/llama" --into llama
+has out 'fixtures/llama: llama, to generate'
+has out '^parameters: 4[0-9]*$'
+has out '^context: 64 steps$'
+has out '^tokens: 61, tokenizer: none is there$'
+has out '^memory: [0-9.]+ k?B for its parameters, [0-9.]+ [kM]?B to train them with adamw'
+has out '^written: llama$'
+has llama/config.yaml 'name: llama'
+has llama/config.yaml 'key_heads=2'
+run 0 import "$fixtures/gpt2" --context 13
+run_folder=$(sed -n 's/^written: //p' out)
+has out '^context: 13 steps; the model was trained for 32, which --context chooses$'
+same "a folder in runs" "${run_folder%-*-*}" runs/gpt2
+
+# --- everything takes it ---
+run 0 generate llama --numbers --text '3 1 4' --count 6 --greedy
+cp out first
+run 0 inspect llama
+has out 'attention'
+run 0 export --weights llama.npz llama
+run 0 export --hf back llama
+cmp -s back/config.json "$fixtures/llama/config.json"
+verdict "config.json as it was" $?
+run 0 import back --into again
+run 0 generate again --numbers --text '3 1 4' --count 6 --greedy
+same "the model that was written says the same" "$(cat out)" "$(cat first)"
+
+# --- a network that gives vectors has no cost ---
+run 0 import "$fixtures/bert_embed" --into vectors
+has out '^.*/bert_embed: bert, to embed$'
+run 0 export --hf vectors-back vectors
+cmp -s vectors-back/config.json "$fixtures/bert_embed/config.json"
+verdict "an encoder is written back" $?
+
+# --- a training from it, and from the folder of others ---
+awk 'BEGIN { for (row = 0; row < 24; row++) {
+    line = ""
+    for (k = 0; k < 13; k++) line = line (row + k * k) % 61 ","
+    for (k = 1; k < 14; k++) line = line (row + k * k) % 61 (k < 13 ? "," : "")
+    print line } }' >rows.csv
+cat >train.yaml <<YAML
+from: $run_folder
+data:
+  training: {csv: rows.csv, fields: {inputs: 0-12, targets: 13-25}}
+  batch: 4
+optimiser: {type: adamw, learning_rate: 0.01}
+epochs: 3
+YAML
+run 0 train train.yaml --folder trained
+has out "^starting from .*$run_folder"
+run 0 export --hf trained-back trained
+has trained-back/config.json '"model_type": "gpt2"'
+run 0 import trained-back --into once-more --context 13
+run 0 generate trained --numbers --text '0 1 4 9' --count 5 --greedy
+cp out first
+run 0 generate once-more --numbers --text '0 1 4 9' --count 5 --greedy
+same "what was trained went with it" "$(cat out)" "$(cat first)"
+run 0 train train.yaml "from=$fixtures/gpt2" "network=$(sed -n 's/^network: *"\{0,1\}\([^"]*\)"\{0,1\}$/\1/p' "$run_folder/config.yaml")" --folder direct
+has out '^starting from .*/gpt2: gpt2$'
+has direct/model/config.json gpt2
+run 1 train train.yaml 'network=input(13) + embedding(61, 8, name=tokens) + dense(61, time_distributed) + softmax_cross_entropy' --folder other
+has err "tokens.weights"
+
+# --- mistakes ---
+run 1 import "$fixtures/llama" --into llama
+has err "sigma import: 'llama' is there already; --into names another folder"
+run 1 import nowhere
+has err "there is no config.json in 'nowhere'"
+run 2 import
+has err 'expected the folder of one model'
+run 1 import "$fixtures/gpt2" --into x --context 33
+has err 'a context of 33 steps is wanted, but the model was trained for 32'
+[ ! -e x ] && [ ! -e x.partial ]
+verdict "nothing is left" $?
+run 1 export --hf back llama
+has err "'back' has a config.json already"
+run 1 export --hf other "$run_folder/checkpoint.safetensors"
+has err "has no folder model, which 'sigma import' writes"
+finish

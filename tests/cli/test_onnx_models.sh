@@ -1,0 +1,52 @@
+#!/bin/bash
+# sigma inspect and predict of an ONNX model: it answers as the network does from which it was exported.
+# shellcheck source=tests/cli/check.sh
+. "$SIGMA_SOURCE_DIR/tests/cli/check.sh"
+
+run 0 train "$examples/iris.yaml" epochs=3 --quiet --folder run
+run 0 export --onnx iris.onnx run
+printf '5.1,3.5,1.4,0.2\n6.2,2.9,4.3,1.3\n7.1,3.0,5.9,2.1\n' >flowers.csv
+
+# --- what it is ---
+run 0 inspect iris.onnx
+has out '^inputs .-1: any'
+has out ' float32  .-1, 4.'
+has out '^graph of 1 examples'
+run 0 inspect iris.onnx --graph --batch 7
+has out '^graph of 7 examples'
+has out "output .2-dense. = "
+
+# --- what it predicts ---
+run 0 predict iris.onnx flowers.csv
+[ "$(wc -l <out)" -eq 3 ] && [ "$(head -n 1 out | wc -w)" -eq 3 ]
+verdict "a line of three numbers for each flower" $?
+awk '{ sum = $1 + $2 + $3; if (sum < 0.9999 || sum > 1.0001) exit 1 }' out
+verdict "the numbers of a flower are probabilities" $?
+run 0 predict iris.onnx flowers.csv --count 2
+[ "$(wc -l <out)" -eq 2 ]
+verdict "--count ends predictions" $?
+run 0 predict iris.onnx flowers.csv --json
+has out '^.*"example": 2, "outputs": .[0-9.]+, [0-9.]+, [0-9.]+'
+cp out model.json
+run 0 predict run flowers.csv --json
+numbers='s/.*\[\([-0-9.e, ]*\)\].*/\1/p'
+diff <(sed -n "$numbers" model.json) <(sed -n "$numbers" out) >/dev/null
+verdict "the model predicts what its network does" $?
+run 0 predict iris.onnx flowers.csv --output answers.csv
+[ "$(wc -l <answers.csv)" -eq 4 ]
+verdict "--output has a header and a line for each flower" $?
+
+# --- what is refused ---
+run 1 predict iris.onnx --data test
+has err 'an ONNX model has none: name a file'
+printf '1,2,3\n' >short.csv
+run 1 predict iris.onnx short.csv
+has err "line 1: expected 4 numbers, as the network.s input, got 3"
+head -c 200 iris.onnx >cut.onnx
+run 1 predict cut.onnx flowers.csv
+has err "'cut.onnx': these 200 bytes are no model of ONNX"
+run 1 inspect cut.onnx
+has err 'no model of ONNX'
+run 1 inspect missing.onnx
+has err 'missing.onnx'
+finish

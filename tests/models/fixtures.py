@@ -1,0 +1,176 @@
+#!/usr/bin/env python3
+"""Writes the folders of tests/models/fixtures: tiny models of each architecture with random weights, as the library
+transformers writes them, and what transformers computes with them. No network is used.
+
+    python3 tests/models/fixtures.py tests/models/fixtures          (made with transformers 5.24, PyTorch 2.15)
+    python3 tests/models/fixtures.py --check FOLDER FIXTURE         (reads a folder that Sigma wrote)
+
+expected.safetensors has "inputs" (2, 12), their "logits", "greedy", what follows the first 5 tokens of the first
+input, and a training: "batches" (20, 2, 13) of tokens and the "losses" of AdamW. Of encoders it has "lengths" (2),
+"logits" of what the model is for (embeddings are means over the tokens that count), and of a training "batches"
+(20, 2, 12), "batch_lengths" (20, 2), "targets" and "losses".
+"""
+import json
+import os
+import sys
+
+import torch
+import transformers
+from safetensors.torch import save_file
+from transformers import AutoModel, AutoModelForCausalLM, AutoModelForMaskedLM, AutoModelForSequenceClassification
+
+TIME, TOKENS, STEPS = 12, 61, 20
+
+LLAMA = dict(vocab_size=TOKENS, hidden_size=16, intermediate_size=24, num_hidden_layers=2, num_attention_heads=4,
+             num_key_value_heads=2, max_position_embeddings=64, bos_token_id=0, eos_token_id=0)
+GPT2 = dict(vocab_size=TOKENS, n_positions=32, n_embd=16, n_layer=2, n_head=4, resid_pdrop=0, embd_pdrop=0,
+            attn_pdrop=0, bos_token_id=0, eos_token_id=0)
+# name: class, settings, type of the files, size of a file
+CASES = {
+    "gpt2": (transformers.GPT2Config, GPT2, torch.float32, "1GB"),
+    "gpt2_half": (transformers.GPT2Config, dict(GPT2, n_inner=24, tie_word_embeddings=False), torch.float16, "1GB"),
+    "llama": (transformers.LlamaConfig, dict(LLAMA, tie_word_embeddings=True), torch.float32, "8KB"),
+    "llama3": (transformers.LlamaConfig, dict(
+        LLAMA, attention_bias=True, mlp_bias=True, head_dim=6, rms_norm_eps=1e-5,
+        rope_parameters=dict(rope_type="llama3", rope_theta=500.0, factor=8.0, low_freq_factor=1.0,
+                             high_freq_factor=4.0, original_max_position_embeddings=32)), torch.bfloat16, "1GB"),
+    "llama_linear": (transformers.LlamaConfig, dict(
+        LLAMA, rope_parameters=dict(rope_type="linear", rope_theta=10000.0, factor=4.0)), torch.float64, "1GB"),
+    "mistral": (transformers.MistralConfig, dict(LLAMA, sliding_window=16), torch.float32, "1GB"),
+    "qwen2": (transformers.Qwen2Config, LLAMA, torch.float32, "1GB"),
+    "qwen3": (transformers.Qwen3Config, dict(LLAMA, head_dim=8), torch.float32, "1GB"),
+}
+
+
+BERT = dict(vocab_size=TOKENS, hidden_size=16, num_hidden_layers=2, num_attention_heads=4, intermediate_size=24,
+            max_position_embeddings=24, hidden_dropout_prob=0, attention_probs_dropout_prob=0,
+            classifier_dropout=0)
+DISTILBERT = dict(vocab_size=TOKENS, dim=16, n_layers=2, n_heads=4, hidden_dim=24, max_position_embeddings=24,
+                  dropout=0, attention_dropout=0, seq_classif_dropout=0)
+ENCODERS = {
+    "bert_embed": (transformers.BertConfig, BERT, AutoModel),
+    "bert_fill": (transformers.BertConfig, BERT, AutoModelForMaskedLM),
+    "bert_classify": (transformers.BertConfig, dict(BERT, num_labels=3), AutoModelForSequenceClassification),
+    "roberta_fill": (transformers.RobertaConfig, dict(BERT, type_vocab_size=1), AutoModelForMaskedLM),
+    "roberta_classify": (transformers.RobertaConfig, dict(BERT, type_vocab_size=1, num_labels=3),
+                         AutoModelForSequenceClassification),
+    "distilbert_embed": (transformers.DistilBertConfig, DISTILBERT, AutoModel),
+    "distilbert_fill": (transformers.DistilBertConfig, DISTILBERT, AutoModelForMaskedLM),
+    "distilbert_classify": (transformers.DistilBertConfig, dict(DISTILBERT, num_labels=3),
+                            AutoModelForSequenceClassification),
+}
+
+
+def randomise(model):
+    """Larger weights than at the start of a training, so that mistakes show, and no gain or bias that is 1 or 0."""
+    for name, parameter in model.named_parameters():
+        values = torch.randn(parameter.shape) * (0.2 if parameter.dim() > 1 else 0.1)
+        parameter.data = values + 1 if parameter.dim() == 1 and "norm" in name or ".ln_" in name and "bias" not in name \
+            else values
+
+
+def train(model, batches):
+    optimiser = torch.optim.AdamW(model.parameters(), lr=1e-3, weight_decay=0.01)
+    losses = []
+    for batch in batches:
+        logits = model(batch[:, :-1]).logits
+        loss = torch.nn.functional.cross_entropy(logits.reshape(-1, TOKENS), batch[:, 1:].reshape(-1))
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+        losses.append(loss.item())
+    return torch.tensor(losses)
+
+
+def write(folder, name):
+    kind, settings, dtype, size = CASES[name]
+    torch.manual_seed(sum(map(ord, name)))
+    model = AutoModelForCausalLM.from_config(kind(**settings)).eval()
+    randomise(model)
+    path = os.path.join(folder, name)
+    model.to(dtype).save_pretrained(path, max_shard_size=size)
+    model = AutoModelForCausalLM.from_pretrained(path, dtype=torch.float32, attn_implementation="eager").eval()
+    inputs = torch.randint(0, TOKENS, (2, TIME))
+    batches = torch.randint(0, TOKENS, (STEPS, 2, TIME + 1))
+    with torch.no_grad():
+        logits = model(inputs).logits
+        tokens = inputs[:1, :5]
+        while tokens.shape[1] < TIME:
+            tokens = torch.cat([tokens, model(tokens).logits[:, -1:].argmax(-1)], 1)
+    save_file({"inputs": inputs, "logits": logits.contiguous(), "greedy": tokens[0, 5:].contiguous(),
+               "batches": batches, "losses": train(model, batches)},
+              os.path.join(path, "expected.safetensors"))
+
+
+def run_encoder(model, tokens, lengths):
+    mask = (torch.arange(TIME)[None, :] < lengths[:, None]).long()
+    result = model(tokens, attention_mask=mask)
+    if hasattr(result, "logits"):
+        return result.logits
+    return (result.last_hidden_state * mask[:, :, None]).sum(1) / lengths[:, None]
+
+
+def write_encoder(folder, name):
+    kind, settings, auto = ENCODERS[name]
+    torch.manual_seed(sum(map(ord, name)))
+    model = auto.from_config(kind(**settings)).eval()
+    randomise(model)
+    model.tie_weights()
+    path = os.path.join(folder, name)
+    model.save_pretrained(path)
+    model = auto.from_pretrained(path, attn_implementation="eager").eval()
+    # Token 1 is padding for RoBERTa, which counts places by it: behind the lengths alone.
+    draw = lambda *shape: torch.randint(3, TOKENS, shape)
+    lengths, counts = torch.tensor([12, 7]), torch.randint(3, TIME + 1, (STEPS, 2))
+    pad = lambda tokens, n: torch.where(torch.arange(TIME) < n[..., None], tokens, 1)
+    inputs, batches = pad(draw(2, TIME), lengths), pad(draw(STEPS, 2, TIME), counts)
+    with torch.no_grad():
+        expected = {"inputs": inputs, "lengths": lengths, "logits": run_encoder(model, inputs, lengths)}
+    if auto is not AutoModel:
+        words = auto is AutoModelForMaskedLM
+        targets = draw(STEPS, 2, TIME) if words else torch.randint(0, 3, (STEPS, 2))
+        optimiser = torch.optim.AdamW(model.parameters(), lr=1e-3, weight_decay=0.01)
+        losses = []
+        for tokens, n, wanted in zip(batches, counts, targets):
+            logits = run_encoder(model, tokens, n)
+            if words:
+                wanted = torch.where(torch.arange(TIME) < n[:, None], wanted, -100)
+            loss = torch.nn.functional.cross_entropy(logits.reshape(-1, logits.shape[-1]), wanted.reshape(-1))
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+            losses.append(loss.item())
+        expected.update(batches=batches, batch_lengths=counts, targets=targets, losses=torch.tensor(losses))
+    save_file({key: value.contiguous() for key, value in expected.items()}, os.path.join(path, "expected.safetensors"))
+
+
+def check(folder, fixture):
+    """The folder's tensors are those of the fixture bit by bit, and transformers reads it to the same logits."""
+    from safetensors import safe_open
+    from safetensors.torch import load_file
+    expected = load_file(os.path.join(fixture, "expected.safetensors"))
+    for file in sorted(os.listdir(fixture)):
+        if file.endswith(".safetensors") and file != "expected.safetensors":
+            old, new = load_file(os.path.join(fixture, file)), load_file(os.path.join(folder, file))
+            assert old.keys() == new.keys(), (old.keys() ^ new.keys())
+            for key in old:
+                assert old[key].dtype == new[key].dtype and torch.equal(old[key], new[key]), key
+        elif file.endswith(".json"):
+            assert open(os.path.join(fixture, file)).read() == open(os.path.join(folder, file)).read(), file
+    auto = ENCODERS.get(os.path.basename(os.path.normpath(fixture)), (None, None, AutoModelForCausalLM))[2]
+    model = auto.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager").eval()
+    with torch.no_grad():
+        found = run_encoder(model, expected["inputs"], expected["lengths"]) if "lengths" in expected \
+            else model(expected["inputs"]).logits
+        difference = (found - expected["logits"]).abs().max().item()
+    print(folder, "read by transformers", transformers.__version__, "difference", difference)
+    assert difference == 0
+
+
+if sys.argv[1] == "--check":
+    check(sys.argv[2], sys.argv[3])
+else:
+    for name in CASES:
+        write(sys.argv[1], name)
+    for name in ENCODERS:
+        write_encoder(sys.argv[1], name)

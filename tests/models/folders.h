@@ -1,0 +1,89 @@
+/* Copies of the fixtures' folders, and changes in their files, for tests. */
+#ifndef SIGMA_TEST_MODELS_FOLDERS_H
+#define SIGMA_TEST_MODELS_FOLDERS_H
+
+#include "test.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define FIXTURES "tests/models/fixtures/"
+
+/* The bytes of a file, and a 0 behind them; the caller frees them. */
+__attribute__((unused)) static char *read_file(const char *folder, const char *name, size_t *size)
+{
+    char path[600];
+    struct stat information;
+    snprintf(path, sizeof path, "%s/%.200s", folder, name);
+    FILE *file = fopen(path, "rb");
+    if (file == NULL)
+        TEST_FAIL("there is no file '%s'", path);
+    CHECK(fstat(fileno(file), &information) == 0);
+    *size = (size_t)information.st_size;
+    char *bytes = calloc(*size + 1, 1);
+    CHECK(fread(bytes, 1, *size, file) == *size);
+    fclose(file);
+    return bytes;
+}
+
+__attribute__((unused)) static void write_file(const char *folder, const char *name, const char *bytes,
+                                               size_t size)
+{
+    char path[600];
+    snprintf(path, sizeof path, "%s/%.200s", folder, name);
+    FILE *file = fopen(path, "wb");
+    CHECK(file != NULL && fwrite(bytes, 1, size, file) == size);
+    fclose(file);
+}
+
+/* A new folder; its name stays. */
+__attribute__((unused)) static const char *new_folder(void)
+{
+    static char folders[16][64];
+    static int next;
+    char *folder = folders[next++ % 16];
+    strcpy(folder, "/tmp/sigma-models-XXXXXX");
+    CHECK(mkdtemp(folder) != NULL);
+    return folder;
+}
+
+/* A copy of a fixture. */
+__attribute__((unused)) static const char *copy_of(const char *fixture)
+{
+    const char *folder = new_folder();
+    char path[300];
+    snprintf(path, sizeof path, FIXTURES "%s", fixture);
+    DIR *entries = opendir(path);
+    CHECK(entries != NULL);
+    for (struct dirent *entry; (entry = readdir(entries)) != NULL;) {
+        size_t size;
+        if (entry->d_name[0] == '.' || strcmp(entry->d_name, "expected.safetensors") == 0)
+            continue;
+        char *bytes = read_file(path, entry->d_name, &size);
+        write_file(folder, entry->d_name, bytes, size);
+        free(bytes);
+    }
+    closedir(entries);
+    return folder;
+}
+
+/* Replaces the first `old` in a text file. */
+__attribute__((unused)) static void replace(const char *folder, const char *name, const char *old,
+                                            const char *new)
+{
+    size_t size;
+    char *text = read_file(folder, name, &size), *at = strstr(text, old);
+    if (at == NULL)
+        TEST_FAIL("%s has no '%s'", name, old);
+    char *changed = calloc(size + strlen(new) + 1, 1);
+    snprintf(changed, size + strlen(new) + 1, "%.*s%s%s", (int)(at - text), text, new, at + strlen(old));
+    write_file(folder, name, changed, strlen(changed));
+    free(changed);
+    free(text);
+}
+
+#endif

@@ -1,0 +1,211 @@
+/* Folders of strangers: what is wrong in them is refused by its name, before memory is taken for it. */
+#include "models/folders.h"
+
+#include <sigma/models.h>
+
+static void refuse(const char *folder, const char *message)
+{
+    sgm_pretrained *model = sgm_pretrained_open(folder);
+    CHECK(model == NULL);
+    if (strstr(sgm_last_error(), message) == NULL)
+        TEST_FAIL("the error is \"%s\", expected \"%s\" in it", sgm_last_error(), message);
+    if (strstr(sgm_last_error(), folder) == NULL)
+        TEST_FAIL("the error \"%s\" does not name the folder", sgm_last_error());
+}
+
+/* A copy of the fixture with one text of config.json replaced. */
+static void refuse_config(const char *fixture, const char *old, const char *new, const char *message)
+{
+    const char *folder = copy_of(fixture);
+    replace(folder, "config.json", old, new);
+    refuse(folder, message);
+}
+
+TEST(settings_of_wrong_types_are_named)
+{
+    refuse_config("gpt2", "\"n_embd\": 16", "\"n_embd\": \"16\"",
+                  "config.json': 'n_embd' is \"16\"; a whole number from 1 to 16777216 is wanted");
+    refuse_config("gpt2", "\"n_embd\": 16", "\"n_embd\": -16", "'n_embd' is -16; a whole number");
+    refuse_config("gpt2", "\"n_embd\": 16", "\"n_embd\": 16.5", "'n_embd' is 16.5; a whole number");
+    refuse_config("gpt2", "\"n_embd\": 16", "\"n_embd\": null",
+                  "'n_embd' is missing; a whole number is wanted");
+    refuse_config("gpt2", "\"n_layer\"", "\"layers\"", "'n_layer' is missing");
+    refuse_config("gpt2", "\"layer_norm_epsilon\": 1e-05", "\"layer_norm_epsilon\": [1]",
+                  "'layer_norm_epsilon' is [1]; a number above 0 is wanted");
+    refuse_config("gpt2", "\"layer_norm_epsilon\": 1e-05", "\"layer_norm_epsilon\": 0", "a number above 0");
+    refuse_config("gpt2", "\"tie_word_embeddings\": true", "\"tie_word_embeddings\": 1",
+                  "'tie_word_embeddings' is 1; true or false is wanted");
+    refuse_config("gpt2", "\"gelu_new\"", "7", "'activation_function' is 7; a text is wanted");
+    refuse_config("llama3", "\"rope_type\": \"llama3\"", "\"rope_type\": {}",
+                  "'rope_parameters.rope_type' is {}");
+    refuse_config("llama3", "\"high_freq_factor\": 4.0", "\"high_freq_factor\": 0.5", "low below high");
+}
+
+TEST(absurd_sizes_take_no_memory)
+{
+    refuse_config("gpt2", "\"n_embd\": 16", "\"n_embd\": 1000000", "'n_embd' is 1000000, but the files have");
+    refuse_config("gpt2", "\"n_embd\": 16", "\"n_embd\": 99999999999", "a whole number from 1 to 16777216");
+    refuse_config("gpt2", "\"n_layer\": 2", "\"n_layer\": 900",
+                  "'n_layer' is 900, but the files have 28 tensors");
+    refuse_config("gpt2", "\"n_layer\": 2", "\"n_layer\": 1000000",
+                  "a whole number from 1 to 1000 is wanted");
+    refuse_config("qwen3", "\"head_dim\": 8", "\"head_dim\": 7000",
+                  "heads of 7000 numbers are more than the files");
+}
+
+TEST(what_is_not_known_is_refused_by_name)
+{
+    refuse_config("gpt2", "\"model_type\": \"gpt2\"", "\"model_type\": \"mamba\"",
+                  "the architecture 'mamba' is not known; these are: gpt2, llama, mistral, qwen2, qwen3, "
+                  "bert, roberta, "
+                  "xlm-roberta, distilbert");
+    refuse_config("gpt2", "\"model_type\": \"gpt2\"", "\"model_type\": 3",
+                  "'model_type' is missing or no text");
+    refuse_config("gpt2", "\"gelu_new\"", "\"quick_gelu\"",
+                  "'activation_function' is \"quick_gelu\", which is not known; these are: gelu");
+    refuse_config("gpt2", "\"scale_attn_weights\": true", "\"scale_attn_weights\": false",
+                  "'scale_attn_weights' is false; models are only read where it is true");
+    refuse_config(
+        "llama3", "\"rope_type\": \"llama3\"", "\"rope_type\": \"yarn\"",
+        "the scaling \"yarn\" of rotary positions is not known; these are: default, linear, llama3");
+}
+
+TEST(a_context_is_within_what_the_model_was_trained_for)
+{
+    CHECK(sgm_pretrained_open(FIXTURES "gpt2", .context = 33) == NULL);
+    CHECK(strstr(sgm_last_error(), "a context of 33 steps is wanted, but the model was trained for 32") !=
+          NULL);
+    CHECK(sgm_pretrained_open(FIXTURES "mistral", .context = 17) == NULL); /* its window */
+    CHECK(sgm_pretrained_open(FIXTURES "gpt2", .context = -1) == NULL);
+    CHECK(sgm_pretrained_open(FIXTURES "gpt2", .task = "classify") == NULL);
+    CHECK(strstr(sgm_last_error(),
+                 "the task 'classify' is not one of this architecture; expected generate") != NULL);
+    sgm_pretrained *model = sgm_pretrained_open(FIXTURES "mistral");
+    CHECK_OK(model);
+    CHECK_INT(sgm_pretrained_describe(model)->context, 16);
+    sgm_pretrained_free(model);
+}
+
+TEST(config_and_tensors_must_be_of_one_model)
+{
+    refuse_config("gpt2", "\"vocab_size\": 61", "\"vocab_size\": 60",
+                  "the tensor 'transformer.wte.weight' is (61, 16), but by config.json it is (60, 16)");
+    refuse_config("gpt2", "\"n_layer\": 2", "\"n_layer\": 3", "has no tensor 'transformer.h.2.ln_1.weight'");
+    refuse_config(
+        "gpt2", "\"n_layer\": 2", "\"n_layer\": 1",
+        "the tensor 'transformer.h.1.attn.c_attn.bias' is none that a model 'gpt2' has by config.json");
+    refuse_config(
+        "llama", "\"num_key_value_heads\": 2", "\"num_key_value_heads\": 4",
+        "the tensor 'model.layers.0.self_attn.k_proj.weight' is (8, 16), but by config.json it is (16, 16)");
+    refuse_config("qwen2", "\"model_type\": \"qwen2\"", "\"model_type\": \"llama\"",
+                  "the tensor 'model.layers.0.self_attn.k_proj.bias' is none that");
+}
+
+TEST(files_that_are_no_json_are_named)
+{
+    const char *folder = copy_of("gpt2");
+    write_file(folder, "config.json", "{\"a\": ", 6);
+    refuse(folder, "config.json': line 1, column");
+    write_file(folder, "config.json", "[1]", 3);
+    refuse(folder, "config.json': an object, {...}, is wanted");
+    write_file(folder, "config.json", "{\"a\": 1, \"a\": 2}", 16);
+    refuse(folder, "config.json': line 1");
+    char deep[20000];
+    memset(deep, '[', sizeof deep);
+    write_file(folder, "config.json", deep, sizeof deep);
+    refuse(folder, "config.json': line 1");
+    char path[300];
+    snprintf(path, sizeof path, "%s/config.json", folder);
+    unlink(path);
+    refuse(folder, "there is no config.json in");
+}
+
+/* A link of a folder, by the name `name`. */
+static void link_to(const char *target, const char *folder, const char *name)
+{
+    char path[300];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    unlink(path);
+    CHECK(symlink(target, path) == 0);
+}
+
+TEST(no_file_outside_the_folder_is_read)
+{
+    const char *folder = copy_of("gpt2"), *other = copy_of("gpt2"), *shards;
+    char path[300];
+    snprintf(path, sizeof path, "%s/model.safetensors", other);
+    link_to(path, folder, "model.safetensors");
+    refuse(folder, "model.safetensors' is a link that leads out of the folder");
+    link_to("nowhere", folder, "model.safetensors");
+    refuse(folder, "model.safetensors");
+    for (int i = 0; i < 4; i++) {
+        static const char *const names[] = {"\"../model.safetensors\"", "\"/etc/passwd\"", "\".hidden\"",
+                                            "7"};
+        shards = copy_of("llama");
+        replace(shards, "model.safetensors.index.json", "\"model-00002-of-00003.safetensors\"", names[i]);
+        refuse(shards, i < 3 ? "is none of a file in this folder" : "the file of ");
+    }
+    shards = copy_of("llama");
+    link_to("/etc/passwd", shards, "model-00002-of-00003.safetensors");
+    refuse(shards, "leads out of the folder");
+}
+
+/* models--NAME/snapshots/HASH has links into models--NAME/blobs. */
+TEST(links_of_hugging_faces_cache_are_followed)
+{
+    const char *cache = new_folder(), *folder = copy_of("gpt2");
+    char snapshots[200], snapshot[250], blobs[250], target[300];
+    snprintf(snapshots, sizeof snapshots, "%s/snapshots", cache);
+    snprintf(snapshot, sizeof snapshot, "%s/abc", snapshots);
+    snprintf(blobs, sizeof blobs, "%s/blobs", cache);
+    CHECK(mkdir(snapshots, 0777) == 0 && mkdir(snapshot, 0777) == 0 && mkdir(blobs, 0777) == 0);
+    static const char *const names[] = {"config.json", "model.safetensors"};
+    for (int i = 0; i < 2; i++) {
+        size_t size;
+        char *bytes = read_file(folder, names[i], &size), name[10];
+        snprintf(name, sizeof name, "%d", i);
+        write_file(blobs, name, bytes, size);
+        snprintf(target, sizeof target, "../../blobs/%d", i);
+        link_to(target, snapshot, names[i]);
+        free(bytes);
+    }
+    sgm_pretrained *model = sgm_pretrained_open(snapshot);
+    CHECK_OK(model);
+    sgm_pretrained_free(model);
+}
+
+TEST(indexes_that_lie_are_refused)
+{
+    const char *folder = copy_of("llama");
+    replace(folder, "model.safetensors.index.json", "\"weight_map\"", "\"map\"");
+    refuse(folder, "index.json': 'weight_map' is missing or no object");
+    folder = copy_of("llama");
+    replace(folder, "model.safetensors.index.json", "model.norm.weight", "model.norm.other");
+    refuse(folder, "has no tensor 'model.norm.other', which 'model.safetensors.index.json' puts there");
+    folder = copy_of("llama");
+    replace(folder, "model.safetensors.index.json", "model-00002-of-00003.safetensors", "absent.safetensors");
+    refuse(folder, "absent.safetensors");
+    size_t size; /* the same tensors in two files */
+    folder = copy_of("llama");
+    char *bytes = read_file(folder, "model-00001-of-00003.safetensors", &size);
+    write_file(folder, "model-00002-of-00003.safetensors", bytes, size);
+    refuse(folder, "is in two files");
+    free(bytes);
+}
+
+TEST(damaged_tensors_are_refused)
+{
+    const char *folder = copy_of("gpt2");
+    size_t size;
+    char *bytes = read_file(folder, "model.safetensors", &size);
+    write_file(folder, "model.safetensors", bytes, size - 4);
+    refuse(folder, "model.safetensors'");
+    write_file(folder, "model.safetensors", "GGUF....", 8);
+    refuse(folder, "GGUF");
+    char path[300], other[300];
+    snprintf(path, sizeof path, "%s/model.safetensors", folder);
+    snprintf(other, sizeof other, "%s/pytorch_model.bin", folder);
+    CHECK(rename(path, other) == 0);
+    refuse(folder, "has its tensors as pytorch_model.bin");
+    free(bytes);
+}

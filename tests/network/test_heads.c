@@ -1,0 +1,26 @@
+/* Heads, positions and norms of models of language: the values and gradients of PyTorch and transformers
+ * (heads_torch.py); what they refuse. */
+#include "network/heads_torch.h"
+#include "network/layer_bench.h"
+
+TEST(heads_positions_and_norms_are_those_of_pytorch)
+{
+    VALUES_CHECK(heads_torch);
+}
+
+TEST(what_does_not_fit_is_named)
+{
+    check_record_error("input(3, 6) + attention(4, causal)", "or give a head_size");
+    check_record_error("input(3, 6) + attention(2, rotary, head_size=3)",
+                       "attention: rotary turns pairs, but a head has 3 features");
+    check_record_error(
+        "input(3, 6) + attention(1, rotary, rotary_bands=(1, 4))",
+        "attention: rotary_bands wants three numbers, (low, high, places), with low below high");
+    check_record_error("input(3, 6) + attention(1, rotary, rotary_bands=(4, 1, 64))", "with low below high");
+    check_record_error("input(6, 4) + positions(7, first=2)",
+                       "positions: 6 steps do not fit into 7 places from place 2 on; at most 5 do");
+    check_record_error("input(6, 4) + positions(2, first=2, same)", "at most 0 do");
+    check_record_error("input(3, 4) + select(3)", "select: there is no place 3 in (2, 3, 4)");
+    check_record_error("input(3, 4) + select(0) + select(0) + select(0)",
+                       "select: there is no place 0 in (2,)");
+}

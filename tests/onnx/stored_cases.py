@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+"""Writes stored_cases.bin: models with inputs and the outputs that they must give.
+
+    python3 tests/onnx/stored_cases.py > tests/onnx/stored_cases.bin
+
+Some are official cases of the Python package onnx 1.23; the others are pipelines of scikit-learn, converted by
+skl2onnx, and a model with a function of its own, with the outputs that ONNX Runtime gives. Wants numpy, onnx, onnxruntime, scikit-learn and skl2onnx. The
+file has blocks, each with its length in 4 bytes, the lowest first; a case is its name, the model, the number of
+its inputs (in one byte), these, the number of its outputs, and these.
+"""
+import re
+import struct
+import sys
+import warnings
+
+import numpy
+import onnxruntime
+from onnx import TensorProto, helper, numpy_helper
+from onnx.backend.test.case.node import collect_testcases
+from skl2onnx import to_onnx
+from sklearn.datasets import load_iris
+from sklearn.ensemble import GradientBoostingClassifier, GradientBoostingRegressor, RandomForestClassifier
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import Normalizer, StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+
+OFFICIAL = r"""test_(
+    add_(int8|int16|uint16|uint32|uint64)|sub_uint16|mul_int8|div_int8|max_float16|min_uint64|
+    cast_(FLOAT|FLOAT16)_to_(FLOAT16|FLOAT8E4M3FN|FLOAT8E5M2|FLOAT8E4M3FNUZ|FLOAT4E2M1|INT4|UINT4|INT2)|
+    cast_(FLOAT8E5M2|FLOAT8E4M3FN|INT4|UINT4|FLOAT4E2M1|UINT2)_to_FLOAT|cast_no_saturate_FLOAT_to_FLOAT8E5M2|
+    cast_e8m0_FLOAT_to_FLOAT8E8M0|quantizelinear_(int8|int4|e4m3fn|blocked_symmetric)|dequantizelinear_(int4|blocked)|
+    bitshift_(left_uint16|right_int8_negative_input|left_int32_overflow)|bitwise_(and_ui8_bcast_4v3d|not_3d)|
+    bitcast_(float32_to_int32|int8_to_uint8)|attention_4d_gqa_with_past_and_present|attention_3d_gqa_causal|
+    attention_4d_softcap|attention_4d_causal_padded_kv_bf16|attention_4d_diff_heads_mask4d_padded_kv|
+    rotary_embedding(_interleaved|_with_rotary_dim)|rms_normalization_3d_axis1_epsilon|group_normalization_epsilon|
+    l[12]normalization_axis_0|swish|swiglu|einsum_(batch_diagonal|inner_prod|transpose|batch_matmul|sum)|
+    cumprod_1d_reverse_exclusive|cumprod_2d_axis_0|scatternd_(max|multiply)|scatter_elements_with_reduction_min|
+    gridsample_(bicubic_align_corners_0_additional_1|reflection_padding|volumetric_bilinear_align_corners_1)|wrap_pad|
+    nonmaxsuppression_(two_classes|center_point_box_format)|center_crop_pad_crop_and_pad|
+    resize_downsample_scales_(cubic|linear)_antialias|resize_upsample_scales_linear_half_pixel_symmetric|
+    resize_(upsample_sizes_nearest_not_smaller|downsample_sizes_nearest_not_larger|tf_crop_and_resize_axes_3_2)
+    )$"""
+
+
+def block(data):
+    sys.stdout.buffer.write(struct.pack("<I", len(data)) + data)
+
+
+def tensor(value, name):
+    proto = value if isinstance(value, TensorProto) else numpy_helper.from_array(numpy.asarray(value), name)
+    return proto.SerializeToString()
+
+
+def store(name, model, inputs, outputs):
+    block(name.encode())
+    block(model.SerializeToString())
+    for declared, values in ((model.graph.input, inputs), (model.graph.output, outputs)):
+        block(bytes([len(values)]))
+        for info, value in zip(declared, values):
+            block(tensor(value, info.name))
+
+
+def store_official():
+    for case in sorted(collect_testcases(None), key=lambda case: case.name):
+        if re.match(OFFICIAL, case.name, re.VERBOSE):
+            store(case.name, case.model, *case.data_sets[0])
+
+
+def store_pipeline(name, pipeline, x, y):
+    pipeline.fit(x, y)
+    options = {"zipmap": False} if hasattr(pipeline, "predict_proba") else None
+    model = to_onnx(pipeline, x[:1], target_opset=18, options=options)
+    some = x[::11]
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    store(name, model, [some], session.run(None, {model.graph.input[0].name: some}))
+
+
+def store_pipelines():
+    x, y = load_iris(return_X_y=True)
+    x = x.astype(numpy.float32)
+    price = (x @ [1, 2, -1, 3]).astype(numpy.float32)
+    two = (y == 1).astype(int)
+    store_pipeline("linear regression of scaled numbers", make_pipeline(StandardScaler(), LinearRegression()), x, price)
+    store_pipeline("logistic regression of three classes", make_pipeline(Normalizer("l1"), LogisticRegression()), x, y)
+    store_pipeline("logistic regression of two classes", make_pipeline(StandardScaler(), LogisticRegression()), x, two)
+    store_pipeline("a tree", DecisionTreeClassifier(max_depth=3, random_state=1), x, y)
+    store_pipeline("a forest", RandomForestClassifier(4, max_depth=3, random_state=1), x, y)
+    store_pipeline("a forest of two classes", RandomForestClassifier(4, max_depth=3, random_state=1), x, two)
+    store_pipeline("a forest of numbers", RandomForestRegressor(4, max_depth=3, random_state=1), x, price)
+    store_pipeline("boosted trees", GradientBoostingRegressor(n_estimators=5, max_depth=2, random_state=1), x, price)
+    store_pipeline("boosted trees of two classes",
+                   GradientBoostingClassifier(n_estimators=5, max_depth=2, random_state=1), x, two)
+
+
+def store_function():
+    """y = leaky(a) + leaky(b): a function of the model with an attribute of its caller and an input left out."""
+    node, info = helper.make_node, helper.make_tensor_value_info
+    slope = node("LeakyRelu", ["x"], ["bent"])
+    reference = helper.make_attribute("alpha", 0.0)
+    reference.ref_attr_name = "steepness"
+    slope.attribute.append(reference)
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("own", 1)]
+    leaky = helper.make_function("own", "Leaky", ["x", "low", "high"], ["y"],
+                                 [slope, node("Clip", ["bent", "low", "high"], ["y"])], opsets[:1], ["steepness"])
+    graph = helper.make_graph(
+        [node("Leaky", ["a", "low"], ["p"], domain="own", steepness=0.5),
+         node("Leaky", ["b", "", "low"], ["q"], domain="own", steepness=0.25), node("Add", ["p", "q"], ["y"])], "g",
+        [info("a", TensorProto.FLOAT, [4]), info("b", TensorProto.FLOAT, [4])], [info("y", TensorProto.FLOAT, [4])],
+        [numpy_helper.from_array(numpy.float32(-1), "low")])
+    model = helper.make_model(graph, opset_imports=opsets, functions=[leaky], ir_version=8)
+    feeds = {"a": numpy.float32([-8, -1, 0, 3]), "b": numpy.float32([-2, -8, 4, 5])}
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    store("a function of the model", model, list(feeds.values()), session.run(None, feeds))
+
+
+warnings.simplefilter("ignore")
+numpy.seterr(all="ignore")
+store_official()
+store_pipelines()
+store_function()

@@ -1,0 +1,81 @@
+/* Official cases of ONNX's newer operators and types, and pipelines of scikit-learn (stored_cases.py). */
+#include "stored_cases.h"
+
+static sgm_tensor *next_tensor(reader *r)
+{
+    block b = next_block(r);
+    sgm_tensor *tensor = sgm_onnx_parse_tensor(b.bytes, b.length);
+    CHECK_OK(tensor);
+    return tensor;
+}
+
+/* Which case and output the file is at, for messages. */
+static void check_output(const char *name, size_t number, const sgm_tensor *actual,
+                         const sgm_tensor *expected)
+{
+    size_t count = (size_t)sgm_shape_elements(sgm_tensor_shape(expected));
+    bool rough =
+        sgm_tensor_dtype(expected) == SGM_BFLOAT16; /* ONNX's runner allows two units of its last digit */
+    double tolerance = sgm_dtype_is_float(sgm_tensor_dtype(expected)) ? rough ? 0x1p-6 : 1e-3 : 0;
+    if (sgm_tensor_dtype(actual) != sgm_tensor_dtype(expected) ||
+        !sgm_shape_equal(sgm_tensor_shape(actual), sgm_tensor_shape(expected)))
+        TEST_FAIL("%s: output %zu has another type or shape", name, number);
+    double *a = calloc(2 * count + 1, sizeof *a), *b = a + count;
+    CHECK_OK(sgm_tensor_read(actual, a, count));
+    CHECK_OK(sgm_tensor_read(expected, b, count));
+    for (size_t i = 0; i < count; i++)
+        if (!(a[i] == b[i] || (isnan(a[i]) && isnan(b[i])) ||
+              fabs(a[i] - b[i]) <= 1e-6 + tolerance * fabs(b[i])))
+            TEST_FAIL("%s: element %zu of output %zu is %.9g, expected %.9g", name, i, number, a[i], b[i]);
+    free(a);
+}
+
+static void run_case(reader *r, const char *handler)
+{
+    char name[128];
+    block text = next_block(r), bytes = next_block(r);
+    snprintf(name, sizeof name, "%.*s", (int)text.length, (const char *)text.bytes);
+    sgm_onnx_options options = {.struct_size = sizeof options, .handler = handler, .threads = 1};
+    sgm_onnx *model = sgm_onnx_parse(bytes.bytes, bytes.length, &options);
+    if (model == NULL)
+        TEST_FAIL("%s: %s", name, sgm_last_error());
+    for (size_t i = 0, count = next_block(r).bytes[0]; i < count; i++) {
+        sgm_tensor *input = next_tensor(r);
+        CHECK_OK(sgm_onnx_set(model, sgm_onnx_input_at(model, i, NULL), input));
+        sgm_tensor_free(input);
+    }
+    if (sgm_onnx_run(model) != SGM_OK)
+        TEST_FAIL("%s: %s", name, sgm_last_error());
+    for (size_t i = 0, count = next_block(r).bytes[0]; i < count; i++) {
+        sgm_tensor *expected = next_tensor(r), *actual = sgm_onnx_get(model, sgm_onnx_output_at(model, i));
+        CHECK_OK(actual);
+        check_output(name, i, actual, expected);
+        sgm_tensor_free(expected);
+        sgm_tensor_free(actual);
+    }
+    sgm_onnx_free(model);
+}
+
+static void run_all(const char *handler)
+{
+    char *bytes;
+    int count = 0;
+    sgm_onnx_free(sgm_onnx_parse("", 0, NULL));
+    if (sgm_last_status() == SGM_ERROR_UNSUPPORTED)
+        SKIP("built without ONNX");
+    reader r = open_stored_cases(&bytes);
+    for (; r.at < r.end; count++)
+        run_case(&r, handler);
+    CHECK(count > 70);
+    sgm__free(bytes);
+}
+
+TEST(stored_cases_give_their_outputs)
+{
+    run_all("cpu");
+}
+
+TEST(stored_cases_give_their_outputs_on_the_reference)
+{
+    run_all("reference");
+}
