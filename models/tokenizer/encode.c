@@ -86,10 +86,10 @@ sgm_status sgm__template_add(sgm__template *template, sgm__template_part part)
 }
 
 /* How many tokens stand around the texts. */
-static size_t count_special(const sgm__template *template)
+static size_t count_special(const sgm__template *template, bool no_special)
 {
     size_t count = 0;
-    for (size_t i = 0; i < template->count; i++)
+    for (size_t i = 0; i < template->count && !no_special; i++)
         count += template->parts[i].kind == SGM__SPECIAL;
     return count;
 }
@@ -117,11 +117,13 @@ static sgm_tensor *new_ids(size_t count)
     return sgm_tensor_create(SGM_INT64, &shape);
 }
 
-static void fill(const sgm__template *template, const sgm__ids texts[2], int64_t *ids, int64_t *segments)
+/* The texts as the template has them: each once. */
+static void fill(const sgm__template *template, bool no_special, const sgm__ids texts[2], int64_t *ids,
+                 int64_t *segments)
 {
     for (size_t i = 0; i < template->count; i++) {
         const sgm__template_part *part = &template->parts[i];
-        const sgm__ids special = {.list = (uint32_t[]){part->id}, .count = 1};
+        const sgm__ids special = {.list = (uint32_t[]){part->id}, .count = !no_special};
         const sgm__ids *from = part->kind == SGM__SPECIAL ? &special : &texts[part->kind == SGM__TEXT_B];
         for (size_t k = 0; k < from->count; k++) {
             *ids++ = from->list[k];
@@ -134,7 +136,7 @@ static void fill(const sgm__template *template, const sgm__ids texts[2], int64_t
 static sgm_tensor *assemble(const sgm__template *template, sgm__ids texts[2],
                             const sgm_pretrained_encode_options *options)
 {
-    const size_t special = count_special(template);
+    const size_t special = count_special(template, options->no_special);
     sgm_tensor *ids, *segments = NULL;
     size_t count;
 
@@ -155,7 +157,8 @@ static sgm_tensor *assemble(const sgm__template *template, sgm__ids texts[2],
         sgm_tensor_free(ids);
         return NULL;
     }
-    fill(template, texts, sgm_tensor_data(ids), segments ? sgm_tensor_data(segments) : NULL);
+    fill(template, options->no_special, texts, sgm_tensor_data(ids),
+         segments ? sgm_tensor_data(segments) : NULL);
     if (options->segments)
         *options->segments = segments;
     return ids;
@@ -180,7 +183,7 @@ sgm_tensor *sgm_pretrained_tokenizer_encode_with(const sgm_pretrained_tokenizer 
         return NULL;
     }
     template = given.pair ? &tokenizer->pair : &tokenizer->single;
-    if (given.no_special || template->count == 0)
+    if (template->count == 0)
         template = &texts_alone[given.pair != NULL];
     if (encode_text(&work, text, size, &work.texts[0]) == SGM_OK &&
         (!given.pair || encode_text(&work, given.pair, given.pair_size, &work.texts[1]) == SGM_OK))

@@ -21,7 +21,6 @@ void sgm_pretrained_tokenizer_free(sgm_pretrained_tokenizer *tokenizer)
     free(tokenizer->pair.parts);
     free(tokenizer->chat.begin);
     free(tokenizer->chat.end);
-    free(tokenizer->chat.system);
     free(tokenizer);
 }
 
@@ -253,15 +252,17 @@ static sgm_status read_all(sgm_pretrained_tokenizer *tokenizer, const char *path
     const char *slash = strrchr(path, '/');
     const size_t folder_size = slash ? (size_t)(slash - path) : 0;
     char *config = beside(path, folder_size, "tokenizer_config.json");
-    sgm_status status = config ? SGM_OK : SGM_ERROR_MEMORY;
+    char *template = beside(path, folder_size, "chat_template.jinja");
+    sgm_status status = config && template ? SGM_OK : SGM_ERROR_MEMORY;
 
     if (status == SGM_OK)
         status = read_one(tokenizer, path, folder_size, config);
     if (status == SGM_OK)
         status = sgm__tokenizer_complete(tokenizer);
     if (status == SGM_OK)
-        status = sgm__read_chat(tokenizer, config);
+        status = sgm__read_chat(tokenizer, config, template);
     free(config);
+    free(template);
     return status;
 }
 

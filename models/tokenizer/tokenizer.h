@@ -33,14 +33,13 @@ struct sgm_pretrained_tokenizer {
     sgm__normalizers normalizers;
     sgm__splitters splitters;
     sgm__model model;
-    sgm__template single, pair; /* empty: the text alone, or both */
+    sgm__template single, pair; /* with each text once; empty: the text alone, or both */
     sgm__decoders decoders;
     bool joins_by_space; /* there is no decoder: texts of tokens are joined by spaces */
     size_t count;        /* one more than the largest number of a token */
     struct sgm__chat {
         const struct sgm__family *family; /* NULL: none */
         char *begin, *end;                /* tokens at the begin and end of a text; "": none */
-        char *system;                     /* what a system says in every chat; "": nothing */
         const char *problem;              /* why there is no family */
     } chat;
 };
@@ -72,7 +71,8 @@ sgm_status sgm__read_tokenizer_json(sgm_pretrained_tokenizer *tokenizer, const c
 sgm_status sgm__read_gpt2_files(sgm_pretrained_tokenizer *tokenizer, const char *vocabulary,
                                 const char *merges);
 sgm_status sgm__read_bert_file(sgm_pretrained_tokenizer *tokenizer, const char *path, const char *config);
-/* Takes the family of chats, and what it writes, from tokenizer_config.json; there may be no such file. */
-sgm_status sgm__read_chat(sgm_pretrained_tokenizer *tokenizer, const char *config);
+/* Takes the family of chats, and what it writes, from tokenizer_config.json and chat_template.jinja; there
+ * may be no such files. */
+sgm_status sgm__read_chat(sgm_pretrained_tokenizer *tokenizer, const char *config, const char *template);
 
 #endif

@@ -36,14 +36,3 @@ TEST(characters_come_back_as_they_were)
             TEST_FAIL("U+%04x", character);
     }
 }
-
-TEST(unfinished_characters_are_known)
-{
-    CHECK(sgm__utf8_is_unfinished("a\xe2\x82", 3));
-    CHECK(sgm__utf8_is_unfinished("\xf0\x9f\x98", 3));
-    CHECK(sgm__utf8_is_unfinished("\xc3", 1));
-    CHECK(!sgm__utf8_is_unfinished("\xe2\x82\xac", 3));
-    CHECK(!sgm__utf8_is_unfinished("\xff", 1));
-    CHECK(!sgm__utf8_is_unfinished("\xed\xa0", 2));
-    CHECK(!sgm__utf8_is_unfinished("", 0));
-}

@@ -92,13 +92,13 @@ typedef struct sgm_chat_message {
     const char *content; /* what was said */
 } sgm_chat_message;
 /* The chat as the model was taught to read it, ready to be encoded with .no_special; `answer`: with the
- * beginning of an answer behind it. Templates are programs in their own language, which is not run:
- * tokenizer_config.json's is recognised as one of a family, else this is an error. Free with sgm_string_free.
- */
+ * beginning of an answer behind it. Templates are programs in their own language, which is not run: the one
+ * in tokenizer_config.json or chat_template.jinja must be, as a whole, one that is known, else this is an
+ * error. Messages are not escaped: one with "<|im_end|>" in it ends there. Free with sgm_string_free. */
 SGM_API char *sgm_pretrained_tokenizer_chat(const sgm_pretrained_tokenizer *tokenizer,
                                             const sgm_chat_message *messages, size_t count, bool answer);
-/* The family: "chatml", "zephyr", "llama-2", "llama-3", "mistral"; NULL: none is known,
- * sgm_pretrained_tokenizer_chat says why. */
+/* How it writes chats: "chatml" (SmolLM, Qwen2), "zephyr" (Zephyr, TinyLlama), "llama-3", "mistral" (0.2);
+ * NULL: its template is none of these, or it has none. */
 SGM_API const char *sgm_pretrained_tokenizer_chat_family(const sgm_pretrained_tokenizer *tokenizer);
 
 #ifdef __cplusplus

@@ -1,6 +1,8 @@
-/* Chats as models were taught to read them. A template in tokenizer_config.json is a program in a language of
- * its own; it is not run, but recognised by what only its family writes. */
+/* Chats as models were taught to read them. A template is a program in a language of its own (Jinja), which
+ * is not run: those that are known are recognised by a hash of their whole text, so that none is taken for
+ * another. */
 #include "tokenizer/read/json.h"
+#include "tokenizer/text/utf8.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,9 +16,10 @@ typedef struct chat_text {
     sgm__buffer out;
 } chat_text;
 
-/* How a family writes a chat, and what its templates are known by. */
 struct sgm__family {
-    const char *name, *sign, *other_sign; /* texts that a template of it has; NULL: any */
+    const char *name;
+    uint64_t hash;      /* of a template of it, as hash_of makes it */
+    const char *system; /* what the template says where a chat has no message of a system; "": nothing */
     sgm_status (*write)(chat_text *chat);
 };
 
@@ -25,28 +28,26 @@ static sgm_status add(chat_text *chat, const char *text)
     return sgm__buffer_add(&chat->out, text, strlen(text));
 }
 
-/* Without the white space around, as templates' `trim`; `inner`: only without that behind. */
-static sgm_status add_trimmed(chat_text *chat, const char *text, bool inner)
+/* White space as Python's str.strip has it: four controls besides Unicode's. */
+static bool is_python_space(uint32_t character)
 {
-    static const char spaces[] = " \t\n\v\f\r";
-    size_t size;
-    text += inner ? 0 : strspn(text, spaces);
-    size = strlen(text);
-    while (size > 0 && strchr(spaces, text[size - 1]))
-        size--;
-    return sgm__buffer_add(&chat->out, text, size);
+    return sgm__unicode_is_space(character) || (character >= 0x1c && character <= 0x1f);
 }
 
-/* Some families know users and assistants alone, in turns. */
-static sgm_status check_turns(const chat_text *chat, size_t first)
+/* Without the white space around. */
+static sgm_status add_trimmed(chat_text *chat, const char *text)
 {
-    for (size_t i = first; i < chat->count; i++)
-        if (strcmp(chat->messages[i].role, (i - first) % 2 == 0 ? "user" : "assistant") != 0)
-            return sgm_fail(
-                SGM_ERROR_ARGUMENT,
-                "message %zu is of '%.40s'; chats with this model are of user and assistant in turns", i,
-                chat->messages[i].role);
-    return SGM_OK;
+    size_t start = 0, next = 0, end = strlen(text);
+    while (start < end && is_python_space(sgm__utf8_next(text, &next)))
+        start = next;
+    while (end > start) {
+        const size_t last = sgm__utf8_before(text, end);
+        next = last;
+        if (!is_python_space(sgm__utf8_next(text, &next)))
+            break;
+        end = last;
+    }
+    return sgm__buffer_add(&chat->out, text + start, end - start);
 }
 
 static bool is_role(const sgm_chat_message *message, const char *role)
@@ -54,10 +55,10 @@ static bool is_role(const sgm_chat_message *message, const char *role)
     return strcmp(message->role, role) == 0;
 }
 
-/* Qwen, SmolLM and others: OpenAI's ChatML. A chat without a system's message gets the template's own. */
+/* OpenAI's ChatML. */
 static sgm_status write_chatml(chat_text *chat)
 {
-    const char *system = chat->tokenizer->chat.system;
+    const char *system = chat->tokenizer->chat.family->system;
     if (*system && !is_role(&chat->messages[0], "system")) {
         SGM__PASS(add(chat, "<|im_start|>system\n"));
         SGM__PASS(add(chat, system));
@@ -73,7 +74,6 @@ static sgm_status write_chatml(chat_text *chat)
     return chat->answer ? add(chat, "<|im_start|>assistant\n") : SGM_OK;
 }
 
-/* TinyLlama, Zephyr. */
 static sgm_status write_zephyr(chat_text *chat)
 {
     for (size_t i = 0; i < chat->count; i++) {
@@ -94,44 +94,23 @@ static sgm_status write_llama3(chat_text *chat)
         SGM__PASS(add(chat, "<|start_header_id|>"));
         SGM__PASS(add(chat, chat->messages[i].role));
         SGM__PASS(add(chat, "<|end_header_id|>\n\n"));
-        SGM__PASS(add_trimmed(chat, chat->messages[i].content, false));
+        SGM__PASS(add_trimmed(chat, chat->messages[i].content));
         SGM__PASS(add(chat, "<|eot_id|>"));
     }
     return chat->answer ? add(chat, "<|start_header_id|>assistant<|end_header_id|>\n\n") : SGM_OK;
 }
 
-/* Llama 2: "<s>[INST] question [/INST] answer </s>"; the system's message is within the first question. */
-static sgm_status write_llama2(chat_text *chat)
-{
-    const bool system = is_role(&chat->messages[0], "system");
-    SGM__PASS(check_turns(chat, system));
-    for (size_t i = system; i < chat->count; i++) {
-        if (is_role(&chat->messages[i], "user")) {
-            SGM__PASS(add(chat, chat->tokenizer->chat.begin));
-            SGM__PASS(add(chat, "[INST] "));
-            if (system && i == 1) {
-                SGM__PASS(add(chat, "<<SYS>>\n"));
-                SGM__PASS(add(chat, chat->messages[0].content));
-                SGM__PASS(add(chat, "\n<</SYS>>\n\n"));
-            }
-            SGM__PASS(add_trimmed(chat, chat->messages[i].content, system && i == 1));
-            SGM__PASS(add(chat, " [/INST]"));
-        } else {
-            SGM__PASS(add(chat, " "));
-            SGM__PASS(add_trimmed(chat, chat->messages[i].content, false));
-            SGM__PASS(add(chat, " "));
-            SGM__PASS(add(chat, chat->tokenizer->chat.end));
-        }
-    }
-    return SGM_OK;
-}
-
+/* It knows users and assistants alone, in turns. */
 static sgm_status write_mistral(chat_text *chat)
 {
-    SGM__PASS(check_turns(chat, 0));
     SGM__PASS(add(chat, chat->tokenizer->chat.begin));
     for (size_t i = 0; i < chat->count; i++) {
-        const bool user = is_role(&chat->messages[i], "user");
+        const bool user = i % 2 == 0;
+        if (!is_role(&chat->messages[i], user ? "user" : "assistant"))
+            return sgm_fail(
+                SGM_ERROR_ARGUMENT,
+                "message %zu is of '%.40s'; chats with this model are of user and assistant in turns", i,
+                chat->messages[i].role);
         SGM__PASS(add(chat, user ? "[INST] " : ""));
         SGM__PASS(add(chat, chat->messages[i].content));
         SGM__PASS(add(chat, user ? " [/INST]" : chat->tokenizer->chat.end));
@@ -140,49 +119,37 @@ static sgm_status write_mistral(chat_text *chat)
 }
 
 static const struct sgm__family families[] = {
-    {"chatml", "<|im_start|>", "<|im_end|>", write_chatml},
-    {"zephyr", "<|user|>", "+ eos_token", write_zephyr},
-    {"llama-3", "<|start_header_id|>", "<|eot_id|>", write_llama3},
-    {"llama-2", "[INST]", "<<SYS>>", write_llama2},
-    {"mistral", "'[INST] ' + message['content'] + ' [/INST]'", "message['content'] + eos_token}}",
-     write_mistral},
+    {"chatml", 0x88bf4138d5c826f0, "", write_chatml},                             /* SmolLM, OpenHermes */
+    {"chatml", 0xc867da37c989d41f, "You are a helpful assistant", write_chatml},  /* Qwen1.5 */
+    {"chatml", 0x8a87094e0e1e24c5, "You are a helpful assistant.", write_chatml}, /* Qwen2 */
+    {"chatml", 0x45ec583d4d25bc3a, "You are a helpful AI assistant named SmolLM, trained by Hugging Face",
+     write_chatml},
+    {"zephyr", 0xcd8b49000db02c2c, "", write_zephyr}, /* Zephyr, TinyLlama */
+    {"llama-3", 0x0e60067a5537498e, "",
+     write_llama3}, /* Llama 3, which does not ask for the day as 3.1 does */
+    {"mistral", 0x8c734b90b4f8d84d, "", write_mistral}, /* Mistral 0.2 */
 };
 
-/* What a template of no family asks for: the day. */
-static const char *const refused[] = {"strftime_now", "Cutting Knowledge Date"};
-
-/* What ChatML templates put in front of a chat that has no message of a system: the text in the template
- * itself. */
-static sgm_status find_system(struct sgm__chat *chat, const char *template)
+/* FNV-1a of a template. Some files have the two characters \\n where others have the end of a line, which is
+ * the same to Jinja; and it does not count one at the end. */
+static uint64_t hash_of(const char *template, size_t size)
 {
-    static const char head[] = "<|im_start|>system";
-    const char *found = template, *end;
-    while ((found = strstr(found, head))) {
-        found += sizeof head - 1;
-        if (strncmp(found, "\\n", 2) != 0 && *found != '\n')
-            continue;
-        found += *found == '\n' ? 1 : 2;
-        end = strstr(found, "<|im_end|>");
-        if (!end || memchr(found, '\'', (size_t)(end - found)) || memchr(found, '{', (size_t)(end - found)))
-            continue;
-        free(chat->system);
-        chat->system = sgm__copy_text(found, (size_t)(end - found));
-        break;
+    uint64_t hash = 0xcbf29ce484222325u;
+    size -= size > 0 && template[size - 1] == '\n';
+    for (size_t i = 0; i < size; i++) {
+        const bool is_line_end = template[i] == '\\' && template[i + 1] == 'n';
+        i += is_line_end;
+        hash = (hash ^ (is_line_end ? '\n' : (unsigned char)template[i])) * 0x100000001b3u;
     }
-    return chat->system ? SGM_OK : SGM_ERROR_MEMORY;
+    return hash;
 }
 
-static sgm_status recognise(struct sgm__chat *chat, const char *template)
+static void recognise(struct sgm__chat *chat, const char *template, size_t size)
 {
-    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
-        if (strstr(template, refused[i])) {
-            chat->problem = refused[i];
-            return SGM_OK;
-        }
-    for (size_t i = 0; !chat->family && i < sizeof families / sizeof *families; i++)
-        if (strstr(template, families[i].sign) && strstr(template, families[i].other_sign))
+    const uint64_t hash = hash_of(template, size);
+    for (size_t i = 0; i < sizeof families / sizeof *families; i++)
+        if (families[i].hash == hash)
             chat->family = &families[i];
-    return chat->family && chat->family->write == write_chatml ? find_system(chat, template) : SGM_OK;
 }
 
 /* "bos_token": "<s>", or an object whose content it is. */
@@ -200,27 +167,38 @@ static sgm_status read_token(const sgm__node *root, const char *key, char **out)
 static sgm_status read_config(struct sgm__chat *chat, const sgm__node *root)
 {
     const sgm__node template = sgm__node_get(root, "chat_template");
-    const char *text;
-    size_t size;
 
     SGM__PASS(read_token(root, "bos_token", &chat->begin));
     SGM__PASS(read_token(root, "eos_token", &chat->end));
-    if (!(chat->system = sgm__copy_text("", 0)))
-        return SGM_ERROR_MEMORY;
     if (!template.value)
         return SGM_OK;
-    chat->problem = "a template of no known family";
-    SGM__PASS(sgm__node_text(root, "chat_template", &text, &size));
-    return recognise(chat, text);
+    chat->problem = "a chat template that is none of these";
+    if (json_is_string(template.value))
+        recognise(chat, json_string_value(template.value), json_string_length(template.value));
+    return SGM_OK;
 }
 
-sgm_status sgm__read_chat(sgm_pretrained_tokenizer *tokenizer, const char *config)
+/* Newer folders have the template in a file of its own, which counts. */
+static sgm_status read_template_file(struct sgm__chat *chat, const char *path)
+{
+    sgm__buffer text = {0};
+    sgm_status status = sgm__read_file(path, &text);
+    if (status == SGM_OK) {
+        chat->family = NULL;
+        chat->problem = "a chat template that is none of these";
+        recognise(chat, text.data, text.size);
+    }
+    sgm__buffer_free(&text);
+    return status;
+}
+
+sgm_status sgm__read_chat(sgm_pretrained_tokenizer *tokenizer, const char *config, const char *template)
 {
     json_t *root;
     sgm__node node = {NULL, config, ""};
     sgm_status status;
 
-    tokenizer->chat.problem = "no chat_template in a tokenizer_config.json";
+    tokenizer->chat.problem = "no chat template in a tokenizer_config.json";
     if (access(config, F_OK) != 0)
         return SGM_OK;
     if (!(root = sgm__json_load(config)))
@@ -228,22 +206,37 @@ sgm_status sgm__read_chat(sgm_pretrained_tokenizer *tokenizer, const char *confi
     node.value = root;
     status = read_config(&tokenizer->chat, &node);
     json_decref(root);
+    if (status == SGM_OK && access(template, F_OK) == 0)
+        status = read_template_file(&tokenizer->chat, template);
     return status;
+}
+
+static sgm_status check_message(const sgm_chat_message *message, size_t number)
+{
+    if (!message->role || !message->content)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "message %zu of the chat needs a role and a content", number);
+    if (!is_role(message, "system") && !is_role(message, "user") && !is_role(message, "assistant"))
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "message %zu of the chat is of '%.40s'; expected system, user or assistant", number,
+                        message->role);
+    return sgm__utf8_is_valid(message->content, strlen(message->content))
+               ? SGM_OK
+               : sgm_fail(SGM_ERROR_ARGUMENT, "message %zu of the chat is no UTF-8", number);
 }
 
 static sgm_status check(const chat_text *chat)
 {
+    if (!chat->tokenizer)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "a chat needs a tokenizer");
     if (!chat->tokenizer->chat.family)
-        return sgm_fail(
-            SGM_ERROR_UNSUPPORTED,
-            "the model has %s; chats are known in these families: chatml, zephyr, llama-2, llama-3, mistral. "
-            "Write the text as the model wants it and encode that",
-            chat->tokenizer->chat.problem);
+        return sgm_fail(SGM_ERROR_UNSUPPORTED,
+                        "the model has %s: ChatML as SmolLM and Qwen2 have it, Zephyr, Llama 3, Mistral 0.2. "
+                        "Write the text as the model wants it, and encode that with .no_special",
+                        chat->tokenizer->chat.problem);
     if (chat->count == 0 || !chat->messages)
         return sgm_fail(SGM_ERROR_ARGUMENT, "a chat needs at least one message");
     for (size_t i = 0; i < chat->count; i++)
-        if (!chat->messages[i].role || !chat->messages[i].content)
-            return sgm_fail(SGM_ERROR_ARGUMENT, "message %zu of the chat needs a role and a content", i);
+        SGM__PASS(check_message(&chat->messages[i], i));
     return SGM_OK;
 }
 

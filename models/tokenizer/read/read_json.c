@@ -99,15 +99,23 @@ static sgm_status read_template_part(sgm__template *template, const sgm__node *s
         template, (sgm__template_part){*name == 'A' ? SGM__TEXT_A : SGM__TEXT_B, 0, (uint32_t)segment});
 }
 
-static sgm_status read_template(sgm__template *template, const sgm__node *node, const char *key)
+/* `texts`: how many it is of, each of which must be in it once. */
+static sgm_status read_template(sgm__template *template, const sgm__node *node, const char *key, size_t texts)
 {
     const sgm__node specials = sgm__node_get(node, "special_tokens");
+    size_t counts[2] = {0};
     sgm__node list;
     SGM__PASS(sgm__node_array(node, key, &list));
     for (size_t i = 0; i < json_array_size(list.value); i++) {
         const sgm__node part = sgm__node_at(&list, i);
         SGM__PASS(read_template_part(template, &specials, &part));
     }
+    for (size_t i = 0; i < template->count; i++)
+        if (template->parts[i].kind != SGM__SPECIAL)
+            counts[template->parts[i].kind == SGM__TEXT_B]++;
+    if (counts[0] != 1 || counts[1] != texts - 1)
+        return sgm__node_fail(&list, SGM_ERROR_UNSUPPORTED, "expected the sequence %s once",
+                              texts == 1 ? "A" : "A and the sequence B");
     return SGM_OK;
 }
 
@@ -164,8 +172,8 @@ sgm_status sgm__read_template(sgm_pretrained_tokenizer *tokenizer, const sgm__no
     if (strcmp(type, "TemplateProcessing") != 0)
         return sgm__node_fail(node, SGM_ERROR_UNSUPPORTED, "the post-processor '%.60s' is not supported",
                               type);
-    SGM__PASS(read_template(&tokenizer->single, node, "single"));
-    return read_template(&tokenizer->pair, node, "pair");
+    SGM__PASS(read_template(&tokenizer->single, node, "single", 1));
+    return read_template(&tokenizer->pair, node, "pair", 2);
 }
 
 static sgm_status read_root(sgm_pretrained_tokenizer *tokenizer, const sgm__node *root)

@@ -57,19 +57,6 @@ size_t sgm__utf8_clean(const char *text, size_t size, char *out)
     return written;
 }
 
-bool sgm__utf8_is_unfinished(const char *text, size_t size)
-{
-    size_t at = size, bad;
-    unsigned char lowest, highest;
-    while (at > 0 && size - at < 3) {
-        at--;
-        if (((unsigned char)text[at] & 0xc0) != 0x80)
-            return second_byte((unsigned char)text[at], &lowest, &highest) > size - at &&
-                   sgm__utf8_character(text + at, size - at, &bad) == 0 && bad == size - at;
-    }
-    return false;
-}
-
 size_t sgm__utf8_put(uint32_t character, char *out)
 {
     if (character < 0x80)

@@ -18,8 +18,6 @@ bool sgm__utf8_is_valid(const char *text, size_t size);
 /* Writes the text with U+FFFD for what is invalid and returns its size, at most 3 * size; `out` NULL: only
  * counts. */
 size_t sgm__utf8_clean(const char *text, size_t size, char *out);
-/* Whether the text ends within a character that more bytes could complete. */
-bool sgm__utf8_is_unfinished(const char *text, size_t size);
 
 /* The character at `*at` of a valid text; moves behind it. */
 static inline uint32_t sgm__utf8_next(const char *text, size_t *at)

@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+"""Makes tests/models/data/chats.json: templates of chats as models have them in their tokenizer_config.json, and what
+transformers makes of chats with them.
+
+    tests/cross/make_chats.py [FILE]
+
+Made with transformers 5.24. Prints the hash of each template, which models/tokenizer/read/chat.c knows it by.
+"""
+import json
+import sys
+
+from tokenizers import Tokenizer, models
+from transformers import PreTrainedTokenizerFast
+
+CHATML = ("{% for message in messages %}SYSTEM{{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n'}}"
+          "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}")
+SYSTEM = "{% if loop.first and messages[0]['role'] != 'system' %}{{ '<|im_start|>system\nSAYS<|im_end|>\n' }}{% endif %}"
+
+
+def chatml(says=None):
+    return CHATML.replace("SYSTEM", SYSTEM.replace("SAYS", says) if says else "")
+
+
+TEMPLATES = [
+    ("chatml", "HuggingFaceTB/SmolLM-135M-Instruct", chatml()),
+    ("chatml", "Qwen/Qwen1.5-0.5B-Chat", chatml("You are a helpful assistant")),
+    ("chatml", "Qwen/Qwen2-0.5B-Instruct", chatml("You are a helpful assistant.")),
+    ("chatml", "HuggingFaceTB/SmolLM2-135M-Instruct", chatml("You are a helpful AI assistant named SmolLM, trained by Hugging Face")),
+    ("zephyr", "TinyLlama/TinyLlama-1.1B-Chat-v1.0",
+     "{% for message in messages %}\n{% if message['role'] == 'user' %}\n{{ '<|user|>\n' + message['content'] + eos_token }}\n"
+     "{% elif message['role'] == 'system' %}\n{{ '<|system|>\n' + message['content'] + eos_token }}\n"
+     "{% elif message['role'] == 'assistant' %}\n{{ '<|assistant|>\n'  + message['content'] + eos_token }}\n{% endif %}\n"
+     "{% if loop.last and add_generation_prompt %}\n{{ '<|assistant|>' }}\n{% endif %}\n{% endfor %}"),
+    ("llama-3", "meta-llama/Meta-Llama-3-8B-Instruct",
+     "{% set loop_messages = messages %}{% for message in loop_messages %}{% set content = '<|start_header_id|>' + message['role'] + "
+     "'<|end_header_id|>\n\n'+ message['content'] | trim + '<|eot_id|>' %}{% if loop.index0 == 0 %}{% set content = bos_token + content %}"
+     "{% endif %}{{ content }}{% endfor %}{% if add_generation_prompt %}{{ '<|start_header_id|>assistant<|end_header_id|>\n\n' }}"
+     "{% endif %}"),
+    ("mistral", "mistralai/Mistral-7B-Instruct-v0.2",
+     "{{ bos_token }}{% for message in messages %}{% if (message['role'] == 'user') != (loop.index0 % 2 == 0) %}"
+     "{{ raise_exception('Conversation roles must alternate user/assistant/user/assistant/...') }}{% endif %}"
+     "{% if message['role'] == 'user' %}{{ '[INST] ' + message['content'] + ' [/INST]' }}{% elif message['role'] == 'assistant' %}"
+     "{{ message['content'] + eos_token}}{% else %}{{ raise_exception('Only user and assistant roles are supported!') }}{% endif %}"
+     "{% endfor %}"),
+]
+SYSTEM_SAYS = ("system", "Be brief.")
+TURNS = [("user", "  Hello, wörld?\n"), ("assistant", "\u00a0\x1cHi \U0001f600 there. \u2003"), ("user", "Bye\n\n")]
+CHATS = [[SYSTEM_SAYS] + TURNS, TURNS, TURNS[:1], TURNS[:2]]
+
+
+def hash_of(template):
+    value = 0xcbf29ce484222325
+    for byte in template.encode():
+        value = ((value ^ byte) * 0x100000001b3) & ((1 << 64) - 1)
+    return value
+
+
+def write(tokenizer, chat, answer):
+    messages = [{"role": role, "content": content} for role, content in chat]
+    try:
+        return tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=answer)
+    except Exception:  # the template's raise_exception
+        return None
+
+
+def main():
+    entries = []
+    for family, model, template in TEMPLATES:
+        tokenizer = PreTrainedTokenizerFast(tokenizer_object=Tokenizer(models.BPE({"a": 0}, [])), bos_token="<s>", eos_token="</s>")
+        tokenizer.chat_template = template
+        entries.append({"family": family, "model": model, "template": template,
+                        "chats": [{"messages": chat, "answer": answer, "text": write(tokenizer, chat, answer)}
+                                  for chat in CHATS for answer in (False, True)]})
+        print(f"0x{hash_of(template):016x} {family} {model}")
+    with open(sys.argv[1] if len(sys.argv) > 1 else "tests/models/data/chats.json", "w") as file:
+        json.dump(entries, file, indent=1, ensure_ascii=False)
+        file.write("\n")
+
+
+main()

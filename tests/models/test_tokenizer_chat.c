@@ -1,0 +1,117 @@
+/* Chats against what transformers writes by the templates of models: tests/cross/make_chats.py. */
+#include "models/tokenizers.h"
+
+static const char *text_in(const json_t *object, const char *key)
+{
+    return json_string_value(json_object_get(object, key));
+}
+
+/* A tokenizer with this template, in tokenizer_config.json or in a file of its own. */
+static sgm_pretrained_tokenizer *with_template(const json_t *template, bool own_file)
+{
+    const char *folder = new_folder();
+    json_t *root = data_json("gpt2.json");
+    json_t *config = json_pack("{s:s, s:{s:s}}", "bos_token", "<s>", "eos_token", "content", "</s>");
+    sgm_pretrained_tokenizer *tokenizer;
+    if (own_file)
+        write_file(folder, "chat_template.jinja", json_string_value(template), json_string_length(template));
+    else
+        json_object_set(config, "chat_template", (json_t *)(uintptr_t) template);
+    write_json(folder, "tokenizer.json", root);
+    write_json(folder, "tokenizer_config.json", config);
+    CHECK_OK(tokenizer = sgm_pretrained_tokenizer_open(folder));
+    json_decref(root);
+    json_decref(config);
+    return tokenizer;
+}
+
+static void check_chat(const sgm_pretrained_tokenizer *tokenizer, const json_t *chat)
+{
+    const json_t *list = json_object_get(chat, "messages");
+    const char *expected = text_in(chat, "text");
+    sgm_chat_message messages[8];
+    const size_t count = json_array_size(list);
+    char *text;
+    for (size_t i = 0; i < count; i++)
+        messages[i] = (sgm_chat_message){json_string_value(json_array_get(json_array_get(list, i), 0)),
+                                         json_string_value(json_array_get(json_array_get(list, i), 1))};
+    text = sgm_pretrained_tokenizer_chat(tokenizer, messages, count,
+                                         json_is_true(json_object_get(chat, "answer")));
+    if (!expected)
+        CHECK(!text && strstr(sgm_last_error(), "chats with this model are of user and assistant in turns"));
+    else
+        CHECK_STR(text, expected);
+    sgm_string_free(text);
+}
+
+TEST(chats_are_those_of_transformers)
+{
+    json_t *entries = data_json("chats.json"), *entry, *chat;
+    size_t i, k;
+    json_array_foreach(entries, i, entry) for (int own_file = 0; own_file < 2; own_file++)
+    {
+        sgm_pretrained_tokenizer *tokenizer = with_template(json_object_get(entry, "template"), own_file);
+        CHECK_STR(sgm_pretrained_tokenizer_chat_family(tokenizer), text_in(entry, "family"));
+        json_array_foreach(json_object_get(entry, "chats"), k, chat) check_chat(tokenizer, chat);
+        sgm_pretrained_tokenizer_free(tokenizer);
+    }
+    CHECK_INT(i, 7);
+    json_decref(entries);
+}
+
+/* A template, and the same with one thing changed. */
+TEST(templates_are_known_as_a_whole)
+{
+    const sgm_chat_message message = {"user", "Hello"};
+    json_t *entries = data_json("chats.json");
+    const char *template = text_in(json_array_get(entries, 0), "template");
+    char changed[1000];
+    json_t *string;
+    sgm_pretrained_tokenizer *tokenizer;
+
+    snprintf(changed, sizeof changed, "%s ", template);
+    tokenizer = with_template(string = json_string(changed), false);
+    CHECK(sgm_pretrained_tokenizer_chat_family(tokenizer) == NULL);
+    CHECK_ERROR(
+        sgm_pretrained_tokenizer_chat(tokenizer, &message, 1, true),
+        "the model has a chat template that is none of these: ChatML as SmolLM and Qwen2 have it, Zephyr, "
+        "Llama 3, Mistral 0.2. Write the text as the model wants it, and encode that with .no_special");
+    sgm_pretrained_tokenizer_free(tokenizer);
+    json_decref(string);
+
+    snprintf(changed, sizeof changed, "%s\n", template); /* as an editor leaves a file */
+    tokenizer = with_template(string = json_string(changed), true);
+    CHECK_STR(sgm_pretrained_tokenizer_chat_family(tokenizer), "chatml");
+    sgm_pretrained_tokenizer_free(tokenizer);
+    json_decref(string);
+
+    tokenizer =
+        with_template(string = json_pack("[{s:s, s:s}]", "name", "default", "template", template), false);
+    CHECK(sgm_pretrained_tokenizer_chat_family(tokenizer) == NULL);
+    sgm_pretrained_tokenizer_free(tokenizer);
+    json_decref(string);
+    json_decref(entries);
+
+    tokenizer = data_tokenizer("gpt2.json");
+    CHECK(sgm_pretrained_tokenizer_chat_family(tokenizer) == NULL);
+    CHECK_ERROR(sgm_pretrained_tokenizer_chat(tokenizer, &message, 1, true),
+                "the model has no chat template");
+    sgm_pretrained_tokenizer_free(tokenizer);
+}
+
+TEST(messages_are_checked)
+{
+    json_t *entries = data_json("chats.json");
+    sgm_pretrained_tokenizer *tokenizer =
+        with_template(json_object_get(json_array_get(entries, 0), "template"), false);
+    const sgm_chat_message tool = {"tool", "x"}, empty = {"user", NULL}, broken = {"user", "\xf0\x9f"};
+    CHECK_ERROR(sgm_pretrained_tokenizer_chat(tokenizer, &tool, 1, true),
+                "message 0 of the chat is of 'tool'; expected system, user or assistant");
+    CHECK_ERROR(sgm_pretrained_tokenizer_chat(tokenizer, &empty, 1, true), "needs a role and a content");
+    CHECK_ERROR(sgm_pretrained_tokenizer_chat(tokenizer, &broken, 1, true),
+                "message 0 of the chat is no UTF-8");
+    CHECK_ERROR(sgm_pretrained_tokenizer_chat(tokenizer, NULL, 0, true), "a chat needs at least one message");
+    CHECK_ERROR(sgm_pretrained_tokenizer_chat(NULL, &tool, 1, true), "a chat needs a tokenizer");
+    sgm_pretrained_tokenizer_free(tokenizer);
+    json_decref(entries);
+}
