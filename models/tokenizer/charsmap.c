@@ -19,6 +19,8 @@ sgm_status sgm__charsmap_read(sgm__charsmap *charsmap, const unsigned char *byte
         return SGM_OK;
     if (size < 4 || table % 4 != 0 || table > size - 4)
         return sgm_fail(SGM_ERROR_FORMAT, "a table of %zu bytes within %zu", table, size);
+    if (!sgm__utf8_is_valid((const char *)bytes + 4 + table, size - 4 - table))
+        return sgm_fail(SGM_ERROR_FORMAT, "texts that are no UTF-8");
     charsmap->unit_count = table / 4;
     charsmap->size = size - 4 - table + 1;
     charsmap->units = sgm__allocate_zero(charsmap->unit_count, sizeof *charsmap->units);
@@ -62,7 +64,8 @@ static const char *find(const sgm__charsmap *charsmap, const char *text, size_t 
         if (unit >> 8 & 1) {
             const size_t at =
                 node < charsmap->unit_count ? charsmap->units[node] & ~(1u << 31) : charsmap->size;
-            return at < charsmap->size ? charsmap->texts + at : NULL;
+            const bool is_text = at < charsmap->size && ((unsigned char)charsmap->texts[at] & 0xc0) != 0x80;
+            return is_text ? charsmap->texts + at : NULL;
         }
     }
     return NULL;
@@ -87,11 +90,12 @@ static sgm_status add_grapheme(const sgm__charsmap *charsmap, const char *text, 
 }
 
 static sgm_status apply_by_graphemes(const sgm__charsmap *charsmap, UBreakIterator *borders, const char *text,
-                                     sgm__buffer *out)
+                                     size_t size, sgm__buffer *out)
 {
     int32_t start = ubrk_first(borders), end;
     while ((end = ubrk_next(borders)) != UBRK_DONE) {
         SGM__PASS(add_grapheme(charsmap, text + start, (size_t)(end - start), out));
+        SGM__PASS(sgm__check_growth(size, out->size));
         start = end;
     }
     return SGM_OK;
@@ -114,7 +118,7 @@ sgm_status sgm__charsmap_apply(const sgm__charsmap *charsmap, const char *text, 
         ubrk_setUText(borders, opened, &error);
     status = U_FAILURE(error) ? sgm_fail(SGM_ERROR_UNSUPPORTED,
                                          "ICU cannot split a text into characters (%s)", u_errorName(error))
-                              : apply_by_graphemes(charsmap, borders, text, out);
+                              : apply_by_graphemes(charsmap, borders, text, size, out);
     ubrk_close(borders);
     utext_close(opened);
     return status;

@@ -230,6 +230,7 @@ static sgm_status decode_tokens(const sgm__decoder *step, sgm__matcher *matcher,
 
 sgm_status sgm__decode(const sgm__decoders *decoders, sgm__matcher *matcher, sgm__texts *texts)
 {
+    const size_t size = texts[0].text.size;
     for (size_t i = 0; i < decoders->count; i++) {
         const sgm__decoder *step = &decoders->steps[i];
         sgm__texts swap;
@@ -238,6 +239,7 @@ sgm_status sgm__decode(const sgm__decoders *decoders, sgm__matcher *matcher, sgm
                   : step->kind == SGM__DECODE_FUSE     ? fuse(&texts[0], &texts[1])
                   : step->kind == SGM__DECODE_FALLBACK ? decode_fallback(&texts[0], &texts[1])
                                                        : decode_tokens(step, matcher, &texts[0], &texts[1]));
+        SGM__PASS(sgm__check_growth(size, texts[1].text.size));
         swap = texts[0];
         texts[0] = texts[1];
         texts[1] = swap;

@@ -134,6 +134,7 @@ sgm_status sgm__normalize(const sgm__normalizers *normalizers, sgm__matcher *mat
         const sgm__buffer before = buffers[0];
         buffers[1].size = 0;
         SGM__PASS(apply(&normalizers->steps[i], matcher, before.data, before.size, &buffers[1]));
+        SGM__PASS(sgm__check_growth(size, buffers[1].size));
         buffers[0] = buffers[1];
         buffers[1] = before;
     }

@@ -229,6 +229,7 @@ sgm_status sgm__split(const sgm__splitters *splitters, sgm__matcher *matcher, co
         pieces[1].text.size = pieces[1].count = 0;
         SGM__PASS(step->kind >= SGM__SPLIT_PATTERN ? find_borders(step, matcher, &pieces[0], &pieces[1])
                                                    : rewrite(step, &pieces[0], &pieces[1]));
+        SGM__PASS(sgm__check_growth(size, pieces[1].text.size));
         swap = pieces[0];
         pieces[0] = pieces[1];
         pieces[1] = swap;

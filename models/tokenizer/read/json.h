@@ -10,6 +10,9 @@
 #define SGM__DEEPEST 8
 #define SGM__MOST_STEPS 256
 
+/* Numbers of tokens may have gaps, but not so many that a small file takes much memory. */
+#define SGM__MOST_GAPS (1u << 20)
+
 /* A value and where it is: "pre_tokenizer.pretokenizers[1]". */
 typedef struct sgm__node {
     const json_t *value; /* NULL: there is none */

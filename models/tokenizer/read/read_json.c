@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static sgm_status read_added_token(sgm_pretrained_tokenizer *tokenizer, const sgm__node *node)
+static sgm_status read_added_token(sgm_pretrained_tokenizer *tokenizer, const sgm__node *node, uint64_t most)
 {
     sgm__added_token token = {0};
     const char *content;
@@ -16,7 +16,7 @@ static sgm_status read_added_token(sgm_pretrained_tokenizer *tokenizer, const sg
     if (!json_is_object(node->value))
         return sgm__node_fail(node, SGM_ERROR_TYPE, "expected an object");
     SGM__PASS(sgm__node_text(node, "content", &content, &token.size));
-    SGM__PASS(sgm__node_count(node, "id", SGM__MOST_TOKENS - 1, &id));
+    SGM__PASS(sgm__node_count(node, "id", most, &id));
     SGM__PASS(sgm__node_bool(node, "single_word", false, &token.single_word));
     SGM__PASS(sgm__node_bool(node, "lstrip", false, &token.left));
     SGM__PASS(sgm__node_bool(node, "rstrip", false, &token.right));
@@ -44,12 +44,15 @@ static sgm_status read_added_token(sgm_pretrained_tokenizer *tokenizer, const sg
 static sgm_status read_added_tokens(sgm_pretrained_tokenizer *tokenizer, const sgm__node *root)
 {
     sgm__node list = sgm__node_get(root, "added_tokens");
+    uint64_t most;
     if (!list.value)
         return SGM_OK;
     SGM__PASS(sgm__node_array(root, "added_tokens", &list));
+    most = tokenizer->model.vocabulary.count + json_array_size(list.value) + SGM__MOST_GAPS;
+    most = most < SGM__MOST_TOKENS ? most : SGM__MOST_TOKENS - 1;
     for (size_t i = 0; i < json_array_size(list.value); i++) {
         const sgm__node one = sgm__node_at(&list, i);
-        SGM__PASS(read_added_token(tokenizer, &one));
+        SGM__PASS(read_added_token(tokenizer, &one, most));
     }
     return SGM_OK;
 }
@@ -66,6 +69,8 @@ static sgm_status add_special(sgm__template *template, const sgm__node *specials
         return sgm__node_fail(specials, SGM_ERROR_NOT_FOUND,
                               "there is no '%.60s', which the template asks for", name);
     SGM__PASS(sgm__node_array(&special, "ids", &ids));
+    if (json_array_size(ids.value) > SGM__MOST_STEPS - template->count)
+        return sgm__node_fail(&ids, SGM_ERROR_LIMIT, "more than %d parts", SGM__MOST_STEPS);
     for (size_t i = 0; i < json_array_size(ids.value); i++) {
         const json_t *id = json_array_get(ids.value, i);
         if (!json_is_integer(id) || json_integer_value(id) < 0 || json_integer_value(id) >= SGM__MOST_TOKENS)

@@ -5,16 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Numbers may have gaps, but not so many that a small file takes much memory. */
-#define MOST_GAPS (1u << 20)
-
 static sgm_status add_token(sgm__vocabulary *vocabulary, const sgm__node *node, const char *text, size_t size,
                             json_int_t id, size_t count)
 {
     size_t other_size;
     const char *other;
 
-    if (id < 0 || id >= SGM__MOST_TOKENS || (size_t)id >= count + MOST_GAPS)
+    if (id < 0 || id >= SGM__MOST_TOKENS || (size_t)id >= count + SGM__MOST_GAPS)
         return sgm__node_fail(
             node, SGM_ERROR_FORMAT,
             "'%.60s' has the number %lld; numbers of %zu tokens are from 0 on, without large gaps", text,
@@ -138,6 +135,9 @@ static sgm_status read_bpe(sgm__model *model, const sgm__node *node)
 }
 
 /* --- the others --- */
+/* Characters: each part of a word is looked up, which takes their square. */
+#define LONGEST_WORD 1000
+
 static sgm_status read_wordpiece(sgm__model *model, const sgm__node *node)
 {
     uint64_t longest = 100;
@@ -149,7 +149,7 @@ static sgm_status read_wordpiece(sgm__model *model, const sgm__node *node)
     if (!model->wordpiece.prefix && !(model->wordpiece.prefix = sgm__copy_text("##", 2)))
         return SGM_ERROR_MEMORY;
     if (sgm__node_get(node, "max_input_chars_per_word").value)
-        SGM__PASS(sgm__node_count(node, "max_input_chars_per_word", UINT32_MAX, &longest));
+        SGM__PASS(sgm__node_count(node, "max_input_chars_per_word", LONGEST_WORD, &longest));
     model->wordpiece.longest = longest;
     return SGM_OK;
 }

@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Bytes that a step writes for each match: the longest honest one is some spaces. */
+#define LONGEST_CONTENT 64
+
 static sgm_status refuse(const sgm__node *node, const char *what, const char *type)
 {
     return sgm__node_fail(node, SGM_ERROR_UNSUPPORTED, "the %s '%.60s' is not supported", what, type);
@@ -57,6 +60,18 @@ static sgm_status read_charsmap(sgm__charsmap *charsmap, const sgm__node *node)
     return status;
 }
 
+/* A text that a step writes for each match. */
+static sgm_status read_content(const sgm__node *node, const char *key, char **out, size_t *size)
+{
+    const sgm__node content = sgm__node_get(node, key);
+    const char *text;
+    SGM__PASS(sgm__node_text(node, key, &text, size));
+    if (*size > LONGEST_CONTENT)
+        return sgm__node_fail(&content, SGM_ERROR_LIMIT, "a text of %zu bytes; at most %d are supported",
+                              *size, LONGEST_CONTENT);
+    return (*out = sgm__copy_text(text, *size)) ? SGM_OK : SGM_ERROR_MEMORY;
+}
+
 static sgm_status read_bert_normalizer(sgm__normalizers *normalizers, const sgm__node *node)
 {
     bool clean, ideographs, lowercase, accents;
@@ -107,11 +122,9 @@ static sgm_status read_normalizer_step(sgm__normalizers *normalizers, const sgm_
         return read_charsmap(&step->charsmap, node);
     if (step->kind == SGM__REPLACE)
         SGM__PASS(sgm__read_pattern(node, &step->pattern));
-    if (step->kind == SGM__REPLACE || step->kind == SGM__PREPEND) {
-        const char *key = step->kind == SGM__REPLACE ? "content" : "prepend", *text;
-        SGM__PASS(sgm__node_text(node, key, &text, &step->size));
-        return sgm__node_copy(node, key, &step->content, &step->size);
-    }
+    if (step->kind == SGM__REPLACE || step->kind == SGM__PREPEND)
+        return read_content(node, step->kind == SGM__REPLACE ? "content" : "prepend", &step->content,
+                            &step->size);
     return SGM_OK;
 }
 
@@ -307,7 +320,7 @@ static sgm_status read_decoder_options(sgm__decoder *step, const sgm__node *node
         return read_decoder_text(step, node, "content", " ");
     case SGM__DECODE_REPLACE:
         SGM__PASS(sgm__read_pattern(node, &step->pattern));
-        return read_decoder_text(step, node, "content", "");
+        return read_content(node, "content", &step->text, &step->size);
     case SGM__DECODE_SUFFIX:
         return read_decoder_text(step, node, "suffix", "</w>");
     case SGM__DECODE_BYTES:

@@ -69,6 +69,16 @@ sgm_status sgm__buffer_put(sgm__buffer *buffer, uint32_t character)
     return SGM_OK;
 }
 
+sgm_status sgm__check_growth(size_t before, size_t now)
+{
+    if (now / 64 <= before + 64)
+        return SGM_OK;
+    return sgm_fail(
+        SGM_ERROR_LIMIT,
+        "the tokenizer's steps make over %zu bytes of a text of %zu; its tokenizer.json is no honest one",
+        now, before);
+}
+
 sgm_status sgm__take_options(void *own, size_t size, const void *given)
 {
     size_t given_size = sizeof given_size;

@@ -25,6 +25,10 @@ void *sgm__allocate_zero(size_t count, size_t size);
 /* A copy with a 0 behind; NULL and an error if there is no memory. Free with free(). */
 char *sgm__copy_text(const char *text, size_t size);
 
+/* Steps of a file may make a text longer, but none that is meant makes it 64 times as long; an error if one
+ * does. */
+sgm_status sgm__check_growth(size_t before, size_t now);
+
 /* Copies what the caller's options have into `own`, of `size` bytes; the first member of both is struct_size.
  * NULL: all default. An error: the caller has not said how large they are. */
 sgm_status sgm__take_options(void *own, size_t size, const void *given);
