@@ -159,10 +159,11 @@ const char *sgm_pretrained_stream_next(sgm_pretrained_stream *stream, int64_t to
 
 const char *sgm_pretrained_stream_end(sgm_pretrained_stream *stream)
 {
-    sgm_status status;
+    sgm_status status = SGM_OK;
     stream->out.size = 0;
-    status = decode_kept(stream);
-    if (status == SGM_OK)
+    if (stream->count == 0)
+        status = sgm__buffer_add(&stream->out, "", 1);
+    else if ((status = decode_kept(stream)) == SGM_OK)
         status = tell(stream);
     stream->count = stream->told = stream->told_size = 0;
     return status == SGM_OK ? stream->out.data : NULL;

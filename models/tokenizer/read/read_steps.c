@@ -130,7 +130,7 @@ static sgm_status read_normalizer_step(sgm__normalizers *normalizers, const sgm_
 
 sgm_status sgm__read_normalizer(sgm__normalizers *normalizers, const sgm__node *node, int depth)
 {
-    const char *type;
+    const char *type = "";
     SGM__PASS(type_of(node, normalizers->count, &type));
     if (strcmp(type, "Sequence") == 0) {
         SGM__READ_SEQUENCE(node, "normalizers", depth, sgm__read_normalizer, normalizers);
@@ -265,7 +265,7 @@ static sgm_status read_characters(sgm__splitters *splitters, const sgm__node *no
 
 sgm_status sgm__read_splitter(sgm__splitters *splitters, const sgm__node *node, int depth)
 {
-    const char *type;
+    const char *type = "";
     SGM__PASS(type_of(node, splitters->count, &type));
     if (strcmp(type, "Sequence") == 0) {
         SGM__READ_SEQUENCE(node, "pretokenizers", depth, sgm__read_splitter, splitters);
@@ -340,7 +340,7 @@ sgm_status sgm__read_decoder(sgm__decoders *decoders, const sgm__node *node, int
                  {"Metaspace", SGM__DECODE_METASPACE}, {"ByteFallback", SGM__DECODE_FALLBACK},
                  {"Fuse", SGM__DECODE_FUSE},           {"Strip", SGM__DECODE_STRIP},
                  {"Replace", SGM__DECODE_REPLACE},     {"BPEDecoder", SGM__DECODE_SUFFIX}};
-    const char *type;
+    const char *type = "";
 
     SGM__PASS(type_of(node, decoders->count, &type));
     if (strcmp(type, "Sequence") == 0) {
