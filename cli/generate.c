@@ -2,9 +2,11 @@
  *
  * The generator of the library (src/infer/generator.c) reads the text and draws tokens; this file opens
  * the checkpoint and the tokenizer that belongs to it, encodes the text, and prints each token as it is
- * drawn. With --numbers tokens are numbers on both sides and no tokenizer is needed. */
+ * drawn. With --numbers tokens are numbers on both sides and no tokenizer is needed. A model of others has
+ * its own tokenizer, of <sigma/tokenizer.h>. */
 #include "cli.h"
 
+#include <sigma/tokenizer.h>
 #include <stdio.h>
 
 static const char usage_text[] =
@@ -20,7 +22,9 @@ static const char usage_text[] =
     "  --top-p P          only as many of the likeliest as have the probability P together\n"
     "  --greedy           always the likeliest\n"
     "  --seed N           of what is drawn; 0 if not given\n"
-    "  --tokenizer FILE   of 'sigma tokenize'; that of the run's training data, or bytes, if not given\n"
+    "  --tokenizer FILE   of 'sigma tokenize', or the folder of a model of others; that of the run's "
+    "training\n"
+    "                     data, of the model that 'sigma import' read, or bytes, if not given\n"
     "  --numbers          tokens are numbers, with spaces between them, in TEXT and in what is printed\n"
     "  --int8             dynamic quantization: weights of dense and recurrent layers and of attention are\n"
     "                     rounded to 8 bits in advance, their inputs while they are computed, so that a\n"
@@ -32,7 +36,9 @@ typedef struct generation {
     saved s;
     const char *text;
     char *tokenizer_path;
-    sgm_tokenizer *tokenizer; /* NULL: tokens are numbers */
+    sgm_tokenizer *tokenizer;         /* NULL: tokens are numbers, or those of a model of others */
+    sgm_pretrained_tokenizer *others; /* of a model of others */
+    sgm_pretrained_stream *stream;    /* what turns its tokens into text */
     sgm_generator *generator;
     int64_t count, seed;
     double temperature, top_p;
@@ -46,7 +52,12 @@ typedef struct generation {
 static bool print_token(void *user, int64_t token)
 {
     const generation *g = user;
-    if (g->tokenizer == NULL) {
+    if (g->others != NULL) {
+        const char *text = sgm_pretrained_stream_next(g->stream, token);
+        if (text == NULL)
+            return false;
+        fputs(text, stdout);
+    } else if (g->tokenizer == NULL) {
         printf(" %lld", (long long)token);
     } else if (token < sgm_tokenizer_vocabulary(g->tokenizer)) { /* the network may have room for more */
         size_t size;
@@ -60,12 +71,50 @@ static bool print_token(void *user, int64_t token)
     return ferror(stdout) == 0;
 }
 
-/* The tokenizer of --tokenizer, else that of the run's training data, else bytes. It must have as many
- * tokens as the network knows (experiment_check_tokens), otherwise the text would be nonsense. */
+/* Where the tokenizer of a model of others is: the folder of --tokenizer, or the one that 'sigma import'
+ * kept; sgm__free. NULL: there is none, or no memory, of which *status tells. */
+static char *folder_of_others(const generation *g, sgm_status *status)
+{
+    static const char *const files[] = {"tokenizer.json", "vocab.json", "vocab.txt"};
+    const char *slash = strrchr(g->s.checkpoint, '/');
+    const int length = slash != NULL ? (int)(slash - g->s.checkpoint) : 1;
+    char *folder = g->tokenizer_path != NULL
+                       ? sgm__format("%s", g->tokenizer_path)
+                       : sgm__format("%.*s/model", length, slash != NULL ? g->s.checkpoint : ".");
+    bool found = false;
+    *status = folder != NULL ? SGM_OK : sgm__last_failure();
+    for (size_t i = 0; folder != NULL && i < sizeof files / sizeof *files; i++)
+        found = found || has_file(folder, files[i]);
+    if (found)
+        return folder;
+    sgm__free(folder);
+    return NULL;
+}
+
+static sgm_status open_others(generation *g, const char *folder)
+{
+    g->others = sgm_pretrained_tokenizer_open(folder);
+    if (g->others != NULL)
+        g->stream = sgm_pretrained_stream_create(g->others, .skip_special = true);
+    return g->stream != NULL ? SGM_OK : sgm__last_failure();
+}
+
+/* The tokenizer of --tokenizer, else that of the run's training data, else that of a model of others, else
+ * bytes. One of ours must have as many tokens as the network knows (experiment_check_tokens), otherwise the
+ * text would be nonsense. */
 static sgm_status open_tokenizer(generation *g)
 {
     if (g->numbers)
         return SGM_OK;
+    if (g->tokenizer_path != NULL || !g->s.has_config || g->s.c.data.training.tokenizer == NULL) {
+        sgm_status status;
+        char *folder = folder_of_others(g, &status);
+        if (folder != NULL)
+            status = open_others(g, folder);
+        sgm__free(folder);
+        if (g->others != NULL || status != SGM_OK)
+            return status;
+    }
     data_config named = {.tokenizer = g->tokenizer_path};
     const data_config *data = g->tokenizer_path == NULL && g->s.has_config ? &g->s.c.data.training : &named;
     g->tokenizer = experiment_tokenizer(data);
@@ -95,12 +144,19 @@ static sgm_tensor *read_numbers(const char *text)
     return tokens;
 }
 
-/* Prints the beginning and generates. Without a text it begins with a line end, or with token 0. */
-static sgm_status go_on(generation *g)
+/* The tokens to begin with. Without a text it is a line end, or token 0. */
+static sgm_tensor *read_beginning(const generation *g)
 {
     const char *text = g->text != NULL ? g->text : g->numbers ? "0" : "\n";
-    sgm_tensor *begin =
-        g->numbers ? read_numbers(text) : sgm_tokenizer_encode(g->tokenizer, text, strlen(text));
+    if (g->others != NULL)
+        return sgm_pretrained_tokenizer_encode(g->others, text, strlen(text));
+    return g->numbers ? read_numbers(text) : sgm_tokenizer_encode(g->tokenizer, text, strlen(text));
+}
+
+/* Prints the beginning and generates. */
+static sgm_status go_on(generation *g)
+{
+    sgm_tensor *begin = read_beginning(g);
     if (begin == NULL)
         return sgm__last_failure();
     if (g->text != NULL)
@@ -110,7 +166,8 @@ static sgm_status go_on(generation *g)
         (size_t)g->count,
         SGM_GENERATION(.seed = (uint64_t)g->seed, .temperature = g->temperature, .top_k = g->top_k,
                        .top_p = g->top_p, .greedy = g->greedy, .told = print_token, .user = g));
-    putchar('\n');
+    const char *rest = g->stream != NULL ? sgm_pretrained_stream_end(g->stream) : NULL;
+    puts(rest != NULL ? rest : "");
     sgm_tensor_free(begin);
     return status;
 }
@@ -135,6 +192,8 @@ static int generate(const char *checkpoint, generation *g)
     int code = status == SGM_OK ? CLI_OK : report_error("generate", CLI_FAILED);
     sgm_generator_free(g->generator);
     sgm_tokenizer_free(g->tokenizer);
+    sgm_pretrained_stream_free(g->stream);
+    sgm_pretrained_tokenizer_free(g->others);
     saved_close(&g->s);
     return code;
 }

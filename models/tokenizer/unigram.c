@@ -79,7 +79,7 @@ sgm_status sgm__unigram_encode(const sgm__model *model, sgm__scratch *scratch, c
     reverse(steps, size);
     for (size_t at = 0; at < size;) {
         size_t end = steps[at].from;
-        while (steps[end].id == model->unknown && end < size && steps[steps[end].from].id == model->unknown)
+        while (end < size && steps[end].id == model->unknown && steps[steps[end].from].id == model->unknown)
             end = steps[end].from; /* unknown ones side by side are one */
         SGM__PASS(add_part(model, text + at, end - at, out));
         at = end;

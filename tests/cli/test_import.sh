@@ -32,6 +32,33 @@ run 0 import back --into again
 run 0 generate again --numbers --text '3 1 4' --count 6 --greedy
 same "the model that was written says the same" "$(cat out)" "$(cat first)"
 
+# --- texts by the tokenizer of the folder ---
+cp -r "$fixtures/gpt2" texts
+# vocabulary FIRST: letters, a space (Ġ), "ab" and others, whose numbers begin with FIRST.
+vocabulary()
+{
+    awk -v first="$1" 'BEGIN {
+        printf "{\"model\": {\"type\": \"BPE\", \"merges\": [\"a b\"], \"vocab\": {\"Ġ\": %d, \"ab\": %d", first, first + 60
+        for (i = 1; i < 27; i++) printf ", \"%c\": %d", 96 + i, first + i
+        for (i = 27; i < 60; i++) printf ", \"w%d\": %d", i, first + i
+        print "}}, \"decoder\": {\"type\": \"ByteLevel\"},"
+        print "\"pre_tokenizer\": {\"type\": \"ByteLevel\", \"add_prefix_space\": false}}" }'
+}
+vocabulary 0 >texts/tokenizer.json
+run 0 import texts --into spoken
+has out '^tokens: 61, tokenizer: tokenizer.json$'
+run 0 generate spoken --numbers --text '60 0 3' --count 6 --greedy
+cut -d ' ' -f 4- out | tr ' ' '\n' | while read -r number; do # as the vocabulary has them
+    tr ',' '\n' <texts/tokenizer.json | sed -n 's/.*"\(.*\)": '"$number"'}*$/\1/p'
+done | tr -d '\n' | sed 's/Ġ/ /g; s/^/ab c/' >expected
+run 0 generate spoken --text 'ab c' --count 6 --greedy
+same "tokens are texts on both sides" "$(cat out)" "$(cat expected)"
+run 0 generate llama --tokenizer texts --text 'ab c' --count 2 --greedy
+has out '^ab c'
+mkdir larger && vocabulary 40 >larger/tokenizer.json
+run 1 generate spoken --tokenizer larger --text 'ab c'
+has err 'is no token: there are 61'
+
 # --- a network that gives vectors has no cost ---
 run 0 import "$fixtures/bert_embed" --into vectors
 has out '^.*/bert_embed: bert, to embed$'
