@@ -210,6 +210,24 @@ static void clear_list(text_list *list)
     *list = (text_list){0};
 }
 
+/* Whether YAML has cut an item at a comma between its brackets: [top_k(validation, 1)] has two items. */
+static bool is_cut(const yaml_node *item)
+{
+    int open = 0;
+    for (const char *c = item->text; *c != '\0'; c++)
+        open += (*c == '(') - (*c == ')');
+    return item->plain && open > 0;
+}
+
+static sgm_status fail_cut(const arrival *at)
+{
+    char place[MAX_PLACE_TEXT];
+    return sgm_fail(SGM_ERROR_ARGUMENT,
+                    "%s: '%.100s' ends amid its brackets, since a comma between [ and ] begins another item: "
+                    "put quotes around each item, or each on a line of its own behind '- '",
+                    option_place(at, place, sizeof place), at->node->text);
+}
+
 /* Checks one item of a list and appends a copy. */
 static sgm_status append_item(const option *o, text_list *list, const arrival *at, const yaml_node *item)
 {
@@ -217,6 +235,8 @@ static sgm_status append_item(const option *o, text_list *list, const arrival *a
     here.node = item;
     if (item->kind != YAML_TEXT || (item->plain && item->text[0] == '\0'))
         return option_fail(o, &here, item);
+    if (is_cut(item))
+        return fail_cut(&here);
     char *kept, *copy = NULL;
     SGM_TRY(check_value(o, &here, item->text, &kept));
     const char *text = kept != NULL ? kept : item->text;

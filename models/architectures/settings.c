@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* Steps of a network whose model would take more, unless the caller wants so many. */
-#define USUAL_CONTEXT 1024
+#define DEFAULT_CONTEXT 1024
 
 void sgm__describe_fail(sgm__description *d, sgm_status status, const char *format, ...)
 {
@@ -202,9 +202,9 @@ void sgm__describe_task(sgm__description *d, const char *tasks, const char *usua
 void sgm__describe_context(sgm__description *d, int64_t longest)
 {
     d->longest = longest;
-    d->context = d->wanted_context > 0     ? d->wanted_context
-                 : longest < USUAL_CONTEXT ? longest
-                                           : USUAL_CONTEXT;
+    d->context = d->wanted_context > 0       ? d->wanted_context
+                 : longest < DEFAULT_CONTEXT ? longest
+                                             : DEFAULT_CONTEXT;
     if (d->context > longest)
         sgm__describe_fail(d, SGM_ERROR_ARGUMENT,
                            "a context of %lld steps is wanted, but the model was trained for %lld; choose at "

@@ -16,8 +16,8 @@
 #define TENSORS "model.safetensors"
 #define INDEX "model.safetensors.index.json"
 /* Bytes of a JSON file, and files of tensors, that are believed. */
-#define MOST_JSON (64 << 20)
-#define MOST_SHARDS 10000
+#define MAXIMUM_JSON (64 << 20)
+#define MAXIMUM_SHARDS 10000
 
 char *sgm__new_text(const char *format, ...)
 {
@@ -121,9 +121,9 @@ static sgm_status read_json(const char *path, json_t **json)
     sgm_status status = SGM_OK;
     if (fstat(fileno(file), &information) != 0 || !S_ISREG(information.st_mode))
         status = sgm_fail(SGM_ERROR_FILE, "'%s' is not a regular file", path);
-    else if (information.st_size > MOST_JSON)
+    else if (information.st_size > MAXIMUM_JSON)
         status = sgm_fail(SGM_ERROR_FORMAT, "'%s' has %lld bytes; at most %d are read", path,
-                          (long long)information.st_size, MOST_JSON);
+                          (long long)information.st_size, MAXIMUM_JSON);
     else if ((*json = json_loadf(file, JSON_REJECT_DUPLICATES, &error)) == NULL)
         status = sgm_fail(SGM_ERROR_FORMAT, "'%s': line %d, column %d: %s", path, error.line, error.column,
                           error.text);
@@ -233,7 +233,7 @@ static sgm_status open_named_shards(sgm_pretrained *p, json_t *map)
     json_t *file;
     if (!json_is_object(map))
         return sgm_fail(SGM_ERROR_FORMAT, "'%s/" INDEX "': 'weight_map' is missing or no object", p->path);
-    SGM__TRY(make_shards(p, MOST_SHARDS));
+    SGM__TRY(make_shards(p, MAXIMUM_SHARDS));
     json_object_foreach(map, tensor, file)
     {
         if (!json_is_string(file))
@@ -241,9 +241,9 @@ static sgm_status open_named_shards(sgm_pretrained *p, json_t *map)
                             tensor);
         if (has_shard(p, json_string_value(file)))
             continue;
-        if (p->shard_count == MOST_SHARDS)
+        if (p->shard_count == MAXIMUM_SHARDS)
             return sgm_fail(SGM_ERROR_FORMAT, "'%s/" INDEX "' names more than %d files", p->path,
-                            MOST_SHARDS);
+                            MAXIMUM_SHARDS);
         SGM__TRY(open_shard(p, json_string_value(file)));
     }
     return SGM_OK;

@@ -10,7 +10,7 @@
 #include "text/names.h"
 #include "trainer/trainer.h"
 
-#define MOST_PENDING 32
+#define MAXIMUM_PENDING 32
 #define MOST_KEPT 64              /* of those that are decided */
 #define LONGEST ((size_t)1 << 16) /* bytes of a request that is kept */
 
@@ -209,9 +209,9 @@ static sgm_status keep(sgm__control *control, const sgm__control_request *c, int
     if (json_dumpb(c->request, NULL, 0, 0) > LONGEST)
         return sgm_fail(SGM_ERROR_ARGUMENT, "a request that waits for approval has at most %zu bytes",
                         LONGEST);
-    if (count_pending(control) >= MOST_PENDING)
+    if (count_pending(control) >= MAXIMUM_PENDING)
         return sgm_fail(SGM_ERROR_LIMIT, "%d requests wait for approval already: wait until some are decided",
-                        MOST_PENDING);
+                        MAXIMUM_PENDING);
     double now = sgm__wall_time();
     *expires = now + seconds_of(control);
     json_t *item = json_pack("{s:I, s:s, s:s, s:s*, s:s, s:O, s:f, s:f}", "number",

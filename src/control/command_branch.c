@@ -106,29 +106,12 @@ static sgm_status begin(const sgm__control_request *c, const branch_values *valu
                                          .values = values->texts,
                                          .count = values->count,
                                          .paused = paused != NULL && strcmp(paused, "true") == 0};
-    if (sgm__control_field(c, "checkpoint") == NULL)
+    bool saved = sgm__control_field(c, "checkpoint") == NULL;
+    if (saved)
         SGM_TRY(save_here(c, path));
-    return membership->branch(membership->env, c->call->trainer, &request);
-}
-
-sgm_status sgm__control_branch(sgm__control_request *c)
-{
-    branch_values values = {.count = 0};
-    char *path = NULL;
-    const char *name = sgm__control_field(c, "name"), *checkpoint = sgm__control_field(c, "checkpoint");
-    sgm_status status = read_values(c, &values);
-    if (status == SGM_OK)
-        status = find_path(c, &path);
-    if (status == SGM_OK)
-        status = begin(c, &values, path);
-    if (status == SGM_OK) {
-        json_object_set_new(c->answer, "trainer", sgm__answer_text(name));
-        json_object_set_new(c->answer, "from", sgm__answer_text(sgm_trainer_name(c->call->trainer)));
-        json_object_set_new(c->answer, "checkpoint",
-                            sgm__answer_text(checkpoint != NULL ? checkpoint : name));
-    }
-    sgm__free(path);
-    clear_values(&values);
+    sgm_status status = membership->branch(membership->env, c->call->trainer, &request);
+    if (status != SGM_OK && saved)
+        unlink(path); /* a later try may have the same name */
     return status;
 }
 
@@ -147,6 +130,39 @@ static sgm_status try_values(sgm__control_request *c, const branch_values *value
         json_decref(set);
     }
     sgm__trainer_unlock(c->call->trainer);
+    return status;
+}
+
+/* Whether the values can be set, before anything is saved for a branch that could not begin. */
+static sgm_status check_values(const sgm__control_request *c, const branch_values *values)
+{
+    sgm__control_request tried = *c;
+    tried.answer = json_pack("{s:[]}", "would_change");
+    sgm_status status = tried.answer != NULL ? try_values(&tried, values) : sgm__fail_memory(64);
+    json_decref(tried.answer);
+    return status;
+}
+
+sgm_status sgm__control_branch(sgm__control_request *c)
+{
+    branch_values values = {.count = 0};
+    char *path = NULL;
+    const char *name = sgm__control_field(c, "name"), *checkpoint = sgm__control_field(c, "checkpoint");
+    sgm_status status = read_values(c, &values);
+    if (status == SGM_OK)
+        status = find_path(c, &path);
+    if (status == SGM_OK)
+        status = check_values(c, &values);
+    if (status == SGM_OK)
+        status = begin(c, &values, path);
+    if (status == SGM_OK) {
+        json_object_set_new(c->answer, "trainer", sgm__answer_text(name));
+        json_object_set_new(c->answer, "from", sgm__answer_text(sgm_trainer_name(c->call->trainer)));
+        json_object_set_new(c->answer, "checkpoint",
+                            sgm__answer_text(checkpoint != NULL ? checkpoint : name));
+    }
+    sgm__free(path);
+    clear_values(&values);
     return status;
 }
 

@@ -26,7 +26,8 @@ const sgm_option sgm__request_terms[] = {
     {.name = "reason", .kind = SGM_KIND_TEXT, .doc = "why, at most 500 bytes; the journal keeps it"},
     {.name = "by",
      .kind = SGM_KIND_TEXT,
-     .doc = "the asker's name, at most 64 bytes; the journal has 'ctl:NAME', or of an agent 'mcp:NAME'"},
+     .doc = "the asker's name, at most 64 bytes; the journal has 'ctl:NAME', 'monitor:NAME' from the page, "
+            "of an agent 'mcp:NAME'"},
     {.name = "role",
      .kind = SGM_KIND_TEXT,
      .choices = roles,

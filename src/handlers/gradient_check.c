@@ -112,9 +112,20 @@ static sgm_status record_gradients(const check *c, sgm_value cost, sgm_value *by
     return sgm_graph_status(c->graph);
 }
 
+/* What a check has added to a graph is in the way of another. */
+static sgm_status look_for_a_check(const sgm_graph *graph)
+{
+    for (size_t i = 0; i < graph->output_count; i++)
+        if (strcmp(sgm__graph_string(graph, graph->outputs[i].name), COST) == 0)
+            return sgm_fail(SGM_ERROR_STATE, "gradient check: this graph was checked already, and is of no "
+                                             "other use: clear it and record it again, or make another");
+    return SGM_OK;
+}
+
 static sgm_status record(const check *c, sgm_value y)
 {
     SGM_TRY(sgm_graph_status(c->graph));
+    SGM_TRY(look_for_a_check(c->graph));
     for (size_t i = 0; i < c->count; i++)
         SGM_TRY(look_at(c, i));
     if (!sgm_value_exists(y) || sgm_value_type(c->graph, y).dtype != SGM_FLOAT64)

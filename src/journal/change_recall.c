@@ -59,7 +59,8 @@ static sgm_status recall(sgm_trainer *trainer, const sgm__journal_entry *entry)
                                 .who = sgm__strdup(entry->who),
                                 .reason = entry->reason[0] != '\0' ? sgm__strdup(entry->reason) : NULL,
                                 .before = read_json(entry->old),
-                                .after = read_json(entry->new),
+                                .after = entry->kind == SGM__ENTRY_PRESS ? json_string("pressed")
+                                                                         : read_json(entry->new),
                                 .written = true};
     sgm_status status = keep(trainer, entry, &change);
     sgm_status appended = sgm__change_append(trainer, &change);

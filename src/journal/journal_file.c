@@ -131,7 +131,8 @@ static sgm_status report(const reading *r, int64_t number, const char *damage)
 {
     if (r->warn_as == NULL)
         return sgm_fail(SGM_ERROR_FORMAT, "'%s', line %lld: %s", r->path, (long long)number, damage);
-    sgm__log(SGM_LOG_WARNING, r->warn_as, "'%s', line %lld: %s", r->path, (long long)number, damage);
+    sgm__log(SGM_LOG_WARNING, r->warn_as, "'%s', line %lld: %s; no replay reads further", r->path,
+             (long long)number, damage);
     return SGM_OK;
 }
 

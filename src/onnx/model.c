@@ -175,7 +175,9 @@ void sgm_onnx_free(sgm_onnx *model)
     for (size_t i = 0; i < model->input_count; i++)
         sgm_tensor_free(model->inputs[i].set);
     sgm__free(model->inputs);
-    for (size_t i = 0; model->initialisers != NULL && i < model->proto->graph->n_initializer; i++)
+    size_t count =
+        model->proto != NULL && model->initialisers != NULL ? model->proto->graph->n_initializer : 0;
+    for (size_t i = 0; i < count; i++)
         sgm_tensor_free(model->initialisers[i]);
     sgm__free(model->initialisers);
     sgm__free(model->folder);

@@ -13,6 +13,7 @@
 #include "trainer/trainer.h"
 
 #include <pthread.h>
+#include <unistd.h>
 
 sgm_status sgm__branch_check(const sgm_trainer *trainer)
 {
@@ -75,8 +76,12 @@ static sgm_status begin_from(sgm_trainer *trainer, const sgm__branch_request *as
     sgm__branch_request request = *asked;
     request.checkpoint = path;
     SGM_TRY(sgm_trainer_save(trainer, path));
-    if (sgm__journal_of(trainer)->replay == NULL)
-        return make_on_thread(trainer, &request);
+    if (sgm__journal_of(trainer)->replay == NULL) {
+        sgm_status status = make_on_thread(trainer, &request);
+        if (status != SGM_OK)
+            unlink(path); /* a later try may have the same name */
+        return status;
+    }
     sgm__log(SGM_LOG_INFO, sgm_trainer_name(trainer), "the branch '%s' is not begun: this is a replay",
              request.name);
     return sgm__branch_tell(trainer, &request);

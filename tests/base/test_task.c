@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <sigma/base.h>
 #include <time.h>
+#include <unistd.h>
 
 typedef struct seen {
     int calls, begun, ended;

@@ -155,6 +155,8 @@ TEST(mistakes_have_a_place)
     CHECK_ERROR(refuse(NETWORK "epochs: many\n", NULL),
                 "a/b.yaml:2:9: epochs: expected a whole number from 1 to 1000000000, got 'many'");
     CHECK_ERROR(refuse(NETWORK "epochs: \"3\"\n", NULL), "got the text '3'");
+    CHECK_ERROR(refuse(NETWORK "hooks: [top_k(validation, 1, 3)]\n", NULL),
+                "'top_k(validation' ends amid its brackets");
     CHECK_ERROR(refuse(NETWORK "epochs: 3.5\n", NULL), "a whole number");
     CHECK_ERROR(refuse(NETWORK "epochs: 0\n", NULL), "got '0'");
     CHECK_ERROR(refuse(NETWORK "epochs: 99999999999999999999\n", NULL), "a whole number");

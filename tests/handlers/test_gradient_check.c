@@ -135,6 +135,9 @@ TEST(what_cannot_be_checked_is_told)
                 "there is no operand of float64 that is not fixed");
     CHECK_ERROR(sgm_gradient_check(graph, y, &fixed, 1, .step = -1),
                 "expected a .step and a .tolerance above 0");
+    const sgm_operand checked = {.value = x, .at = at};
+    CHECK_OK(sgm_gradient_check(graph, y, &checked, 1));
+    CHECK_ERROR(sgm_gradient_check(graph, y, &checked, 1), "this graph was checked already");
     sgm_tensor_free(at);
     sgm_graph_free(graph);
 }

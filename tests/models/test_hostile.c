@@ -162,7 +162,7 @@ TEST(links_of_hugging_faces_cache_are_followed)
     static const char *const names[] = {"config.json", "model.safetensors"};
     for (int i = 0; i < 2; i++) {
         size_t size;
-        char *bytes = read_file(folder, names[i], &size), name[10];
+        char *bytes = read_file(folder, names[i], &size), name[16];
         snprintf(name, sizeof name, "%d", i);
         write_file(blobs, name, bytes, size);
         snprintf(target, sizeof target, "../../blobs/%d", i);

@@ -32,8 +32,8 @@ static json_t *no_configuration(const char *text, size_t length)
     return json_object();
 }
 
-/* A run of three epochs whose learning rate was set twice. */
-/* A run that the program steers, or leaves alone. */
+/* A run of three epochs whose learning rate the program set six times, or never: lines 3 to 8 of its journal.
+ */
 static void train_as(const place *p, const char *name, bool steered)
 {
     char path[200];
@@ -47,8 +47,8 @@ static void train_as(const place *p, const char *name, bool steered)
     CHECK_OK(sgm_env_run_background(env, .epochs = 3, .folder = path, .paused = true));
     for (int i = 0; i < 10000 && sgm_trainer_get_state(trainer) != SGM_TRAINER_PAUSED; i++)
         usleep(1000);
-    static const double rates[] = {0.05, 0.0625};
-    for (size_t i = 0; i < 2 && steered; i++)
+    static const double rates[] = {0.05, 0.0625, 0.125, 0.25, 0.125, 0.0625};
+    for (size_t i = 0; i < sizeof rates / sizeof *rates && steered; i++)
         CHECK_OK(sgm_registry_resolve_set(sgm_trainer_registry(trainer), "optimiser.learning_rate",
                                           sgm_number_content(rates[i]), NULL, NULL));
     CHECK_OK(sgm_trainer_resume(trainer));
@@ -164,20 +164,23 @@ TEST(a_replay_is_a_process_beside_the_run)
     CHECK(was_told(&p, "/runs/a-fast --quiet --no-keys --into "));
     CHECK(was_told(&p, "/runs/a-fast-again\n"));
     CHECK_STR(web_string(web_posted(&p.client, "/api/run-replay",
-                                    "{\"name\":\"a-fast\",\"without\":[2,3],\"inexact\":true}"),
+                                    "{\"name\":\"a-fast\",\"without\":[3,4],\"inexact\":true}"),
                          "into"),
-              "a-fast-without-2-3");
+              "a-fast-without-3-4");
     CHECK_STR(web_string(ended(&p, "a-fast", 1), "state"), "ended");
-    CHECK(was_told(&p, "/runs/a-fast-without-2-3 --inexact --without 2,3\n"));
+    CHECK(was_told(&p, "/runs/a-fast-without-3-4 --inexact --without 3,4\n"));
     CHECK_STR(web_string(web_posted(&p.client, "/api/run-replay", "{\"name\":\"a-fast\"}"), "into"),
               "a-fast-again-2");
     CHECK_STR(web_string(ended(&p, "a-fast", 2), "into"), "a-fast-again-2");
     CHECK_STR(web_string(
-                  web_posted(&p.client, "/api/run-replay", "{\"name\":\"a-fast\",\"without\":[1,2,3,4,5,6]}"),
+                  web_posted(&p.client, "/api/run-replay", "{\"name\":\"a-fast\",\"without\":[3,4,5,6,7,8]}"),
                   "into"),
-              "a-fast-without-1-2-3-4-and-2-more");
+              "a-fast-without-3-4-5-6-and-2-more");
     CHECK_STR(web_string(ended(&p, "a-fast", 3), "state"), "ended");
     CHECK_INT(json_array_size(web_at(web_got(&p.client, "/api/runs"), "runs")), 5);
+    web_posted(&p.client, "/api/run-replay", "{\"name\":\"a-fast\",\"without\":[4,99]}");
+    CHECK_INT(p.client.code, 404);
+    CHECK(strstr(web_string(p.client.answer, "error"), "99 is no intervention of 'a-fast'") != NULL);
     end(&p);
 }
 
@@ -259,7 +262,7 @@ TEST(a_person_leaves_something_out)
     browser_click(&b, "dialog .icon-button");
     browser_await(&b, "document.querySelector('dialog') === null");
     browser_click(&b, "[data-open='a-fast']");
-    browser_await(&b, "document.querySelectorAll('.run-section tbody input[type=checkbox]').length === 2");
+    browser_await(&b, "document.querySelectorAll('.run-section tbody input[type=checkbox]').length === 6");
     CHECK(browser_is(&b, "document.querySelector('.run-replay button').textContent === 'Replay'"));
     browser_click(&b, ".run-section tbody input[type=checkbox]");
     CHECK(browser_is(&b, "document.querySelector('.run-replay button').textContent === 'Replay without 1'"));

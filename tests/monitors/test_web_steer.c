@@ -630,6 +630,27 @@ TEST(a_branch_that_cannot_be_is_refused)
     end(&s);
 }
 
+/* The branch's beginning is saved as its name, which would be in the way of a better request. */
+TEST(a_branch_that_is_refused_leaves_nothing_behind)
+{
+    steered s;
+    begin(&s, open_folder());
+    await_state(&s, "paused");
+    step(&s, 2);
+    command(&s, BRANCH ",\"name\":\"b\",\"set\":{\"optimiser.nix\":1}");
+    CHECK_REFUSED(&s.client, 404, "optimiser.nix");
+    command(&s, BRANCH ",\"name\":\"b\",\"set\":{\"optimiser.learning_rate\":-1}");
+    CHECK_REFUSED(&s.client, 400, "optimiser.learning_rate");
+    command(&s, BRANCH ",\"name\":\"line\"");
+    CHECK_REFUSED(&s.client, 400, "there is a trainer 'line' already");
+    CHECK(!sgm__file_exists(in_folder("b.safetensors")) && !sgm__file_exists(in_folder("line.safetensors")));
+    command(&s, BRANCH ",\"name\":\"b\",\"set\":{\"optimiser.learning_rate\":0.001}");
+    CHECK_DONE(&s.client);
+    CHECK(sgm__file_exists(in_folder("b.safetensors")));
+    end(&s);
+    close_folder();
+}
+
 /* --- askers --- */
 
 TEST(askers_have_roles_and_names)

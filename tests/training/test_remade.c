@@ -198,6 +198,22 @@ TEST(what_was_done_before_a_resume_is_taken_back_after_it)
     close_folder();
 }
 
+TEST(a_button_that_was_pressed_is_told_after_a_resume)
+{
+    static const asked before[] = {
+        {2, "{\"command\":\"attach\",\"hook\":\"if external \\\"slower\\\" then set optimiser.beta1 = 0.5\"}",
+         "rule#1"},
+        {3, "{\"command\":\"press\",\"name\":\"slower\"}", "true"},
+        {0}};
+    static const asked after[] = {{7, "{\"command\":\"changes\"}",
+                                   "\"identifier\":\"button slower\",\"before\":null,\"after\":\"pressed\""},
+                                  {0}};
+    open_folder();
+    free_wave_trainer(run_asking(before, 6, false));
+    free_wave_trainer(run_asking(after, 8, true));
+    close_folder();
+}
+
 /* The process was killed four iterations after its newest checkpoint: what was done and taken back since is
  * done and taken back again, and counts for an undo as it did. */
 TEST(what_is_made_again_is_taken_back_as_before)

@@ -39,8 +39,8 @@ sgm_status sgm__http_check_token(const char *token)
     return good
                ? SGM_OK
                : sgm_fail(SGM_ERROR_ARGUMENT,
-                          "a token has %d to %d of the characters A-Z a-z 0-9 - _; leave it out for a random "
-                          "one",
+                          "a token has %d to %d of the characters A-Z a-z 0-9 - _, as 'openssl rand -hex 16' "
+                          "prints one",
                           SHORTEST_TOKEN, SGM__HTTP_LONGEST_TOKEN);
 }
 

@@ -191,6 +191,38 @@ static sgm_status begin_named(sgm__runs *runs, const wish *asked, sgm__job **mad
     return status;
 }
 
+static bool can_be_left_out(const sgm_intervention *list, size_t count, int64_t number)
+{
+    for (size_t i = 0; i < count; i++)
+        if (list[i].number == number)
+            return list[i].removable;
+    return false;
+}
+
+/* Refuses numbers of what cannot be left out here, where the asker sees it, and not in the process that
+ * replays. */
+static sgm_status check_numbers(const sgm__runs *runs, const char *run, const json_t *numbers)
+{
+    sgm_intervention *list = NULL;
+    size_t count = 0, index;
+    const json_t *number;
+    sgm_status status = SGM_OK;
+    char *folder = json_array_size(numbers) > 0 ? sgm__format("%s/%s", runs->path, run) : NULL;
+    if (folder != NULL)
+        status = sgm_run_interventions(folder, &list, &count);
+    json_array_foreach(numbers, index, number)
+    {
+        if (status == SGM_OK && !can_be_left_out(list, count, json_integer_value(number)))
+            status = sgm_fail(SGM_ERROR_NOT_FOUND,
+                              "%lld is no intervention of '%.200s' that can be left out; GET "
+                              "/api/run-interventions lists those that are removable",
+                              (long long)json_integer_value(number), run);
+    }
+    sgm_interventions_free(list, count);
+    sgm__free(folder);
+    return status;
+}
+
 sgm_status sgm__runs_replay(void *user, const sgm__http_request *request, sgm__http_answer *answer)
 {
     sgm__runs *runs = user;
@@ -203,6 +235,8 @@ sgm_status sgm__runs_replay(void *user, const sgm__http_request *request, sgm__h
         status = sgm__last_failure();
     if (status == SGM_OK && runs->replay == NULL)
         status = sgm_fail(SGM_ERROR_UNSUPPORTED, "this page replays no runs");
+    if (status == SGM_OK)
+        status = check_numbers(runs, asked->run, json_object_get(sgm__http_object(request), "without"));
     if (status == SGM_OK)
         status = begin_named(runs, asked, &made);
     sgm__free(asked);

@@ -460,9 +460,11 @@ sgm_status sgm__report_add_folder(const char *folder, sgm__runs_configuration co
         runs->only = slash + 1;
     sgm_status status = runs != NULL ? sgm__report_add(runs, slash + 1, list) : sgm__last_failure();
     if (status == SGM_ERROR_NOT_FOUND)
-        status = sgm_fail(
-            SGM_ERROR_NOT_FOUND,
-            "'%.200s' is no folder of a run: it has neither metrics, configuration nor checkpoint", folder);
+        status = sgm_fail(SGM_ERROR_NOT_FOUND,
+                          "'%.200s' is no folder of a run: it has neither metrics, configuration nor "
+                          "checkpoint; of a folder "
+                          "of runs give each run, '%.200s'/*",
+                          folder, folder);
     sgm__runs_close(runs);
     free(path);
     return status;

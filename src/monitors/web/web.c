@@ -71,7 +71,13 @@ static sgm_status find_locked(const sgm__web *web, const char *name, sgm__web_tr
     if (name == NULL)
         return sgm_fail(SGM_ERROR_ARGUMENT, "there are %zu trainers: say which one, as 'trainer'",
                         web->trainer_count);
-    return sgm_fail(SGM_ERROR_NOT_FOUND, "there is no trainer '%.100s'", name);
+    sgm__text names = {0};
+    for (size_t i = 0; i < web->trainer_count; i++)
+        sgm__text_append(&names, "%s%s", i > 0 ? ", " : "", sgm_trainer_name(web->trainers[i]->trainer));
+    sgm_status status = sgm_fail(SGM_ERROR_NOT_FOUND, "there is no trainer '%.100s'; there %s%.300s", name,
+                                 names.length > 0 ? "are: " : "is none", names.length > 0 ? names.data : "");
+    sgm__text_free(&names);
+    return status;
 }
 
 sgm_status sgm__web_find(sgm__web *web, const char *name, sgm__web_trainer **watched)

@@ -195,6 +195,12 @@ static bool join(sgm__onnx_node *n, term *a, const term *b, const char *needed)
 
 #define MAXIMUM_TERMS 16
 
+static void append(char *text, size_t size, const char *more)
+{
+    size_t used = strlen(text);
+    snprintf(text + used, size - used, "%s", more);
+}
+
 /* Reads the terms of the equation and the letters of the result. False: the equation does not fit the inputs.
  */
 static bool read_equation(const sgm__onnx_node *n, const char *equation, term *terms, char *result)
@@ -209,7 +215,7 @@ static bool read_equation(const sgm__onnx_node *n, const char *equation, term *t
         if (!read_letters(&at, dots, terms[i].letters, SGM_MAX_RANK) ||
             strlen(terms[i].letters) != (size_t)rank || (*at == ',') != (i + 1 < n->input_count))
             return false;
-        strcat(all, terms[i].letters);
+        append(all, sizeof all, terms[i].letters);
         at += *at == ',';
     }
     if (*at == '\0') {
@@ -227,7 +233,7 @@ static bool read_equation(const sgm__onnx_node *n, const char *equation, term *t
 
 sgm_value sgm__onnx_einsum(sgm__onnx_node *n)
 {
-    term terms[MAXIMUM_TERMS];
+    term terms[MAXIMUM_TERMS] = {0};
     char equation[256], result[SGM_MAX_RANK + 1];
     const Onnx__AttributeProto *given = sgm__onnx_attribute(n, "equation");
     if (given == NULL || given->s.len >= sizeof equation || n->input_count > MAXIMUM_TERMS)
@@ -244,9 +250,9 @@ sgm_value sgm__onnx_einsum(sgm__onnx_node *n)
         take_diagonal(n->graph, &terms[i]);
     for (int32_t i = 0; i < n->input_count; i++) {
         char needed[(MAXIMUM_TERMS + 1) * SGM_MAX_RANK + 1];
-        strcpy(needed, result);
+        snprintf(needed, sizeof needed, "%s", result);
         for (int32_t k = i + 1; k < n->input_count; k++)
-            strcat(needed, terms[k].letters);
+            append(needed, sizeof needed, terms[k].letters);
         if (i == 0) {
             sum_unneeded(n->graph, &terms[0], needed);
             continue;

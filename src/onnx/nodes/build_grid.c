@@ -71,7 +71,7 @@ static int weights_of(mode how, double t, double weights[4])
 static double sample(const sgm_array *x, int64_t first, const axis *axes, int count, const double *places,
                      mode how, padding pad)
 {
-    double weights[4], base = how == NEAREST ? rint(places[0]) : floor(places[0]), sum = 0;
+    double weights[4] = {0}, base = how == NEAREST ? rint(places[0]) : floor(places[0]), sum = 0;
     int taps = weights_of(how, places[0] - base, weights);
     int64_t inner = 1;
     for (int i = 1; i < count; i++)
@@ -103,7 +103,7 @@ static sgm_status forward(const sgm_kernel_call *call)
         points *= grid->shape.dims[i + 1];
     }
     for (int64_t i = 0; i < x->shape.dims[0] * points; i++) {
-        double places[MAXIMUM_AXES];
+        double places[MAXIMUM_AXES] = {0};
         for (int k = 0; k < count; k++) { /* the grid has the last axis first */
             double at = sgm_array_load(grid, i * count + count - 1 - k);
             places[k] = place_of((float)at, &axes[k], given[2] != 0);

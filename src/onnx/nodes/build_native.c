@@ -55,7 +55,9 @@ sgm_value sgm__onnx_cumulative_product(sgm__onnx_node *n)
     const sgm_attributes attributes = {.integer_count = 3,
                                        .integers = {axis, sgm__onnx_integer(n, "exclusive", 0) != 0,
                                                     sgm__onnx_integer(n, "reverse", 0) != 0}};
-    return axis < 0 ? (sgm_value){-1} : sgm_record(n->graph, &op_product, n->inputs, 1, &attributes);
+    if (axis < 0)
+        return (sgm_value){-1};
+    return sgm_record(n->graph, &op_product, n->inputs, 1, &attributes);
 }
 
 /* --- updates that meet what is there --- */

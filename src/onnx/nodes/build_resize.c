@@ -129,8 +129,10 @@ static void add_weights(const resizing *r, const line *l, double origin, double 
 {
     double narrow = r->smooth && l->scale < 1 ? l->scale : 1, reach = (r->cubic ? 2 : 1) / narrow, sum = 0;
     origin = fmin(fmax(origin, -reach - 1), (double)l->in + reach); /* further away it is the same */
+    int64_t first = (int64_t)ceil(origin - reach), last = (int64_t)floor(origin + reach);
     for (int pass = 0; pass < 2; pass++)
-        for (double at = ceil(origin - reach); at <= origin + reach; at++) {
+        for (int64_t i = first; i <= last; i++) {
+            double at = (double)i;
             bool outside = at < 0 || at > (double)(l->in - 1);
             double weight = r->exclude && r->cubic && outside ? 0 : weight_at(r, fabs(at - origin) * narrow);
             if (pass == 0)

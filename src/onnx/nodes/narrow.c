@@ -195,8 +195,9 @@ static int32_t expected(const sgm__onnx_node *n, int32_t index)
             input = exceptions[i].input;
             outputs = exceptions[i].outputs;
         }
-    sgm_value from =
-        input < 0 || (outputs > 0 && index >= outputs) ? (sgm_value){-1} : sgm__onnx_in(n, input);
+    sgm_value from = {-1};
+    if (input >= 0 && (outputs == 0 || index < outputs))
+        from = sgm__onnx_in(n, input);
     int32_t element = sgm_value_exists(from) ? sgm__onnx_element(n, from) : 0;
     bool holds = sgm__onnx_is_narrow(element) &&
                  sgm__onnx_type(n, from).dtype == sgm__onnx_type(n, n->outputs[index]).dtype;
