@@ -121,7 +121,7 @@ static sgm_status describe(sgm_pretrained *p, const sgm_pretrained_options *opti
 
 static sgm_status find_tokenizer(sgm_pretrained *p)
 {
-    static const char *const names[] = {"tokenizer.json", "vocab.txt", "tokenizer.model"};
+    static const char *const names[] = {"tokenizer.json", "vocab.json", "vocab.txt", "tokenizer.model"};
     for (size_t i = 0; i < sizeof names / sizeof *names && p->tokenizer == NULL; i++)
         if (sgm__folder_has(p->path, names[i]) &&
             (p->tokenizer = sgm__new_text("%s/%s", p->path, names[i])) == NULL)

@@ -3,8 +3,7 @@
  * A text goes through these, in this order: added tokens are cut out (added.h), the rest is normalised
  * (normalize.h), cut again at tokens that are looked for in normalised text, split into pieces (split.h),
  * which become tokens (model.h); a template puts special tokens around them. Decoders (decode.h) go the way
- * back. Each is a table that a reader fills: read.h from tokenizer.json, read_text.c from vocab.txt and
- * merges.txt. */
+ * back. Each is a table that a reader in read/ fills. */
 #ifndef SIGMA_MODELS_TOKENIZER_H
 #define SIGMA_MODELS_TOKENIZER_H
 

@@ -55,6 +55,13 @@ run 0 generate spoken --text 'ab c' --count 6 --greedy
 same "tokens are texts on both sides" "$(cat out)" "$(cat expected)"
 run 0 generate llama --tokenizer texts --text 'ab c' --count 2 --greedy
 has out '^ab c'
+cp -r "$fixtures/gpt2" old
+echo '{"a": 0, "b": 1, "ab": 2}' >old/vocab.json
+echo 'a b' >old/merges.txt
+run 0 import old --into older
+has out 'tokenizer: vocab.json$'
+run 0 generate older --text 'ab' --count 1 --greedy
+has out '^ab'
 mkdir larger && vocabulary 40 >larger/tokenizer.json
 run 1 generate spoken --tokenizer larger --text 'ab c'
 has err 'is no token: there are 61'

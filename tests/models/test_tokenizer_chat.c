@@ -1,11 +1,6 @@
 /* Chats against what transformers writes by the templates of models: tests/cross/make_chats.py. */
 #include "models/tokenizers.h"
 
-static const char *text_in(const json_t *object, const char *key)
-{
-    return json_string_value(json_object_get(object, key));
-}
-
 /* A tokenizer with this template, in tokenizer_config.json or in a file of its own. */
 static sgm_pretrained_tokenizer *with_template(const json_t *template, bool own_file)
 {

@@ -252,7 +252,7 @@ TEST(files_cut_anywhere_are_refused)
 
 TEST(files_with_one_byte_changed_do_no_harm)
 {
-    static const char bytes[] = {'"', '0', '9', '-', 'A', 'B', ' ', '\\', '[', '}', (char)0xff, 0};
+    static const char bytes[] = {'"', '9', '-', '[', '}', (char)0xff};
     char text[sizeof whole];
     for (size_t at = 0; at + 1 < sizeof whole; at++)
         for (size_t i = 0; i < sizeof bytes; i++) {

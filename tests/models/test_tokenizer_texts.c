@@ -6,11 +6,6 @@
 
 #include <pthread.h>
 
-static const char *text_in(const json_t *object, const char *key)
-{
-    return json_string_value(json_object_get(object, key));
-}
-
 static void check_decoding(const sgm_pretrained_tokenizer *tokenizer, const sgm_tensor *ids,
                            const json_t *expected)
 {

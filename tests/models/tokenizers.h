@@ -21,6 +21,11 @@ __attribute__((unused)) static json_t *data_json(const char *name)
     return root;
 }
 
+__attribute__((unused)) static const char *text_in(const json_t *object, const char *key)
+{
+    return json_string_value(json_object_get(object, key));
+}
+
 /* A tokenizer of data/, which the caller frees. */
 __attribute__((unused)) static sgm_pretrained_tokenizer *data_tokenizer(const char *name)
 {
