@@ -97,6 +97,27 @@ static bool may_match(const char *pattern, const char *identifier)
     return sgm__pattern_matches(pattern, identifier) || (real != NULL && sgm__pattern_matches(pattern, real));
 }
 
+/* Hooks and actions of rules that do what a command does, though their texts do not have its name. */
+static const struct {
+    const char *word, *command;
+} hidden[] = {
+    {"early_stopper", "stop"},     {"early_stopper", "restore"}, {"early_stopping", "stop"},
+    {"early_stopping", "restore"}, {"nan_watch", "pause"},
+};
+
+/* A rule that restores or resets may bring any value, as these commands do. */
+static bool acts_like_protected(const char *pattern, const char *word)
+{
+    bool any = strcmp(word, "restore") == 0 || strcmp(word, "reset") == 0;
+    for (size_t i = 0; i < sizeof hidden / sizeof *hidden; i++)
+        if (strcmp(hidden[i].word, word) == 0) {
+            any = any || strcmp(hidden[i].command, "restore") == 0;
+            if (sgm__pattern_matches(pattern, hidden[i].command))
+                return true;
+        }
+    return any && may_match(pattern, NULL);
+}
+
 /* A rule names what it sets, somewhere in its text: so each of its words is taken for an identifier. */
 static bool may_match_word(const char *pattern, const char *text)
 {
@@ -105,7 +126,7 @@ static bool may_match_word(const char *pattern, const char *text)
     for (text += strspn(text, between); *text != '\0'; text += strspn(text, between)) {
         size_t length = strcspn(text, between);
         snprintf(word, sizeof word, "%.*s", (int)(length < sizeof word ? length : sizeof word - 1), text);
-        if (length >= sizeof word || may_match(pattern, word))
+        if (length >= sizeof word || may_match(pattern, word) || acts_like_protected(pattern, word))
             return true;
         text += length;
     }

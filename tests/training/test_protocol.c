@@ -427,6 +427,9 @@ TEST(what_may_set_a_protected_value_unseen_waits_too)
         "every 1 iteration set optimiser.learning_rate = 0.5",
         "every 1 iteration set optimiser.learn*=0.5",
         "after 1 iteration branch \\\"b\\\" with optimiser.learning_rate = 1",
+        "every 1 iteration restore \\\"here\\\"",
+        "after 1 iteration reset",
+        "every 100 epochs early_stopper(training.loss)", /* which restores the best weights */
     };
     static const char *const waiting[] = {
         "{\"command\":\"reset\"}",
@@ -459,6 +462,24 @@ TEST(what_may_set_a_protected_value_unseen_waits_too)
              "belongs to no environment");
     CHECK_AS(made.trainer, SGM__ROLE_STEER, BRANCH_WITH("optimiser.learning_rate"), "{\"pending\":");
     CHECK_AS(made.trainer, SGM__ROLE_STEER, BRANCH_WITH("*rate"), "{\"pending\":");
+    end(&run);
+    free_wave_trainer(made);
+    close_folder();
+}
+
+TEST(a_hook_that_stops_waits_where_stop_does)
+{
+    wave_trainer made = make();
+    background run;
+    CHECK_OK(sgm_trainer_require_approval(made.trainer, "stop"));
+    begin(&run, made.trainer, open_folder());
+    CHECK_AS(made.trainer, SGM__ROLE_STEER,
+             "{\"command\":\"attach\",\"hook\":\"early_stopper(training.loss, patience=1)\"}",
+             "{\"pending\":");
+    CHECK_AS(made.trainer, SGM__ROLE_STEER,
+             "{\"command\":\"attach\",\"hook\":\"every 100 epochs value_reporter(epoch)\"}", "\"name\"");
+    CHECK_AS(made.trainer, SGM__ROLE_STEER, "{\"command\":\"attach\",\"hook\":\"nan_watch(pause=true)\"}",
+             "\"name\"");
     end(&run);
     free_wave_trainer(made);
     close_folder();
