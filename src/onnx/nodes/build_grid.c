@@ -94,7 +94,7 @@ static sgm_status forward(const sgm_kernel_call *call)
     const int64_t *given = call->attributes->integers;
     int count = x->shape.rank - 2;
     int64_t channels = x->shape.dims[1], size = 1, points = 1;
-    axis axes[MAXIMUM_AXES];
+    axis axes[MAXIMUM_AXES] = {0};
     for (int i = 0; i < count; i++) {
         bool corners = given[2] != 0;
         axes[i] = (axis){x->shape.dims[i + 2], corners ? 0 : -0.5,
