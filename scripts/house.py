@@ -28,7 +28,7 @@ FLOORS = [
      "src/handlers/cpu/run", "src/handlers/device", "src/handlers/device/code", "src/handlers/device/run",
      "src/handlers/debug", "src/handlers/null", "src/handlers/reference", "src/handlers/source"],
     ["src/data", "src/data/block", "src/data/cache", "src/data/csv", "src/data/files", "src/data/kinds", "src/data/read", "src/data/table", "src/data/tokens", "src/network", "src/network/layers",
-     "src/onnx", "src/onnx/ml", "src/onnx/nodes", "src/onnx/wire", "src/persistence", "src/eager"],
+     "src/onnx", "src/onnx/ml", "src/onnx/nodes", "src/onnx/spatial", "src/onnx/wire", "src/persistence", "src/eager"],
     ["src/optim", "src/metrics"],
     ["src/hooks/when"],
     ["src/hooks"],

@@ -270,3 +270,13 @@ sgm_value sgm__onnx_cast_like(sgm_graph *graph, sgm_value x, sgm_value like)
 {
     return sgm_cast(graph, x, sgm_value_type(graph, like).dtype);
 }
+
+sgm_value sgm__onnx_over_places(sgm__onnx_node *n, sgm_value x, sgm__onnx_reduction function)
+{
+    int32_t axes[SGM_MAX_RANK], count = 0, rank = sgm__onnx_type(n, x).shape.rank;
+    for (int32_t i = 2; i < rank; i++)
+        axes[count++] = i;
+    if (count == 0)
+        return sgm_graph_fail(n->graph, SGM_ERROR_SHAPE, "data of batch, channels and places is needed");
+    return function(n->graph, x, axes, count, true);
+}

@@ -213,6 +213,8 @@ sgm_value sgm__onnx_constant_integers(sgm_graph *graph, const int64_t *list, int
 /* A reduction over `count` axes; count 0: over all. `keep` leaves the axes as dimensions of 1. */
 typedef sgm_value (*sgm__onnx_reduction)(sgm_graph *graph, sgm_value x, const int32_t *axes, int32_t count,
                                          bool keep);
+/* Reduces all axes behind batch and channels; they stay as dimensions of 1. */
+sgm_value sgm__onnx_over_places(sgm__onnx_node *n, sgm_value x, sgm__onnx_reduction function);
 /* Indices as int64 from 0 on: `size` is added to negative ones. `size` may be a list where sizes differ along
  * the last axis of the indices. A number that is out of range is an error when the model runs. */
 sgm_value sgm__onnx_from_start(sgm_graph *graph, sgm_value indices, sgm_value size);

@@ -101,6 +101,7 @@
     BOTH("LogSoftmax", 1, log_softmax, log_softmax, last_axis)                                               \
     READ("Loop", 0, loop)                                                                                    \
     READ("LpNormalization", 1, lp_normalisation)                                                             \
+    READ("LpPool", 1, lp_pool)                                                                               \
     BOTH("MatMul", 2, matmul, matmul, matmul)                                                                \
     READ("MatMulInteger", 2, matmul_integer)                                                                 \
     BOTH("Max", 1, variadic_max, maximum, same)                                                              \
