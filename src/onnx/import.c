@@ -19,6 +19,12 @@
 
 /* --- nodes --- */
 
+/* Whether there is a value of the graph, or a sequence. */
+static bool is_made(sgm_value value)
+{
+    return sgm_value_exists(value) || sgm__onnx_is_sequence(value);
+}
+
 /* Looks up the values of the node's inputs. An empty name stands for an optional input that is left out. */
 static sgm_status take_inputs(sgm__onnx_node *n)
 {
@@ -42,7 +48,7 @@ static sgm_status give_outputs(const sgm__onnx_node *n, sgm__onnx_scope *scope)
         const char *name = sgm__onnx_text(n->proto->output[i]);
         if (*name == '\0')
             continue;
-        if (!sgm_value_exists(n->outputs[i]))
+        if (!is_made(n->outputs[i]))
             return sgm_fail(SGM_ERROR_UNSUPPORTED, "its output %d, '%.100s', is not supported here", i, name);
         SGM_TRY(sgm__onnx_define(scope, name, n->outputs[i]));
     }
@@ -117,14 +123,15 @@ static sgm_status check_size(const sgm__onnx_node *n, sgm_value made)
 static sgm_status build(sgm__onnx_node *n)
 {
     for (int32_t i = 0; i < n->row->needed; i++)
-        if (!sgm_value_exists(sgm__onnx_in(n, i)))
+        if (!is_made(sgm__onnx_in(n, i)))
             return sgm_fail(SGM_ERROR_FORMAT, "its input %d is missing", i);
+    SGM_TRY(sgm__onnx_refuse_sequences(n));
     for (int32_t i = 0; i < n->output_count; i++)
         n->outputs[i] = (sgm_value){-1};
     sgm_value first = n->row->build(n);
     SGM_TRY(sgm_graph_status(n->graph));
     SGM_TRY(check_attributes(n));
-    if (!sgm_value_exists(first))
+    if (!is_made(first))
         return sgm_fail(SGM_ERROR_FORMAT, "it could not be recorded");
     n->outputs[0] = first;
     sgm__onnx_mark_outputs(n);
@@ -225,7 +232,7 @@ static sgm_status find_outputs(const Onnx__GraphProto *graph, const sgm__onnx_sc
 {
     for (size_t i = 0; i < graph->n_output; i++) {
         outputs[i] = sgm__onnx_find(scope, sgm__onnx_text(graph->output[i]->name));
-        if (!sgm_value_exists(outputs[i]))
+        if (!is_made(outputs[i]))
             return sgm_fail(SGM_ERROR_FORMAT, "output '%.100s' is made by no node",
                             sgm__onnx_text(graph->output[i]->name));
     }
@@ -329,8 +336,12 @@ static sgm_status record_outputs(sgm__onnx_import *import, const Onnx__GraphProt
         return SGM_ERROR_MEMORY;
     sgm_status status = find_outputs(proto, scope, outputs);
     for (size_t i = 0; i < proto->n_output && status == SGM_OK; i++)
-        sgm_graph_add_output(import->graph, sgm__onnx_text(proto->output[i]->name),
-                             sgm__onnx_output_copy(import, outputs[i]));
+        if (sgm__onnx_is_sequence(outputs[i]))
+            status = sgm_fail(SGM_ERROR_UNSUPPORTED, "output '%.100s' is a sequence, not a tensor",
+                              sgm__onnx_text(proto->output[i]->name));
+        else
+            sgm_graph_add_output(import->graph, sgm__onnx_text(proto->output[i]->name),
+                                 sgm__onnx_output_copy(import, outputs[i]));
     sgm__free(outputs);
     return status == SGM_OK ? sgm_graph_status(import->graph) : status;
 }
@@ -361,5 +372,7 @@ sgm_status sgm_onnx_import(sgm_onnx *model, sgm_graph *graph, int64_t batch)
         sgm_tensor_free(import.known[i].tensor);
     sgm__free(import.known);
     sgm__free(import.elements);
+    sgm__free(import.items);
+    sgm__free(import.sequences);
     return status;
 }

@@ -115,8 +115,67 @@ def store_function():
     store("a function of the model", model, list(feeds.values()), session.run(None, feeds))
 
 
+def store_windows():
+    """Windows over three axes, with steps, gaps and padding: convolutions in groups, one transposed, poolings."""
+    node, info = helper.make_node, helper.make_tensor_value_info
+    generator = numpy.random.default_rng(7)
+    weights = [generator.normal(size=size).astype(numpy.float32) for size in [(4, 2, 2, 3, 2), (4, 3, 3, 2, 1)]]
+    biases = generator.normal(size=6).astype(numpy.float32)
+    x = generator.normal(size=(2, 4, 5, 6, 5)).astype(numpy.float32)
+    graph = helper.make_graph(
+        [node("Conv", ["x", "w"], ["y"], group=2, strides=[2, 1, 2], dilations=[2, 1, 1], pads=[1, 0, 1, 2, 1, 0]),
+         node("ConvTranspose", ["y", "v", "b"], ["z"], group=2, strides=[2, 3, 1], dilations=[1, 2, 1],
+              pads=[1, 0, 0, 2, 1, 0], output_padding=[1, 2, 0]),
+         node("AveragePool", ["x"], ["a"], kernel_shape=[2, 3, 2], dilations=[2, 1, 2], pads=[1, 1, 0, 0, 1, 1]),
+         node("AveragePool", ["x"], ["c"], kernel_shape=[2, 3, 2], pads=[1, 1, 0, 0, 1, 1], count_include_pad=1,
+              strides=[2, 2, 1], ceil_mode=1),
+         node("MaxPool", ["x"], ["m"], kernel_shape=[2, 3, 2], dilations=[2, 1, 2], pads=[1, 1, 0, 0, 1, 1]),
+         node("LpPool", ["x"], ["l"], kernel_shape=[2, 3, 2], pads=[1, 1, 0, 0, 1, 1], p=3)], "g",
+        [info("x", TensorProto.FLOAT, x.shape)],
+        [info(name, TensorProto.FLOAT, None) for name in "yzacml"],
+        [numpy_helper.from_array(value, name) for value, name in zip([*weights, biases], "wvb")])
+    store_session("windows of three axes", graph, [x])
+
+
+def store_sequences():
+    """What is split is squared entry by entry, then entries are put in, taken out and put together."""
+    node, info = helper.make_node, helper.make_tensor_value_info
+    square = helper.make_graph([node("Mul", ["e", "e"], ["s"]), node("Add", ["s", "one"], ["t"])], "body",
+                               [info("e", TensorProto.FLOAT, None), info("one", TensorProto.FLOAT, None)],
+                               [info("s", TensorProto.FLOAT, None), info("t", TensorProto.FLOAT, None)])
+    numbers = {"two": numpy.int64(2), "first": numpy.int64(0), "last": numpy.int64(-1), "one": numpy.float32(1)}
+    graph = helper.make_graph(
+        [node("SplitToSequence", ["x", "two"], ["parts"], axis=1),
+         node("SequenceMap", ["parts", "one"], ["squares", "larger"], body=square),
+         node("SequenceLength", ["squares"], ["length"]),
+         node("SequenceAt", ["larger", "last"], ["newest"]),
+         node("SequenceInsert", ["squares", "newest", "first"], ["longer"]),
+         node("SequenceErase", ["longer", "last"], ["shorter"]),
+         node("ConcatFromSequence", ["shorter"], ["wide"], axis=1),
+         node("SplitToSequence", ["x"], ["rows"], keepdims=0),
+         node("SequenceEmpty", [], ["empty"]),
+         node("SequenceInsert", ["empty", "newest"], ["single"]),
+         node("SequenceErase", ["rows"], ["fewer"]),
+         node("ConcatFromSequence", ["fewer"], ["deep"], axis=-1, new_axis=1),
+         node("SequenceAt", ["single", "first"], ["same"])], "g",
+        [info("x", TensorProto.FLOAT, [3, 5])],
+        [info("length", TensorProto.INT64, [])] +
+        [info(name, TensorProto.FLOAT, None) for name in ["wide", "deep", "same"]],
+        [numpy_helper.from_array(numpy.asarray(value), name) for name, value in numbers.items()])
+    store_session("sequences", graph, [numpy.arange(15, dtype=numpy.float32).reshape(3, 5)])
+
+
+def store_session(name, graph, inputs):
+    """A model with the outputs of ONNX Runtime."""
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 19)], ir_version=8)
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    store(name, model, inputs, session.run(None, dict(zip([value.name for value in graph.input], inputs))))
+
+
 warnings.simplefilter("ignore")
 numpy.seterr(all="ignore")
 store_official()
 store_pipelines()
 store_function()
+store_windows()
+store_sequences()

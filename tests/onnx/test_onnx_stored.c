@@ -79,3 +79,50 @@ TEST(stored_cases_give_their_outputs_on_the_reference)
 {
     run_all("reference");
 }
+
+/* The stored model with sequences, whose name `from` stands `to` where it is last; both are equally long. */
+static sgm_onnx *load_sequences(const char *from, const char *to)
+{
+    char *bytes;
+    sgm_onnx *model = NULL;
+    size_t length = strlen(from);
+    reader r = open_stored_cases(&bytes);
+    while (model == NULL) {
+        block name = next_block(&r), file = next_block(&r);
+        for (int lists = 0; lists < 2; lists++)
+            for (size_t i = next_block(&r).bytes[0]; i > 0; i--)
+                next_block(&r);
+        if (name.length != 9 || memcmp(name.bytes, "sequences", 9) != 0)
+            continue;
+        unsigned char *start = (unsigned char *)bytes,
+                      *at = start + (file.bytes - start) + file.length - length;
+        while (memcmp(at, from, length) != 0)
+            at--;
+        memcpy(at, to, length);
+        model = sgm_onnx_parse(file.bytes, file.length, NULL);
+        CHECK_OK(model);
+    }
+    sgm__free(bytes);
+    return model;
+}
+
+static void expect_refusal(const char *from, const char *to, const char *message)
+{
+    sgm_onnx *model = load_sequences(from, to);
+    sgm_graph *graph = sgm_graph_create();
+    CHECK_ERROR(sgm_onnx_import(model, graph, 0), message);
+    sgm_graph_free(graph);
+    sgm_onnx_free(model);
+}
+
+TEST(sequences_where_tensors_are_expected_are_refused_by_name)
+{
+    sgm_onnx_free(sgm_onnx_parse("", 0, NULL));
+    if (sgm_last_status() == SGM_ERROR_UNSUPPORTED)
+        SKIP("built without ONNX");
+    expect_refusal("newest", "larger",
+                   "(SequenceInsert of opset 19): its input 1 is a sequence, where a tensor is");
+    expect_refusal("same", "rows", "output 'rows' is a sequence, not a tensor");
+    expect_refusal("single", "newest",
+                   "(SequenceAt of opset 19): layer same: its input 0 is a tensor, where a sequence");
+}

@@ -61,7 +61,8 @@ sgm_value sgm__onnx_batch_normalisation(sgm__onnx_node *n)
 sgm_value sgm__onnx_instance_normalisation(sgm__onnx_node *n)
 {
     sgm_value x = n->inputs[0];
-    return normalise(n, x, sgm__onnx_over_places(n, x, sgm_reduce_mean), sgm__onnx_over_places(n, x, sgm_reduce_variance));
+    return normalise(n, x, sgm__onnx_over_places(n, x, sgm_reduce_mean),
+                     sgm__onnx_over_places(n, x, sgm_reduce_variance));
 }
 
 /* Normalises over all axes from `axis` on together. The variance is the mean of the squared centred

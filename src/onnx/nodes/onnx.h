@@ -109,6 +109,12 @@ typedef struct sgm__onnx_known_entry {
     sgm_value copy;     /* its copy in the graph that evaluate.c computes; index -1: not in it */
 } sgm__onnx_known_entry;
 
+/* A sequence of a recording: `count` of import->items (build_sequence.c). */
+typedef struct sgm__onnx_sequence {
+    size_t first;
+    int32_t count;
+} sgm__onnx_sequence;
+
 /* One recording of a model into a graph, from sgm_onnx_import to its end. */
 typedef struct sgm__onnx_import {
     sgm_onnx *model;
@@ -122,7 +128,17 @@ typedef struct sgm__onnx_import {
     size_t element_capacity, element_count;
     sgm__onnx_known_entry *known; /* by number of a value in the graph */
     size_t known_capacity, known_count;
+    sgm_value *items; /* entries of all sequences, one behind the other */
+    size_t item_capacity, item_count;
+    sgm__onnx_sequence *sequences; /* value -2 - i stands for the sequence i */
+    size_t sequence_capacity, sequence_count;
 } sgm__onnx_import;
+
+/* Whether a value in a scope stands for a sequence. */
+static inline bool sgm__onnx_is_sequence(sgm_value value)
+{
+    return value.index < -1;
+}
 
 /* The value of a name, from the innermost scope outwards; no value (index -1) if no scope has it. */
 sgm_value sgm__onnx_find(const sgm__onnx_scope *scope, const char *name);
@@ -141,11 +157,15 @@ sgm_status sgm__onnx_record_function(struct sgm__onnx_node *n, const Onnx__Funct
 sgm_status sgm__onnx_record_subgraph(sgm__onnx_import *import, const Onnx__GraphProto *graph,
                                      const sgm__onnx_scope *outer, const sgm_value *inputs,
                                      size_t input_count, sgm_value *outputs);
+/* Fails if an input is a sequence, and the node's operator takes none (build_sequence.c). */
+sgm_status sgm__onnx_refuse_sequences(const struct sgm__onnx_node *n);
 
 /* --- one node (node.c) --- */
 
 /* Split has the most outputs of all operators; a node with more than this many is refused. */
 #define SGM__ONNX_MAXIMUM_OUTPUTS 64
+/* Parts that SplitToSequence makes. */
+#define SGM__ONNX_MAXIMUM_PARTS 4096
 typedef struct sgm__onnx_operator sgm__onnx_operator;
 /* The node that is being recorded, as its `build` function sees it. Lives on the stack of record_node in
  * import.c. */

@@ -47,6 +47,7 @@
     READ("Clip", 1, clip)                                                                                    \
     READ("Compress", 2, compress)                                                                            \
     BOTH("Concat", 1, concat, concatenate, along)                                                            \
+    READ("ConcatFromSequence", 1, concat_from_sequence)                                                      \
     READ("Constant", 0, constant_node)                                                                       \
     READ("ConstantOfShape", 1, constant_of_shape)                                                            \
     BOTH("Conv", 2, conv, convolution, convolution)                                                          \
@@ -150,6 +151,13 @@
     READ("ScatterElements", 3, scatter_elements)                                                             \
     READ("ScatterND", 3, scatter_nd)                                                                         \
     READ("Selu", 1, selu)                                                                                    \
+    READ("SequenceAt", 2, sequence_at)                                                                       \
+    READ("SequenceConstruct", 1, sequence_construct)                                                         \
+    READ("SequenceEmpty", 0, sequence_empty)                                                                 \
+    READ("SequenceErase", 1, sequence_erase)                                                                 \
+    READ("SequenceInsert", 2, sequence_insert)                                                               \
+    READ("SequenceLength", 1, sequence_length)                                                               \
+    READ("SequenceMap", 1, sequence_map)                                                                     \
     READ("Shape", 1, shape)                                                                                  \
     READ("Shrink", 1, shrink)                                                                                \
     BOTH("Sigmoid", 1, same, sigmoid, same)                                                                  \
@@ -164,6 +172,7 @@
     BOTH("Softsign", 1, same, softsign, same)                                                                \
     READ("SpaceToDepth", 1, space_to_depth)                                                                  \
     READ("Split", 1, split)                                                                                  \
+    READ("SplitToSequence", 1, split_to_sequence)                                                            \
     BOTH("Sqrt", 1, same, square_root, same)                                                                 \
     READ("Squeeze", 1, squeeze)                                                                              \
     BOTH("Sub", 2, same, subtract, same)                                                                     \

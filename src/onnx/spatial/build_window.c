@@ -132,8 +132,8 @@ SGM__ONNX_BUILD(conv, n, sgm__onnx_convolve(n, n->inputs[0], n->inputs[1], sgm__
  * the size without padding; what it exceeds the wanted size by (`shape`, or in * stride for SAME_*) is
  * cut, half on each side. An odd entry is cut in front, unless auto_pad is SAME_UPPER. Where the wanted
  * size is larger, `after` becomes negative: entries to add. */
-static void cut_to_shape(sgm__onnx_node *n, sgm__onnx_window *w, const int64_t *output_padding, const int64_t *shape,
-                         bool has_shape)
+static void cut_to_shape(sgm__onnx_node *n, sgm__onnx_window *w, const int64_t *output_padding,
+                         const int64_t *shape, bool has_shape)
 {
     bool lower = !pads_by(n, "SAME_UPPER"); /* also without auto_pad */
     for (int32_t i = 0; i < w->axes; i++) {

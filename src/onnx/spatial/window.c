@@ -69,14 +69,14 @@ static sgm_value slices_seen(sgm_graph *g, sgm_value x, const sgm__onnx_window *
     for (int64_t i = 0; i < w->size[0]; i++) {
         int64_t start = i * w->dilation[0];
         slices[i] = sgm_slice(g, x, 2, start, start + (places - 1) * step + 1, step);
-        slices[i] = sgm_reshape(g, slices[i],
-                                SGM__ONNX_SHAPE(s.dims[0], s.dims[1], 1, places, s.dims[3], s.dims[4]));
+        slices[i] =
+            sgm_reshape(g, slices[i], SGM__ONNX_SHAPE(s.dims[0], s.dims[1], 1, places, s.dims[3], s.dims[4]));
     }
     x = sgm_concatenate(g, slices, (int32_t)w->size[0], 2);
     sgm__free(slices);
     x = sgm_permute(g, x, (const int32_t[]){0, 3, 1, 2, 4, 5});
-    return sgm_reshape(
-        g, x, SGM__ONNX_SHAPE(s.dims[0] * places, s.dims[1] * w->size[0], s.dims[3], s.dims[4]));
+    return sgm_reshape(g, x,
+                       SGM__ONNX_SHAPE(s.dims[0] * places, s.dims[1] * w->size[0], s.dims[3], s.dims[4]));
 }
 
 sgm_value sgm__onnx_window_convolution(sgm_graph *g, sgm_value x, sgm_value weights, sgm_value biases,
@@ -124,8 +124,7 @@ sgm_value sgm__onnx_window_transposed(sgm_graph *g, sgm_value x, sgm_value weigh
     sgm_shape s = shape_of(g, x);
     x = sgm_permute(g, x, (const int32_t[]){0, 2, 1, 3, 4});
     x = sgm_reshape(g, x, SGM__ONNX_SHAPE(s.dims[0] * s.dims[2], s.dims[1], s.dims[3], s.dims[4]));
-    sgm_value y =
-        sgm_transposed_convolution(g, x, join_depth(g, weights), (sgm_value){-1}, NULL, &options);
+    sgm_value y = sgm_transposed_convolution(g, x, join_depth(g, weights), (sgm_value){-1}, NULL, &options);
     return g->status == SGM_OK ? add_slices(g, y, s.dims[0], w) : y;
 }
 
@@ -176,7 +175,8 @@ static sgm_value pool(sgm_graph *g, sgm_value x, const sgm__onnx_window *w, pool
                                 .before = {w->before[0]},
                                 .after = {w->after[0]},
                                 .dilation = {w->dilation[0], 1}};
-    x = function(g, sgm_reshape(g, x, SGM__ONNX_SHAPE(s.dims[0], s.dims[1], s.dims[2], s.dims[3] * s.dims[4])),
+    x = function(g,
+                 sgm_reshape(g, x, SGM__ONNX_SHAPE(s.dims[0], s.dims[1], s.dims[2], s.dims[3] * s.dims[4])),
                  &along);
     int64_t depth = shape_of(g, x).dims[2];
     x = sgm_reshape(g, x, SGM__ONNX_SHAPE(s.dims[0], s.dims[1] * depth, s.dims[3], s.dims[4]));
