@@ -12,14 +12,16 @@
 #include <unistd.h>
 
 static const char usage_text[] =
-    "Usage: sigma import PATH [--into DIR] [--context N] [--task TASK]\n\n"
-    "Reads a model as the library transformers keeps it, a folder with config.json and *.safetensors, says\n"
-    "what it found, and writes the folder of a run: predict, eval, generate, serve, export and inspect take\n"
-    "it, and a training begins from it with 'from: DIR'. 'sigma export --hf' writes such a folder back.\n"
+    "Usage: sigma import FOLDER|MODEL.onnx [--into DIR] [--context N] [--task TASK]\n\n"
+    "Reads a model as the library transformers keeps it, a folder with config.json and *.safetensors, or a\n"
+    "file MODEL.onnx, says what it found, and writes the folder of a run: predict, eval, generate, serve,\n"
+    "export and inspect take it, and a training begins from it with 'from: DIR'. 'sigma export --hf' writes\n"
+    "such a folder back, 'sigma export --onnx' a file.\n"
     "Nothing is fetched from a network.\n\n"
     "  --into DIR      the folder to make (default runs/NAME-TIME)\n"
     "  --context N     steps of a sequence (default: those of the model, at most 1024)\n"
-    "  --task TASK     what it is for, where the folder leaves it open\n\n"
+    "  --task TASK     what it is for, where the folder leaves it open; of MODEL.onnx: classify, where its\n"
+    "                  output is one of logits\n\n"
     "Exit codes: 0 done, 1 failed, 2 wrong usage.\n\nArchitectures: ";
 
 /* What was asked for, and what is made of it. */
@@ -99,6 +101,8 @@ static void tell_model(const import *m)
     const char *slash = info->tokenizer != NULL ? strrchr(info->tokenizer, '/') : NULL;
     printf("%s: %s, to %s\n", m->path, info->architecture, info->task);
     printf("parameters: %lld\n", (long long)info->parameters);
+    if (info->context == 0)
+        return;
     printf("context: %lld steps", (long long)info->context);
     if (info->longest > info->context)
         printf("; the model was trained for %lld, which --context chooses", (long long)info->longest);

@@ -302,9 +302,11 @@ sgm_status saved_start_from(sgm_trainer *trainer, const start_config *start, boo
 
 /* --- the key `from`: a model of others, or another run --- */
 
-/* Whether it is a run or a checkpoint; otherwise it is a folder of others. */
+/* Whether it is a run or a checkpoint; otherwise it is a folder or a file of others. */
 static bool is_run(const char *path)
 {
+    if (ends_with(path, ".onnx"))
+        return false;
     return !sgm__is_folder(path) || has_file(path, "checkpoint.safetensors");
 }
 

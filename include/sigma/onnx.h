@@ -66,6 +66,36 @@ SGM_API sgm_tensor *sgm_onnx_get(sgm_onnx *model, const char *output);
  * the first dimension is `batch` if it is open; other open ones are an error. */
 SGM_API sgm_status sgm_onnx_import(sgm_onnx *model, sgm_graph *graph, int64_t batch);
 
+/* --- what a model is made of, for who translates it --- */
+
+/* A node of the model's graph. Texts belong to the model. */
+typedef struct sgm_onnx_node_info {
+    const char *type, *domain; /* "Conv"; "" is ONNX's default domain */
+    const char *name;          /* that of the node, or of its first output where it has none */
+    size_t input_count, output_count, attribute_count;
+} sgm_onnx_node_info;
+/* An attribute of a node. What it is not is 0 and NULL; a number or an integer by itself is a list of one. */
+typedef struct sgm_onnx_attribute {
+    const char *name;
+    const int64_t *integers;
+    const float *numbers;
+    size_t count;     /* of either list */
+    const char *text; /* `length` characters, with no zero at the end */
+    size_t length;
+} sgm_onnx_attribute;
+/* A node by its number from 0, which comes after the nodes that make its inputs; false past the last. */
+SGM_API bool sgm_onnx_node_at(const sgm_onnx *model, size_t node, sgm_onnx_node_info *info);
+/* The name of a value that a node takes, "" where it leaves one out; NULL past the last. */
+SGM_API const char *sgm_onnx_node_input(const sgm_onnx *model, size_t node, size_t index);
+/* The name of a value that a node makes, "" where it is not wanted; NULL past the last. */
+SGM_API const char *sgm_onnx_node_output(const sgm_onnx *model, size_t node, size_t index);
+/* An attribute by its number from 0; false past the last. */
+SGM_API bool sgm_onnx_node_attribute(const sgm_onnx *model, size_t node, size_t index,
+                                     sgm_onnx_attribute *attribute);
+/* A value that the file has, an initialiser or the value of a Constant: a new reference. NULL if the name is
+ * that of something else, with no error, or on failure, with one. */
+SGM_API sgm_tensor *sgm_onnx_constant(const sgm_onnx *model, const char *name);
+
 /* What a model says about itself: the text that it keeps under a key; NULL: none. The model's. */
 SGM_API const char *sgm_onnx_metadata(const sgm_onnx *model, const char *key);
 

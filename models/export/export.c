@@ -110,6 +110,9 @@ sgm_status sgm_pretrained_export(sgm_pretrained *p, sgm_trainer *trainer, const 
     if (p == NULL || trainer == NULL || folder == NULL)
         return sgm_fail(SGM_ERROR_ARGUMENT,
                         "writing a model needs the model, a trainer and a folder, got NULL");
+    if (p->onnx)
+        return sgm_fail(SGM_ERROR_UNSUPPORTED,
+                        "'%s' is an ONNX model, not a folder; sgm_trainer_export_onnx writes one", p->path);
     if (sgm__folder_has(folder, "config.json"))
         return sgm_fail(SGM_ERROR_FILE, "'%s' has a config.json already; choose another folder", folder);
     if (mkdir(folder, 0777) != 0 && errno != EEXIST)

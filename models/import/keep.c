@@ -159,6 +159,8 @@ sgm_status sgm_pretrained_keep(sgm_pretrained *p, const char *folder)
 {
     if (p == NULL || folder == NULL)
         return sgm_fail(SGM_ERROR_ARGUMENT, "keeping a model needs the model and a folder, got NULL");
+    if (p->onnx)
+        return SGM_OK; /* network and parameters are all that it had */
     char *kept = sgm__new_text("%s/" SGM__KEPT_FOLDER, folder);
     sgm_status status = kept != NULL ? keep_in(p, kept) : SGM_ERROR_MEMORY;
     free(kept);

@@ -144,10 +144,12 @@ static void fill_info(sgm_pretrained *p)
 }
 
 /* Call sgm_pretrained_free also on failure. */
-static sgm_status open_folder(sgm_pretrained *p, const char *path, const sgm_pretrained_options *given)
+static sgm_status open_path(sgm_pretrained *p, const char *path, const sgm_pretrained_options *given)
 {
     sgm_pretrained_options options;
     SGM__TRY(read_options(&options, given));
+    if (sgm__is_onnx(path))
+        return sgm__onnx_open(p, path, &options);
     char *kept = sgm__new_text("%s/" SGM__KEPT_FOLDER, path);
     if (kept == NULL)
         return SGM_ERROR_MEMORY;
@@ -183,7 +185,7 @@ sgm_pretrained *sgm_pretrained_open_with(const char *path, const sgm_pretrained_
         sgm_fail(SGM_ERROR_MEMORY, "no memory for a model");
         return NULL;
     }
-    if (open_folder(p, path, options) == SGM_OK)
+    if (open_path(p, path, options) == SGM_OK)
         return p;
     sgm_pretrained_free(p);
     return NULL;
@@ -208,6 +210,7 @@ void sgm_pretrained_free(sgm_pretrained *p)
     free(p->shards);
     free(p->network);
     free(p->tokenizer);
+    sgm__translated_free(&p->translated);
     free(p->path);
     free(p);
 }
@@ -225,20 +228,37 @@ const char *sgm_pretrained_network(const sgm_pretrained *p)
 /* --- loading --- */
 
 /* The type of a parameter of the trainer, which must have it in this shape. */
-static sgm_status find_parameter(sgm_trainer *trainer, const sgm__made *made, sgm_dtype *dtype)
+static sgm_status find_parameter(sgm_trainer *trainer, const char *name, const sgm_shape *shape,
+                                 sgm_dtype *dtype)
 {
     size_t count;
     const sgm_parameter *parameters = sgm_trainer_parameters(trainer, &count);
     for (size_t i = 0; i < count; i++)
-        if (strcmp(parameters[i].name, made->name) == 0 &&
-            sgm_shape_equal(&parameters[i].type.shape, &made->shape)) {
+        if (strcmp(parameters[i].name, name) == 0 && sgm_shape_equal(&parameters[i].type.shape, shape)) {
             *dtype = parameters[i].type.dtype;
             return SGM_OK;
         }
     return sgm_fail(SGM_ERROR_SHAPE,
                     "the trainer '%s' has another network than the model: its parameter '%s' is not "
                     "there, or of another shape",
-                    sgm_trainer_name(trainer), made->name);
+                    sgm_trainer_name(trainer), name);
+}
+
+static sgm_status load_made(sgm_pretrained *p, sgm_trainer *trainer, const sgm__made *made)
+{
+    sgm_dtype dtype = SGM_FLOAT32;
+    SGM__TRY(find_parameter(trainer, made->name, &made->shape, &dtype));
+    sgm_tensor *value = sgm__weights_read(p, made, dtype);
+    sgm_status status = value != NULL ? sgm_trainer_set(trainer, made->name, value) : sgm_last_status();
+    sgm_tensor_free(value);
+    return status;
+}
+
+static sgm_status load_translated(sgm_trainer *trainer, const sgm__translated_value *v)
+{
+    sgm_dtype dtype;
+    SGM__TRY(find_parameter(trainer, v->parameter, sgm_tensor_shape(v->value), &dtype));
+    return sgm_trainer_set(trainer, v->parameter, v->value);
 }
 
 sgm_status sgm_pretrained_load(sgm_pretrained *p, sgm_trainer *trainer)
@@ -254,15 +274,10 @@ sgm_status sgm_pretrained_load(sgm_pretrained *p, sgm_trainer *trainer)
         SGM__TRY(sgm_trainer_set_network(trainer, p->network));
         SGM__TRY(sgm_trainer_prepare(trainer));
     }
-    for (size_t i = 0; i < p->made_count; i++) {
-        sgm_dtype dtype = SGM_FLOAT32;
-        SGM__TRY(find_parameter(trainer, &p->made[i], &dtype));
-        sgm_tensor *value = sgm__weights_read(p, &p->made[i], dtype);
-        sgm_status status =
-            value != NULL ? sgm_trainer_set(trainer, p->made[i].name, value) : sgm_last_status();
-        sgm_tensor_free(value);
-        SGM__TRY(status);
-    }
+    for (size_t i = 0; i < p->made_count; i++)
+        SGM__TRY(load_made(p, trainer, &p->made[i]));
+    for (size_t i = 0; i < p->translated.count; i++)
+        SGM__TRY(load_translated(trainer, &p->translated.values[i]));
     return SGM_OK;
 }
 

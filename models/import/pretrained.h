@@ -7,6 +7,7 @@
 #define SIGMA_MODELS_PRETRAINED_H
 
 #include "architectures/architectures.h"
+#include "onnx/translate.h"
 #include <sigma/models.h>
 
 #include <jansson.h>
@@ -55,6 +56,8 @@ struct sgm_pretrained {
     size_t stored_count;
     sgm__made *made; /* in the order of the network's parameters */
     size_t made_count;
+    bool onnx; /* it is a file of ONNX, and has none of the above but path */
+    sgm__translated translated;
     char *network;
     size_t network_size;
     char *tokenizer;
@@ -89,6 +92,11 @@ sgm_status sgm__stored_add(sgm_pretrained *p, const char *name, sgm__stored stor
 sgm_status sgm__stored_sort(sgm_pretrained *p);
 /* NULL: none of that name. */
 sgm__stored *sgm__stored_find(const sgm_pretrained *p, const char *name);
+
+/* --- import/onnx.c --- */
+/* Whether a path is that of a file of ONNX, by its end. */
+bool sgm__is_onnx(const char *path);
+sgm_status sgm__onnx_open(sgm_pretrained *p, const char *path, const sgm_pretrained_options *options);
 
 /* --- import/weights.c --- */
 /* Pairs all parameters of the network with tensors, and checks names, types and shapes. */

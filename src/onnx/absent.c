@@ -25,6 +25,12 @@ ABSENT(sgm_onnx *, sgm_onnx_load_with, NULL, const char *path, const sgm_onnx_op
 ABSENT(sgm_onnx *, sgm_onnx_parse, NULL, const void *bytes, size_t length, const sgm_onnx_options *options)
 ABSENT(const char *, sgm_onnx_input_at, NULL, const sgm_onnx *model, size_t index, sgm_type *type)
 ABSENT(const char *, sgm_onnx_output_at, NULL, const sgm_onnx *model, size_t index)
+ABSENT(bool, sgm_onnx_node_at, false, const sgm_onnx *model, size_t node, sgm_onnx_node_info *info)
+ABSENT(const char *, sgm_onnx_node_input, NULL, const sgm_onnx *model, size_t node, size_t index)
+ABSENT(const char *, sgm_onnx_node_output, NULL, const sgm_onnx *model, size_t node, size_t index)
+ABSENT(bool, sgm_onnx_node_attribute, false, const sgm_onnx *model, size_t node, size_t index,
+       sgm_onnx_attribute *attribute)
+ABSENT(sgm_tensor *, sgm_onnx_constant, NULL, const sgm_onnx *model, const char *name)
 ABSENT(const char *, sgm_onnx_metadata, NULL, const sgm_onnx *model, const char *key)
 ABSENT(sgm_status, sgm_onnx_set, sgm_last_status(), sgm_onnx *model, const char *input,
        const sgm_tensor *value)

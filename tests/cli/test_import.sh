@@ -102,6 +102,46 @@ has direct/model/config.json gpt2
 run 1 train train.yaml 'network=input(13) + embedding(61, 8, name=tokens) + dense(61, time_distributed) + softmax_cross_entropy' --folder other
 has err "tokens.weights"
 
+# --- files of ONNX ---
+models=$SIGMA_SOURCE_DIR/tests/models/onnx
+if "$sigma" import "$models/signal.onnx" --into signal >out 2>err; then
+    has out 'signal.onnx: onnx, to classify$'
+    has out '^parameters: 79$'
+    for row in 0 1 2 3 4 5 6 7; do
+        for k in $(seq 16); do echo "$(((row * 7 + k * k * 3) % 11)),"; done | tr -d '\n'
+        echo "$((row % 3))"
+    done >signals.csv
+    cut -d, -f -16 signals.csv >inputs.csv
+    outputs() { sed 's/.*"outputs"//' out; }
+    run 0 predict signal inputs.csv --json
+    outputs >first
+    run 0 predict "$models/signal.onnx" inputs.csv --json
+    same "the network says what the model says" "$(outputs)" "$(cat first)"
+    run 0 inspect signal
+    has out 'softmax_cross_entropy'
+    cat >signals.yaml <<YAML
+from: $models/signal.onnx
+data:
+  training: {csv: signals.csv, fields: {inputs: 0-15, targets: 16}, classes: 3}
+  validation: {csv: signals.csv, fields: {inputs: 0-15, targets: 16}, classes: 3}
+  batch: 4
+optimiser: {type: adam, learning_rate: 0.05}
+epochs: 30
+YAML
+    run 0 train signals.yaml --folder signal-on
+    has out "^starting from .*/signal.onnx: onnx$"
+    run 0 eval signal-on
+    run 0 export --onnx signal-on.onnx signal-on
+    run 0 predict signal-on inputs.csv --json
+    outputs >first
+    run 0 predict signal-on.onnx inputs.csv --json
+    same "what was trained is written as a model" "$(outputs)" "$(cat first)"
+    run 1 import "$models/signal.onnx" --into x --task generate
+    has err "is an ONNX model, for 'classify' or 'predict', not 'generate'"
+else
+    has err 'built without ONNX'
+fi
+
 # --- mistakes ---
 run 1 import "$fixtures/llama" --into llama
 has err "sigma import: 'llama' is there already; --into names another folder"

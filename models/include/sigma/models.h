@@ -31,7 +31,8 @@ typedef struct sgm_pretrained_options {
      * than it was trained for is an error. */
     int64_t context;
     /* What it is for: "generate" (the next token), "embed" (a vector for each text), "classify", "fill"
-     * (tokens that are masked). Default: what the folder says. */
+     * (tokens that are masked). Default: what the folder says. Of a FILE.onnx: "predict", the default, or
+     * "classify", where its output is one of logits, to be judged by softmax_cross_entropy. */
     const char *task;
 } SGM_BY_NAME sgm_pretrained_options;
 
@@ -42,13 +43,14 @@ typedef struct sgm_pretrained_info {
     const char *tokenizer;    /* the file in the folder that tokens are from; NULL: none that is known */
     int64_t parameters;       /* how many numbers are trained */
     int64_t tokens;           /* of the vocabulary */
-    int64_t context;          /* steps that the network is made for ... */
+    int64_t context;          /* steps that the network is made for (0: they are no tokens) ... */
     int64_t longest;          /* ... and that the model was trained for */
     sgm_dtype precision;      /* float64 if the files have that, else float32 */
 } sgm_pretrained_info;
 
 /* Reads config.json and the headers of all files, and compares them with the network; or, of a folder of a
- * run that was imported, what sgm_pretrained_keep wrote there. NULL and an error that names what is missing,
+ * run that was imported, what sgm_pretrained_keep wrote there; or a file FILE.onnx, whose graph becomes a
+ * network where each node is a layer, or a part of one, and whose results must be those of the network. NULL and an error that names what is missing,
  * has another shape than config.json says, or is not known. */
 #define sgm_pretrained_open(...)                                                                             \
     SGM_WITH_OPTIONS(sgm_pretrained_open_with, sgm_pretrained_options, __VA_ARGS__)
