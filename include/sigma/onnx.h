@@ -70,18 +70,19 @@ SGM_API sgm_status sgm_onnx_import(sgm_onnx *model, sgm_graph *graph, int64_t ba
 
 /* A node of the model's graph. Texts belong to the model. */
 typedef struct sgm_onnx_node_info {
-    const char *type, *domain; /* "Conv"; "" is ONNX's default domain */
-    const char *name;          /* that of the node, or of its first output where it has none */
-    size_t input_count, output_count, attribute_count;
+    const char *type, *domain;        /* "Conv"; "" is ONNX's default domain */
+    const char *name;                 /* that of the node, or of its first output where it has none */
+    size_t input_count, output_count; /* of the lists below, with those that are left out */
+    size_t attribute_count;           /* how many attributes it has */
 } sgm_onnx_node_info;
-/* An attribute of a node. What it is not is 0 and NULL; a number or an integer by itself is a list of one. */
+/* An attribute of a node; a number or an integer by itself is a list of one. */
 typedef struct sgm_onnx_attribute {
-    const char *name;
-    const int64_t *integers;
-    const float *numbers;
-    size_t count;     /* of either list */
-    const char *text; /* `length` characters, with no zero at the end */
-    size_t length;
+    const char *name;        /* "strides" */
+    const int64_t *integers; /* `count` of them; NULL: it is no list of integers */
+    const float *numbers;    /* `count` of them; NULL: it is no list of numbers */
+    size_t count;            /* of either list */
+    const char *text;        /* `length` characters, with no zero at the end; NULL: it is no text */
+    size_t length;           /* of the text */
 } sgm_onnx_attribute;
 /* A node by its number from 0, which comes after the nodes that make its inputs; false past the last. */
 SGM_API bool sgm_onnx_node_at(const sgm_onnx *model, size_t node, sgm_onnx_node_info *info);

@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,19 +17,6 @@
 /* Bytes of a JSON file, and files of tensors, that are believed. */
 #define MAXIMUM_JSON (64 << 20)
 #define MAXIMUM_SHARDS 10000
-
-char *sgm__new_text(const char *format, ...)
-{
-    char *text = NULL;
-    va_list arguments;
-    va_start(arguments, format);
-    if (vasprintf(&text, format, arguments) < 0) {
-        sgm_fail(SGM_ERROR_MEMORY, "no memory for a text");
-        text = NULL;
-    }
-    va_end(arguments);
-    return text;
-}
 
 const char *sgm__small_file_at(size_t index)
 {

@@ -8,6 +8,7 @@
 
 #include "architectures/architectures.h"
 #include "onnx/translate.h"
+#include "text.h"
 #include <sigma/models.h>
 
 #include <jansson.h>
@@ -70,10 +71,6 @@ struct sgm_pretrained {
         if (try_status != SGM_OK)                                                                            \
             return try_status;                                                                               \
     } while (0)
-
-/* --- texts --- */
-/* A formatted text; free with free. NULL and an error: out of memory. */
-char *sgm__new_text(const char *format, ...) SGM_PRINTF(1, 2);
 
 /* --- import/folder.c --- */
 /* The small files beside the tensors, NULL past the last: the first ones are tokenizers. */

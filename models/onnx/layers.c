@@ -2,8 +2,8 @@
  *
  * Each function looks at the node, and writes layers that do the same; what is not exactly so is refused.
  * Some nodes belong together, as those of gelu: the first one takes the others along (t->done). */
-#include "import/pretrained.h"
 #include "onnx/translate.h"
+#include "text.h"
 
 #include <math.h>
 #include <stdlib.h>

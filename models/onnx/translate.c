@@ -4,7 +4,7 @@
  * "x2 = x1 + convolution(...);", and its chain is "x2" from there on. What the file says is not believed: the
  * translation stops at the first node that is not what a layer does, and the notation checks the rest. */
 #include "onnx/translate.h"
-#include "import/pretrained.h"
+#include "text.h"
 
 #include <ctype.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
-/* What a model is made of, as sigma/onnx.h gives it to others: nodes, their attributes, and the values that the
- * file has. Everything is read from the message, which lives as long as the model. */
+/* What a model is made of, as sigma/onnx.h gives it to others: nodes, their attributes, and the values that
+ * the file has. Everything is read from the message, which lives as long as the model. */
 #include "onnx/nodes/onnx.h"
 
 static const Onnx__NodeProto *find_node(const sgm_onnx *model, size_t node)
@@ -100,8 +100,9 @@ sgm_tensor *sgm_onnx_constant(const sgm_onnx *model, const char *name)
             return sgm_tensor_retain(model->initialisers[i]);
     for (size_t i = 0; i < graph->n_node; i++) {
         const Onnx__NodeProto *node = graph->node[i];
-        if (strcmp(sgm__onnx_text(node->op_type), "Constant") == 0 && *sgm__onnx_domain(node->domain) == '\0' &&
-            node->n_output > 0 && strcmp(sgm__onnx_text(node->output[0]), name) == 0)
+        if (strcmp(sgm__onnx_text(node->op_type), "Constant") == 0 &&
+            *sgm__onnx_domain(node->domain) == '\0' && node->n_output > 0 &&
+            strcmp(sgm__onnx_text(node->output[0]), name) == 0)
             return constant_of(model, node);
     }
     return NULL;

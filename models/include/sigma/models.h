@@ -50,8 +50,8 @@ typedef struct sgm_pretrained_info {
 
 /* Reads config.json and the headers of all files, and compares them with the network; or, of a folder of a
  * run that was imported, what sgm_pretrained_keep wrote there; or a file FILE.onnx, whose graph becomes a
- * network where each node is a layer, or a part of one, and whose results must be those of the network. NULL and an error that names what is missing,
- * has another shape than config.json says, or is not known. */
+ * network in which each node is a layer, or a part of one, and which must give what the model gives. NULL and
+ * an error that names what is missing, has another shape than config.json says, or is not known. */
 #define sgm_pretrained_open(...)                                                                             \
     SGM_WITH_OPTIONS(sgm_pretrained_open_with, sgm_pretrained_options, __VA_ARGS__)
 SGM_API sgm_pretrained *sgm_pretrained_open_with(const char *path, const sgm_pretrained_options *options);
