@@ -110,8 +110,8 @@ static const sgm__journal_entry *find_checkpoint(const sgm__history *history, co
 }
 
 /* Whether the checkpoint that the replay ended with is one that the run wrote at the same place: its newest,
- * or, if the run trains, the newest that it had when the replay began. Journals are compared, as the run's own
- * file may be damaged by now. */
+ * or, if the run trains, the newest that it had when the replay began. Journals are compared, as the run's
+ * own file may be damaged by now. */
 static bool is_same(const char *run, const char *folder)
 {
     sgm__history wanted, has;
