@@ -24,7 +24,7 @@
 
 static const char help_start[] =
     "Usage: sigma ctl FOLDER COMMAND ... [--reason TEXT] [--by NAME] [--dry-run] [--role ROLE] [--json]\n"
-    "                 [--timeout SECONDS]\n\n"
+    "                 [--timeout SECONDS] [--paused]\n\n"
     "Watches and steers the training that runs in a folder. Commands act after the iteration that is "
     "running.\n\n";
 
@@ -34,6 +34,7 @@ static const char help_end[] =
     "  --by NAME             who asks: the journal has ctl:NAME\n"
     "  --dry-run             tell what would change, and change nothing\n"
     "  --role ROLE           ask with no more than this role: look, steer or admin (default)\n"
+    "  --paused              of branch: the new training waits for a command\n"
     "  --json                print the answer as it came, a JSON object\n"
     "  --timeout SECONDS     how long to wait for an iteration that takes long (default 60); then nothing "
     "is\n"
@@ -142,7 +143,7 @@ typedef struct talk {
     const char *folder;
     int64_t seconds;
     const char *reason, *by, *role; /* NULL: not given */
-    bool dry, as_json;
+    bool dry, paused, as_json;
 } talk;
 
 static void add_given(json_t *line, const char *key, const char *text)
@@ -160,6 +161,8 @@ static void add_terms(json_t *line, const talk *t)
     add_given(line, "role", t->role);
     if (t->dry)
         json_object_set_new(line, "dry_run", json_true());
+    if (t->paused) /* a field of branch, which all other commands refuse */
+        json_object_set_new(line, "paused", json_true());
 }
 
 static bool terms_are_utf8(const talk *t)
@@ -287,6 +290,7 @@ int ctl_run(int argc, char **argv)
         {"--json", ARGUMENT_FLAG, &t.as_json},  {"--timeout", ARGUMENT_COUNT, &t.seconds},
         {"--reason", ARGUMENT_TEXT, &t.reason}, {"--by", ARGUMENT_TEXT, &t.by},
         {"--dry-run", ARGUMENT_FLAG, &t.dry},   {"--role", ARGUMENT_TEXT, &t.role},
+        {"--paused", ARGUMENT_FLAG, &t.paused},
     };
     char *help = make_help();
     arguments a = {

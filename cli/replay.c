@@ -4,7 +4,6 @@
  * does it again in a new folder (sgm_replay_of). --list shows what there is. */
 #include "journal/history.h"
 #include "monitors/task_lines.h"
-#include "persistence/bundle.h"
 #include "train.h"
 
 #include <jansson.h>
@@ -98,30 +97,43 @@ static bool read_numbers(const char *text, int64_t **numbers, size_t *count)
     return good && *count > 0;
 }
 
-/* The checksum of the newest checkpoint that a folder's journal has; "": it has none. */
-static void read_newest(const char *folder, char checksum[SGM__CHECKSUM_DIGITS + 1])
+/* The newest checkpoint that a folder's journal has with this checksum (NULL: with any); NULL: none. */
+static const sgm__journal_entry *find_checkpoint(const sgm__history *history, const char *checksum)
 {
-    sgm__history history;
-    checksum[0] = '\0';
-    if (sgm__history_read(folder, "replay", &history) == SGM_OK)
-        for (size_t i = 0; i < history.held.count; i++)
-            if (history.held.items[i].kind == SGM__ENTRY_CHECKPOINT)
-                snprintf(checksum, SGM__CHECKSUM_DIGITS + 1, "%s", history.held.items[i].checksum);
-    sgm__history_free(&history);
+    for (size_t i = history->held.count; i-- > 0;) {
+        const sgm__journal_entry *entry = &history->held.items[i];
+        if (entry->kind == SGM__ENTRY_CHECKPOINT &&
+            (checksum == NULL || strcmp(entry->checksum, checksum) == 0))
+            return entry;
+    }
+    return NULL;
 }
 
-/* Says whether the new checkpoint is the one that the run wrote. Journals are compared, as the run's own file
- * may be damaged by now. */
+/* Whether the checkpoint that the replay ended with is one that the run wrote at the same place: its newest,
+ * or, if the run trains, the newest that it had when the replay began. Journals are compared, as the run's
+ * own file may be damaged by now. */
+static bool is_same(const char *run, const char *folder)
+{
+    sgm__history wanted, has;
+    bool same = sgm__history_read(run, "replay", &wanted) == SGM_OK;
+    same = sgm__history_read(folder, "replay", &has) == SGM_OK && same;
+    const sgm__journal_entry *end = same ? find_checkpoint(&has, NULL) : NULL;
+    const sgm__journal_entry *of_run = end != NULL ? find_checkpoint(&wanted, end->checksum) : NULL;
+    same = of_run != NULL && of_run->branch == end->branch && of_run->epoch == end->epoch &&
+           of_run->iteration == end->iteration;
+    sgm__history_free(&has);
+    sgm__history_free(&wanted);
+    return same;
+}
+
+/* Says whether the new checkpoint is the one that the run wrote. */
 static int tell_result(const char *run, const config *c, const sgm_replay *replay)
 {
-    char has[SGM__CHECKSUM_DIGITS + 1], wanted[SGM__CHECKSUM_DIGITS + 1];
     if (replay->check)
         printf("the replay can be done%s\n", replay->inexact ? "" : ", bit for bit");
     if (replay->check || replay->until > 0 || replay->without_count > 0)
         return CLI_OK;
-    read_newest(run, wanted);
-    read_newest(c->folder, has);
-    bool same = strcmp(has, wanted) == 0;
+    bool same = is_same(run, c->folder);
     printf("the checkpoint is %sthat of %s%s\n", same ? "" : "not ", run, same ? ", bit for bit" : "");
     return same || replay->inexact ? CLI_OK : CLI_FAILED;
 }

@@ -81,7 +81,7 @@ bool ends_with(const char *text, const char *end);
  * neither ignore nor refuse. */
 bool unknown_is_ignored(const char *command, const char *value, bool *ignored, int *code);
 /* The tokens in a file, a line each "ROLE TOKEN [NAME]"; sgm__free. NULL: an error says why, for instance
- * that others may read the file. The server reads the lines. */
+ * that others may read the file, or which line is none. */
 char *read_tokens(const char *path);
 /* Whether a path names a file of NumPy: .npy, .npz, or an array in an archive, FILE.npz:NAME. */
 bool is_numpy(const char *path);

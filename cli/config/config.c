@@ -175,7 +175,7 @@ static bool names_webhook(const void *webhooks, const char *address)
 
 /* Fails if a rule sends to an address that the file does not name. Texts that cannot be read have errors of
  * their own. */
-static sgm_status check_webhooks(const config *c, const char *name)
+static sgm_status check_webhooks(const config *c)
 {
     const text_list *lists[] = {&c->rules, &c->hooks};
     static const char *const keys[] = {"rules", "hooks"};
@@ -186,10 +186,9 @@ static sgm_status check_webhooks(const config *c, const char *name)
             const char *refused =
                 hook != NULL ? sgm__hook_refused_webhook(hook, names_webhook, &c->webhooks) : NULL;
             if (refused != NULL)
-                status =
-                    sgm_fail(SGM_ERROR_ARGUMENT,
-                             "%s: %s: a rule sends to '%.200s', which must be named: webhooks: [\"%.200s\"]",
-                             name, keys[k], refused, refused);
+                status = sgm_fail(SGM_ERROR_ARGUMENT,
+                                  "%s: a rule sends to '%.200s', which must be named: webhooks: [\"%.200s\"]",
+                                  config_place(c, keys[k]), refused, refused);
             sgm_hook_free(hook);
         }
     if (status == SGM_OK)
@@ -199,7 +198,7 @@ static sgm_status check_webhooks(const config *c, const char *name)
 
 /* Fails if a rule runs a command, and the file does not allow it. Texts that cannot be read have errors of
  * their own. */
-static sgm_status check_commands(const config *c, const char *name)
+static sgm_status check_commands(const config *c)
 {
     const text_list *lists[] = {&c->rules, &c->hooks};
     static const char *const keys[] = {"rules", "hooks"};
@@ -209,10 +208,9 @@ static sgm_status check_commands(const config *c, const char *name)
             bool runs = hook != NULL && sgm__hook_runs_commands(hook);
             sgm_hook_free(hook);
             if (runs)
-                return sgm_fail(
-                    SGM_ERROR_ARGUMENT,
-                    "%s: %s: '%.200s' runs a command, which must be allowed: allow_commands: true", name,
-                    keys[k], lists[k]->items[i]);
+                return sgm_fail(SGM_ERROR_ARGUMENT,
+                                "%s: '%.200s' runs a command, which must be allowed: allow_commands: true",
+                                config_place(c, keys[k]), lists[k]->items[i]);
         }
     sgm_clear_error();
     return SGM_OK;
@@ -229,8 +227,8 @@ static sgm_status check_whole(const config *c, const char *name)
                         "softmax_cross_entropy\"",
                         name);
     SGM_TRY(check_first_key(name, "operator", &operator_table, &c->operator));
-    SGM_TRY(check_commands(c, name));
-    SGM_TRY(check_webhooks(c, name));
+    SGM_TRY(check_commands(c));
+    SGM_TRY(check_webhooks(c));
     SGM_TRY(check_first_key(name, "start_from", &start_table, &c->start_from));
     return optimiser_check(name, &c->optimiser, &c->places);
 }

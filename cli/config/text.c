@@ -4,6 +4,7 @@
  * without building a tree, since results may be long. */
 #include "config/arguments.h"
 #include "config/experiment.h"
+#include "monitors/http/http.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -86,5 +87,11 @@ char *read_tokens(const char *path)
                  path);
         return NULL;
     }
-    return sgm__file_read(path, LONGEST_TOKENS, &text, &length) == SGM_OK ? text : NULL;
+    if (sgm__file_read(path, LONGEST_TOKENS, &text, &length) != SGM_OK)
+        return NULL;
+    if (sgm__http_tokens_check(text) == SGM_OK)
+        return text;
+    sgm__fail_within("'%s'", path);
+    sgm__free(text);
+    return NULL;
 }

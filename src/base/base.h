@@ -178,6 +178,8 @@ sgm_status sgm__file_open(const char *path, int *file);
 FILE *sgm__file_open_stream(const char *path);
 /* Reads a whole file of at most `limit` bytes; *data ends in an extra 0 byte, free with sgm__free. */
 sgm_status sgm__file_read(const char *path, size_t limit, char **data, size_t *length);
+/* Writes all, at the file's position, in one call unless the room ends; false: errno tells why. */
+bool sgm__write_fully(int file, const void *data, size_t size);
 /* Writes through `path`.tmp, fsync, rename and fsync of the folder, so that a reader or a crash sees the old
  * file or the new one, never a part. Devices and pipes are written to directly. */
 sgm_status sgm__file_write_atomic(const char *path, const void *data, size_t length);

@@ -174,15 +174,15 @@ sgm_status sgm__file_read(const char *path, size_t limit, char **data, size_t *l
 
 /* --- writing --- */
 
-static bool write_fully(int file, const char *data, size_t size)
+bool sgm__write_fully(int file, const void *data, size_t size)
 {
-    while (size > 0) {
-        ssize_t wrote = write(file, data, size);
+    for (const char *rest = data; size > 0;) {
+        ssize_t wrote = write(file, rest, size);
         if (wrote < 0 && errno == EINTR)
             continue;
         if (wrote < 0)
             return false;
-        data += wrote;
+        rest += wrote;
         size -= (size_t)wrote;
     }
     return true;
@@ -220,7 +220,7 @@ static sgm_status write_temporary(const char *path, const void *data, size_t len
     if (file < 0)
         return fail_file("create", path);
     sgm_status status = SGM_OK;
-    if (!write_fully(file, data, length) || fsync(file) != 0)
+    if (!sgm__write_fully(file, data, length) || fsync(file) != 0)
         status = fail_file("write", path);
     if (close(file) != 0 && status == SGM_OK)
         status = fail_file("write", path);
@@ -242,7 +242,7 @@ static sgm_status write_stream(const char *path, const void *data, size_t length
     int file = open(path, O_WRONLY | O_CLOEXEC);
     if (file < 0)
         return fail_file("open", path);
-    sgm_status status = write_fully(file, data, length) ? SGM_OK : fail_file("write", path);
+    sgm_status status = sgm__write_fully(file, data, length) ? SGM_OK : fail_file("write", path);
     close(file);
     return status;
 }

@@ -140,9 +140,8 @@ static sgm_status append_line(const char *path, const char *text)
     if (file < 0)
         return sgm_fail(SGM_ERROR_FILE, "cannot open '%s': %s", path, sgm__errno_text(errno));
     char *line = sgm__format("%s%s\n", is_torn(file) ? "\n" : "", text);
-    ssize_t length = line != NULL ? (ssize_t)strlen(line) : -1;
     sgm_status status = line != NULL ? SGM_OK : SGM_ERROR_MEMORY;
-    if (line != NULL && write(file, line, (size_t)length) != length)
+    if (line != NULL && !sgm__write_fully(file, line, strlen(line)))
         status = sgm_fail(SGM_ERROR_FILE, "cannot write '%s': %s", path, sgm__errno_text(errno));
     sgm__free(line);
     close(file);

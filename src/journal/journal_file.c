@@ -81,8 +81,7 @@ static sgm_status append(int file, const char *path, const char *object)
                              (unsigned)checksum_of(before, object, length));
     if (line == NULL)
         return SGM_ERROR_MEMORY;
-    ssize_t wanted = (ssize_t)strlen(line);
-    sgm_status status = write(file, line, (size_t)wanted) == wanted ? SGM_OK : fail_file("write", path);
+    sgm_status status = sgm__write_fully(file, line, strlen(line)) ? SGM_OK : fail_file("write", path);
     sgm__free(line);
     return status;
 }

@@ -226,6 +226,9 @@ has err 'there is no training data'
 (ulimit -f 1 && exec "$sigma" train "$examples/digits.yaml" epochs=1 --folder small) >out 2>err
 code 1 $? "a file that may not grow"
 has err "cannot write 'small/checkpoint.safetensors.tmp'"
+(ulimit -f 16 && exec "$sigma" train "$examples/iris.yaml" epochs=400 --folder grows --quiet) >out 2>err
+code 1 $? "a file that may not grow any more"
+has err "cannot write 'grows/(metrics|journal).jsonl': File too large"
 "$sigma" --help >/dev/full 2>err
 code 1 $? "a full disk"
 printf '1,2,0\n3,4\n\n5,6,1\nx,6,1\n' >ragged.csv

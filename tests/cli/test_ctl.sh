@@ -62,6 +62,15 @@ ctl 0 run-slow get optimiser.learning_rate optimiser.beta1
 has out '^optimiser.learning_rate = 0.001$'
 has out '^optimiser.beta1 = 0.5$'
 ctl 0 run-slow stop
+ctl 0 run branch waits --paused
+for _ in $(seq 100); do
+    "$sigma" ctl run-waits status >out 2>err && break
+    sleep 0.05
+done
+has out '^state +paused$'
+ctl 0 run-waits stop
+ctl 1 run pause --paused
+has err "pause has no field 'paused'"
 ctl 1 run branch slow
 has err "there is a checkpoint 'slow' already"
 ctl 1 run branch other 'optimiser.learning_rate=1'

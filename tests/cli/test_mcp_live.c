@@ -305,10 +305,14 @@ TEST(a_branch_trains_beside_the_run)
     json_decref(would);
     json_t *begun =
         call(c, "branch_run",
-             LIVE ",\"name\":\"slow\",\"set\":{\"optimiser.learning_rate\":0.001,\"optimiser.beta1\":0.5}}",
+             LIVE ",\"name\":\"slow\",\"set\":{\"optimiser.learning_rate\":0.001,\"optimiser.beta1\":0.5},"
+                  "\"paused\":true}",
              false);
     CHECK_STR(text_at(begun, "run"), "live-slow");
     json_decref(begun);
+    json_t *status = call(c, "get_run", "{\"run\":\"live-slow\"}", false);
+    CHECK_STR(text_at(status, "now/state"), "paused");
+    json_decref(status);
     json_t *values =
         call(c, "get_values", "{\"run\":\"live-slow\",\"identifier\":\"optimiser.learning_rate\"}", false);
     CHECK_NEAR(json_number_value(at(values, "values/0/value")), 0.001, 0);

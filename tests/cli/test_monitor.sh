@@ -21,6 +21,12 @@ for mode in 640 604 620 602; do
     run 1 monitor none --tokens tokens.txt
     has err "others may read or change the tokens in 'tokens.txt': 'chmod 600 tokens.txt' keeps them from it"
 done
+printf '# others\nlook short\n' >tokens.txt
+chmod 600 tokens.txt
+run 1 monitor none --tokens tokens.txt
+has err "'tokens.txt': line 2 of the tokens: a token has 16 to 128 of the characters"
+run 1 train "$examples/digits.yaml" --monitor --monitor-tokens tokens.txt --folder none
+has err "'tokens.txt': line 2 of the tokens: a token has 16 to 128 of the characters"
 
 run 0 train "$examples/digits.yaml" epochs=2 --folder runs/digits --quiet
 "$sigma" monitor runs >page.out 2>page.err </dev/null &

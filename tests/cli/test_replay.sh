@@ -95,6 +95,19 @@ has err "--without: expected numbers of the list, such as 12,15, got 'here'"
 run 0 replay run --into part --until 100 --quiet
 has part/journal.jsonl '"event":"end",.*"iteration":100,'
 
+# --- of a run that goes on meanwhile ---
+"$sigma" train "$examples/digits.yaml" epochs=100000 --folder goes-on --quiet >train.out 2>train.err </dev/null &
+process=$!
+for _ in $(seq 400); do
+    [ -e goes-on/checkpoint.safetensors ] && break
+    sleep 0.05
+done
+run 0 replay goes-on --into of-going-on --quiet
+has out '^the checkpoint is that of goes-on, bit for bit$'
+kill "$process"
+wait "$process"
+process=
+
 # --- what cannot be the same ---
 sed -i 's/^seed: .*/seed: 77/' run/config.yaml
 run 1 replay run --into none --quiet

@@ -26,7 +26,7 @@ chmod +x tell
 rule="  - every epoch run \"./tell 'a b' \$HOME;x\""
 file without.yaml 'rules:' "$rule"
 run 2 train without.yaml --folder without
-has err "without.yaml: rules: 'every epoch run .*' runs a command, which must be allowed: allow_commands: true"
+has err "without.yaml:6:3: rules: 'every epoch run .*' runs a command, which must be allowed: allow_commands: true"
 [ ! -e told ]
 verdict "nothing was run" $?
 file with.yaml 'allow_commands: true' 'rules:' "$rule" "  - at epoch 2 run \"sh -c 'echo \$SIGMA_ITERATION here'\""
@@ -56,7 +56,7 @@ verdict "a replay runs nothing" $?
 hook='  - at stop webhook "http://127.0.0.1:9/x" "over"'
 file send.yaml 'rules:' "$hook"
 run 2 train send.yaml --folder send
-has err "send.yaml: rules: a rule sends to 'http://127.0.0.1:9/x', which must be named: webhooks: \\[.http://127.0.0.1:9/x.\\]"
+has err "send.yaml:6:3: rules: a rule sends to 'http://127.0.0.1:9/x', which must be named: webhooks: \\[.http://127.0.0.1:9/x.\\]"
 file send.yaml 'webhooks: ["http://127.0.0.1:9/x"]' 'rules:' "$hook"
 run 0 train send.yaml --folder send # nobody listens there
 has send/log.txt 'webhook 127.0.0.1:9 failed: '

@@ -15,6 +15,7 @@ static const mcp_parameter branch_parameters[] = {
      .kind = MCP_VALUES},
     {"checkpoint", "of the run, that the branch begins with; left out: where the run is now",
      .kind = MCP_TEXT},
+    {"paused", "it waits for resume_run or step_run", MCP_FLAG, .default_json = "false"},
     {0}};
 
 /* The branch of a run is beside it: RUN-NAME, or, of one of several trainers in a folder, FOLDER/NAME. */
@@ -82,10 +83,10 @@ static sgm_status branch_run(mcp_call *call)
     if (status == SGM_OK)
         status = find_places(call, &p);
     if (status == SGM_OK)
-        status =
-            mcp_change(call, json_pack("{s:s, s:s, s:s*, s:O*}", "command", "branch", "name",
-                                       mcp_text(call, "name"), "checkpoint", mcp_text(call, "checkpoint"),
-                                       "set", json_object_get(call->arguments, "set")));
+        status = mcp_change(call, json_pack("{s:s, s:s, s:s*, s:b, s:O*}", "command", "branch", "name",
+                                            mcp_text(call, "name"), "checkpoint",
+                                            mcp_text(call, "checkpoint"), "paused", mcp_flag(call, "paused"),
+                                            "set", json_object_get(call->arguments, "set")));
     bool waits = json_object_get(call->answer, "pending") != NULL; /* for an administrator's approval */
     if (status == SGM_OK && !waits && !mcp_flag(call, "dry_run"))
         status = wait_for_branch(call, &p);

@@ -104,6 +104,8 @@ typedef struct sgm__http_options {
     void (*leave)(void);
     double hurry; /* for tests: all time limits are divided by this; 0: 1 */
 } sgm__http_options;
+/* Checks lines of tokens, as options.tokens has them; the error names the line. */
+sgm_status sgm__http_tokens_check(const char *text);
 /* Checks token, address and public host without starting anything. */
 sgm_status sgm__http_check(const sgm__http_options *options);
 /* NULL: failed, with an error. */

@@ -110,6 +110,13 @@ sgm_status sgm__http_tokens_read(const char *text, sgm__http_token *tokens, size
     return SGM_OK;
 }
 
+sgm_status sgm__http_tokens_check(const char *text)
+{
+    sgm__http_token tokens[SGM__HTTP_TOKENS];
+    size_t count = 1; /* the server's own */
+    return sgm__http_tokens_read(text, tokens, &count);
+}
+
 sgm_status sgm__http_tokens_make(sgm__http *server)
 {
     const sgm__http_options *options = &server->options;

@@ -119,11 +119,7 @@ static sgm_status write_file(int folder, const char *name, const char *text)
 {
     unlinkat(folder, TEMPORARY, 0); /* of a program that was killed meanwhile */
     int file = openat(folder, TEMPORARY, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
-    size_t length = strlen(text), written = 0;
-    ssize_t count = 1;
-    for (; file >= 0 && written < length && count > 0; written += count > 0 ? (size_t)count : 0)
-        count = write(file, text + written, length - written);
-    bool good = file >= 0 && written == length && fsync(file) == 0;
+    bool good = file >= 0 && sgm__write_fully(file, text, strlen(text)) && fsync(file) == 0;
     if (file >= 0)
         good &= close(file) == 0;
     if (good && renameat(folder, TEMPORARY, folder, SGM__RUNS_NOTES_FILE) == 0)
