@@ -149,6 +149,7 @@ typedef struct config {
     data_group data;
     optimiser_config optimiser;
     text_map initialisers, modifiers; /* by pattern of parameter names */
+    text_list adapters;               /* layers such as lora(8) */
     text_list freeze;                 /* patterns of parameter names */
     text_list approve;                /* patterns of what needs an administrator's approval */
     bool allow_commands;              /* rules may run programs */

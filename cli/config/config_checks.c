@@ -38,6 +38,15 @@ CHECK_PARSED(reducer)
 CHECK_PARSED(rule)
 CHECK_PARSED(hook)
 
+sgm_status check_adapter(const char *value)
+{
+    sgm_network *network = sgm_network_parse("input(1) + dense(1)");
+    sgm_status status =
+        network != NULL ? sgm_network_adapt(network, sgm_layer_parse(value)) : sgm__last_failure();
+    sgm_network_free(network);
+    return status;
+}
+
 char *real_network(const char *value)
 {
     sgm_network *network = sgm_network_parse(value);

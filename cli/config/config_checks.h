@@ -32,6 +32,7 @@ sgm_status check_decimal(const char *value);
 sgm_status check_modifier(const char *value);
 sgm_status check_initialiser(const char *value);
 sgm_status check_reducer(const char *value);
+sgm_status check_adapter(const char *value);
 sgm_status check_rule(const char *value);
 sgm_status check_hook(const char *value);
 sgm_status check_part(const char *value);

@@ -244,10 +244,19 @@ static bool has_cost(const char *notation)
     return has;
 }
 
+/* The network, and what adapts it. */
+static sgm_status set_network(sgm_trainer *trainer, const config *c)
+{
+    sgm_status status = sgm_trainer_set_network(trainer, c->network);
+    for (size_t i = 0; i < c->adapters.count && status == SGM_OK; i++)
+        status = sgm_trainer_adapt(trainer, sgm_layer_parse(c->adapters.items[i]));
+    return status;
+}
+
 /* The optimiser says whether parameters have averages. */
 sgm_status experiment_fill_inference(sgm_trainer *trainer, const config *c)
 {
-    SGM_TRY(sgm_trainer_set_network(trainer, c->network));
+    SGM_TRY(set_network(trainer, c));
     return has_cost(c->network) ? sgm_trainer_set_optimiser(trainer, config_optimiser(&c->optimiser))
                                 : SGM_OK;
 }
@@ -256,7 +265,7 @@ sgm_status experiment_fill_inference(sgm_trainer *trainer, const config *c)
  * the constructors make, NULL included. */
 sgm_status experiment_fill(sgm_trainer *trainer, const config *c)
 {
-    sgm_trainer_set_network(trainer, c->network);
+    set_network(trainer, c);
     sgm_trainer_set_optimiser(trainer, config_optimiser(&c->optimiser));
     for (size_t i = 0; i < c->initialisers.count; i++)
         sgm_trainer_add_initialiser(trainer, c->initialisers.keys[i],

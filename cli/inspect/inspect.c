@@ -85,7 +85,7 @@ static void print_parameters(const sgm_parameter *parameters, size_t count)
         printf("  %-32s %14s  %-8s %s%s\n", parameter->name, sgm_count_text(own, number, sizeof number),
                sgm_dtype_name(parameter->type.dtype),
                sgm_shape_text(&parameter->type.shape, shape, sizeof shape),
-               parameter->trainable ? "" : ", not trained");
+               parameter->trainable && !parameter->frozen ? "" : ", not trained");
     }
     printf("  %-32s %14s  %s\n", "all", sgm_count_text(elements, number, sizeof number),
            sgm_bytes_text((double)bytes, size, sizeof size));

@@ -97,13 +97,18 @@ typedef struct sgm_layer_options {
     bool squared;        /* hinge, multi_class_hinge, triplet */
     bool channels;       /* prelu: a slope for each; glu, swiglu, geglu: they are halved, not the features */
     int64_t factor[2];   /* upsampling: of height and width; the second 0: as the first */
-    bool bilinear, linear; /* upsampling, upsampling_1d */
-    const char *lengths;   /* input: the field of the data that tells how many steps of each example count */
-    int64_t labels;        /* ctc: the most labels of an example; blank: the class between them, default 0 */
-    int64_t blank;         /* ctc: see labels */
-    bool skip;             /* ctc: examples with too few steps for their labels cost nothing */
-    bool steps;            /* global poolings: over the steps of a sequence */
-    int64_t streams;       /* rnn, gru, lstm: sequences that go on from minibatch to minibatch */
+    bool bilinear, linear;  /* upsampling, upsampling_1d */
+    const char *lengths;    /* input: the field of the data that tells how many steps of each example count */
+    int64_t labels;         /* ctc: the most labels of an example; blank: the class between them, default 0 */
+    int64_t blank;          /* ctc: see labels */
+    bool skip;              /* ctc: examples with too few steps for their labels cost nothing */
+    bool steps;             /* global poolings: over the steps of a sequence */
+    int64_t streams;        /* rnn, gru, lstm: sequences that go on from minibatch to minibatch */
+    int64_t rank;           /* lora: numbers that are learnt for each input and each output; also `alpha` */
+    const char *on, *train; /* lora: patterns of parameters, with spaces between them */
+    double dropout;         /* lora: share of the inputs that it does not see while training */
+    bool rank_stabilised;   /* lora: alpha / sqrt(rank) */
+    int64_t columns[2];     /* lora: the first one and how many, where it is not for all outputs */
 } SGM_BY_NAME sgm_layer_options;
 /* Options for sgm_layer_create: SGM_LAYER_OPTIONS(.size = 10). */
 #define SGM_LAYER_OPTIONS(...) SGM_OPTIONS(sgm_layer_options, __VA_ARGS__)
@@ -199,6 +204,16 @@ SGM_API sgm_layer *sgm_layer_create(const char *type, const sgm_layer_options *o
 /* A cost of vectors that tell what belongs together (Hermans et al., 2017). `margin`, `squared`. */
 #define sgm_triplet(...) sgm_layer_create("triplet", SGM_LAYER_OPTIONS(__VA_ARGS__))
 
+/* --- adapters --- */
+/* Low-rank adapters (Hu et al., 2021), as a statement or for sgm_network_adapt: each matrix W (inputs,
+ * outputs) whose parameter `on` matches gets two small ones, A (inputs, rank) and B (rank, outputs), and acts
+ * as W + alpha / rank A B does. They are the parameters "2-dense.weights_lora_a" and "..._lora_b"; with
+ * `name`, which several adapters of one matrix need, that stands in the place of "weights". A is drawn, B
+ * begins with zeros, so that at first nothing changes. All other parameters are frozen, but for those that
+ * `train` matches. A pattern without a dot is for all parameters of a layer: "*attention*". `rank`; `alpha`,
+ * default: as the rank; `on`, default: all matrices; `train`, `dropout`, `rank_stabilised`, `columns`. */
+#define sgm_lora(...) sgm_layer_create("lora", SGM_LAYER_OPTIONS(__VA_ARGS__))
+
 /* --- networks --- */
 /* A network of layers, which it takes over and names. What needs no shapes is checked. */
 SGM_API sgm_network *sgm_network_create(sgm_layer *layers);
@@ -222,6 +237,13 @@ SGM_API sgm_status sgm_network_get_argument(const sgm_network *network, size_t i
 SGM_API sgm_status sgm_network_set_argument(sgm_network *network, size_t index, const char *name,
                                             const sgm_content *content);
 
+/* Adds adapters: a layer such as sgm_lora(.rank = 8), or sgm_layer_parse("lora(8)"), which belongs to the
+ * network then, also when the call fails. They are a statement of its notation from now on, and there from
+ * the next recording on. */
+SGM_API sgm_status sgm_network_adapt(sgm_network *network, sgm_layer *adapter);
+/* Takes all adapters out of the network and its notation. */
+SGM_API void sgm_network_drop_adapters(sgm_network *network);
+
 /* A parameter of a network that was recorded. */
 typedef struct sgm_parameter {
     const char *name;        /* "2-dense.weights" */
@@ -231,6 +253,9 @@ typedef struct sgm_parameter {
     const char *initialiser; /* what it gets without another rule, as text: "glorot", "constant(0)" */
     sgm_value value;         /* in the graph that was recorded */
     bool sparse;             /* only rows whose gradient is not 0 are updated */
+    bool frozen;  /* trainable, but it keeps its value, as adapters of the network are trained in its place */
+    bool adapter; /* it is one of an adapter's own */
+    bool adapted; /* adapters change what products with it give */
 } sgm_parameter;
 
 /* A value of a recording. */
@@ -297,7 +322,12 @@ typedef enum sgm_layer_flags {
     SGM_LAYER_JOIN = 4,       /* arguments are branches */
     SGM_LAYER_CLASSIFIES = 8, /* a cost of classes: the largest output is the prediction */
     SGM_LAYER_DEVIATIONS = 32, /* a cost whose output is a mean for each target, then a standard deviation */
-    SGM_LAYER_SUM = 16         /* a cost that is a sum over the minibatch, where others are means */
+    SGM_LAYER_SUM = 16,        /* a cost that is a sum over the minibatch, where others are means */
+    /* A statement of its own. forward() is called for each product of sgm_layer_matmul whose parameter the
+     * text argument "on" matches, with `inputs` x and x W, and gives what takes the product's place; its
+     * parameters are the adapted layer's. Those of layers are frozen but for what its text argument "train"
+     * matches. */
+    SGM_LAYER_ADAPTER = 64
 } sgm_layer_flags;
 
 /* Arguments in the notation are rows (sgm_option, registry.h): integers, numbers, texts, booleans (flags),
@@ -357,6 +387,9 @@ SGM_API uint64_t sgm_layer_iteration(const sgm_layer_call *call);
 SGM_API sgm_value sgm_layer_parameter(sgm_layer_call *call, sgm_graph *graph, const char *name,
                                       const sgm_shape *shape, int64_t fan_in, int64_t fan_out, bool trainable,
                                       const char *initialiser);
+/* x (rows, inputs) times a parameter (inputs, outputs), with what adapters make of it. Layers that multiply
+ * by their parameters in another way have no adapters. */
+SGM_API sgm_value sgm_layer_matmul(sgm_layer_call *call, sgm_graph *graph, sgm_value x, sgm_value weights);
 /* A field of the data as an input, shape (batch, example...). */
 SGM_API sgm_value sgm_layer_field(sgm_layer_call *call, sgm_graph *graph, const char *field,
                                   const sgm_shape *example);

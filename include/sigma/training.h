@@ -274,6 +274,15 @@ SGM_API void sgm_modifier_free(sgm_modifier *modifier);
 SGM_API sgm_status sgm_trainer_set_network(sgm_trainer *trainer, const char *notation);
 /* A network that is made already, which belongs to the trainer then. */
 SGM_API sgm_status sgm_trainer_adopt_network(sgm_trainer *trainer, sgm_network *network);
+/* Gives its network adapters, such as sgm_lora(.rank = 8), which belong to it then, also on failure. States
+ * that are there already keep their values; all parameters are frozen but for the adapters' own. */
+SGM_API sgm_status sgm_trainer_adapt(sgm_trainer *trainer, sgm_layer *adapter);
+/* Merges adapters into the parameters that they adapt, which act by themselves then as both did before. The
+ * network has no adapters any more, and nothing is frozen but by patterns. */
+SGM_API sgm_status sgm_trainer_merge(sgm_trainer *trainer);
+/* The notation of its network, with adapters; free with sgm_string_free. NULL: it has none, or memory is
+ * lacking. */
+SGM_API char *sgm_trainer_network(sgm_trainer *trainer);
 /* The iterator that is trained on; taken over. */
 SGM_API sgm_status sgm_trainer_set_data(sgm_trainer *trainer, sgm_iterator *iterator);
 /* One more iterator, taken over, on which loss and accuracy are measured after each epoch: "validation". */

@@ -269,11 +269,11 @@ sgm_status sgm_pretrained_load(sgm_pretrained *p, sgm_trainer *trainer)
         return sgm_fail(SGM_ERROR_STATE,
                         "'%s' is the folder of a run: its parameters are in the checkpoint beside it",
                         p->path);
-    size_t count;
-    if (sgm_trainer_parameters(trainer, &count) == NULL || count == 0) {
+    char *own = sgm_trainer_network(trainer);
+    if (own == NULL)
         SGM__TRY(sgm_trainer_set_network(trainer, p->network));
-        SGM__TRY(sgm_trainer_prepare(trainer));
-    }
+    sgm_string_free(own);
+    SGM__TRY(sgm_trainer_prepare(trainer));
     for (size_t i = 0; i < p->made_count; i++)
         SGM__TRY(load_made(p, trainer, &p->made[i]));
     for (size_t i = 0; i < p->translated.count; i++)

@@ -76,7 +76,8 @@ static sgm_status record(sgm_generator *g, sgm_dtype dtype, bool averaged)
 static sgm_status fill_state(sgm_generator *g, sgm_session *from, size_t index, const char *prefix)
 {
     const sgm_parameter *parameter = &g->recording.parameters[index];
-    char *name = sgm__format("%s%s", parameter->trainable ? prefix : "", parameter->name);
+    char *name =
+        sgm__format("%s%s", parameter->trainable && !parameter->frozen ? prefix : "", parameter->name);
     sgm_type type;
     if (name == NULL)
         return SGM_ERROR_MEMORY;

@@ -165,6 +165,43 @@ sgm_status sgm__layer_adopt(sgm_layer *parent, sgm_layer *const *children, size_
     return status;
 }
 
+/* Statements with the description `only`, which has an owner and keeps it, as the first of them. */
+static sgm_layer *statements_of(sgm_layer *only)
+{
+    sgm_layer *above = sgm__layer_new(SGM__NODE_STATEMENTS, NULL);
+    if (above == NULL)
+        return NULL;
+    above->children = sgm__calloc(1, sizeof(sgm_layer *));
+    if (above->children == NULL) {
+        sgm__free(above);
+        return NULL;
+    }
+    above->children[above->child_count++] = only;
+    above->layers = only->layers;
+    above->depth = only->depth + 1;
+    above->owned = true;
+    return above;
+}
+
+sgm_status sgm__layer_append(sgm_layer **root, sgm_layer *statement)
+{
+    if ((*root)->depth >= SGM__MAX_DEPTH)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "layers are nested deeper than %d", SGM__MAX_DEPTH);
+    sgm_layer *above = (*root)->kind == SGM__NODE_STATEMENTS ? *root : statements_of(*root);
+    if (above == NULL)
+        return SGM_ERROR_MEMORY;
+    *root = above;
+    sgm_layer **children = sgm__calloc(above->child_count + 1, sizeof(sgm_layer *));
+    if (children == NULL)
+        return SGM_ERROR_MEMORY;
+    memcpy(children, above->children, above->child_count * sizeof(sgm_layer *));
+    sgm__free(above->children);
+    above->children = children;
+    above->children[above->child_count++] = statement;
+    statement->owned = true;
+    return SGM_OK;
+}
+
 /* A node above `children`; frees all on failure. */
 static sgm_layer *above(sgm_layer *node, sgm_layer *const *children, size_t count)
 {
@@ -354,6 +391,20 @@ static sgm_status set_cost_options(sgm_layer *layer, const sgm_layer_options *op
     return set_number_option(layer, "importance", options->importance);
 }
 
+static sgm_status set_adapter_options(sgm_layer *layer, const sgm_layer_options *options)
+{
+    int32_t argument;
+    for (int32_t i = 0; i < 2 && options->columns[1] != 0; i++) {
+        SGM_TRY(find_option(layer, "columns", SGM__FORM_SHAPE, &argument));
+        SGM_TRY(sgm__argument_append_dimension(layer, argument, options->columns[i]));
+    }
+    SGM_TRY(set_integer_option(layer, "rank", options->rank));
+    SGM_TRY(set_number_option(layer, "dropout", options->dropout));
+    SGM_TRY(set_flag_option(layer, "rank_stabilised", options->rank_stabilised));
+    SGM_TRY(set_text_option(layer, "on", options->on));
+    return set_text_option(layer, "train", options->train);
+}
+
 static sgm_status set_window_options(sgm_layer *layer, const sgm_layer_options *options)
 {
     SGM_TRY(set_pair_option(layer, "kernel", options->kernel));
@@ -399,6 +450,7 @@ static sgm_status set_options(sgm_layer *layer, const sgm_layer_options *options
     SGM_TRY(set_text_option(layer, "activation", options->activation));
     SGM_TRY(set_number_option(layer, "rate", options->rate));
     SGM_TRY(set_integer_option(layer, "seed", options->seed));
+    SGM_TRY(set_adapter_options(layer, options));
     SGM_TRY(set_text_option(layer, "lengths", options->lengths));
     SGM_TRY(set_flag_option(layer, "steps", options->steps));
     SGM_TRY(set_integer_option(layer, "streams", options->streams));

@@ -193,7 +193,8 @@ uint64_t sgm_layer_iteration(const sgm_layer_call *call)
 static bool is_same_parameter(const sgm_parameter *a, const sgm_parameter *b)
 {
     return a->name == b->name && a->initialiser == b->initialiser && a->value.index == b->value.index &&
-           a->trainable == b->trainable && a->fan_in == b->fan_in && a->fan_out == b->fan_out;
+           a->trainable == b->trainable && a->frozen == b->frozen && a->fan_in == b->fan_in &&
+           a->fan_out == b->fan_out;
 }
 
 /* The index of a parameter among those from `first` on; -1 if it is not there. */
@@ -250,11 +251,15 @@ static sgm_value parameter_state(const sgm_layer_call *call, sgm_graph *graph, c
 /* The state "LAYER.name", which `parameter` describes but for its value. Its name is the short one. */
 static sgm_value record_parameter(sgm_layer_call *call, sgm_graph *graph, const sgm_parameter *parameter)
 {
-    char full[2 * SGM__MAX_NAME + 16];
-    snprintf(full, sizeof full, "%s.%s", call->entry->name, parameter->name);
+    char full[3 * SGM__MAX_NAME + 16];
+    const char *stem = call->stem;
+    snprintf(full, sizeof full, "%s.%s%s%s", call->entry->name, stem != NULL ? stem : "",
+             stem != NULL ? "_" : "", parameter->name);
     sgm_parameter added = *parameter;
     added.name = full;
-    added.value = parameter_state(call, graph, full, &parameter->type, parameter->trainable);
+    added.adapter = stem != NULL;
+    added.frozen = parameter->trainable && sgm__adapters_freeze(call, full);
+    added.value = parameter_state(call, graph, full, &parameter->type, parameter->trainable && !added.frozen);
     if (!sgm_value_exists(added.value))
         return added.value;
     return add_parameter(call, &added) == SGM_OK ? added.value : sgm__record_fail(graph);

@@ -157,6 +157,11 @@ static sgm_status walk_layer(builder *b, const sgm_layer *node, int32_t incoming
                              int32_t *result)
 {
     sgm_network *network = b->network;
+    if (sgm__is_adapter(node)) {
+        sgm_fail(SGM_ERROR_ARGUMENT, "%s is a statement of its own: put it at the end, behind a ';'",
+                 node->type->name);
+        return at(node);
+    }
     SGM_TRY(add_entry(network, node, result));
     bool source = node->type->max_inputs == 0;
     if (source && incoming >= 0 && !may_start) {
@@ -330,14 +335,25 @@ static sgm_status collect_outputs(builder *b)
     return SGM_OK;
 }
 
+/* All statements in their order. The last one is the last that is no adapter. */
+static sgm_status walk_statements(builder *b, const sgm_layer *root)
+{
+    size_t count = root->child_count;
+    while (count > 0 && sgm__is_adapter(root->children[count - 1]))
+        count--;
+    for (size_t i = 0; i < root->child_count; i++)
+        if (!sgm__is_adapter(root->children[i]))
+            SGM_TRY(walk_statement(b, root->children[i], i + 1 == count));
+        else if (sgm__network_add_adapter(b->network, root->children[i]) != SGM_OK)
+            return at(root->children[i]);
+    return SGM_OK;
+}
+
 /* Fills the network from the tree. The arrays of recorded values are allocated here once, as the number of
  * entries is final. */
 static sgm_status build(builder *b, const sgm_layer *root)
 {
-    if (root->kind != SGM__NODE_STATEMENTS)
-        SGM_TRY(walk_statement(b, root, true));
-    for (size_t i = 0; root->kind == SGM__NODE_STATEMENTS && i < root->child_count; i++)
-        SGM_TRY(walk_statement(b, root->children[i], i + 1 == root->child_count));
+    SGM_TRY(root->kind == SGM__NODE_STATEMENTS ? walk_statements(b, root) : walk_statement(b, root, true));
     if (b->network->entry_count == 0)
         return sgm_fail(SGM_ERROR_ARGUMENT, "the network has no layers");
     SGM_TRY(check_names(b->network));
@@ -411,6 +427,7 @@ void sgm_network_free(sgm_network *network)
         sgm__free(network->memories[i]);
     sgm__free(network->memories);
     sgm__free(network->marks);
+    sgm__free(network->adapters);
     sgm__free(network->strings);
     sgm__name_index_free(&network->parameter_index);
     sgm__free(network->parameters);

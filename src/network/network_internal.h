@@ -79,6 +79,8 @@ struct sgm_layer {
 
 /* A node of its own; NULL on failure. */
 sgm_layer *sgm__layer_new(sgm__node_kind kind, const sgm_layer_type *type);
+/* Puts a statement behind a description that belongs to a network. The caller keeps it on failure. */
+sgm_status sgm__layer_append(sgm_layer **root, sgm_layer *statement);
 /* Gives `children` to `parent` and checks the limits; on failure the children not owned before are freed. */
 sgm_status sgm__layer_adopt(sgm_layer *parent, sgm_layer *const *children, size_t count);
 
@@ -160,6 +162,7 @@ bool sgm__activation_is_none(const char *name);
     X(attention)                                                                                             \
     X(transformer)                                                                                           \
     X(tied_dense)                                                                                            \
+    X(lora)                                                                                                  \
     X(identity)                                                                                              \
     X(add)                                                                                                   \
     X(concatenate)                                                                                           \
@@ -239,6 +242,12 @@ typedef struct sgm__index_use {
     int64_t maximum;
 } sgm__index_use;
 
+/* Adapters of a network: a statement of its description. */
+typedef struct sgm__adapter {
+    const sgm_layer *layer;
+    size_t products, trained; /* of the newest recording: that it adapts; parameters that it leaves trained */
+} sgm__adapter;
+
 /* A network and what it recorded last. Recording resets the counts of the lists below
  * `values` and keeps their memory, so that recording the same again allocates nothing. */
 struct sgm_network {
@@ -252,6 +261,8 @@ struct sgm_network {
     sgm__network_output *outputs;
     size_t output_count, output_capacity;
     bool dynamic;
+    sgm__adapter *adapters;
+    size_t adapter_count, adapter_capacity;
     /* The newest recording. */
     sgm_value *values; /* one for each entry */
     /* One for each entry: how many steps of each example count, int64 (batch), if the value is a sequence;
@@ -302,7 +313,18 @@ struct sgm_layer_call {
     sgm_value lengths;       /* of the first input that has some; sgm__layer_set_lengths replaces them */
     bool other_lengths;      /* sgm__layer_set_lengths was called */
     sgm_value count;         /* a cost: the number that it is a mean over; nothing: the examples */
+    const char *stem;        /* adapters: before the names of their parameters; NULL: a layer */
 };
+
+/* --- adapters (adapters.c) --- */
+bool sgm__is_adapter(const sgm_layer *layer);
+/* Notes a statement of the description; its patterns are checked. */
+sgm_status sgm__network_add_adapter(sgm_network *network, const sgm_layer *layer);
+/* Whether adapters keep a layer's trainable parameter, "2-dense.weights", as it is. */
+bool sgm__adapters_freeze(const sgm_layer_call *call, const char *parameter);
+/* Before a recording, and behind it: adapters that have found nothing to adapt are an error. */
+void sgm__adapters_begin(sgm_network *network);
+sgm_status sgm__adapters_check(const sgm_network *network);
 
 /* --- states that go on from run to run (memory.c) --- */
 /* A state "LAYER.name" that is not trained: the trainer fills it with zeros at the beginning of each epoch,

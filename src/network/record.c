@@ -300,6 +300,8 @@ sgm_status sgm_network_record(sgm_network *network, sgm_graph *graph, const sgm_
     network->target_count = network->cost_count = network->index_count = 0;
     network->streams = network->steps = network->places = 0;
     network->compares = false;
+    sgm__adapters_begin(network);
     sgm_value total = {-1};
-    return sgm__network_record_from(network, graph, options, 0, &total, recording);
+    SGM_TRY(sgm__network_record_from(network, graph, options, 0, &total, recording));
+    return sgm__adapters_check(network);
 }

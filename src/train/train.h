@@ -14,6 +14,11 @@ sgm_trainer *sgm__trainer_create(const char *name, const sgm__trainer_settings *
 /* A trainer that computes for `owner`, with the owner's network, optimiser and patterns. */
 sgm_trainer *sgm__trainer_create_replica(sgm_trainer *owner, const sgm__trainer_settings *settings);
 void sgm__trainer_free(sgm_trainer *trainer);
+/* Before a change of the network: states are collected from the workers, and all programs go. */
+sgm_status sgm__trainer_end_network(sgm_trainer *trainer);
+/* Behind it: the newest recording, which points to names of the network as it was, is cleared, also in
+ * replicas. */
+sgm_status sgm__trainer_begin_network(sgm_trainer *trainer);
 
 /* --- trainer_hooks.c --- */
 /* Attaches a hook to the trainer; a local hook is attached to its replicas instead. *attached: false where

@@ -139,27 +139,37 @@ void sgm__trainer_free(sgm_trainer *trainer)
 
 /* --- parts --- */
 
-/* Puts the network in place of the old one. States stay in the session: a layer of the new network that has
- * the name of an old one continues with its parameters. So states are collected from the workers first,
- * before their programs go. The newest recording points to names of the old network and is cleared, also in
- * replicas. */
-static sgm_status set_network(sgm_trainer *trainer, sgm_network *network)
+sgm_status sgm__trainer_end_network(sgm_trainer *trainer)
 {
-    if (network == NULL)
-        return sgm__trainer_missing("network");
-    if (sgm__trainer_collect(trainer) != SGM_OK) {
-        sgm_network_free(network);
-        return sgm_last_status();
-    }
+    SGM_TRY(sgm__trainer_collect(trainer));
     sgm__trainer_forget_programs(trainer);
     sgm__layer_times_forget(trainer);
-    sgm_network_free(trainer->learner.network);
-    trainer->learner.network = network;
+    return SGM_OK;
+}
+
+sgm_status sgm__trainer_begin_network(sgm_trainer *trainer)
+{
     trainer->learner.recording = (sgm_recording){0};
     if (trainer->sharing.strategy != NULL)
         trainer->sharing.strategy->recorded(trainer);
     sgm__trainer_restart_workers(trainer);
     return sgm__trainer_publish_network(trainer);
+}
+
+/* Puts the network in place of the old one. States stay in the session: a layer of the new network that has
+ * the name of an old one continues with its parameters. */
+static sgm_status set_network(sgm_trainer *trainer, sgm_network *network)
+{
+    if (network == NULL)
+        return sgm__trainer_missing("network");
+    sgm_status status = sgm__trainer_end_network(trainer);
+    if (status != SGM_OK) {
+        sgm_network_free(network);
+        return status;
+    }
+    sgm_network_free(trainer->learner.network);
+    trainer->learner.network = network;
+    return sgm__trainer_begin_network(trainer);
 }
 
 sgm_status sgm_trainer_adopt_network(sgm_trainer *trainer, sgm_network *network)
@@ -180,6 +190,36 @@ sgm_status sgm_trainer_set_network(sgm_trainer *trainer, const char *notation)
         return sgm__trainer_keep(trainer, sgm_last_status());
     }
     return sgm_trainer_adopt_network(trainer, network);
+}
+
+char *sgm_trainer_network(sgm_trainer *trainer)
+{
+    if (sgm__trainer_open(trainer) != SGM_OK)
+        return NULL;
+    char *text = trainer->learner.network != NULL ? sgm_network_text(trainer->learner.network) : NULL;
+    sgm__trainer_unlock(trainer);
+    return text;
+}
+
+static sgm_status adapt(sgm_trainer *trainer, sgm_layer *adapter)
+{
+    sgm_status status = trainer->learner.network != NULL ? sgm__trainer_end_network(trainer)
+                                                         : sgm__trainer_missing("network to adapt");
+    if (status != SGM_OK) {
+        sgm_layer_free(adapter);
+        return status;
+    }
+    SGM_TRY(sgm_network_adapt(trainer->learner.network, adapter));
+    return sgm__trainer_begin_network(trainer);
+}
+
+sgm_status sgm_trainer_adapt(sgm_trainer *trainer, sgm_layer *adapter)
+{
+    sgm_status status = sgm__trainer_open(trainer);
+    if (status == SGM_OK)
+        return sgm__trainer_close(trainer, adapt(trainer, adapter));
+    sgm_layer_free(adapter);
+    return status;
 }
 
 /* Replaces the training data. The position stays; sgm__trainer_place_data sets the new iterator to it when a

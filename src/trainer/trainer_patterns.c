@@ -65,7 +65,8 @@ sgm_status sgm__trainer_check_frozen(const sgm_trainer *trainer, char *const *pa
         if (!sgm__trainer_matches_any(trainer, patterns[i]))
             return fail_unmatched(trainer, "freezing", patterns[i]);
     for (size_t i = 0; i < recording->parameter_count && !any; i++)
-        any = recording->parameters[i].trainable && !is_among(recording->parameters[i].name, patterns, count);
+        any = recording->parameters[i].trainable && !recording->parameters[i].frozen &&
+              !is_among(recording->parameters[i].name, patterns, count);
     return any ? SGM_OK
                : sgm_fail(SGM_ERROR_STATE, "nothing would be left to train: all parameters would be frozen");
 }

@@ -16,6 +16,7 @@ static const char good[] = "network: input(4) + dense(3) + softmax_cross_entropy
                            "initialisers:\n" /* 10 */
                            "  \"*.weights\": he\n"
                            "freeze: [\"1-dense.*\"]\n"
+                           "adapters: lora(8, alpha=16, on=\"*attention*\")\n"
                            "epochs: 12\n"
                            "seed: 99\n";
 
@@ -78,6 +79,8 @@ TEST(values_and_defaults)
     CHECK_NEAR(c.optimiser.schedule.period, 2, 0);
     CHECK_STR(text_map_get(&c.initialisers, "*.weights"), "he");
     CHECK_INT(c.freeze.count, 1);
+    CHECK_INT(c.adapters.count, 1);
+    CHECK_STR(c.adapters.items[0], "lora(8, alpha=16, on=\"*attention*\")");
     CHECK(c.operator.type == NULL);
     CHECK_STR(c.freeze.items[0], "1-dense.*");
     CHECK_INT(c.epochs, 12);
@@ -167,6 +170,10 @@ TEST(mistakes_have_a_place)
     CHECK_ERROR(refuse(NETWORK "optimiser: [adam]\n", NULL), "a/b.yaml:2:12: optimiser: expected a map");
     CHECK_ERROR(refuse(NETWORK "data: {shuffle: yes}\n", NULL),
                 "data.shuffle: expected true or false, got 'yes'");
+    CHECK_ERROR(refuse(NETWORK "adapters: lora(8, alpha=x)\n", NULL),
+                "a/b.yaml:2:11: adapters: column 15: argument 'alpha'");
+    CHECK_ERROR(refuse(NETWORK "adapters: [dense(8)]\n", NULL),
+                "a network is adapted by a layer such as lora(8), not by dense");
     CHECK_ERROR(refuse(NETWORK "freeze: [a, {b: c}]\n", NULL),
                 "a/b.yaml:2:13: freeze: expected a list of texts");
     CHECK_ERROR(refuse(NETWORK "initialisers: {\"*\": [he]}\n", NULL), "expected a text, got a list");

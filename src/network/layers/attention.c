@@ -31,11 +31,11 @@ static sgm_value project(sgm_layer_call *call, sgm_graph *graph, sgm_value x, in
     sgm_shape biases_shape = sgm_shape_of(size);
     sgm_value weights = sgm__layer_prefixed(call, graph, prefix, "weights", &weights_shape, WEIGHTS);
     if (!biased)
-        return sgm_matmul(graph, x, weights);
+        return sgm_layer_matmul(call, graph, x, weights);
     /* The cast of the biases is recorded before the product, so that nothing lies between product and sum,
      * which then fuse. */
     sgm_value biases = sgm__layer_prefixed(call, graph, prefix, "biases", &biases_shape, "constant(0)");
-    return sgm_add(graph, sgm_matmul(graph, x, weights), biases);
+    return sgm_add(graph, sgm_layer_matmul(call, graph, x, weights), biases);
 }
 
 /* Whether rotary_bands, if given, are (low, high, places) in order; otherwise the graph fails. */

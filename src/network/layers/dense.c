@@ -26,7 +26,7 @@ static sgm_value forward(sgm_layer_call *call, sgm_graph *graph, const sgm_value
     sgm_value biases = {-1};
     if (!sgm_layer_flag(call, "no_bias"))
         biases = sgm_layer_parameter(call, graph, "biases", &biases_shape, 0, 0, true, "constant(0)");
-    sgm_value y = sgm_matmul(graph, x, weights);
+    sgm_value y = sgm_layer_matmul(call, graph, x, weights);
     if (sgm_value_exists(biases))
         y = sgm_add(graph, y, biases);
     y = sgm_layer_activate(call, graph, sgm_layer_text(call, "activation"), y);

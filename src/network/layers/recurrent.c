@@ -44,7 +44,8 @@ static sgm_value gate_of(const sequence *s, sgm_value gates, int32_t gate)
  * sequence that begins with zeros. */
 static sgm_value remembered_gates(const sequence *s)
 {
-    return sgm_value_exists(s->hidden) ? sgm_matmul(s->graph, s->hidden, s->recurrent) : s->hidden;
+    return sgm_value_exists(s->hidden) ? sgm_layer_matmul(s->call, s->graph, s->hidden, s->recurrent)
+                                       : s->hidden;
 }
 
 /* x W + b + h R of one gate. */
@@ -123,7 +124,7 @@ static void project(sequence *s, const cell_type *type, sgm_value rows)
     sgm_shape biases = sgm_shape_of(width), last = sgm_shape_of(s->size);
     sgm_value w = parameter(s, "weights", &weights, s->features, "glorot");
     s->recurrent = parameter(s, "recurrent", &recurrent, s->size, "glorot");
-    s->projected = sgm_matmul(s->graph, rows, w);
+    s->projected = sgm_layer_matmul(s->call, s->graph, rows, w);
     s->recurrent_biases = (sgm_value){-1};
     if (type->recurrent_biases)
         s->recurrent_biases = sgm_layer_flag(s->call, "no_bias")

@@ -202,13 +202,20 @@ static void compare_state(sgm__fit *fit, const char *name)
     }
 }
 
+/* Whether the network's adapters may begin anew: where the bundle's network as such is not wanted. */
+static bool may_lack(const sgm__fit *fit, const sgm_parameter *parameter)
+{
+    return parameter->adapter && (fit->wanted->parts & SGM_PART_NETWORK) == 0;
+}
+
 /* Notes the wanted parameters that the bundle lacks. Slots and averages may be missing: they begin anew. */
 static void compare_missing(sgm__fit *fit)
 {
     for (size_t i = 0; i < fit->recording.parameter_count; i++) {
         const sgm_parameter *parameter = &fit->recording.parameters[i];
         char shape[128];
-        if (sgm__parts_have(fit->wanted, parameter->name) && !sgm_bundle_has(fit->bundle, parameter->name))
+        if (sgm__parts_have(fit->wanted, parameter->name) && !may_lack(fit, parameter) &&
+            !sgm_bundle_has(fit->bundle, parameter->name))
             sgm__fit_differs(fit, "'%.100s' is missing: %s %s", parameter->name,
                              sgm_dtype_name(parameter->type.dtype),
                              sgm_shape_text(&parameter->type.shape, shape, sizeof shape));

@@ -129,7 +129,7 @@ static void append_tensor(sgm__text *text, const sgm_parameter *parameter)
     sgm__web_append_text(text, parameter->name);
     sgm__text_append(text,
                      ",\"identifier\":\"network.layers.%s\",\"trainable\":%s,\"shape\":", parameter->name,
-                     parameter->trainable ? "true" : "false");
+                     parameter->trainable && !parameter->frozen ? "true" : "false");
     sgm__inspect_append_shape(text, &parameter->type.shape, 0);
     sgm__text_append(text, "}");
 }
