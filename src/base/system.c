@@ -257,7 +257,8 @@ sgm_status sgm__file_replace(const char *path, const char *with)
 }
 
 /* The temporary file lies beside `path`, as a rename works only within a file system. */
-sgm_status sgm__file_write_atomic(const char *path, const void *data, size_t length)
+sgm_status sgm__file_write_told(const char *path, const void *data, size_t length,
+                                sgm__file_ready_function ready, void *user)
 {
     if (is_stream(path))
         return write_stream(path, data, length);
@@ -265,10 +266,20 @@ sgm_status sgm__file_write_atomic(const char *path, const void *data, size_t len
     if (!temporary)
         return sgm_last_status();
     sgm_status status = write_temporary(temporary, data, length);
+    if (status == SGM_OK && ready != NULL) {
+        status = ready(user, temporary);
+        if (status != SGM_OK)
+            unlink(temporary);
+    }
     if (status == SGM_OK)
         status = sgm__file_replace(path, temporary);
     sgm__free(temporary);
     return status;
+}
+
+sgm_status sgm__file_write_atomic(const char *path, const void *data, size_t length)
+{
+    return sgm__file_write_told(path, data, length, NULL, NULL);
 }
 
 /* --- folders --- */

@@ -223,8 +223,8 @@ static bool cut_behind(sgm__journal_entries *held, const char *checksum)
     return count > 0;
 }
 
-/* Reads what holds of the journal, up to the checkpoint that the folder has. A run that trains now writes the
- * file a moment before the line. */
+/* Reads what holds of the journal, up to the checkpoint that the folder has. A run that trains now may have
+ * replaced that file, and gone back to another position, between our two looks. */
 static sgm_status read_history(const sgm_trainer *trainer, const sgm_replay *options, sgm__history *history)
 {
     char has[SGM__CHECKSUM_DIGITS + 1] = "", *path = checkpoint_path(options->run, "checkpoint");

@@ -352,23 +352,33 @@ sgm_status sgm__run_folder_save_as(sgm_trainer *trainer, const char *folder, con
     return status;
 }
 
-/* A line for the newest checkpoint, which a replay compares with the one that it repeats. */
-static sgm_status tell_saved(sgm_trainer *trainer, const char *path)
+/* A checkpoint that is being saved. */
+typedef struct saving {
+    sgm_trainer *trainer;
+    char checksum[SGM__CHECKSUM_DIGITS + 1];
+} saving;
+
+/* The journal gets its line before the checkpoint takes its place: whenever the process is killed, there is a
+ * line for the checkpoint that the folder has. A line whose checkpoint never came does no harm, as what
+ * follows the line of the one that is there does not count. */
+static sgm_status tell_saved(void *user, const char *file)
 {
-    char checksum[SGM__CHECKSUM_DIGITS + 1] = "";
-    if (!sgm__checksum_of_file(path, checksum))
-        return sgm_fail(SGM_ERROR_FILE, "cannot read '%s' again", path);
-    SGM_TRY(sgm__run_folder_event(trainer, SGM__ENTRY_CHECKPOINT, json_pack("{s:s}", "of", checksum)));
-    return sgm__journal_of(trainer)->replay != NULL ? sgm__replay_compare(trainer, checksum) : SGM_OK;
+    saving *s = user;
+    if (!sgm__checksum_of_file(file, s->checksum))
+        return sgm_fail(SGM_ERROR_FILE, "cannot read '%s' again", file);
+    return sgm__run_folder_event(s->trainer, SGM__ENTRY_CHECKPOINT, json_pack("{s:s}", "of", s->checksum));
 }
 
 sgm_status sgm__run_folder_save(sgm_trainer *trainer, const char *folder)
 {
-    SGM_TRY(sgm__run_folder_save_as(trainer, folder, "checkpoint"));
+    saving s = {.trainer = trainer};
     char *path = path_of(folder, SGM__CHECKPOINT_FILE);
-    sgm_status status = path != NULL ? tell_saved(trainer, path) : SGM_ERROR_MEMORY;
+    sgm_status status =
+        path != NULL ? sgm__trainer_save_told(trainer, path, tell_saved, &s) : SGM_ERROR_MEMORY;
     sgm__free(path);
-    return status;
+    return status == SGM_OK && sgm__journal_of(trainer)->replay != NULL
+               ? sgm__replay_compare(trainer, s.checksum)
+               : status;
 }
 
 sgm_status sgm__run_folder_begin(sgm_trainer *trainer, bool resumed)

@@ -13,6 +13,7 @@
 #include "journal/run_lines.h"
 #include "persistence/bundle.h"
 #include "registry/pattern.h"
+#include "runs/checkpoints.h"
 #include "runs/parts/parts.h"
 #include "runs/parts/setup.h"
 #include "runs/parts/torch_names.h"
@@ -160,6 +161,28 @@ static sgm_bundle *make_bundle(sgm_trainer *trainer, const sgm__parts *wanted)
 }
 
 /* The bundle is made with the lock; writing it to the file needs none, so training goes on meanwhile. */
+static sgm_status save(sgm_trainer *trainer, const char *path, const sgm__parts *wanted,
+                       sgm__file_ready_function ready, void *user)
+{
+    sgm_task task = sgm_task_begin(SGM_TASK_SAVE, path, NULL);
+    sgm_bundle *bundle = make_bundle(trainer, wanted);
+    sgm_status status = bundle == NULL  ? sgm_last_status()
+                        : ready != NULL ? sgm__bundle_save_told(bundle, path, ready, user)
+                                        : sgm_bundle_save(bundle, path);
+    sgm_task_end(task, status);
+    if (status == SGM_OK)
+        sgm__log(SGM_LOG_DEBUG, sgm_trainer_name(trainer), "saved '%s'", path);
+    sgm_bundle_free(bundle);
+    return status;
+}
+
+sgm_status sgm__trainer_save_told(sgm_trainer *trainer, const char *path, sgm__file_ready_function ready,
+                                  void *user)
+{
+    SGM_TRY(sgm_trainer_status(trainer));
+    return save(trainer, path, &(sgm__parts){.parts = SGM_PART_EVERYTHING}, ready, user);
+}
+
 sgm_status sgm_trainer_save_parts_with(sgm_trainer *trainer, const char *path,
                                        const sgm_part_options *options)
 {
@@ -171,14 +194,8 @@ sgm_status sgm_trainer_save_parts_with(sgm_trainer *trainer, const char *path,
         status = sgm_fail(SGM_ERROR_ARGUMENT, "sgm_trainer_save_parts: expected a path, got NULL");
     if (wanted.parts == 0)
         wanted.parts = SGM_PART_EVERYTHING;
-    sgm_task task = sgm_task_begin(SGM_TASK_SAVE, path, NULL);
-    sgm_bundle *bundle = status == SGM_OK ? make_bundle(trainer, &wanted) : NULL;
     if (status == SGM_OK)
-        status = bundle != NULL ? sgm_bundle_save(bundle, path) : sgm_last_status();
-    sgm_task_end(task, status);
-    if (status == SGM_OK)
-        sgm__log(SGM_LOG_DEBUG, sgm_trainer_name(trainer), "saved '%s'", path);
-    sgm_bundle_free(bundle);
+        status = save(trainer, path, &wanted, NULL, NULL);
     parts_free(&wanted);
     return status;
 }

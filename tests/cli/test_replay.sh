@@ -108,6 +108,21 @@ kill "$process"
 wait "$process"
 process=
 
+# --- of runs that are killed at any moment ---
+for i in $(seq 8); do
+    "$sigma" train "$examples/digits.yaml" epochs=100000 --folder "killed-$i" --quiet >train.out 2>train.err </dev/null &
+    process=$!
+    for _ in $(seq 400); do
+        [ -e "killed-$i/checkpoint.safetensors" ] && break
+        sleep 0.05
+    done
+    sleep "0.0$i"
+    kill -KILL "$process"
+    wait "$process" 2>/dev/null
+    process=
+    run 0 replay "killed-$i" --check
+done
+
 # --- what cannot be the same ---
 sed -i 's/^seed: .*/seed: 77/' run/config.yaml
 run 1 replay run --into none --quiet
