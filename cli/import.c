@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 static const char usage_text[] =
-    "Usage: sigma import FOLDER|MODEL.onnx [--into DIR] [--context N] [--task TASK]\n\n"
+    "Usage: sigma import FOLDER|MODEL.onnx [--into DIR] [--context N] [--task TASK] [--classes N]\n\n"
     "Reads a model as the library transformers keeps it, a folder with config.json and *.safetensors, or a\n"
     "file MODEL.onnx, says what it found, and writes the folder of a run: predict, eval, generate, serve,\n"
     "export and inspect take it, and a training begins from it with 'from: DIR'. 'sigma export --hf' writes\n"
@@ -21,14 +21,15 @@ static const char usage_text[] =
     "  --into DIR      the folder to make (default runs/NAME-TIME)\n"
     "  --context N     steps of a sequence (default: those of the model, at most 1024)\n"
     "  --task TASK     what it is for, where the folder leaves it open; of MODEL.onnx: classify, where its\n"
-    "                  output is one of logits\n\n"
+    "                  output is one of logits\n"
+    "  --classes N     begins the last layer of a folder's model anew, for so many classes\n\n"
     "Exit codes: 0 done, 1 failed, 2 wrong usage.\n\nArchitectures: ";
 
 /* What was asked for, and what is made of it. */
 typedef struct import {
     const char *path, *into;
     const char *task;
-    int64_t context;
+    int64_t context, classes;
     sgm_pretrained *model;
     config c;
     sgm_env *env;
@@ -95,19 +96,27 @@ static void tell_memory(import *m)
     printf("\n");
 }
 
-static void tell_model(const import *m)
+static void tell_texts(const sgm_pretrained_info *info)
 {
-    const sgm_pretrained_info *info = sgm_pretrained_describe(m->model);
     const char *slash = info->tokenizer != NULL ? strrchr(info->tokenizer, '/') : NULL;
-    printf("%s: %s, to %s\n", m->path, info->architecture, info->task);
-    printf("parameters: %lld\n", (long long)info->parameters);
-    if (info->context == 0)
-        return;
     printf("context: %lld steps", (long long)info->context);
     if (info->longest > info->context)
         printf("; the model was trained for %lld, which --context chooses", (long long)info->longest);
     printf("\ntokens: %lld, tokenizer: %s\n", (long long)info->tokens,
            slash != NULL ? slash + 1 : "none is there");
+}
+
+static void tell_model(const import *m)
+{
+    const sgm_pretrained_info *info = sgm_pretrained_describe(m->model);
+    printf("%s: %s, to %s\n", m->path, info->architecture, info->task);
+    printf("parameters: %lld\n", (long long)info->parameters);
+    if (info->classes > 0)
+        printf("classes: %lld\n", (long long)info->classes);
+    if (info->height > 0)
+        printf("pictures: %lld x %lld pixels\n", (long long)info->width, (long long)info->height);
+    else if (info->context > 0)
+        tell_texts(info);
 }
 
 /* Removes a folder with its files and the folders in it. */
@@ -175,7 +184,7 @@ static sgm_status choose_folder(import *m)
 
 static sgm_status load(import *m)
 {
-    m->model = sgm_pretrained_open(m->path, .context = m->context, .task = m->task);
+    m->model = sgm_pretrained_open(m->path, .context = m->context, .task = m->task, .classes = m->classes);
     if (m->model == NULL)
         return sgm__last_failure();
     tell_model(m);
@@ -210,7 +219,8 @@ int import_run(int argc, char **argv)
 import m = {0 };
     const argument_rule rules[] = {{"--into", ARGUMENT_TEXT, &m.into},
                                    {"--context", ARGUMENT_COUNT, &m.context},
-                                   {"--task", ARGUMENT_TEXT, &m.task}};
+                                   {"--task", ARGUMENT_TEXT, &m.task},
+                                   {"--classes", ARGUMENT_COUNT, &m.classes}};
     char *help = full_help();
     arguments a = {.rules = rules, .rule_count = sizeof rules / sizeof *rules, .help = help};
     int code;

@@ -13,6 +13,9 @@
 
 /* Files that are read and predicted at once. */
 #define CHUNK 32
+/* Of more classes than this a line leaves those out that are hardly possible. */
+#define MANY_CLASSES 20
+#define HARDLY 0.01
 
 /* What is asked, and what the network can say. */
 typedef struct question {
@@ -55,7 +58,7 @@ static void print_json(const char *file, const char *const *classes, const doubl
     printf("}}\n");
 }
 
-/* a.png: cat 0.9000 (dog 0.1000), the other classes in their order. */
+/* a.png: cat 0.9000 (dog 0.1000), the other classes in their order; no parenthesis without any. */
 static void print_line(const char *file, const char *const *classes, const double *shares, size_t count)
 {
     size_t best = largest_of(shares, count);
@@ -66,15 +69,16 @@ static void print_line(const char *file, const char *const *classes, const doubl
         return;
     }
     print_name(classes[best]);
-    printf(" %.4f (", shares[best]);
-    for (size_t i = 0, shown = 0; i < count; i++) {
-        if (i == best)
+    printf(" %.4f", shares[best]);
+    size_t shown = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (i == best || (count > MANY_CLASSES && shares[i] < HARDLY))
             continue;
-        fputs(shown++ > 0 ? ", " : "", stdout);
+        fputs(shown++ > 0 ? ", " : " (", stdout);
         print_name(classes[i]);
         printf(" %.4f", shares[i]);
     }
-    printf(")\n");
+    printf(shown > 0 ? ")\n" : "\n");
 }
 
 /* --- transcripts --- */

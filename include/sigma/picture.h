@@ -7,7 +7,12 @@
  * Inputs are (channels, height, width). A picture is scaled to one size by area average, its bytes are
  * divided by 255, and each channel is brought to mean 0 and standard deviation 1 of the pictures that the
  * pipeline was fitted to: (byte / 255 - mean) / deviation. Transparency is dropped; grey pictures have three
- * equal channels where colours are wanted, and colours become 0.299 R + 0.587 G + 0.114 B where grey is. */
+ * equal channels where colours are wanted, and colours become 0.299 R + 0.587 G + 0.114 B where grey is.
+ *
+ * A pipeline that a program writes itself (sgm_pipeline_parse, as sgm_pipeline_json shows them) may say more:
+ * "filter": "bilinear" or "bicubic" scales as Pillow does by these, and with "shortest": 256 the shorter side
+ * is brought to so many pixels and the middle of width x height is cut out. So do processors of pictures of
+ * other libraries. */
 #ifndef SIGMA_PICTURE_H
 #define SIGMA_PICTURE_H
 

@@ -516,6 +516,9 @@ SGM_API char *sgm_checkpoint_network(const char *path);
 /* The pipeline that the rows of a table go through before they reach the network (table.h): that of the
  * training data, else that of the checkpoint that was loaded; it stays the trainer's. NULL: there is none. */
 SGM_API sgm_pipeline *sgm_trainer_get_pipeline(const sgm_trainer *trainer);
+/* Gives a trainer without data a pipeline, which it keeps a reference of: that of its predictions and of its
+ * checkpoints, as long as no training data has one of its own. During setup. */
+SGM_API sgm_status sgm_trainer_set_pipeline(sgm_trainer *trainer, sgm_pipeline *pipeline);
 /* The pipeline in a checkpoint, of which only the header is read; the caller frees it. NULL: there is none.
  */
 SGM_API sgm_status sgm_checkpoint_pipeline(const char *path, sgm_pipeline **pipeline);

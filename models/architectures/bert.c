@@ -16,11 +16,11 @@ typedef struct encoder {
 
 static void choose_task(sgm__description *d)
 {
-    sgm__describe_task(d, "embed classify fill",
-                       sgm__setting_is_for(d, "ForSequenceClassification") ? "classify"
-                       : sgm__setting_is_for(d, "ForMaskedLM") || sgm__setting_is_for(d, "ForPreTraining")
-                           ? "fill"
-                           : "embed");
+    sgm__describe_task(
+        d, "embed classify fill",
+        d->wanted_classes > 0 || sgm__setting_is_for(d, "ForSequenceClassification")        ? "classify"
+        : sgm__setting_is_for(d, "ForMaskedLM") || sgm__setting_is_for(d, "ForPreTraining") ? "fill"
+                                                                                            : "embed");
 }
 
 static void put_encoder(sgm__description *d, const encoder *e)
@@ -46,10 +46,10 @@ static void put_encoder(sgm__description *d, const encoder *e)
 /* What follows the encoder; `pooler` is the activation of the layer before the classes. */
 static void put_head(sgm__description *d, const encoder *e, const char *pooler, const char *activation)
 {
-    int64_t classes = sgm__setting_members(d, "id2label", 2);
     if (strcmp(d->task, "embed") == 0) {
         sgm__network_put(d, " + global_average_pooling(steps)%s", d->normalised ? " + unit_norm" : "");
     } else if (strcmp(d->task, "classify") == 0) {
+        int64_t classes = sgm__describe_classes(d);
         sgm__network_put(d, " + select + dense(%lld, %s, name=pooler) + dense(%lld, name=classifier)",
                          (long long)e->features, pooler, (long long)classes);
         sgm__network_put(d, classes > 1 ? " + softmax_cross_entropy" : " + mean_squared");
@@ -147,7 +147,7 @@ static void describe_distilbert(sgm__description *d)
 static const sgm__weight bert_weights[] = {
     ENCODER("bert.", "bert.encoder.layer.#."),
     DENSE("pooler", "bert.pooler.dense"),
-    DENSE("classifier", "classifier"),
+    SGM__HEAD("classifier", "classifier"),
     DENSE("transform", "cls.predictions.transform.dense"),
     NORM("transform_norm", "cls.predictions.transform.LayerNorm"),
     SGM__AS_IS("logits.biases", "cls.predictions.bias"),
@@ -158,14 +158,10 @@ static const char *const bert_unused[] = {
     "bert.embeddings.position_ids", "bert.pooler.*", "classifier.*", "cls.*", "qa_outputs.*", NULL};
 
 static const sgm__weight roberta_weights[] = {
-    ENCODER("roberta.", "roberta.encoder.layer.#."),
-    DENSE("pooler", "classifier.dense"),
-    DENSE("classifier", "classifier.out_proj"),
-    DENSE("transform", "lm_head.dense"),
-    NORM("transform_norm", "lm_head.layer_norm"),
-    SGM__AS_IS("logits.biases", "lm_head.bias"),
-    SGM__COPY("tokens.weights", "lm_head.decoder.weight"),
-    SGM__COPY("logits.biases", "lm_head.decoder.bias"),
+    ENCODER("roberta.", "roberta.encoder.layer.#."),       DENSE("pooler", "classifier.dense"),
+    SGM__HEAD("classifier", "classifier.out_proj"),        DENSE("transform", "lm_head.dense"),
+    NORM("transform_norm", "lm_head.layer_norm"),          SGM__AS_IS("logits.biases", "lm_head.bias"),
+    SGM__COPY("tokens.weights", "lm_head.decoder.weight"), SGM__COPY("logits.biases", "lm_head.decoder.bias"),
 };
 static const char *const roberta_unused[] = {
     "roberta.embeddings.position_ids", "roberta.pooler.*", "classifier.*", "lm_head.*", "qa_outputs.*", NULL};
@@ -180,7 +176,7 @@ static const sgm__weight distilbert_weights[] = {
     DENSE("projection#", BLOCK "ffn.lin2"),
     NORM("hidden_norm#", BLOCK "output_layer_norm"),
     DENSE("pooler", "pre_classifier"),
-    DENSE("classifier", "classifier"),
+    SGM__HEAD("classifier", "classifier"),
     DENSE("transform", "vocab_transform"),
     NORM("transform_norm", "vocab_layer_norm"),
     SGM__AS_IS("logits.biases", "vocab_projector.bias"),
@@ -193,13 +189,14 @@ static const char *const distilbert_unused[] = {"distilbert.embeddings.position_
                                                 "qa_outputs.*",
                                                 NULL};
 
-#define ARCHITECTURE(name, text, like)                                                                       \
+#define ARCHITECTURE(name, text, class, like)                                                                \
     const sgm__architecture sgm__##name = {.type = text,                                                     \
+                                           .classifier = class "ForSequenceClassification",                  \
                                            .prefix = #like ".",                                              \
                                            .describe = describe_##like,                                      \
                                            SGM__WEIGHTS(like##_weights),                                     \
                                            .unused = like##_unused}
-ARCHITECTURE(bert, "bert", bert);
-ARCHITECTURE(roberta, "roberta", roberta);
-ARCHITECTURE(xlm_roberta, "xlm-roberta", roberta);
-ARCHITECTURE(distilbert, "distilbert", distilbert);
+ARCHITECTURE(bert, "bert", "Bert", bert);
+ARCHITECTURE(roberta, "roberta", "Roberta", roberta);
+ARCHITECTURE(xlm_roberta, "xlm-roberta", "XLMRoberta", roberta);
+ARCHITECTURE(distilbert, "distilbert", "DistilBert", distilbert);

@@ -103,6 +103,24 @@ int64_t sgm__setting_members(sgm__description *d, const char *key, int64_t other
     return otherwise;
 }
 
+size_t sgm__setting_list(sgm__description *d, const char *key, int64_t most, int64_t *numbers, size_t room)
+{
+    const json_t *list = find(d, key);
+    size_t count = json_array_size(list);
+    bool good = count > 0 && count <= room;
+    char text[80];
+    for (size_t i = 0; good && i < count; i++) {
+        const json_t *value = json_array_get(list, i);
+        numbers[i] = json_integer_value(value);
+        good = json_is_integer(value) && numbers[i] >= 1 && numbers[i] <= most;
+    }
+    if (!good)
+        sgm__describe_fail(d, SGM_ERROR_FORMAT,
+                           "'%s' is %s; a list of 1 to %zu whole numbers from 1 to %lld is wanted", key,
+                           shown(list, text), room, (long long)most);
+    return good ? count : 0;
+}
+
 double sgm__setting_number(sgm__description *d, const char *key, double otherwise)
 {
     const json_t *value = find(d, key);
@@ -146,14 +164,14 @@ const char *sgm__setting_activation(sgm__description *d, const char *key, const 
         const char *theirs, *own;
     } names[] = {{"gelu", "gelu"},           {"gelu_new", "gelu_tanh"}, {"gelu_pytorch_tanh", "gelu_tanh"},
                  {"gelu_fast", "gelu_tanh"}, {"silu", "silu"},          {"swish", "silu"},
-                 {"relu", "relu"},           {"tanh", "tanh"}};
+                 {"relu", "relu"},           {"tanh", "tanh"},          {"relu6", "relu6"}};
     const char *name = sgm__setting_text(d, key, otherwise);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(names[i].theirs, name) == 0)
             return names[i].own;
     sgm__describe_fail(d, SGM_ERROR_UNSUPPORTED,
                        "'%s' is \"%.40s\", which is not known; these are: gelu, gelu_new, gelu_pytorch_tanh, "
-                       "gelu_fast, silu, swish, relu, tanh",
+                       "gelu_fast, silu, swish, relu, relu6, tanh",
                        key, name);
     return "identity";
 }
@@ -215,6 +233,12 @@ void sgm__describe_context(sgm__description *d, int64_t longest)
 int64_t sgm__describe_tokens(sgm__description *d, const char *key)
 {
     return d->tokens = sgm__setting_size(d, key, 0);
+}
+
+int64_t sgm__describe_classes(sgm__description *d)
+{
+    d->classes = d->wanted_classes > 0 ? d->wanted_classes : sgm__setting_members(d, "id2label", 2);
+    return d->classes;
 }
 
 void sgm__describe_heads(sgm__description *d, int64_t heads, int64_t shared, int64_t size)

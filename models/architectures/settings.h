@@ -16,19 +16,32 @@
 #define SGM__LARGEST_SIZE (1 << 24)
 #define SGM__MOST_LAYERS 1000
 
+/* What a network of pictures takes, and what is done with a picture before, by preprocessor_config.json. */
+typedef struct sgm__picture {
+    int64_t width, height, channels;
+    bool processed; /* the rest is said, and Sigma can do it */
+    char filter[16];
+    int64_t shortest; /* of the shorter side, before the middle is cut out; 0: the whole picture is taken */
+    double mean[3], deviation[3]; /* of bytes that are divided by 255 */
+} sgm__picture;
+
 /* An architecture being described: what config.json says, what the caller wants, and what comes of it. */
 typedef struct sgm__description {
     const json_t *config;
-    const char *path;        /* of config.json, for messages */
-    const char *wanted_task; /* NULL: what the folder says */
-    int64_t wanted_context;  /* 0: as the model */
-    int64_t elements;        /* of all tensors together: no dimension of one is larger */
-    int64_t tensor_count;    /* each layer has some */
+    const json_t *processor;    /* preprocessor_config.json; NULL: there is none */
+    const char *path;           /* of config.json, for messages ... */
+    const char *processor_path; /* ... and of preprocessor_config.json */
+    const char *wanted_task;    /* NULL: what the folder says */
+    int64_t wanted_context;     /* 0: as the model */
+    int64_t wanted_classes;     /* 0: as the model; else its last layer is begun anew, with so many outputs */
+    int64_t elements;           /* of all tensors together: no dimension of one is larger */
+    int64_t tensor_count;       /* each layer has some */
     bool normalised; /* of vectors for texts: they have length 1, as a file of sentence-transformers says */
     sgm_status status;
 
     char task[16];
-    int64_t context, longest, tokens;
+    int64_t context, longest, tokens, classes;
+    sgm__picture picture;
     int64_t queries,
         keys;   /* columns of queries, and of keys and of values each, where three lie side by side */
     FILE *text; /* the network */
@@ -47,6 +60,8 @@ int64_t sgm__setting_steps(sgm__description *d, const char *key, int64_t otherwi
 int64_t sgm__setting_layers(sgm__description *d, const char *key);
 /* How many members an object has, at most SGM__LARGEST_SIZE. */
 int64_t sgm__setting_members(sgm__description *d, const char *key, int64_t otherwise);
+/* Whole numbers from 1 to `most`, a list of at least one and at most `room`; how many. */
+size_t sgm__setting_list(sgm__description *d, const char *key, int64_t most, int64_t *numbers, size_t room);
 /* A finite number above 0. */
 double sgm__setting_number(sgm__description *d, const char *key, double otherwise);
 bool sgm__setting_flag(sgm__description *d, const char *key, bool otherwise);
@@ -67,6 +82,14 @@ void sgm__describe_task(sgm__description *d, const char *tasks, const char *usua
 void sgm__describe_context(sgm__description *d, int64_t longest);
 /* The tokens of the vocabulary, which the key must say. */
 int64_t sgm__describe_tokens(sgm__description *d, const char *key);
+/* The classes that it tells apart, by "id2label" unless others are wanted. */
+int64_t sgm__describe_classes(sgm__description *d);
+/* The pictures that it takes (pictures.c): of the size that preprocessor_config.json makes them, else
+ * `size`. */
+void sgm__describe_pictures(sgm__description *d, int64_t size);
+/* The end of a network of pictures, behind a vector of features: classes, and their cost, if it is for
+ * these. */
+void sgm__network_classes(sgm__description *d);
 /* Heads of queries, and of keys and values, of so many columns each. */
 void sgm__describe_heads(sgm__description *d, int64_t heads, int64_t shared, int64_t size);
 /* Appends to the network. */

@@ -2,9 +2,9 @@
 #include "architectures/architectures.h"
 #include <sigma/models.h>
 
-static const sgm__architecture *const table[] = {&sgm__gpt2,    &sgm__llama,       &sgm__mistral,
-                                                 &sgm__qwen2,   &sgm__qwen3,       &sgm__bert,
-                                                 &sgm__roberta, &sgm__xlm_roberta, &sgm__distilbert};
+static const sgm__architecture *const table[] = {
+    &sgm__gpt2,    &sgm__llama,       &sgm__mistral,    &sgm__qwen2, &sgm__qwen3,  &sgm__bert,
+    &sgm__roberta, &sgm__xlm_roberta, &sgm__distilbert, &sgm__vit,   &sgm__resnet, &sgm__mobilenet_v2};
 
 const sgm__architecture *sgm__architecture_at(size_t index)
 {

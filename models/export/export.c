@@ -26,20 +26,22 @@ static const sgm__made *find_original(const sgm_pretrained *p, const sgm__stored
     return NULL;
 }
 
-/* Columns of a parameter, turned as the files have them, in the type of the file. */
+/* Columns of a parameter, turned as the files have them, in the type and shape of the file. */
 static sgm_tensor *cut_part(const sgm_pretrained *p, const sgm__made *made, size_t part, sgm_tensor *own,
-                            sgm_dtype dtype)
+                            const sgm__stored *stored)
 {
     int32_t rank = made->shape.rank;
     int64_t start, columns = sgm__part_columns(p, made, part, &start);
     sgm_tensor *cut =
         rank > 0 ? sgm_tensor_slice(own, rank - 1, start, start + columns, 1) : sgm_tensor_retain(own);
-    sgm_tensor *turned = NULL, *result = NULL;
+    sgm_tensor *turned = NULL, *cast = NULL;
     if (cut != NULL)
         turned = made->weight->transposed && rank == 2 ? sgm_tensor_permute(cut, (const int32_t[]){1, 0})
                                                        : sgm_tensor_retain(cut);
     if (turned != NULL)
-        result = sgm_tensor_cast(turned, dtype);
+        cast = sgm_tensor_cast(turned, stored->dtype);
+    sgm_tensor *result = cast != NULL ? sgm_tensor_reshape(cast, &stored->shape) : NULL;
+    sgm_tensor_free(cast);
     sgm_tensor_free(turned);
     sgm_tensor_free(cut);
     return result;
@@ -72,7 +74,7 @@ static sgm_tensor *value_of(sgm_pretrained *p, const sgm__stored *stored, sgm_tr
     sgm_tensor *own = sgm_trainer_get(trainer, made->name);
     sgm_tensor *value = NULL;
     if (own != NULL && sgm_shape_equal(sgm_tensor_shape(own), &made->shape))
-        value = cut_part(p, made, part, own, stored->dtype);
+        value = cut_part(p, made, part, own, stored);
     else if (own != NULL)
         sgm_fail(SGM_ERROR_SHAPE, "the parameter '%s' has another shape than in the model", made->name);
     sgm_tensor_free(own);

@@ -130,6 +130,12 @@ sgm_status sgm__folder_json(const char *folder, const char *name, json_t **json)
     return status;
 }
 
+sgm_status sgm__folder_optional_json(const char *folder, const char *name, json_t **json)
+{
+    *json = NULL;
+    return sgm__folder_has(folder, name) ? sgm__folder_json(folder, name, json) : SGM_OK;
+}
+
 /* --- the list of tensors --- */
 
 sgm_status sgm__stored_add(sgm_pretrained *p, const char *name, sgm__stored stored)

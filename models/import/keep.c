@@ -65,11 +65,23 @@ static sgm_status copy_file(const sgm_pretrained *p, const char *name, const cha
     return status;
 }
 
+/* That of other classes than the file has. */
+static sgm_status write_config(const sgm_pretrained *p, const char *folder)
+{
+    char *text = json_dumps(p->config, JSON_INDENT(2));
+    sgm_status status = text != NULL ? sgm__write_file(folder, "config.json", text, strlen(text))
+                                     : sgm_fail(SGM_ERROR_MEMORY, "no memory for config.json");
+    free(text);
+    return status;
+}
+
 sgm_status sgm__copy_small_files(const sgm_pretrained *p, const char *folder)
 {
     const char *name;
     for (size_t i = 0; (name = sgm__small_file_at(i)) != NULL; i++)
-        if (sgm__folder_has(p->path, name))
+        if (strcmp(name, "config.json") == 0 && p->description.wanted_classes > 0)
+            SGM__TRY(write_config(p, folder));
+        else if (sgm__folder_has(p->path, name))
             SGM__TRY(copy_file(p, name, folder));
     return SGM_OK;
 }

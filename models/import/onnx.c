@@ -16,6 +16,12 @@ static sgm_status check_options(const sgm_pretrained *p, const sgm_pretrained_op
                         "'%s' is an ONNX model, which has the lengths that it was exported with: "
                         "no context can be chosen",
                         p->path);
+    if (options->classes != 0)
+        return sgm_fail(
+            SGM_ERROR_ARGUMENT,
+            "'%s' is an ONNX model, whose classes stay; write the last layer into the network of its "
+            "training for others",
+            p->path);
     if (options->task != NULL && strcmp(options->task, "classify") != 0 &&
         strcmp(options->task, "predict") != 0)
         return sgm_fail(SGM_ERROR_ARGUMENT, "'%s' is an ONNX model, for 'classify' or 'predict', not '%.60s'",

@@ -18,6 +18,9 @@ static sgm_status read_options(sgm_pretrained_options *options, const sgm_pretra
     if (options->context < 0)
         return sgm_fail(SGM_ERROR_ARGUMENT, "a context of %lld steps is wanted; at least 1 is possible",
                         (long long)options->context);
+    if (options->classes < 0)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "%lld classes are wanted; at least 1 is possible",
+                        (long long)options->classes);
     return SGM_OK;
 }
 
@@ -74,9 +77,7 @@ static sgm_status find_normalising(const sgm_pretrained *p, bool *normalises)
     json_t *modules, *module;
     size_t i;
     *normalises = false;
-    if (!sgm__folder_has(p->path, "modules.json"))
-        return SGM_OK;
-    SGM__TRY(sgm__folder_json(p->path, "modules.json", &modules));
+    SGM__TRY(sgm__folder_optional_json(p->path, "modules.json", &modules));
     json_array_foreach(modules, i, module)
     {
         const char *type = json_string_value(json_object_get(module, "type"));
@@ -94,14 +95,21 @@ static sgm_status describe(sgm_pretrained *p, const sgm_pretrained_options *opti
     bool normalises;
     SGM__TRY(find_normalising(p, &normalises));
     char *path = sgm__new_text("%s/config.json", p->path);
-    if (path == NULL)
+    char *processor_path = sgm__new_text("%s/preprocessor_config.json", p->path);
+    if (path == NULL || processor_path == NULL) {
+        free(processor_path);
+        free(path);
         return SGM_ERROR_MEMORY;
+    }
     char kept_task[sizeof d->task];
     memcpy(kept_task, d->task, sizeof kept_task); /* of the run, where the folder is one of a run */
     *d = (sgm__description){.config = p->config,
+                            .processor = p->processor,
                             .path = path,
+                            .processor_path = processor_path,
                             .wanted_task = kept_task[0] != '\0' ? kept_task : options->task,
                             .wanted_context = options->context,
+                            .wanted_classes = options->classes,
                             .elements = count_elements(p),
                             .normalised = normalises,
                             .tensor_count = (int64_t)p->stored_count,
@@ -114,8 +122,15 @@ static sgm_status describe(sgm_pretrained *p, const sgm_pretrained_options *opti
         d->status = sgm_fail(SGM_ERROR_MEMORY, "no memory for the network");
     d->text = NULL;
     d->path = NULL;
+    d->processor_path = NULL;
     d->wanted_task = NULL;
+    free(processor_path);
     free(path);
+    if (d->status == SGM_OK && d->wanted_classes > 0 && d->classes != d->wanted_classes)
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "other classes are for models that classify, and '%s' is one to %s; choose the task "
+                        "'classify' if its architecture has that",
+                        p->path, d->task);
     return d->status;
 }
 
@@ -138,6 +153,9 @@ static void fill_info(sgm_pretrained *p)
     p->info.tokens = d->tokens;
     p->info.context = d->context;
     p->info.longest = d->longest;
+    p->info.classes = d->classes;
+    p->info.height = d->picture.height;
+    p->info.width = d->picture.width;
     for (size_t i = 0; i < p->stored_count; i++)
         if (p->stored[i].used && p->stored[i].dtype == SGM_FLOAT64)
             p->info.precision = SGM_FLOAT64;
@@ -165,6 +183,7 @@ static sgm_status open_path(sgm_pretrained *p, const char *path, const sgm_pretr
             "there is no config.json in '%s'; a folder as the library transformers writes it is wanted",
             path);
     SGM__TRY(sgm__folder_json(p->path, "config.json", &p->config));
+    SGM__TRY(sgm__folder_optional_json(p->path, "preprocessor_config.json", &p->processor));
     SGM__TRY(find_architecture(p));
     SGM__TRY(p->kept ? sgm__kept_open_tensors(p) : sgm__folder_open_tensors(p));
     SGM__TRY(describe(p, &options));
@@ -204,6 +223,7 @@ void sgm_pretrained_free(sgm_pretrained *p)
         sgm_tensor_file_close(p->shards[i].file);
     }
     sgm_tensor_file_close(p->rest);
+    json_decref(p->processor);
     json_decref(p->config);
     free(p->made);
     free(p->stored);
@@ -275,10 +295,11 @@ sgm_status sgm_pretrained_load(sgm_pretrained *p, sgm_trainer *trainer)
     sgm_string_free(own);
     SGM__TRY(sgm_trainer_prepare(trainer));
     for (size_t i = 0; i < p->made_count; i++)
-        SGM__TRY(load_made(p, trainer, &p->made[i]));
+        if (!p->made[i].parts[0]->anew)
+            SGM__TRY(load_made(p, trainer, &p->made[i]));
     for (size_t i = 0; i < p->translated.count; i++)
         SGM__TRY(load_translated(trainer, &p->translated.values[i]));
-    return SGM_OK;
+    return sgm__classes_give_pipeline(p, trainer);
 }
 
 /* "model", or with a number if that is taken. */

@@ -1,8 +1,8 @@
 /* The struct behind sgm_pretrained, and what its files share.
  *
  * import/folder.c opens the files of a folder, import/weights.c pairs tensors with parameters and reads them,
- * import/pretrained.c is the way in, import/keep.c writes down what an export needs, export/export.c writes a
- * folder. */
+ * import/classes.c has what concerns classes and pictures, import/pretrained.c is the way in, import/keep.c
+ * writes down what an export needs, export/export.c writes a folder. */
 #ifndef SIGMA_MODELS_PRETRAINED_H
 #define SIGMA_MODELS_PRETRAINED_H
 
@@ -33,6 +33,7 @@ typedef struct sgm__stored {
     bool half;       /* float16 in the file */
     sgm_shape shape;
     bool used; /* a parameter is made of it, or it has the numbers of one again */
+    bool anew; /* of a last layer for other classes: its shape is the new one, and it is not read */
 } sgm__stored;
 
 /* A parameter of the network, and what it is made of. */
@@ -45,9 +46,10 @@ typedef struct sgm__made {
 } sgm__made;
 
 struct sgm_pretrained {
-    char *path;     /* of the folder with config.json */
-    bool kept;      /* it is the kept one of a run */
-    json_t *config; /* what config.json has */
+    char *path;        /* of the folder with config.json */
+    bool kept;         /* it is the kept one of a run */
+    json_t *config;    /* what config.json has */
+    json_t *processor; /* what preprocessor_config.json has; NULL: it is not there */
     const sgm__architecture *architecture;
     sgm__description description; /* its texts are not used after opening */
     sgm__shard *shards;
@@ -79,8 +81,9 @@ const char *sgm__small_file_at(size_t index);
 bool sgm__folder_has(const char *folder, const char *name);
 /* The path of a file of the folder; free with free. NULL and an error if the name leads out of it. */
 char *sgm__folder_path(const char *folder, const char *name);
-/* What a file of the folder has; the caller releases it. */
+/* What a file of the folder has; the caller releases it. Optional ones may be missing: *json is NULL then. */
 sgm_status sgm__folder_json(const char *folder, const char *name, json_t **json);
+sgm_status sgm__folder_optional_json(const char *folder, const char *name, json_t **json);
 /* Opens all files of tensors and lists what is in them. */
 sgm_status sgm__folder_open_tensors(sgm_pretrained *p);
 /* Appends a tensor to the list; `name` is copied. */
@@ -106,6 +109,13 @@ size_t sgm__part_count(const sgm__weight *weight);
 bool sgm__weights_is_copy(const sgm_pretrained *p, const sgm__made *made, const sgm__stored *stored);
 /* A parameter's value, put together in `dtype`; the caller frees it. NULL on failure. */
 sgm_tensor *sgm__weights_read(sgm_pretrained *p, const sgm__made *made, sgm_dtype dtype);
+
+/* --- import/classes.c --- */
+/* Gives a trainer the pipeline by which files of pictures become inputs, if the model is one of pictures. */
+sgm_status sgm__classes_give_pipeline(const sgm_pretrained *p, sgm_trainer *trainer);
+/* Where other classes are wanted: the tensors of the last layer and the names in config.json become those of
+ * these. */
+sgm_status sgm__classes_begin(sgm_pretrained *p, const sgm_recording *recording);
 
 /* --- import/keep.c --- */
 /* Reads the list of tensors of a kept folder. */

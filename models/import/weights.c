@@ -9,15 +9,15 @@
 
 /* --- names --- */
 
-/* Whether a name is the pattern with a number in the place of each '#', and anything in that of a '*' at its
- * end.
- */
+/* Whether a name is the pattern with a number in the place of each '#' and each '@', and anything in that of
+ * a
+ * '*' at its end. */
 static bool matches(const char *pattern, const char *name)
 {
     for (; *pattern != '\0'; pattern++) {
         if (*pattern == '*')
             return true;
-        if (*pattern != '#') {
+        if (*pattern != '#' && *pattern != '@') {
             if (*name++ != *pattern)
                 return false;
             continue;
@@ -30,13 +30,52 @@ static bool matches(const char *pattern, const char *name)
     return *name == '\0';
 }
 
+/* The next number in a name, whose digits *at is brought behind; digits of the pattern itself are passed over
+ * with it: "stage@_layer@" of "stage2_layer11" has the numbers 2 and 11. */
+static size_t next_number(const char **pattern, const char **at)
+{
+    for (; **pattern != '@' && **pattern != '\0'; ++*pattern, ++*at)
+        if (**pattern == '#')
+            while (isdigit((unsigned char)(*at)[1]))
+                ++*at;
+    if (**pattern == '@')
+        ++*pattern;
+    char *end = NULL;
+    size_t number = strtoul(*at, &end, 10);
+    *at = end;
+    return number;
+}
+
+/* The name of a tensor of the parameter: '#' is its block, each '@' the number that its own name has there.
+ * The caller frees it; NULL and an error: out of memory. */
+static char *name_of_tensor(const sgm__made *made, const sgm__weight *weight, size_t part)
+{
+    char *name = NULL;
+    size_t size;
+    const char *own = weight->own, *at = made->name;
+    FILE *text = open_memstream(&name, &size);
+    for (const char *c = weight->theirs[part]; text != NULL && *c != '\0'; c++)
+        if (*c == '#')
+            fprintf(text, "%zu", made->block);
+        else if (*c == '@')
+            fprintf(text, "%zu", next_number(&own, &at));
+        else
+            fputc(*c, text);
+    if (text == NULL || fclose(text) != 0) {
+        sgm_fail(SGM_ERROR_MEMORY, "no memory for the name of a tensor");
+        free(name);
+        return NULL;
+    }
+    return name;
+}
+
 /* The tensor of this name, or of the name without the architecture's prefix; *wanted is the name, which the
  * caller frees. NULL: there is none. */
-static sgm__stored *find_tensor(const sgm_pretrained *p, const char *pattern, size_t block, char **wanted)
+static sgm__stored *find_tensor(const sgm_pretrained *p, const sgm__made *made, const sgm__weight *weight,
+                                size_t part, char **wanted)
 {
-    const char *number = strchr(pattern, '#'), *prefix = p->architecture->prefix;
-    *wanted = number != NULL ? sgm__new_text("%.*s%zu%s", (int)(number - pattern), pattern, block, number + 1)
-                             : sgm__new_text("%s", pattern);
+    const char *prefix = p->architecture->prefix;
+    *wanted = name_of_tensor(made, weight, part);
     if (*wanted == NULL)
         return NULL;
     sgm__stored *stored = sgm__stored_find(p, *wanted);
@@ -70,6 +109,19 @@ int64_t sgm__part_columns(const sgm_pretrained *p, const sgm__made *made, size_t
     return columns / (int64_t)count;
 }
 
+/* Whether a tensor has the shape, or more dimensions of 1 in front: (1, 1, 16) is (1, 16). */
+static bool is_same_shape(const sgm_shape *shape, const sgm_shape *stored)
+{
+    int32_t more = stored->rank - shape->rank;
+    for (int32_t i = 0; i < more; i++)
+        if (stored->dims[i] != 1)
+            return false;
+    for (int32_t i = 0; i < shape->rank && more >= 0; i++)
+        if (stored->dims[more + i] != shape->dims[i])
+            return false;
+    return more >= 0;
+}
+
 /* The tensor must be of floats, in the shape that its part of the parameter has. */
 static sgm_status check_part(const sgm_pretrained *p, const sgm__made *made, size_t part)
 {
@@ -85,7 +137,7 @@ static sgm_status check_part(const sgm_pretrained *p, const sgm__made *made, siz
         return sgm_fail(SGM_ERROR_UNSUPPORTED,
                         "'%s': the tensor '%.100s' has elements of %s; floats are wanted", p->path,
                         stored->name, sgm_dtype_name(stored->dtype));
-    if (!sgm_shape_equal(&shape, &stored->shape))
+    if (!is_same_shape(&shape, &stored->shape))
         return sgm_fail(
             SGM_ERROR_SHAPE,
             "'%s': the tensor '%.100s' is %s, but by config.json it is %s; one of both is of another "
@@ -99,15 +151,17 @@ static sgm_status find_parts(sgm_pretrained *p, sgm__made *made)
 {
     for (size_t part = 0; part < sgm__part_count(made->weight); part++) {
         char *wanted;
-        made->parts[part] = find_tensor(p, made->weight->theirs[part], made->block, &wanted);
+        made->parts[part] = find_tensor(p, made, made->weight, part, &wanted);
         sgm_status status = SGM_OK;
         if (made->parts[part] == NULL)
             status = wanted == NULL
                          ? SGM_ERROR_MEMORY
                          : sgm_fail(SGM_ERROR_NOT_FOUND,
-                                    "'%s' has no tensor '%.100s', which is needed by config.json; one of "
-                                    "both is of another model",
-                                    p->path, wanted);
+                                    "'%s' has no tensor '%.100s', which is needed by config.json; %s",
+                                    p->path, wanted,
+                                    made->weight->head
+                                        ? "say how many classes to begin with a new last layer (--classes)"
+                                        : "one of both is of another model");
         free(wanted);
         SGM__TRY(status);
         SGM__TRY(check_part(p, made, part));
@@ -134,7 +188,7 @@ static const sgm__weight *choose_weight(const sgm_pretrained *p, const sgm__weig
     for (const sgm__weight *weight = first; weight != NULL;
          weight = find_weight(a, (size_t)(weight - a->weights) + 1, made->name)) {
         char *wanted;
-        bool there = find_tensor(p, weight->theirs[0], made->block, &wanted) != NULL;
+        bool there = find_tensor(p, made, weight, 0, &wanted) != NULL;
         free(wanted);
         if (there)
             return weight;
@@ -161,7 +215,8 @@ static sgm_status pair_parameters(sgm_pretrained *p, const sgm_recording *record
         made->block = blocks[made->weight - a->weights]++;
         made->weight = choose_weight(p, made->weight, made);
         SGM__TRY(find_parts(p, made));
-        p->info.parameters += sgm_shape_elements(&made->shape);
+        if (parameter->trainable)
+            p->info.parameters += sgm_shape_elements(&made->shape);
     }
     return SGM_OK;
 }
@@ -171,7 +226,7 @@ static sgm__stored *find_copy(const sgm_pretrained *p, const sgm__made *made, co
 {
     char *name = NULL;
     sgm__stored *stored = weight->copy && made->name != NULL && matches(weight->own, made->name)
-                              ? find_tensor(p, weight->theirs[0], made->block, &name)
+                              ? find_tensor(p, made, weight, 0, &name)
                               : NULL;
     free(name);
     return stored;
@@ -239,13 +294,15 @@ sgm_status sgm__weights_pair(sgm_pretrained *p)
     sgm_status status = graph != NULL && network != NULL
                             ? sgm_network_record(network, graph, &options, &recording)
                             : sgm_last_status();
+    if (status != SGM_OK)
+        sgm_fail(status, "'%s/config.json': %s", p->path, sgm_last_error());
+    if (status == SGM_OK)
+        status = sgm__classes_begin(p, &recording);
     if (status == SGM_OK) {
         p->made = calloc(recording.parameter_count + 1, sizeof *p->made);
         if (p->made == NULL || blocks == NULL)
             status = sgm_fail(SGM_ERROR_MEMORY, "no memory for the names of %zu parameters",
                               recording.parameter_count);
-    } else {
-        sgm_fail(status, "'%s/config.json': %s", p->path, sgm_last_error());
     }
     if (status == SGM_OK)
         status = pair_parameters(p, &recording, blocks);
@@ -286,11 +343,12 @@ static sgm_status place_part(const sgm_pretrained *p, const sgm__made *made, siz
             "'%s': the tensor '%.100s' has numbers that float32 does not hold; take precision float64",
             p->path, stored->name);
     }
-    sgm_tensor *turned = made->weight->transposed && rank == 2
-                             ? sgm_tensor_permute(read, (const int32_t[]){1, 0})
-                             : sgm_tensor_retain(read);
     sgm_tensor *place =
         rank > 0 ? sgm_tensor_slice(own, rank - 1, start, start + columns, 1) : sgm_tensor_retain(own);
+    sgm_tensor *turned = place == NULL ? NULL
+                         : made->weight->transposed && rank == 2
+                             ? sgm_tensor_permute(read, (const int32_t[]){1, 0})
+                             : sgm_tensor_reshape(read, sgm_tensor_shape(place));
     sgm_status status =
         turned != NULL && place != NULL ? sgm_tensor_assign(place, turned) : sgm_last_status();
     sgm_tensor_free(place);

@@ -158,6 +158,7 @@ bool sgm__activation_is_none(const char *name);
     X(layer_norm)                                                                                            \
     X(rms_norm)                                                                                              \
     X(unit_norm)                                                                                             \
+    X(learned_tokens)                                                                                        \
     X(positions)                                                                                             \
     X(attention)                                                                                             \
     X(transformer)                                                                                           \

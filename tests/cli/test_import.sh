@@ -73,6 +73,19 @@ run 0 export --hf vectors-back vectors
 cmp -s vectors-back/config.json "$fixtures/bert_embed/config.json"
 verdict "an encoder is written back" $?
 
+# --- pictures by the model's processor, and a last layer for other classes ---
+run 0 import "$fixtures/resnet" --into pictures
+has out 'resnet: resnet, to classify$'
+has out '^classes: 3$'
+has out '^pictures: 32 x 32 pixels$'
+run 0 predict pictures "$fixtures/picture.png"
+has out 'picture.png: cat 0.[0-9]* \(crane 0.[0-9]*, crane \(2\) 0.[0-9]*\)$'
+run 0 predict pictures "$fixtures/picture.png" --json
+has out '"class": "cat", "probability": 0.99'
+run 0 import "$fixtures/resnet" --into others --classes 4
+run 0 predict others "$fixtures/picture.png" --json
+has out '"LABEL_3"'
+
 # --- a training from it, and from the folder of others ---
 awk 'BEGIN { for (row = 0; row < 24; row++) {
     line = ""

@@ -9,6 +9,10 @@ expected.safetensors has "inputs" (2, 12), their "logits", "greedy", what follow
 input, and a training: "batches" (20, 2, 13) of tokens and the "losses" of AdamW. Of encoders it has "lengths" (2),
 "logits" of what the model is for (embeddings are means over the tokens that count), and of a training "batches"
 (20, 2, 12), "batch_lengths" (20, 2), "targets" and "losses".
+
+Of networks of pictures it has "pictures" (8, 3, 32, 32), bytes that are inputs as byte / 127.5 - 1, their "logits", the
+"probabilities" of picture.png by way of the model's processor, and of a training "batches" (20, 4) of pictures' numbers,
+"targets", "losses", and "mean" and "variance", the running statistics of one norm behind it.
 """
 import json
 import os
@@ -17,7 +21,9 @@ import sys
 import torch
 import transformers
 from safetensors.torch import save_file
-from transformers import AutoModel, AutoModelForCausalLM, AutoModelForMaskedLM, AutoModelForSequenceClassification
+from PIL import Image
+from transformers import (AutoImageProcessor, AutoModel, AutoModelForCausalLM, AutoModelForImageClassification,
+                          AutoModelForMaskedLM, AutoModelForSequenceClassification)
 
 TIME, TOKENS, STEPS = 12, 61, 20
 
@@ -58,6 +64,31 @@ ENCODERS = {
     "distilbert_fill": (transformers.DistilBertConfig, DISTILBERT, AutoModelForMaskedLM),
     "distilbert_classify": (transformers.DistilBertConfig, dict(DISTILBERT, num_labels=3),
                             AutoModelForSequenceClassification),
+}
+
+
+LABELS = dict(id2label={0: "cat", 1: "crane", 2: "crane"}, label2id={"cat": 0, "crane": 2})
+VIT = dict(LABELS, image_size=32, patch_size=8, hidden_size=16, num_hidden_layers=2, num_attention_heads=4,
+           intermediate_size=24)
+RESNET = dict(LABELS, embedding_size=8, depths=[1, 2])
+MOBILENET = dict(LABELS, image_size=32, depth_multiplier=0.05, depth_divisible_by=4, min_depth=4,
+                 finegrained_output=False, classifier_dropout_prob=0, layer_norm_eps=1.0)
+PLAIN, SHARE = dict(size=dict(height=32, width=32)), dict(size=dict(shortest_edge=32), resample=3, crop_pct=0.875)
+MIDDLE = dict(size=dict(shortest_edge=37), crop_size=dict(height=32, width=32))
+# name: settings, processor, its settings, a norm
+PICTURES = {
+    "vit": (transformers.ViTConfig(**VIT), transformers.ViTImageProcessor, PLAIN, None),
+    "resnet": (transformers.ResNetConfig(layer_type="basic", hidden_sizes=[8, 16], downsample_in_first_stage=True, **RESNET), transformers.ConvNextImageProcessor, SHARE,
+               "resnet.encoder.stages.1.layers.1.layer.1.normalization"),
+    "resnet_bottleneck": (
+        transformers.ResNetConfig(hidden_sizes=[16, 32], downsample_in_bottleneck=True, **RESNET),
+        transformers.ViTImageProcessor, dict(PLAIN, resample=3, image_mean=[0.485, 0.456, 0.406], image_std=[0.2, 0.3, 0.25]),
+        "resnet.embedder.embedder.normalization"),
+    "mobilenet_v2": (transformers.MobileNetV2Config(**MOBILENET), transformers.MobileNetV2ImageProcessor, MIDDLE,
+                     "mobilenet_v2.conv_stem.first_conv.normalization"),
+    "mobilenet_v2_dilated": (
+        transformers.MobileNetV2Config(tf_padding=False, output_stride=8, first_layer_is_expansion=False, **MOBILENET),
+        transformers.MobileNetV2ImageProcessor, MIDDLE, "mobilenet_v2.conv_stem.first_conv.normalization"),
 }
 
 
@@ -144,6 +175,52 @@ def write_encoder(folder, name):
     save_file({key: value.contiguous() for key, value in expected.items()}, os.path.join(path, "expected.safetensors"))
 
 
+def draw_picture(folder):
+    """A picture that is larger than what the networks take, of a shape that is none of theirs."""
+    y, x = torch.meshgrid(torch.arange(45.0), torch.arange(70.0), indexing="ij")
+    bytes_ = torch.stack([127 + 120 * torch.sin(x / 5 + y / 9), 255 * ((x - 30) ** 2 + (y - 20) ** 2 < 200), 3 * x + y], -1)
+    Image.fromarray(bytes_.to(torch.uint8).numpy()).save(os.path.join(folder, "picture.png"))
+
+
+def train_pictures(model, inputs, batches, targets):
+    model.train()
+    optimiser = torch.optim.AdamW(model.parameters(), lr=1e-3, weight_decay=0.01)
+    losses = []
+    for numbers, wanted in zip(batches, targets):
+        loss = torch.nn.functional.cross_entropy(model(inputs[numbers]).logits, wanted)
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+        losses.append(loss.item())
+    return torch.tensor(losses)
+
+
+def write_pictures(folder, name):
+    config, processor, settings, norm = PICTURES[name]
+    torch.manual_seed(sum(map(ord, name)))
+    model = AutoModelForImageClassification.from_config(config)
+    randomise(model)
+    pictures = torch.randint(0, 256, (8, 3, 32, 32), dtype=torch.uint8)
+    inputs = pictures / 127.5 - 1
+    with torch.no_grad():
+        for _ in range(20):  # running statistics that fit
+            model.train()(inputs)
+    path = os.path.join(folder, name)
+    model.save_pretrained(path)
+    processor(**settings).save_pretrained(path)
+    model = AutoModelForImageClassification.from_pretrained(path, attn_implementation="eager" if name == "vit" else None).eval()
+    batches, targets = torch.randint(0, 8, (STEPS, 4)), torch.randint(0, 3, (STEPS, 4))
+    picture = AutoImageProcessor.from_pretrained(path)(Image.open(os.path.join(folder, "picture.png")), return_tensors="pt")
+    with torch.no_grad():
+        expected = {"pictures": pictures, "logits": model(inputs).logits, "batches": batches, "targets": targets,
+                    "probabilities": model(picture["pixel_values"]).logits.softmax(-1)}
+    expected["losses"] = train_pictures(model, inputs, batches, targets)
+    if norm is not None:
+        module = model.get_submodule(norm)
+        expected.update(mean=module.running_mean, variance=module.running_var)
+    save_file({key: value.contiguous() for key, value in expected.items()}, os.path.join(path, "expected.safetensors"))
+
+
 def check(folder, fixture):
     """The folder's tensors are those of the fixture bit by bit, and transformers reads it to the same logits."""
     from safetensors import safe_open
@@ -157,10 +234,12 @@ def check(folder, fixture):
                 assert old[key].dtype == new[key].dtype and torch.equal(old[key], new[key]), key
         elif file.endswith(".json"):
             assert open(os.path.join(fixture, file)).read() == open(os.path.join(folder, file)).read(), file
-    auto = ENCODERS.get(os.path.basename(os.path.normpath(fixture)), (None, None, AutoModelForCausalLM))[2]
+    name = os.path.basename(os.path.normpath(fixture))
+    auto = AutoModelForImageClassification if name in PICTURES else ENCODERS.get(name, (None, None, AutoModelForCausalLM))[2]
     model = auto.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager").eval()
     with torch.no_grad():
-        found = run_encoder(model, expected["inputs"], expected["lengths"]) if "lengths" in expected \
+        found = model(expected["pictures"] / 127.5 - 1).logits if name in PICTURES \
+            else run_encoder(model, expected["inputs"], expected["lengths"]) if "lengths" in expected \
             else model(expected["inputs"]).logits
         difference = (found - expected["logits"]).abs().max().item()
     print(folder, "read by transformers", transformers.__version__, "difference", difference)
@@ -174,3 +253,6 @@ else:
         write(sys.argv[1], name)
     for name in ENCODERS:
         write_encoder(sys.argv[1], name)
+    draw_picture(sys.argv[1])
+    for name in PICTURES:
+        write_pictures(sys.argv[1], name)

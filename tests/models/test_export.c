@@ -99,7 +99,11 @@ TEST(what_was_not_trained_is_written_as_it_was)
                                         "roberta_fill",
                                         "roberta_classify",
                                         "distilbert_fill",
-                                        "distilbert_classify"};
+                                        "distilbert_classify",
+                                        "vit",
+                                        "resnet",
+                                        "resnet_bottleneck",
+                                        "mobilenet_v2"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         check_way_back(copy_of(names[i]));
 }

@@ -20,6 +20,9 @@ TEST(what_does_not_fit_is_named)
     check_record_error("input(6, 4) + positions(7, first=2)",
                        "positions: 6 steps do not fit into 7 places from place 2 on; at most 5 do");
     check_record_error("input(6, 4) + positions(2, first=2, same)", "at most 0 do");
+    check_record_error("input(3) + learned_tokens(2)",
+                       "learned_tokens: expected a sequence (batch, time, features), got (2, 3)");
+    check_record_error("input(3, 4) + learned_tokens(2) + select(5)", "there is no place 5 in (2, 5, 4)");
     check_record_error("input(3, 4) + select(3)", "select: there is no place 3 in (2, 3, 4)");
     check_record_error("input(3, 4) + select(0) + select(0) + select(0)",
                        "select: there is no place 0 in (2,)");

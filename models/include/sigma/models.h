@@ -34,6 +34,9 @@ typedef struct sgm_pretrained_options {
      * (tokens that are masked). Default: what the folder says. Of a FILE.onnx: "predict", the default, or
      * "classify", where its output is one of logits, to be judged by softmax_cross_entropy. */
     const char *task;
+    /* Another number of classes: the last layer is begun anew, as the trainer initialises it, with so many
+     * outputs, whatever the model had. The task is "classify" then. Default: the model's classes. */
+    int64_t classes;
 } SGM_BY_NAME sgm_pretrained_options;
 
 /* What was found; texts belong to the sgm_pretrained. */
@@ -42,8 +45,10 @@ typedef struct sgm_pretrained_info {
     const char *task;         /* "generate" */
     const char *tokenizer;    /* the file in the folder that tokens are from; NULL: none that is known */
     int64_t parameters;       /* how many numbers are trained */
-    int64_t tokens;           /* of the vocabulary */
-    int64_t context;          /* steps that the network is made for (0: they are no tokens) ... */
+    int64_t classes;          /* that it tells apart; 0: none, or not known */
+    int64_t height, width;    /* of the pictures that it takes; 0: it takes none, or arrays */
+    int64_t tokens;           /* of the vocabulary; 0, like the two below: it takes no tokens */
+    int64_t context;          /* steps that the network is made for ... */
     int64_t longest;          /* ... and that the model was trained for */
     sgm_dtype precision;      /* float64 if the files have that, else float32 */
 } sgm_pretrained_info;
@@ -61,7 +66,9 @@ SGM_API const sgm_pretrained_info *sgm_pretrained_describe(const sgm_pretrained 
 /* The network in Sigma's notation, as long as it is open. */
 SGM_API const char *sgm_pretrained_network(const sgm_pretrained *pretrained);
 
-/* Gives a trainer the network, unless it has one, and all parameters. On failure some may have been given. */
+/* Gives a trainer the network, unless it has one, all parameters, and for pictures the pipeline that makes
+ * its inputs of files and names the classes (sgm_trainer_set_pipeline). On failure some may have been given.
+ */
 SGM_API sgm_status sgm_pretrained_load(sgm_pretrained *pretrained, sgm_trainer *trainer);
 /* Writes into FOLDER/model what sgm_pretrained_export needs: config.json and the other small files of the
  * folder as they are, the names, types and shapes of all tensors, and the tensors that the network does not

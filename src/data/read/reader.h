@@ -92,6 +92,20 @@ sgm_status sgm__image_decode(const char *path, int32_t *width, int32_t *height, 
 /* The same of a file that is in memory; `name` is for messages. */
 sgm_status sgm__image_decode_memory(const char *name, const void *image, size_t length, int32_t *width,
                                     int32_t *height, int32_t channels, sgm__bytes *bytes);
+/* How a picture is brought to another size: by the mean of what a pixel covers, or by a filter of Pillow's.
+ */
+typedef enum sgm__image_filter { SGM__IMAGE_AREA, SGM__IMAGE_BILINEAR, SGM__IMAGE_BICUBIC } sgm__image_filter;
+/* "bilinear". */
+const char *sgm__image_filter_name(sgm__image_filter filter);
+bool sgm__image_filter_find(const char *name, sgm__image_filter *filter);
+/* Pixels row by row with their channels together. */
+typedef struct sgm__image {
+    const unsigned char *pixels;
+    int32_t width, height, channels;
+} sgm__image;
+/* Writes width * height * channels bytes to `to`. Not for SGM__IMAGE_AREA, which sgm__image_decode does. */
+sgm_status sgm__image_resize(sgm__image_filter filter, const sgm__image *from, int32_t width, int32_t height,
+                             unsigned char *to);
 /* Appends the values of a mask, a PNG file with a palette or of grey, one byte for each pixel; scaled to
  * *width x *height by taking the nearest pixel, or if both are 0 in its own size, which is written there. */
 sgm_status sgm__mask_decode(const char *path, int32_t *width, int32_t *height, sgm__bytes *bytes);

@@ -18,6 +18,17 @@ sgm_pipeline *sgm_trainer_get_pipeline(const sgm_trainer *trainer)
     return own != NULL ? own : data->pipeline;
 }
 
+sgm_status sgm_trainer_set_pipeline(sgm_trainer *trainer, sgm_pipeline *pipeline)
+{
+    if (trainer == NULL || pipeline == NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "setting a pipeline needs a trainer and a pipeline, got NULL");
+    sgm__trainer_data *data = sgm__data_of(trainer);
+    sgm_pipeline *before = data->pipeline;
+    data->pipeline = sgm_pipeline_retain(pipeline);
+    sgm_pipeline_free(before);
+    return SGM_OK;
+}
+
 static sgm_status describe_pipeline(const sgm_trainer *trainer, json_t *state)
 {
     const sgm_pipeline *pipeline = sgm_trainer_get_pipeline(trainer);
