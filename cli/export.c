@@ -13,8 +13,9 @@ static const char usage_text[] =
     "Usage: sigma export --c FILE.c CHECKPOINT|FOLDER [--train] [--batch N] [--name NAME]\n"
     "       sigma export --onnx FILE.onnx CHECKPOINT|FOLDER [--batch N] [--name NAME] [--int8]\n"
     "       sigma export --weights FILE CHECKPOINT|FOLDER [--names NAMES]\n"
-    "       sigma export --hf DIR FOLDER\n\n"
-    "Writes a trained network for other programs.\n\n"
+    "       sigma export --hf DIR FOLDER\n"
+    "       sigma export --peft DIR FOLDER\n\n"
+    "Writes a trained network for other programs. Adapters become part of the weights, but with --peft.\n\n"
     "  --c FILE.c        one file of C99 that needs no library and takes no memory: the weights, and the\n"
     "                    function NAME_predict; the file says at its top how it is used\n"
     "  --onnx FILE.onnx  an ONNX model of opset 17, for other runtimes: parameters keep their names\n"
@@ -22,6 +23,7 @@ static const char usage_text[] =
     "  --hf DIR          a folder as the library transformers keeps a model, of a run that 'sigma import' "
     "made,\n"
     "                    or that was trained from one\n"
+    "  --peft DIR        the adapters of such a run alone, as the library PEFT keeps them\n"
     "  --train           C: also NAME_train_step, which goes on training as the run did\n"
     "  --batch N         examples that one call takes (default: C: 1 for predict, the run's for\n"
     "                    train_step; ONNX: any number)\n"
@@ -98,7 +100,8 @@ static sgm_status export_weights(const saved *s, const export_options *w)
 }
 
 /* The description of the model is kept in the run's folder. */
-static sgm_status export_hf(const saved *s, const export_options *w)
+static sgm_status export_model(const saved *s, const export_options *w,
+                               sgm_status (*write)(sgm_pretrained *, sgm_trainer *, const char *))
 {
     if (!has_file(w->run, "model/tensors.json"))
         return sgm_fail(
@@ -107,10 +110,19 @@ static sgm_status export_hf(const saved *s, const export_options *w)
             "models of others can be written so",
             w->run);
     sgm_pretrained *model = sgm_pretrained_open(w->run);
-    sgm_status status =
-        model != NULL ? sgm_pretrained_export(model, s->trainer, w->path) : sgm__last_failure();
+    sgm_status status = model != NULL ? write(model, s->trainer, w->path) : sgm__last_failure();
     sgm_pretrained_free(model);
     return status;
+}
+
+static sgm_status export_hf(const saved *s, const export_options *w)
+{
+    return export_model(s, w, sgm_pretrained_export);
+}
+
+static sgm_status export_peft(const saved *s, const export_options *w)
+{
+    return export_model(s, w, sgm_pretrained_export_adapters);
 }
 
 /* What a network can be written as. */
@@ -121,13 +133,24 @@ static const struct format {
     bool rounds;  /* takes --int8 */
     bool names;   /* takes --names */
     bool batches; /* takes --batch and --name */
+    bool adapts;  /* writes adapters as they are; others get the network with adapters merged */
 } formats[] = {
-    {"--c", export_c, true, false, false, true},
-    {"--onnx", export_onnx, false, true, false, true},
-    {"--weights", export_weights, false, false, true, false},
-    {"--hf", export_hf, false, false, false, false},
+    {"--c", export_c, true, false, false, true, false},
+    {"--onnx", export_onnx, false, true, false, true, false},
+    {"--weights", export_weights, false, false, true, false, false},
+    {"--hf", export_hf, false, false, false, false, false},
+    {"--peft", export_peft, false, false, false, false, true},
 };
 #define FORMAT_COUNT (sizeof formats / sizeof *formats)
+
+/* Makes adapters part of the weights, if there are any. */
+static sgm_status merge(const saved *s)
+{
+    sgm_network *network = sgm_network_parse(s->network);
+    size_t adapters = sgm_network_adapters(network);
+    sgm_network_free(network);
+    return adapters > 0 ? sgm_trainer_merge(s->trainer) : SGM_OK;
+}
 
 /* Opens the checkpoint and writes; returns an exit code. */
 static int export_to(const struct format *format, const export_options *w)
@@ -135,7 +158,10 @@ static int export_to(const struct format *format, const export_options *w)
     saved s;
     sgm_status status = saved_open(&s, w->run);
     if (status == SGM_OK) {
-        status = format->write(&s, w);
+        if (!format->adapts)
+            status = merge(&s);
+        if (status == SGM_OK)
+            status = format->write(&s, w);
         saved_close(&s);
     }
     return status == SGM_OK ? CLI_OK : report_error("export", CLI_FAILED);
@@ -179,15 +205,11 @@ int export_run(int argc, char **argv)
     const char *paths[FORMAT_COUNT] = {NULL};
     export_options w = {.batch = -1};
     const argument_rule rules[] = {
-        {formats[0].option, ARGUMENT_TEXT, &paths[0]},
-        {formats[1].option, ARGUMENT_TEXT, &paths[1]},
-        {formats[2].option, ARGUMENT_TEXT, &paths[2]},
-        {formats[3].option, ARGUMENT_TEXT, &paths[3]},
-        {"--train", ARGUMENT_FLAG, &w.train},
-        {"--batch", ARGUMENT_COUNT, &w.batch},
-        {"--name", ARGUMENT_TEXT, &w.name},
-        {"--names", ARGUMENT_TEXT, &w.names},
-        {"--int8", ARGUMENT_FLAG, &w.int8},
+        {formats[0].option, ARGUMENT_TEXT, &paths[0]}, {formats[1].option, ARGUMENT_TEXT, &paths[1]},
+        {formats[2].option, ARGUMENT_TEXT, &paths[2]}, {formats[3].option, ARGUMENT_TEXT, &paths[3]},
+        {formats[4].option, ARGUMENT_TEXT, &paths[4]}, {"--train", ARGUMENT_FLAG, &w.train},
+        {"--batch", ARGUMENT_COUNT, &w.batch},         {"--name", ARGUMENT_TEXT, &w.name},
+        {"--names", ARGUMENT_TEXT, &w.names},          {"--int8", ARGUMENT_FLAG, &w.int8},
     };
     arguments a = {.rules = rules, .rule_count = sizeof rules / sizeof *rules, .help = usage_text};
     int code;

@@ -12,7 +12,8 @@
 #include <unistd.h>
 
 static const char usage_text[] =
-    "Usage: sigma import FOLDER|MODEL.onnx [--into DIR] [--context N] [--task TASK] [--classes N]\n\n"
+    "Usage: sigma import FOLDER|MODEL.onnx [--into DIR] [--context N] [--task TASK] [--classes N]\n"
+    "                    [--peft DIR]\n\n"
     "Reads a model as the library transformers keeps it, a folder with config.json and *.safetensors, or a\n"
     "file MODEL.onnx, says what it found, and writes the folder of a run: predict, eval, generate, serve,\n"
     "export and inspect take it, and a training begins from it with 'from: DIR'. 'sigma export --hf' writes\n"
@@ -22,13 +23,14 @@ static const char usage_text[] =
     "  --context N     steps of a sequence (default: those of the model, at most 1024)\n"
     "  --task TASK     what it is for, where the folder leaves it open; of MODEL.onnx: classify, where its\n"
     "                  output is one of logits\n"
-    "  --classes N     begins the last layer of a folder's model anew, for so many classes\n\n"
+    "  --classes N     begins the last layer of a folder's model anew, for so many classes\n"
+    "  --peft DIR      with adapters, as the library PEFT keeps them\n\n"
     "Exit codes: 0 done, 1 failed, 2 wrong usage.\n\nArchitectures: ";
 
 /* What was asked for, and what is made of it. */
 typedef struct import {
     const char *path, *into;
-    const char *task;
+    const char *task, *peft;
     int64_t context, classes;
     sgm_pretrained *model;
     config c;
@@ -182,6 +184,17 @@ static sgm_status choose_folder(import *m)
     return SGM_OK;
 }
 
+/* The adapters are part of the network that config.yaml has. */
+static sgm_status adapt(import *m)
+{
+    SGM_TRY(sgm_pretrained_adapt(m->model, m->trainer, m->peft));
+    char *network = sgm_trainer_network(m->trainer);
+    sgm__free(m->c.network);
+    m->c.network = network != NULL ? sgm__strdup(network) : NULL;
+    sgm_string_free(network);
+    return m->c.network != NULL ? SGM_OK : sgm__last_failure();
+}
+
 static sgm_status load(import *m)
 {
     m->model = sgm_pretrained_open(m->path, .context = m->context, .task = m->task, .classes = m->classes);
@@ -193,7 +206,8 @@ static sgm_status load(import *m)
     m->trainer = m->env != NULL ? sgm_trainer_create(m->env, m->c.name) : NULL;
     if (m->trainer == NULL)
         return sgm__last_failure();
-    return sgm_pretrained_load(m->model, m->trainer);
+    SGM_TRY(sgm_pretrained_load(m->model, m->trainer));
+    return m->peft != NULL ? adapt(m) : SGM_OK;
 }
 
 static int import_model(import *m)
@@ -220,7 +234,8 @@ import m = {0 };
     const argument_rule rules[] = {{"--into", ARGUMENT_TEXT, &m.into},
                                    {"--context", ARGUMENT_COUNT, &m.context},
                                    {"--task", ARGUMENT_TEXT, &m.task},
-                                   {"--classes", ARGUMENT_COUNT, &m.classes}};
+                                   {"--classes", ARGUMENT_COUNT, &m.classes},
+                                   {"--peft", ARGUMENT_TEXT, &m.peft}};
     char *help = full_help();
     arguments a = {.rules = rules, .rule_count = sizeof rules / sizeof *rules, .help = help};
     int code;

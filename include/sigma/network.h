@@ -241,6 +241,12 @@ SGM_API sgm_status sgm_network_set_argument(sgm_network *network, size_t index, 
  * network then, also when the call fails. They are a statement of its notation from now on, and there from
  * the next recording on. */
 SGM_API sgm_status sgm_network_adapt(sgm_network *network, sgm_layer *adapter);
+/* How many adapters were added, or were statements. */
+SGM_API size_t sgm_network_adapters(const sgm_network *network);
+/* An argument of an adapter, as sgm_network_get_argument has those of layers; also its "name", "" if it has
+ * none. */
+SGM_API sgm_status sgm_network_get_adapter(const sgm_network *network, size_t index, const char *name,
+                                           sgm_content *content);
 /* Takes all adapters out of the network and its notation. */
 SGM_API void sgm_network_drop_adapters(sgm_network *network);
 
@@ -254,8 +260,9 @@ typedef struct sgm_parameter {
     sgm_value value;         /* in the graph that was recorded */
     bool sparse;             /* only rows whose gradient is not 0 are updated */
     bool frozen;  /* trainable, but it keeps its value, as adapters of the network are trained in its place */
-    bool adapter; /* it is one of an adapter's own */
     bool adapted; /* adapters change what products with it give */
+    const char *adapts; /* of an adapter: the parameter that it is for; NULL: it is a layer's own */
+    size_t adapter;     /* of an adapter: its number in the network (sgm_network_get_adapter) */
 } sgm_parameter;
 
 /* A value of a recording. */

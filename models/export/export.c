@@ -107,6 +107,20 @@ static sgm_status write_shard(sgm_pretrained *p, size_t shard, sgm_trainer *trai
     return status;
 }
 
+/* Parameters without what adapters add to them would be those of the model before it was trained. */
+static sgm_status refuse_adapters(sgm_trainer *trainer)
+{
+    char *text = sgm_trainer_network(trainer);
+    sgm_network *network = text != NULL ? sgm_network_parse(text) : NULL;
+    size_t adapters = sgm_network_adapters(network);
+    sgm_network_free(network);
+    sgm_string_free(text);
+    return adapters == 0 ? SGM_OK
+                         : sgm_fail(SGM_ERROR_STATE,
+                                    "the trainer '%s' has adapters: merge them before, by sgm_trainer_merge",
+                                    sgm_trainer_name(trainer));
+}
+
 sgm_status sgm_pretrained_export(sgm_pretrained *p, sgm_trainer *trainer, const char *folder)
 {
     if (p == NULL || trainer == NULL || folder == NULL)
@@ -117,6 +131,7 @@ sgm_status sgm_pretrained_export(sgm_pretrained *p, sgm_trainer *trainer, const 
                         "'%s' is an ONNX model, not a folder; sgm_trainer_export_onnx writes one", p->path);
     if (sgm__folder_has(folder, "config.json"))
         return sgm_fail(SGM_ERROR_FILE, "'%s' has a config.json already; choose another folder", folder);
+    SGM__TRY(refuse_adapters(trainer));
     if (mkdir(folder, 0777) != 0 && errno != EEXIST)
         return sgm_fail(SGM_ERROR_FILE, "cannot make '%s': %s", folder, strerror(errno));
     for (size_t i = 0; i < p->shard_count; i++)

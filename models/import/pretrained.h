@@ -2,7 +2,8 @@
  *
  * import/folder.c opens the files of a folder, import/weights.c pairs tensors with parameters and reads them,
  * import/classes.c has what concerns classes and pictures, import/pretrained.c is the way in, import/keep.c
- * writes down what an export needs, export/export.c writes a folder. */
+ * writes down what an export needs, export/export.c writes a folder. import/adapters.c and export/adapters.c
+ * are for the folders of the library PEFT. */
 #ifndef SIGMA_MODELS_PRETRAINED_H
 #define SIGMA_MODELS_PRETRAINED_H
 
@@ -17,6 +18,11 @@
 #define SGM__KEPT_FOLDER "model"
 #define SGM__KEPT_TENSORS "tensors.json"
 #define SGM__KEPT_REST "rest.safetensors"
+
+/* In a folder of PEFT. Names of tensors begin with the prefix. */
+#define SGM__PEFT_CONFIG "adapter_config.json"
+#define SGM__PEFT_WEIGHTS "adapter_model.safetensors"
+#define SGM__PEFT_PREFIX "base_model.model."
 
 /* A file of tensors, by its name in the folder. */
 typedef struct sgm__shard {
@@ -107,6 +113,12 @@ int64_t sgm__part_columns(const sgm_pretrained *p, const sgm__made *made, size_t
 size_t sgm__part_count(const sgm__weight *weight);
 /* Whether a tensor has the numbers of a parameter again, beside those that it is made of. */
 bool sgm__weights_is_copy(const sgm_pretrained *p, const sgm__made *made, const sgm__stored *stored);
+/* What the original calls the module of a matrix, "model.layers.0.self_attn.q_proj": the tensor's name by the
+ * table without ".weight", and without the prefix where the model has no head. Free with free. */
+char *sgm__weights_module(const sgm_pretrained *p, const sgm__made *made, size_t part);
+/* What stands before "_lora_a" in the names of adapters that are read: the parameter's own name without its
+ * layer, or of one of several parts the last word of the module, "q_proj". Free with free. */
+char *sgm__adapter_stem(const sgm_pretrained *p, const sgm__made *made, size_t part);
 /* A parameter's value, put together in `dtype`; the caller frees it. NULL on failure. */
 sgm_tensor *sgm__weights_read(sgm_pretrained *p, const sgm__made *made, sgm_dtype dtype);
 

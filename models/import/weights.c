@@ -69,6 +69,29 @@ static char *name_of_tensor(const sgm__made *made, const sgm__weight *weight, si
     return name;
 }
 
+char *sgm__weights_module(const sgm_pretrained *p, const sgm__made *made, size_t part)
+{
+    char *name = name_of_tensor(made, made->weight, part), *end = NULL;
+    size_t prefix = strlen(p->architecture->prefix);
+    if (name != NULL && (end = strstr(name, ".weight")) != NULL)
+        *end = '\0';
+    if (name != NULL && strcmp(p->description.task, "embed") == 0 &&
+        strncmp(name, p->architecture->prefix, prefix) == 0)
+        memmove(name, name + prefix, strlen(name + prefix) + 1);
+    return name;
+}
+
+char *sgm__adapter_stem(const sgm_pretrained *p, const sgm__made *made, size_t part)
+{
+    if (sgm__part_count(made->weight) == 1)
+        return sgm__new_text("%s", strchr(made->name, '.') + 1);
+    char *module = sgm__weights_module(p, made, part);
+    const char *dot = module != NULL ? strrchr(module, '.') : NULL;
+    if (dot != NULL)
+        memmove(module, dot + 1, strlen(dot));
+    return module;
+}
+
 /* The tensor of this name, or of the name without the architecture's prefix; *wanted is the name, which the
  * caller frees. NULL: there is none. */
 static sgm__stored *find_tensor(const sgm_pretrained *p, const sgm__made *made, const sgm__weight *weight,

@@ -171,19 +171,24 @@ static const char *stem_of(const sgm__adapter *adapter, const char *parameter)
     return adapter->layer->name != NULL ? adapter->layer->name : strchr(parameter, '.') + 1;
 }
 
-/* Whether none of the first `count` adapters has the same names of parameters; else the graph fails. */
+/* Whether the adapter's parameters are not those of another one of the first `count`, nor its own for another
+ * matrix of the layer; else the graph fails. */
 static bool is_apart(const sgm_layer_call *call, sgm_graph *graph, size_t count, const char *parameter)
 {
-    const sgm__adapter *adapters = call->network->adapters;
-    const char *stem = stem_of(&adapters[count], parameter);
-    for (size_t i = 0; i < count; i++)
-        if (matches_any(text_of(adapters[i].layer, "on"), parameter) &&
-            strcmp(stem_of(&adapters[i], parameter), stem) == 0) {
-            sgm_graph_fail(graph, SGM_ERROR_ARGUMENT,
-                           "'%s' gets two adapters '%s': give them names: %s(..., name=queries)", parameter,
-                           stem, adapters[i].layer->type->name);
-            return false;
-        }
+    const sgm_network *network = call->network;
+    const char *stem = stem_of(&network->adapters[count], parameter);
+    size_t layer = strcspn(parameter, ".") + 1;
+    for (size_t i = 0; i < network->parameter_count; i++) {
+        const sgm_parameter *known = &network->parameters[i];
+        if (known->adapts == NULL || strncmp(known->name, parameter, layer) != 0 ||
+            strcmp(stem_of(&network->adapters[known->adapter], known->adapts), stem) != 0 ||
+            (known->adapter == count && strcmp(known->adapts, parameter) == 0))
+            continue;
+        sgm_graph_fail(graph, SGM_ERROR_ARGUMENT,
+                       "'%s' and '%s' get adapters of one name, '%s': give others: %s(..., name=queries)",
+                       known->adapts, parameter, stem, network->adapters[count].layer->type->name);
+        return false;
+    }
     return true;
 }
 
@@ -197,13 +202,16 @@ static sgm_value adapt(const sgm_layer_call *call, sgm_graph *graph, sgm__adapte
     size_t length = strcspn(parameter, ".");
     snprintf(layer, sizeof layer, "%.*s", (int)length, parameter);
     sgm__entry entry = {.layer = adapter->layer, .name = layer};
+    size_t number = (size_t)(adapter - call->network->adapters);
     sgm_layer_call inner = {.network = call->network,
                             .entry = &entry,
                             .graph = graph,
                             .options = call->options,
                             .count = {-1},
                             .lengths = {-1},
-                            .stem = stem_of(adapter, parameter)};
+                            .stem = stem_of(adapter, parameter),
+                            .adapts = parameter,
+                            .adapter = number};
     adapter->products++;
     return adapter->layer->type->forward(&inner, graph, xy, 2);
 }
@@ -229,9 +237,9 @@ sgm_value sgm__adapters_record(sgm_network *network, sgm_graph *graph, const sgm
     return adapt_all(&call, graph, parameter, x, y);
 }
 
-bool sgm__network_has_adapters(const sgm_network *network)
+size_t sgm_network_adapters(const sgm_network *network)
 {
-    return network->adapter_count > 0;
+    return network != NULL ? network->adapter_count : 0;
 }
 
 /* Whether some adapter matches the parameter's name. */

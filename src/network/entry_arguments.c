@@ -61,17 +61,9 @@ static sgm_status give_numbers(const sgm__argument_value *value, sgm_content *co
     return list != NULL ? SGM_OK : SGM_ERROR_MEMORY;
 }
 
-sgm_status sgm_network_get_argument(const sgm_network *network, size_t index, const char *name,
-                                    sgm_content *content)
+/* The value, or the default of its row. */
+static sgm_status give(const sgm_option *row, const sgm__argument_value *value, sgm_content *content)
 {
-    int32_t argument = -1;
-    if (content == NULL)
-        return sgm_fail(SGM_ERROR_ARGUMENT,
-                        "sgm_network_get_argument: expected a place for the content, got NULL");
-    *content = (sgm_content){0};
-    SGM_TRY(find(network, index, name, &argument));
-    const sgm_option *row = &network->entries[index].layer->type->arguments[argument];
-    const sgm__argument_value *value = &sgm__entry_arguments(&network->entries[index])[argument];
     switch (sgm__form_of(row)) {
     case SGM__FORM_INTEGER:
         *content = sgm_integer_content(value->given ? value->integer : (int64_t)row->default_value);
@@ -90,6 +82,37 @@ sgm_status sgm_network_get_argument(const sgm_network *network, size_t index, co
         return give_numbers(value, content);
     }
     return SGM_OK;
+}
+
+sgm_status sgm_network_get_argument(const sgm_network *network, size_t index, const char *name,
+                                    sgm_content *content)
+{
+    int32_t argument = -1;
+    if (content == NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "sgm_network_get_argument: expected a place for the content, got NULL");
+    *content = (sgm_content){0};
+    SGM_TRY(find(network, index, name, &argument));
+    return give(&network->entries[index].layer->type->arguments[argument],
+                &sgm__entry_arguments(&network->entries[index])[argument], content);
+}
+
+sgm_status sgm_network_get_adapter(const sgm_network *network, size_t index, const char *name,
+                                   sgm_content *content)
+{
+    if (network == NULL || index >= network->adapter_count || name == NULL || content == NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "an argument of an adapter: expected a network that has the "
+                                            "adapter, a name, and a place for the content");
+    const sgm_layer *layer = network->adapters[index].layer;
+    *content = (sgm_content){0};
+    if (strcmp(name, "name") == 0)
+        return give_text(layer->name, content);
+    int32_t argument = sgm__argument_find(layer->type, name);
+    char list[300];
+    return argument >= 0
+               ? give(&layer->type->arguments[argument], &layer->arguments[argument], content)
+               : sgm_fail(SGM_ERROR_NOT_FOUND, "%s has no argument '%.100s'; it has %s", layer->type->name,
+                          name, sgm__arguments_list(layer->type, list, sizeof list));
 }
 
 /* Whether `content` may be the new value: the argument is live, the kinds are equal, and the number is

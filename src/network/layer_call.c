@@ -257,7 +257,8 @@ static sgm_value record_parameter(sgm_layer_call *call, sgm_graph *graph, const 
              stem != NULL ? "_" : "", parameter->name);
     sgm_parameter added = *parameter;
     added.name = full;
-    added.adapter = stem != NULL;
+    added.adapts = call->adapts;
+    added.adapter = call->adapter;
     added.frozen = parameter->trainable && sgm__adapters_freeze(call, full);
     added.value = parameter_state(call, graph, full, &parameter->type, parameter->trainable && !added.frozen);
     if (!sgm_value_exists(added.value))

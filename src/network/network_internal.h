@@ -314,7 +314,10 @@ struct sgm_layer_call {
     sgm_value lengths;       /* of the first input that has some; sgm__layer_set_lengths replaces them */
     bool other_lengths;      /* sgm__layer_set_lengths was called */
     sgm_value count;         /* a cost: the number that it is a mean over; nothing: the examples */
-    const char *stem;        /* adapters: before the names of their parameters; NULL: a layer */
+    /* Adapters: what stands before the names of their parameters (NULL: it is a layer's call), the parameter
+     * that they adapt, and their number. */
+    const char *stem, *adapts;
+    size_t adapter;
 };
 
 /* --- adapters (adapters.c) --- */

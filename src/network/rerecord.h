@@ -29,8 +29,6 @@ bool sgm__network_index_at(const sgm_network *network, size_t index, const char 
                            int64_t *maximum);
 /* The parameter of that name in the newest recording, NULL if it has none; valid until the next recording. */
 const sgm_parameter *sgm__network_parameter(const sgm_network *network, const char *name);
-/* Whether it has adapters. */
-bool sgm__network_has_adapters(const sgm_network *network);
 /* What the adapters of a parameter of the newest recording, which has some, make of its product y with x;
  * recorded into another graph, as outside of training. */
 sgm_value sgm__adapters_record(sgm_network *network, sgm_graph *graph, const sgm_recording_options *options,

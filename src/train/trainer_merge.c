@@ -83,8 +83,8 @@ static bool is_of_adapters(const sgm_recording *recording, const char *state)
     for (size_t i = 0; i < recording->parameter_count; i++) {
         const char *name = recording->parameters[i].name;
         size_t own = strlen(name);
-        if (recording->parameters[i].adapter && own <= length && strcmp(state + length - own, name) == 0 &&
-            (own == length || state[length - own - 1] == '.'))
+        if (recording->parameters[i].adapts != NULL && own <= length &&
+            strcmp(state + length - own, name) == 0 && (own == length || state[length - own - 1] == '.'))
             return true;
     }
     return false;
@@ -114,7 +114,7 @@ static sgm_status move_states(sgm_trainer *trainer)
 
 static sgm_status merge(sgm_trainer *trainer)
 {
-    if (trainer->learner.network == NULL || !sgm__network_has_adapters(trainer->learner.network))
+    if (sgm_network_adapters(trainer->learner.network) == 0)
         return sgm_fail(SGM_ERROR_STATE, "its network has no adapters to merge");
     SGM_TRY(sgm__trainer_define_states(trainer));
     SGM_TRY(sgm__trainer_end_network(trainer));

@@ -155,6 +155,23 @@ else
     has err 'built without ONNX'
 fi
 
+# --- adapters ---
+run 0 import "$fixtures/llama" --peft "$fixtures/llama_peft" --into adapted
+has adapted/config.yaml 'name=q_proj'
+run 0 export --peft adapters adapted
+has adapters/adapter_config.json '"r": 2,'
+run 0 export --hf merged adapted
+run 0 import merged --into merged-run
+run 0 generate adapted --numbers --text '3 1 4' --count 6 --greedy
+cp out first
+run 0 generate merged-run --numbers --text '3 1 4' --count 6 --greedy
+same "a merged model says the same" "$(cat out)" "$(cat first)"
+run 0 train train.yaml 'adapters=lora(2, on="attention*")' --folder tuned
+run 0 export --peft tuned-adapters tuned
+has tuned-adapters/adapter_config.json 'transformer.h.1.attn.c_attn'
+run 1 export --peft other llama
+has err 'has no adapters'
+
 # --- mistakes ---
 run 1 import "$fixtures/llama" --into llama
 has err "sigma import: 'llama' is there already; --into names another folder"

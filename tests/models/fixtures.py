@@ -2,11 +2,14 @@
 """Writes the folders of tests/models/fixtures: tiny models of each architecture with random weights, as the library
 transformers writes them, and what transformers computes with them. No network is used.
 
-    python3 tests/models/fixtures.py tests/models/fixtures          (made with transformers 5.24, PyTorch 2.15)
+    python3 tests/models/fixtures.py tests/models/fixtures          (made with transformers 5.24, PyTorch 2.15, PEFT 0.21)
     python3 tests/models/fixtures.py --check FOLDER FIXTURE         (reads a folder that Sigma wrote)
+    python3 tests/models/fixtures.py --check FOLDER NAME_peft NAME  (reads adapters that Sigma wrote)
 
 expected.safetensors has "inputs" (2, 12), their "logits", "greedy", what follows the first 5 tokens of the first
-input, and a training: "batches" (20, 2, 13) of tokens and the "losses" of AdamW. Of encoders it has "lengths" (2),
+input, and a training: "batches" (20, 2, 13) of tokens and the "losses" of AdamW. A folder NAME_peft has adapters of
+the model NAME as the library PEFT writes them, and in its expected.safetensors their "logits", and the "losses" of
+their training with the model's batches. Of encoders it has "lengths" (2),
 "logits" of what the model is for (embeddings are means over the tokens that count), and of a training "batches"
 (20, 2, 12), "batch_lengths" (20, 2), "targets" and "losses".
 
@@ -20,7 +23,7 @@ import sys
 
 import torch
 import transformers
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from PIL import Image
 from transformers import (AutoImageProcessor, AutoModel, AutoModelForCausalLM, AutoModelForImageClassification,
                           AutoModelForMaskedLM, AutoModelForSequenceClassification)
@@ -101,7 +104,7 @@ def randomise(model):
 
 
 def train(model, batches):
-    optimiser = torch.optim.AdamW(model.parameters(), lr=1e-3, weight_decay=0.01)
+    optimiser = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], lr=1e-3, weight_decay=0.01)
     losses = []
     for batch in batches:
         logits = model(batch[:, :-1]).logits
@@ -131,6 +134,48 @@ def write(folder, name):
     save_file({"inputs": inputs, "logits": logits.contiguous(), "greedy": tokens[0, 5:].contiguous(),
                "batches": batches, "losses": train(model, batches)},
               os.path.join(path, "expected.safetensors"))
+
+
+ADAPTERS = {
+    "gpt2": dict(r=4, lora_alpha=8, target_modules=["c_attn", "c_proj"], use_rslora=True),
+    "llama": dict(r=2, lora_alpha=6, target_modules=["q_proj", "v_proj"]),
+    "qwen3": dict(r=3, lora_alpha=3, target_modules=["k_proj", "o_proj", "up_proj", "down_proj"]),
+}
+
+
+def write_adapters(folder, name):
+    import peft
+    path = os.path.join(folder, name)
+    expected = load_file(os.path.join(path, "expected.safetensors"))
+    torch.manual_seed(sum(map(ord, name)) + 1)
+    model = AutoModelForCausalLM.from_pretrained(path, dtype=torch.float32, attn_implementation="eager")
+    model = peft.get_peft_model(model, peft.LoraConfig(task_type="CAUSAL_LM", **ADAPTERS[name])).eval()
+    for key, parameter in model.named_parameters():
+        if "lora_B" in key:
+            parameter.data = torch.randn(parameter.shape) * 0.1
+    path += "_peft"
+    model.peft_config["default"].base_model_name_or_path = None
+    model.save_pretrained(path)
+    os.remove(os.path.join(path, "README.md"))
+    with torch.no_grad():
+        logits = model(expected["inputs"]).logits
+    save_file({"logits": logits.contiguous(), "losses": train(model, expected["batches"])},
+              os.path.join(path, "expected.safetensors"))
+
+
+def check_adapters(folder, fixture, base):
+    """A folder that Sigma wrote has the tensors of the fixture, and PEFT reads it to the same logits."""
+    import peft
+    expected = load_file(os.path.join(fixture, "expected.safetensors"))
+    inputs = load_file(os.path.join(base, "expected.safetensors"))["inputs"]
+    old, new = (load_file(os.path.join(path, "adapter_model.safetensors")) for path in (fixture, folder))
+    assert old.keys() == new.keys() and all(torch.equal(old[key], new[key]) for key in old)
+    model = AutoModelForCausalLM.from_pretrained(base, dtype=torch.float32, attn_implementation="eager")
+    model = peft.PeftModel.from_pretrained(model, folder).eval()
+    with torch.no_grad():
+        difference = (model(inputs).logits - expected["logits"]).abs().max().item()
+    print(folder, "read by PEFT", peft.__version__, "difference", difference)
+    assert difference == 0
 
 
 def run_encoder(model, tokens, lengths):
@@ -223,8 +268,6 @@ def write_pictures(folder, name):
 
 def check(folder, fixture):
     """The folder's tensors are those of the fixture bit by bit, and transformers reads it to the same logits."""
-    from safetensors import safe_open
-    from safetensors.torch import load_file
     expected = load_file(os.path.join(fixture, "expected.safetensors"))
     for file in sorted(os.listdir(fixture)):
         if file.endswith(".safetensors") and file != "expected.safetensors":
@@ -246,7 +289,9 @@ def check(folder, fixture):
     assert difference == 0
 
 
-if sys.argv[1] == "--check":
+if sys.argv[1] == "--check" and len(sys.argv) == 5:
+    check_adapters(*sys.argv[2:])
+elif sys.argv[1] == "--check":
     check(sys.argv[2], sys.argv[3])
 else:
     for name in CASES:
@@ -256,3 +301,5 @@ else:
     draw_picture(sys.argv[1])
     for name in PICTURES:
         write_pictures(sys.argv[1], name)
+    for name in ADAPTERS:
+        write_adapters(sys.argv[1], name)

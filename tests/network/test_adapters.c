@@ -58,11 +58,12 @@ TEST(what_is_adapted_and_what_is_trained)
     CHECK(sgm_shape_equal(&find(r, "look.weights_lora_b")->type.shape, &wide));
     CHECK_STR(find(r, "look.weights_lora_a")->initialiser, "uniform(-0.40824829, 0.40824829)");
     CHECK_STR(find(r, "look.output_weights_lora_b")->initialiser, "constant(0)");
-    CHECK(find(r, "memory.recurrent_lora_a")->adapter && !find(r, "memory.recurrent_lora_a")->frozen);
+    CHECK(find(r, "memory.recurrent_lora_a")->adapts != NULL && !find(r, "memory.recurrent_lora_a")->frozen);
     CHECK(find(r, "memory.recurrent")->frozen && find(r, "memory.weights")->frozen);
     CHECK(find(r, "look.biases")->frozen && find(r, "logits.weights")->frozen);
     CHECK(!find(r, "norm.gains")->frozen && !find(r, "logits.biases")->frozen);
-    CHECK(!find(r, "norm.gains")->adapter);
+    CHECK(find(r, "norm.gains")->adapts == NULL);
+    CHECK_STR(find(r, "look.weights_lora_b")->adapts, "look.weights");
     CHECK_INT(r->parameter_count, 4 + 1 + 3 + 2 + 6);
     stop(&b);
 }
@@ -123,8 +124,7 @@ TEST(dropout_is_before_the_adapter_alone)
 
 TEST(adapters_are_part_of_the_notation)
 {
-    const char *text =
-        "input(3) + dense(2) + mean_squared; lora(4, 8, 0.05, \"*dense*\", train=\"*.biases\")";
+    const char *text = "input(3) + dense(2) + mean_squared; lora(4, \"*dense*\", 8, 0.05, \"*.biases\")";
     sgm_network *network = sgm_network_parse("input(3) + dense(2) + mean_squared");
     CHECK_OK(sgm_network_adapt(
         network, sgm_lora(.rank = 4, .alpha = 8, .dropout = 0.05, .on = "*dense*", .train = "*.biases")));
@@ -160,7 +160,10 @@ TEST(mistakes_in_adapters)
                        "lora: train=\"norm\" matches no parameter of the network");
     check_record_error(
         "input(3) + dense(2) + mean_squared; lora(2); lora(3)",
-        "'1-dense.weights' gets two adapters 'weights': give them names: lora(..., name=queries)");
+        "'1-dense.weights' and '1-dense.weights' get adapters of one name, 'weights': give others: "
+        "lora(..., name=queries)");
+    check_record_error("input(4, 2) + attention(name=a) + mean_squared; lora(2, name=b)",
+                       "'a.weights' and 'a.output_weights' get adapters of one name, 'b'");
     check_record_error("input(3) + dense(2) + mean_squared; lora(2, columns=(1, 2))",
                        "lora: columns wants two numbers, (first, count), within the 2 columns of '1-dense'");
     CHECK_ERROR(sgm_network_parse("input(3) + lora(2)"),

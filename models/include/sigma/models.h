@@ -76,9 +76,19 @@ SGM_API sgm_status sgm_pretrained_load(sgm_pretrained *pretrained, sgm_trainer *
 SGM_API sgm_status sgm_pretrained_keep(sgm_pretrained *pretrained, const char *folder);
 /* Writes the folder back: the same files with the parameters of a trainer, each tensor under its name, in its
  * type and shape; bit by bit as it was where nothing was trained. `folder` is made; one that has a
- * config.json already is an error. Where it fails, no config.json is written. */
+ * config.json already is an error, and so are adapters, which sgm_trainer_merge makes part of the parameters.
+ * Where it fails, no config.json is written. */
 SGM_API sgm_status sgm_pretrained_export(sgm_pretrained *pretrained, sgm_trainer *trainer,
                                          const char *folder);
+
+/* Gives a trainer, which has the model's network, the adapters of a folder as the library PEFT writes it: a
+ * statement lora(...) for each kind of matrix, and their values. What adapter_config.json asks for and is not
+ * known is an error that names it. */
+SGM_API sgm_status sgm_pretrained_adapt(sgm_pretrained *pretrained, sgm_trainer *trainer, const char *folder);
+/* Writes a trainer's adapters as PEFT keeps them, which have one rank, alpha and dropout, into a folder that
+ * has none yet. */
+SGM_API sgm_status sgm_pretrained_export_adapters(sgm_pretrained *pretrained, sgm_trainer *trainer,
+                                                  const char *folder);
 
 /* A model of the environment with network and parameters of a folder, ready to predict and to be trained.
  * NULL on failure. */

@@ -61,6 +61,11 @@ static const sgm_option arguments[] = {
      .minimum = 1,
      .maximum = 1e6,
      .doc = "numbers that are learnt for each input and each output of a matrix"},
+    {.name = "on",
+     .kind = SGM_KIND_TEXT,
+     .default_text = "*",
+     .doc = "patterns of the parameters that are adapted, with spaces between them; one without a dot is for "
+            "all of a layer. All matrices if not given"},
     {.name = "alpha",
      .kind = SGM_KIND_NUMBER,
      .minimum = 1e-9,
@@ -71,23 +76,18 @@ static const sgm_option arguments[] = {
      .minimum = 0,
      .maximum = 0.9999,
      .doc = "the share of a matrix' inputs that its adapter does not see while training"},
-    {.name = "on",
-     .kind = SGM_KIND_TEXT,
-     .default_text = "*",
-     .doc = "patterns of the parameters that are adapted, with spaces between them; one without a dot is for "
-            "all of a layer. All matrices if not given"},
     {.name = "rank_stabilised",
      .kind = SGM_KIND_BOOLEAN,
      .doc = "alpha / sqrt(rank) in the place of alpha / rank (Kalajdzievski, 2023)"},
+    {.name = "train",
+     .kind = SGM_KIND_TEXT,
+     .doc = "patterns of parameters that are trained themselves: logits.* *norm*; none if not given"},
     {.name = "columns",
      .kind = SGM_KIND_INTEGER,
      .list = true,
      .minimum = 0,
      .maximum = 1e9,
      .doc = "(first, count): only these columns of a matrix are adapted"},
-    {.name = "train",
-     .kind = SGM_KIND_TEXT,
-     .doc = "patterns of parameters that are trained themselves: logits.* *norm*; none if not given"},
 };
 
 const sgm_layer_type sgm__layer_lora = {

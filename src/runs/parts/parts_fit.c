@@ -205,7 +205,7 @@ static void compare_state(sgm__fit *fit, const char *name)
 /* Whether the network's adapters may begin anew: where the bundle's network as such is not wanted. */
 static bool may_lack(const sgm__fit *fit, const sgm_parameter *parameter)
 {
-    return parameter->adapter && (fit->wanted->parts & SGM_PART_NETWORK) == 0;
+    return parameter->adapts != NULL && (fit->wanted->parts & SGM_PART_NETWORK) == 0;
 }
 
 /* Notes the wanted parameters that the bundle lacks. Slots and averages may be missing: they begin anew. */

@@ -1,0 +1,252 @@
+/* Writes the adapters of a trainer as PEFT keeps them: the reverse of import/adapters.c.
+ *
+ * PEFT has one rank, one alpha and one dropout for all. An adapter of several matrices that lie side by side
+ * here becomes one for each, with the same A. */
+#include "import/pretrained.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* What a statement of the network says. */
+typedef struct statement {
+    int64_t rank, first, count; /* columns; count 0: all */
+    double alpha, dropout;
+    bool stabilised;
+} statement;
+
+typedef struct writing {
+    sgm_pretrained *p;
+    sgm_trainer *trainer;
+    sgm_network *network; /* a copy of the trainer's */
+    statement all;        /* what all statements say alike; columns do not count */
+    sgm_bundle *bundle;
+    json_t *modules; /* names of the matrices that have adapters */
+    bool turned;     /* the model has them as (inputs, outputs) */
+} writing;
+
+/* --- what the network says --- */
+
+static double number_of(const sgm_network *network, size_t index, const char *argument)
+{
+    sgm_content content = {0};
+    if (sgm_network_get_adapter(network, index, argument, &content) != SGM_OK)
+        return 0;
+    return content.kind == SGM_KIND_INTEGER   ? (double)content.as.integer
+           : content.kind == SGM_KIND_BOOLEAN ? content.as.boolean
+           : content.kind == SGM_KIND_NUMBER  ? content.as.number
+                                              : 0;
+}
+
+/* "" for one that was not given; free with sgm_content_clear. */
+static sgm_content text_of(const sgm_network *network, size_t index, const char *argument)
+{
+    sgm_content content = {0};
+    if (sgm_network_get_adapter(network, index, argument, &content) == SGM_OK &&
+        content.kind == SGM_KIND_TEXT)
+        return content;
+    sgm_content_clear(&content);
+    return sgm_text_content("");
+}
+
+static statement read_statement(const sgm_network *network, size_t index)
+{
+    statement s = {.rank = (int64_t)number_of(network, index, "rank"),
+                   .alpha = number_of(network, index, "alpha"),
+                   .dropout = number_of(network, index, "dropout"),
+                   .stabilised = number_of(network, index, "rank_stabilised") != 0};
+    sgm_content columns = text_of(network, index, "columns");
+    long long first, count;
+    if (sscanf(columns.as.text, "%lld, %lld", &first, &count) == 2) {
+        s.first = first;
+        s.count = count;
+    }
+    sgm_content_clear(&columns);
+    if (s.alpha == 0)
+        s.alpha = (double)s.rank;
+    return s;
+}
+
+static sgm_status read_statements(writing *w)
+{
+    for (size_t i = 0; i < sgm_network_adapters(w->network); i++) {
+        statement s = read_statement(w->network, i);
+        sgm_content train = text_of(w->network, i, "train");
+        bool more = train.as.text[0] != '\0';
+        sgm_content_clear(&train);
+        if (more)
+            return sgm_fail(SGM_ERROR_UNSUPPORTED,
+                            "adapters that train other parameters as well (train=...) cannot "
+                            "be written for PEFT: merge them and write the whole model");
+        if (i == 0)
+            w->all = s;
+        if (s.rank != w->all.rank || s.alpha != w->all.alpha || s.dropout != w->all.dropout ||
+            s.stabilised != w->all.stabilised)
+            return sgm_fail(SGM_ERROR_UNSUPPORTED, "adapters that differ in rank, alpha or dropout cannot be "
+                                                   "written for PEFT, which has one of each for all");
+    }
+    return sgm_network_adapters(w->network) > 0
+               ? SGM_OK
+               : sgm_fail(SGM_ERROR_STATE, "the network of '%s' has no adapters",
+                          sgm_trainer_name(w->trainer));
+}
+
+/* --- tensors --- */
+
+static const sgm__made *find_made(const sgm_pretrained *p, const char *name)
+{
+    for (size_t i = 0; i < p->made_count; i++)
+        if (strcmp(p->made[i].name, name) == 0)
+            return &p->made[i];
+    return NULL;
+}
+
+/* Adds columns of a matrix with its sides exchanged, in float32. */
+static sgm_status add_tensor(const writing *w, sgm_tensor *matrix, int64_t first, int64_t count,
+                             const char *module, char side)
+{
+    char *name = sgm__new_text(SGM__PEFT_PREFIX "%s.lora_%c.weight", module, side);
+    sgm_tensor *cut = sgm_tensor_slice(matrix, 1, first, first + count, 1);
+    sgm_tensor *turned = cut != NULL ? sgm_tensor_permute(cut, (const int32_t[]){1, 0}) : NULL;
+    sgm_tensor *value = turned != NULL ? sgm_tensor_cast(turned, SGM_FLOAT32) : NULL;
+    sgm_status status =
+        name != NULL && value != NULL ? sgm_bundle_add(w->bundle, name, value) : sgm_last_status();
+    sgm_tensor_free(value);
+    sgm_tensor_free(turned);
+    sgm_tensor_free(cut);
+    free(name);
+    return status;
+}
+
+/* The matrices of a parameter that lie within the columns of an adapter. */
+static sgm_status add_parts(writing *w, const sgm__made *made, const statement *s, sgm_tensor *a,
+                            sgm_tensor *b)
+{
+    int64_t end = s->first + (s->count > 0 ? s->count : made->shape.dims[1]);
+    for (size_t part = 0; part < sgm__part_count(made->weight); part++) {
+        int64_t start, columns = sgm__part_columns(w->p, made, part, &start);
+        if (start >= end || start + columns <= s->first)
+            continue;
+        if (start < s->first || start + columns > end)
+            return sgm_fail(SGM_ERROR_UNSUPPORTED,
+                            "an adapter of columns %lld to %lld of '%s' has only some of '%s': it cannot be "
+                            "written for PEFT",
+                            (long long)s->first, (long long)end - 1, made->name, made->parts[part]->name);
+        char *module = sgm__weights_module(w->p, made, part);
+        sgm_status status =
+            module != NULL ? add_tensor(w, a, 0, w->all.rank, module, 'A') : sgm_last_status();
+        if (status == SGM_OK)
+            status = add_tensor(w, b, start - s->first, columns, module, 'B');
+        if (status == SGM_OK && json_array_append_new(w->modules, json_string(module)) != 0)
+            status = sgm_fail(SGM_ERROR_MEMORY, "no memory for the names of adapters");
+        free(module);
+        SGM__TRY(status);
+    }
+    w->turned = !made->weight->transposed;
+    return SGM_OK;
+}
+
+/* `a` is the parameter A of an adapter, whose B has a name with another last letter. */
+static sgm_status add_adapter(writing *w, const sgm_parameter *a)
+{
+    const sgm__made *made = find_made(w->p, a->adapts);
+    if (made == NULL)
+        return sgm_fail(SGM_ERROR_UNSUPPORTED,
+                        "'%s' is no parameter of the model: its adapters cannot be written", a->adapts);
+    statement s = read_statement(w->network, a->adapter);
+    char *name = sgm__new_text("%s", a->name);
+    if (name == NULL)
+        return SGM_ERROR_MEMORY;
+    sgm_tensor *left = sgm_trainer_get(w->trainer, name);
+    name[strlen(name) - 1] = 'b';
+    sgm_tensor *right = sgm_trainer_get(w->trainer, name);
+    sgm_status status =
+        left != NULL && right != NULL ? add_parts(w, made, &s, left, right) : sgm_last_status();
+    sgm_tensor_free(right);
+    sgm_tensor_free(left);
+    free(name);
+    return status;
+}
+
+static sgm_status add_adapters(writing *w)
+{
+    size_t count;
+    SGM__TRY(sgm_trainer_prepare(w->trainer));
+    const sgm_parameter *parameters = sgm_trainer_parameters(w->trainer, &count);
+    for (size_t i = 0; i < count; i++) {
+        size_t length = strlen(parameters[i].name);
+        if (parameters[i].adapts != NULL && length > 7 &&
+            strcmp(parameters[i].name + length - 7, "_lora_a") == 0)
+            SGM__TRY(add_adapter(w, &parameters[i]));
+    }
+    return SGM_OK;
+}
+
+/* --- files --- */
+
+/* By the model's task, what PEFT calls the class that it is read into. */
+static json_t *task_of(const sgm_pretrained *p)
+{
+    const char *task = p->description.task;
+    return strcmp(task, "generate") == 0   ? json_string("CAUSAL_LM")
+           : strcmp(task, "classify") == 0 ? json_string("SEQ_CLS")
+           : strcmp(task, "embed") == 0    ? json_string("FEATURE_EXTRACTION")
+                                           : json_null();
+}
+
+/* The matrices are named one by one, as a last part such as "dense" may be that of others, too. */
+static sgm_status write_config(const writing *w, const char *folder)
+{
+    json_t *config =
+        json_pack("{s:s, s:o, s:n, s:b, s:I, s:f, s:f, s:O, s:s, s:b, s:b}", "peft_type", "LORA", "task_type",
+                  task_of(w->p), "base_model_name_or_path", "inference_mode", 1, "r", (json_int_t)w->all.rank,
+                  "lora_alpha", w->all.alpha, "lora_dropout", w->all.dropout, "target_modules", w->modules,
+                  "bias", "none", "fan_in_fan_out", w->turned, "use_rslora", w->all.stabilised);
+    char *text = config != NULL ? json_dumps(config, JSON_INDENT(2)) : NULL;
+    sgm_status status = text != NULL ? sgm__write_file(folder, SGM__PEFT_CONFIG, text, strlen(text))
+                                     : sgm_fail(SGM_ERROR_MEMORY, "no memory for " SGM__PEFT_CONFIG);
+    free(text);
+    json_decref(config);
+    return status;
+}
+
+static sgm_status write_folder(writing *w, const char *folder)
+{
+    SGM__TRY(read_statements(w));
+    SGM__TRY(sgm_bundle_set_text(w->bundle, "format", "pt"));
+    SGM__TRY(add_adapters(w));
+    if (sgm__folder_has(folder, SGM__PEFT_CONFIG))
+        return sgm_fail(SGM_ERROR_FILE, "'%s' has an " SGM__PEFT_CONFIG " already; choose another folder",
+                        folder);
+    if (mkdir(folder, 0777) != 0 && errno != EEXIST)
+        return sgm_fail(SGM_ERROR_FILE, "cannot make '%s': %s", folder, strerror(errno));
+    char *path = sgm__new_text("%s/" SGM__PEFT_WEIGHTS, folder);
+    sgm_status status = path != NULL ? sgm_bundle_save(w->bundle, path) : SGM_ERROR_MEMORY;
+    free(path);
+    return status == SGM_OK ? write_config(w, folder) : status;
+}
+
+sgm_status sgm_pretrained_export_adapters(sgm_pretrained *p, sgm_trainer *trainer, const char *folder)
+{
+    if (p == NULL || trainer == NULL || folder == NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "writing adapters needs their model, a trainer and a folder, got NULL");
+    char *network = sgm_trainer_network(trainer);
+    writing w = {.p = p,
+                 .trainer = trainer,
+                 .network = network != NULL ? sgm_network_parse(network) : NULL,
+                 .bundle = sgm_bundle_create(),
+                 .modules = json_array()};
+    sgm_status status =
+        w.network != NULL && w.bundle != NULL && w.modules != NULL ? SGM_OK : SGM_ERROR_MEMORY;
+    if (network == NULL)
+        status = sgm_fail(SGM_ERROR_STATE, "the trainer has no network, so it has no adapters");
+    if (status == SGM_OK)
+        status = write_folder(&w, folder);
+    json_decref(w.modules);
+    sgm_bundle_free(w.bundle);
+    sgm_network_free(w.network);
+    sgm_string_free(network);
+    return status;
+}

@@ -1,0 +1,113 @@
+/* What tests of models compare with numbers of transformers (fixtures.py): scores, and losses of a training.
+ */
+#ifndef SIGMA_TEST_MODELS_COMPARE_H
+#define SIGMA_TEST_MODELS_COMPARE_H
+
+#include "models/folders.h"
+
+#include <math.h>
+#include <sigma/models.h>
+#include <sigma/sigma.h>
+
+#define TIME 12
+#define STEPS 20
+
+__attribute__((unused)) static char *path_of(const char *name)
+{
+    static char path[200];
+    snprintf(path, sizeof path, FIXTURES "%s", name);
+    return path;
+}
+
+__attribute__((unused)) static sgm_bundle *expected_of(const char *name)
+{
+    char path[250];
+    snprintf(path, sizeof path, "%s/expected.safetensors", path_of(name));
+    sgm_bundle *bundle = sgm_bundle_load(path);
+    CHECK_OK(bundle);
+    return bundle;
+}
+
+/* Logarithms of shares from logits (rows, tokens). */
+static void to_log_shares(double *logits, size_t rows, size_t tokens)
+{
+    for (size_t r = 0; r < rows; r++) {
+        double sum = 0;
+        for (size_t i = 0; i < tokens; i++)
+            sum += exp(logits[r * tokens + i]);
+        for (size_t i = 0; i < tokens; i++)
+            logits[r * tokens + i] -= log(sum);
+    }
+}
+
+static double *numbers_of(const sgm_tensor *tensor, size_t *count)
+{
+    *count = (size_t)sgm_shape_elements(sgm_tensor_shape(tensor));
+    double *numbers = malloc(*count * sizeof *numbers);
+    CHECK_OK(sgm_tensor_read(tensor, numbers, *count));
+    return numbers;
+}
+
+/* A network of language gives shares; their logarithms are the logits without a summand. */
+__attribute__((unused)) static void compare_scores(const char *name, sgm_model *model, sgm_tensor *inputs,
+                                                   const sgm_bundle *expected)
+{
+    size_t count, wanted;
+    sgm_tensor *shares = sgm_model_predict(model, inputs);
+    CHECK_OK(shares);
+    double *own = numbers_of(shares, &count),
+           *logits = numbers_of(sgm_bundle_get(expected, "logits"), &wanted);
+    CHECK_INT(count, wanted);
+    to_log_shares(logits, 2 * TIME, count / (2 * TIME));
+    for (size_t i = 0; i < count; i++)
+        if (!test_near(log(own[i]), logits[i], 1e-5))
+            TEST_FAIL("%s: score %zu is %.9g, transformers has %.9g", name, i, log(own[i]), logits[i]);
+    free(own);
+    free(logits);
+    sgm_tensor_free(shares);
+}
+
+typedef struct losses {
+    const char *name;
+    const float *expected;
+    int count;
+    double sum; /* of all steps so far: progress has their mean */
+} losses;
+
+static bool compare_loss(void *user, const sgm_training_progress *progress)
+{
+    losses *l = user;
+    if (progress->kind != SGM_PROGRESS_ITERATION)
+        return true;
+    double sum = progress->training.loss * (l->count + 1), loss = sum - l->sum;
+    if (!test_near(loss, l->expected[l->count], 1e-4))
+        TEST_FAIL("%s: the loss of step %d is %.9g, transformers has %.9g", l->name, l->count, loss,
+                  (double)l->expected[l->count]);
+    l->sum = sum;
+    l->count++;
+    return true;
+}
+
+/* The same minibatches, in the same order. */
+__attribute__((unused)) static void compare_training(const char *name, sgm_trainer *trainer,
+                                                     sgm_tensor *batches, const sgm_bundle *expected)
+{
+    static const char *const fields[] = {"inputs", "targets"};
+    sgm_shape rows = sgm_shape_of(2 * STEPS, TIME + 1);
+    sgm_tensor *all = sgm_tensor_reshape(batches, &rows);
+    sgm_tensor *parts[] = {sgm_tensor_slice(all, 1, 0, TIME, 1), sgm_tensor_slice(all, 1, 1, TIME + 1, 1)};
+    sgm_dataset *data = sgm_dataset_create_from("batches", fields, parts, 2);
+    losses l = {.name = name, .expected = sgm_tensor_const_data(sgm_bundle_get(expected, "losses"))};
+    CHECK_OK(data);
+    CHECK_OK(sgm_trainer_set_data(trainer, sgm_minibatches(data, .size = 2, .no_shuffle = true)));
+    CHECK_OK(sgm_trainer_set_optimiser(trainer, sgm_adamw(.learning_rate = 1e-3, .weight_decay = 0.01)));
+    CHECK_OK(sgm_trainer_on_progress(trainer, compare_loss, &l));
+    CHECK_OK(sgm_trainer_run(trainer, .epochs = 1));
+    CHECK_INT(l.count, STEPS);
+    sgm_dataset_free(data);
+    sgm_tensor_free(parts[0]);
+    sgm_tensor_free(parts[1]);
+    sgm_tensor_free(all);
+}
+
+#endif

@@ -1,0 +1,190 @@
+/* Adapters in PEFT's folders against what PEFT computes with them (fixtures.py): scores, losses of a
+ * training, merged models, and the way back. */
+#include "models/compare.h"
+
+static const char *const names[] = {"gpt2", "llama", "qwen3"};
+#define NAME_COUNT (sizeof names / sizeof *names)
+
+/* A fixture with its adapters. */
+typedef struct adapted {
+    sgm_env *env;
+    sgm_model *model;
+    sgm_trainer *trainer;
+    sgm_pretrained *pretrained;
+    sgm_bundle *base, *expected;
+    char peft[250];
+} adapted;
+
+static adapted open_adapted(const char *name)
+{
+    char peft[100];
+    snprintf(peft, sizeof peft, "%s_peft", name);
+    adapted a = {.env = sgm_env_create("adapters"), .base = expected_of(name), .expected = expected_of(peft)};
+    snprintf(a.peft, sizeof a.peft, FIXTURES "%s", peft);
+    a.model = sgm_model_import(a.env, path_of(name), .context = TIME);
+    CHECK_OK(a.model);
+    a.trainer = sgm_model_trainer(a.model);
+    a.pretrained = sgm_pretrained_open(path_of(name), .context = TIME);
+    CHECK_OK(a.pretrained);
+    return a;
+}
+
+static void close_adapted(adapted *a)
+{
+    sgm_pretrained_free(a->pretrained);
+    sgm_env_free(a->env);
+    sgm_bundle_free(a->base);
+    sgm_bundle_free(a->expected);
+}
+
+TEST(adapters_compute_and_learn_what_they_do_in_peft)
+{
+    for (size_t i = 0; i < NAME_COUNT; i++) {
+        adapted a = open_adapted(names[i]);
+        CHECK_OK(sgm_pretrained_adapt(a.pretrained, a.trainer, a.peft));
+        compare_scores(names[i], a.model, sgm_bundle_get(a.base, "inputs"), a.expected);
+        compare_training(names[i], a.trainer, sgm_bundle_get(a.base, "batches"), a.expected);
+        close_adapted(&a);
+    }
+}
+
+/* Merged, written as a whole model, and read again. */
+TEST(merged_models_compute_the_same)
+{
+    for (size_t i = 0; i < NAME_COUNT; i++) {
+        adapted a = open_adapted(names[i]);
+        const char *folder = new_folder();
+        CHECK_OK(sgm_pretrained_adapt(a.pretrained, a.trainer, a.peft));
+        CHECK_OK(sgm_trainer_merge(a.trainer));
+        compare_scores(names[i], a.model, sgm_bundle_get(a.base, "inputs"), a.expected);
+        CHECK_OK(sgm_pretrained_export(a.pretrained, a.trainer, folder));
+        sgm_model *back = sgm_model_import(a.env, folder, .context = TIME);
+        CHECK_OK(back);
+        compare_scores(names[i], back, sgm_bundle_get(a.base, "inputs"), a.expected);
+        close_adapted(&a);
+    }
+}
+
+static void check_same_tensors(const char *folder, const char *wanted)
+{
+    char path[2][300];
+    snprintf(path[0], sizeof path[0], "%s/adapter_model.safetensors", folder);
+    snprintf(path[1], sizeof path[1], "%s/adapter_model.safetensors", wanted);
+    sgm_bundle *own = sgm_bundle_load(path[0]), *other = sgm_bundle_load(path[1]);
+    CHECK_OK(own);
+    CHECK_INT(sgm_bundle_count(own), sgm_bundle_count(other));
+    for (size_t i = 0; i < sgm_bundle_count(own); i++) {
+        const char *name = sgm_bundle_name_at(own, i);
+        sgm_tensor *a = sgm_bundle_get(own, name), *b = sgm_bundle_get(other, name);
+        CHECK_OK(b);
+        CHECK(sgm_shape_equal(sgm_tensor_shape(a), sgm_tensor_shape(b)));
+        CHECK(memcmp(sgm_tensor_const_data(a), sgm_tensor_const_data(b),
+                     (size_t)sgm_shape_elements(sgm_tensor_shape(a)) * sizeof(float)) == 0);
+    }
+    sgm_bundle_free(own);
+    sgm_bundle_free(other);
+}
+
+TEST(adapters_are_written_as_they_were)
+{
+    for (size_t i = 0; i < NAME_COUNT; i++) {
+        adapted a = open_adapted(names[i]);
+        const char *folder = new_folder();
+        CHECK_OK(sgm_pretrained_adapt(a.pretrained, a.trainer, a.peft));
+        CHECK_ERROR(sgm_pretrained_export(a.pretrained, a.trainer, new_folder()),
+                    "has adapters: merge them before, by sgm_trainer_merge");
+        CHECK_OK(sgm_pretrained_export_adapters(a.pretrained, a.trainer, folder));
+        check_same_tensors(folder, a.peft);
+        CHECK_ERROR(sgm_pretrained_export_adapters(a.pretrained, a.trainer, folder),
+                    "has an adapter_config.json already; choose another folder");
+        close_adapted(&a);
+    }
+}
+
+/* One adapter of queries, keys and values together is three in PEFT, with the same A. */
+TEST(an_adapter_of_matrices_side_by_side)
+{
+    size_t size;
+    adapted a = open_adapted("llama");
+    const char *folder = new_folder();
+    CHECK_OK(sgm_trainer_adapt(a.trainer, sgm_layer_parse("lora(2, alpha=3, on=\"attention*.weights\")")));
+    CHECK_OK(sgm_pretrained_export_adapters(a.pretrained, a.trainer, folder));
+    char *config = read_file(folder, "adapter_config.json", &size), path[300];
+    CHECK(strstr(config, "\"lora_alpha\": 3.0") != NULL);
+    CHECK(strstr(config, "\"model.layers.1.self_attn.k_proj\"") != NULL);
+    CHECK(strstr(config, "o_proj") == NULL);
+    free(config);
+    snprintf(path, sizeof path, "%s/adapter_model.safetensors", folder);
+    sgm_bundle *bundle = sgm_bundle_load(path);
+    CHECK_INT(sgm_bundle_count(bundle), 2 * 3 * 2);
+    sgm_tensor *q = sgm_bundle_get(bundle, "base_model.model.model.layers.0.self_attn.q_proj.lora_A.weight");
+    sgm_tensor *v = sgm_bundle_get(bundle, "base_model.model.model.layers.0.self_attn.v_proj.lora_A.weight");
+    CHECK(memcmp(sgm_tensor_const_data(q), sgm_tensor_const_data(v), 2 * 16 * sizeof(float)) == 0);
+    sgm_bundle_free(bundle);
+    close_adapted(&a);
+}
+
+static void refuse(const char *file, const char *old, const char *new, const char *message)
+{
+    adapted a = open_adapted("llama");
+    const char *folder = copy_of("llama_peft");
+    replace(folder, file, old, new);
+    CHECK_ERROR(sgm_pretrained_adapt(a.pretrained, a.trainer, folder), message);
+    close_adapted(&a);
+}
+
+TEST(what_peft_asks_for_and_is_not_known)
+{
+    static const struct {
+        const char *old, *new, *message;
+    } cases[] = {
+        {"\"use_dora\": false", "\"use_dora\": true", "adapter_config.json': 'use_dora' is not known here"},
+        {"\"bias\"", "\"of_tomorrow\": 1, \"bias\"", "'of_tomorrow' is not known here"},
+        {"\"rank_pattern\": {}", "\"rank_pattern\": {\"q_proj\": 3}", "'rank_pattern' is not known here"},
+        {"\"modules_to_save\": null", "\"modules_to_save\": [\"lm_head\"]", "'modules_to_save' is not known"},
+        {"\"bias\": \"none\"", "\"bias\": \"all\"",
+         "'bias' is not none: biases that were trained are not read"},
+        {"\"init_lora_weights\": true", "\"init_lora_weights\": \"pissa\"",
+         "'init_lora_weights' is of adapters "},
+        {"\"peft_type\": \"LORA\"", "\"peft_type\": \"IA3\"", "'peft_type' is not LORA"},
+        {"\"r\": 2", "\"r\": 0", "'r' is no rank"},
+        {"\"r\": 2,", "", "'r' is missing"},
+        {"\"lora_alpha\": 6", "\"lora_alpha\": \"6\"", "'lora_alpha' is no number above 0"},
+        {"\"lora_dropout\": 0.0", "\"lora_dropout\": 1.5", "'lora_dropout' is no share below 1"},
+        {"\"r\": 2", "\"r\": 3",
+         "the tensor 'base_model.model.model.layers.0.self_attn.q_proj.lora_A.weight' is float32 (2, 16), "
+         "but "
+         "floats of (3, 16) are wanted by the model and the rank"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        refuse("adapter_config.json", cases[i].old, cases[i].new, cases[i].message);
+}
+
+/* Gives tensors of a copy other names of the same length. */
+static void check_renamed(const char *old, const char *new, const char *message)
+{
+    adapted a = open_adapted("llama");
+    const char *folder = copy_of("llama_peft");
+    size_t size, length = strlen(old);
+    char *bytes = read_file(folder, "adapter_model.safetensors", &size);
+    for (size_t i = 0; i + length <= size; i++)
+        if (memcmp(bytes + i, old, length) == 0)
+            memcpy(bytes + i, new, length);
+    write_file(folder, "adapter_model.safetensors", bytes, size);
+    free(bytes);
+    CHECK_ERROR(sgm_pretrained_adapt(a.pretrained, a.trainer, folder), message);
+    close_adapted(&a);
+}
+
+TEST(tensors_that_do_not_fit_the_model)
+{
+    check_renamed("layers.1.self_attn.v_proj.lora_A", "layers.1.self_attn.x_proj.lora_A",
+                  "of 'model.layers.1.self_attn.v_proj' there is only one of lora_A and lora_B");
+    check_renamed(
+        "layers.1.self_attn.v_proj", "layers.1.self_attn.x_proj",
+        "the tensor 'base_model.model.model.layers.1.self_attn.x_proj.lora_A.weight' is of no matrix of");
+    check_renamed(
+        "layers.1.self_attn.v_proj", "layers.1.self_attn.k_proj",
+        "1 of 2 matrices like 'model.layers.0.self_attn.v_proj.weight' have adapters; all or none must");
+    check_renamed("self_attn", "sElf_attn", "has no adapters of '");
+}
