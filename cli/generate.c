@@ -72,23 +72,12 @@ static bool print_token(void *user, int64_t token)
 }
 
 /* Where the tokenizer of a model of others is: the folder of --tokenizer, or the one that 'sigma import'
- * kept; sgm__free. NULL: there is none, or no memory, of which *status tells. */
-static char *folder_of_others(const generation *g, sgm_status *status)
+ * kept; sgm__free. NULL: there is none, or no memory. */
+static char *folder_of_others(const generation *g)
 {
-    static const char *const files[] = {"tokenizer.json", "vocab.json", "vocab.txt"};
-    const char *slash = strrchr(g->s.checkpoint, '/');
-    const int length = slash != NULL ? (int)(slash - g->s.checkpoint) : 1;
-    char *folder = g->tokenizer_path != NULL
-                       ? sgm__format("%s", g->tokenizer_path)
-                       : sgm__format("%.*s/model", length, slash != NULL ? g->s.checkpoint : ".");
-    bool found = false;
-    *status = folder != NULL ? SGM_OK : sgm__last_failure();
-    for (size_t i = 0; folder != NULL && i < sizeof files / sizeof *files; i++)
-        found = found || has_file(folder, files[i]);
-    if (found)
-        return folder;
-    sgm__free(folder);
-    return NULL;
+    if (g->tokenizer_path == NULL)
+        return saved_tokenizer(&g->s);
+    return has_tokenizer(g->tokenizer_path) ? sgm__strdup(g->tokenizer_path) : NULL;
 }
 
 static sgm_status open_others(generation *g, const char *folder)
@@ -107,10 +96,8 @@ static sgm_status open_tokenizer(generation *g)
     if (g->numbers)
         return SGM_OK;
     if (g->tokenizer_path != NULL || !g->s.has_config || g->s.c.data.training.tokenizer == NULL) {
-        sgm_status status;
-        char *folder = folder_of_others(g, &status);
-        if (folder != NULL)
-            status = open_others(g, folder);
+        char *folder = folder_of_others(g);
+        sgm_status status = folder != NULL ? open_others(g, folder) : SGM_OK;
         sgm__free(folder);
         if (g->others != NULL || status != SGM_OK)
             return status;
@@ -169,6 +156,12 @@ static sgm_status go_on(generation *g)
     const char *rest = g->stream != NULL ? sgm_pretrained_stream_end(g->stream) : NULL;
     puts(rest != NULL ? rest : "");
     sgm_tensor_free(begin);
+    if (g->others != NULL && status != SGM_OK && strstr(sgm_last_error(), " is no token: ") != NULL)
+        return sgm_fail(
+            status,
+            "%s; the tokenizer is of another model than the network: --tokenizer names the folder of its "
+            "own, --numbers takes and prints numbers of tokens",
+            sgm_last_error());
     return status;
 }
 

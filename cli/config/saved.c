@@ -232,6 +232,29 @@ void saved_close(saved *s)
     memset(s, 0, sizeof *s);
 }
 
+bool has_tokenizer(const char *folder)
+{
+    static const char *const files[] = {"tokenizer.json", "vocab.json", "vocab.txt"};
+    bool found = false;
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        found = found || has_file(folder, files[i]);
+    return found;
+}
+
+char *saved_tokenizer(const saved *s)
+{
+    static const char *const places[] = {"model", "../model"};
+    const char *slash = strrchr(s->checkpoint, '/');
+    int length = slash != NULL ? (int)(slash - s->checkpoint) : 1;
+    for (size_t i = 0; i < 2; i++) {
+        char *folder = sgm__format("%.*s/%s", length, slash != NULL ? s->checkpoint : ".", places[i]);
+        if (folder == NULL || has_tokenizer(folder))
+            return folder;
+        sgm__free(folder);
+    }
+    return NULL;
+}
+
 bool saved_range(const saved *s, double *minimum, double *maximum)
 {
     return s->has_config && experiment_range(&s->c.data.training, minimum, maximum) && *maximum != *minimum;

@@ -43,6 +43,11 @@ void saved_close(saved *s);
 /* Loads what the configuration's start_from names into a trainer, and prints what was taken unless
  * `quiet`; states that were left out are printed in any case. */
 sgm_status saved_start_from(sgm_trainer *trainer, const start_config *start, bool quiet);
+/* The folder with the tokenizer of a model of others that 'sigma import' kept beside the checkpoint, or
+ * beside the folder that the checkpoint is in; sgm__free. NULL: there is none, or no memory. */
+char *saved_tokenizer(const saved *s);
+/* Whether a folder has a tokenizer of a model of others. */
+bool has_tokenizer(const char *folder);
 /* The ends of the training data's input_range, which is brought to 0 to 1. False: numbers stay as they are.
  */
 bool saved_range(const saved *s, double *minimum, double *maximum);

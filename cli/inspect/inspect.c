@@ -91,11 +91,22 @@ static void print_parameters(const sgm_parameter *parameters, size_t count)
            sgm_bytes_text((double)bytes, size, sizeof size));
 }
 
-/* Where the memory of a training step goes. "activations" is what values would take with a place each,
- * "peak" what they take as the plan places them (src/handlers/plan), where values that are not alive at
- * the same time share memory. Then come the instructions and the fused steps that they became, and what a
- * budget saves. */
-static void print_memory(const sgm_program_memory *memory, int64_t batch)
+/* Whether there is something to train by; true also for a notation that cannot be read. */
+static bool has_cost(const char *notation)
+{
+    sgm_network *network = sgm_network_parse(notation);
+    bool found = network == NULL;
+    for (size_t i = 0; network != NULL && i < sgm_network_layers(network); i++)
+        found |= (sgm_network_layer_type(network, i)->flags & SGM_LAYER_COST) != 0;
+    sgm_network_free(network);
+    return found;
+}
+
+/* Where the memory of a training step, or of a prediction, goes. "activations" is what values would take with
+ * a place each, "peak" what they take as the plan places them (src/handlers/plan), where values that are not
+ * alive at the same time share memory. Then come the instructions and the fused steps that they became, and
+ * what a budget saves. */
+static void print_memory(const sgm_program_memory *memory, int64_t batch, bool trains)
 {
     const struct {
         const char *name, *doc;
@@ -108,7 +119,8 @@ static void print_memory(const sgm_program_memory *memory, int64_t batch)
         {"peak", "of activations, as they are placed", memory->arena},
     };
     char number[64];
-    printf("memory of a training step of %s examples\n", sgm_count_text(batch, number, sizeof number));
+    printf("memory of a %s of %s examples\n", trains ? "training step" : "prediction",
+           sgm_count_text(batch, number, sizeof number));
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         printf("  %-12s %12s  %s\n", rows[i].name,
                sgm_bytes_text((double)rows[i].bytes, number, sizeof number), rows[i].doc);
@@ -175,8 +187,8 @@ static sgm_status show(sgm_env *env, sgm_trainer *trainer, const char *network, 
     SGM_TRY(sgm_trainer_memory(trainer, batch, &memory));
     if (w->threads) {
         char number[64];
-        printf("training step of %s examples on %s\n", sgm_count_text(batch, number, sizeof number),
-               sgm_handler_name(sgm_env_handler(env)));
+        printf("%s of %s examples on %s\n", has_cost(network) ? "training step" : "prediction",
+               sgm_count_text(batch, number, sizeof number), sgm_handler_name(sgm_env_handler(env)));
         print_threads(&memory);
         return SGM_OK;
     }
@@ -184,7 +196,7 @@ static sgm_status show(sgm_env *env, sgm_trainer *trainer, const char *network, 
     printf("network\n  %s\n", network);
     SGM_TRY(inspect_layers(network, parameters, count));
     print_parameters(parameters, count);
-    print_memory(&memory, batch);
+    print_memory(&memory, batch, has_cost(network));
     print_threads(&memory);
     if (config_precision(c) == SGM_BFLOAT16)
         printf("precision\n  bfloat16, with float32 parameters; products %s\n",
@@ -270,11 +282,21 @@ static int inspect_unknown(const char *path, const inspect_options *w)
     return code;
 }
 
+/* With its training; or where its network has no cost, such as one for vectors of texts, as it predicts. */
+static sgm_status open_checkpoint(saved *s, const char *path)
+{
+    SGM_TRY(saved_describe(s, path));
+    if (!has_cost(s->network))
+        return saved_load(s);
+    saved_close(s);
+    return saved_open_training(s, path);
+}
+
 /* A checkpoint or the folder of a run. */
 static int inspect_checkpoint(const char *path, const inspect_options *w)
 {
     saved s;
-    if (saved_open_training(&s, path) != SGM_OK)
+    if (open_checkpoint(&s, path) != SGM_OK)
         return inspect_unknown(path, w);
     int code = CLI_OK;
     if (show(s.env, s.trainer, s.network, &s.c, w) != SGM_OK)

@@ -8,6 +8,7 @@
 #include "predict/predict.h"
 #include "data/table/pipeline.h"
 #include "tensor/tensor_internal.h"
+#include <sigma/models.h>
 
 #include <stdio.h>
 #include <sys/stat.h>
@@ -15,7 +16,7 @@
 static const char usage_text[] =
     "Usage: sigma predict CHECKPOINT|FOLDER|MODEL.onnx\n"
     "                     (--data NAME [--count N] | FILE.npy | FILE.csv | -\n"
-    "                     | PICTURE... | SOUND... | TEXT...)\n"
+    "                     | PICTURE... | SOUND... | TEXT... | --text TEXT)\n"
     "                     [--output FILE.csv [--id COLUMNS]] [--probabilities] [--lengths FILE]\n"
     "                     [--separator C] [--unknown=ignore|refuse] [--json] [--int8]\n\n"
     "Predicts with a trained network. Prints a line for each example: where the network tells classes\n"
@@ -30,10 +31,13 @@ static const char usage_text[] =
     "trained on sounds WAV and FLAC files, one that was trained on texts (text_folder) TXT files, or one\n"
     "from the standard input: printed are for each its name, the class and the probabilities of all "
     "classes.\n"
+    "An encoder of a model of others (sigma import) takes texts: --text TEXT, or each line of FILE.txt;\n"
+    "printed are its class or its vector. It costs what the texts are long.\n"
     "An ONNX model takes FILE.npy and FILE.csv if it has one input, else FILE.npz with an array for each,\n"
     "called as the inputs are. Printed are the numbers of its first output that has floats.\n\n"
     "  --data NAME       the inputs of a dataset: a ready-made one, or training, validation or test of\n"
     "                    the run\n"
+    "  --text TEXT       of an encoder: this text; -: each line of the standard input\n"
     "  FILE.npy          an array (examples, ...); also the only one of a FILE.npz, or FILE.npz:NAME\n"
     "  FILE.csv, -       one example a line, the elements of an input in order; a first line that is no\n"
     "                    numbers is skipped; also packed, FILE.csv.gz; - is the standard input\n"
@@ -192,9 +196,9 @@ static sgm_status predict_dataset(prediction *p, const char *name)
     return status;
 }
 
-/* What the words and options of a call name; either `data` is not NULL, or there are files. */
+/* What the words and options of a call name; either `data` or `text` is not NULL, or there are files. */
 typedef struct predict_words {
-    const char *checkpoint, *data, *lengths, *separator, *unknown;
+    const char *checkpoint, *data, *lengths, *separator, *unknown, *text;
     const char *const *files; /* of which only pictures and the like can be several */
     size_t file_count;
 } predict_words;
@@ -212,10 +216,17 @@ static bool is_of_masks(const prediction *p)
     return kind != NULL && kind->target_shape != NULL;
 }
 
+/* Whether texts are given as such, for a model of others that has a tokenizer. */
+static bool is_of_texts(const prediction *p, const predict_words *words)
+{
+    return words->text != NULL || (words->file_count == 1 && ends_with(words->files[0], ".txt") &&
+                                   p->pipeline == NULL && predict_takes_texts(p));
+}
+
 /* What can be asked of this network only; the rest is checked before it is loaded. */
 static sgm_status check_network(const prediction *p, const predict_words *words)
 {
-    bool is_data = words->data != NULL || is_numpy(words->files[0]);
+    bool is_data = words->data != NULL || (words->file_count > 0 && is_numpy(words->files[0]));
     bool is_named = p->pipeline != NULL && !is_of_files(p) && !is_data;
     int32_t rank = p->signature.output.rank;
     if (p->output != NULL && is_of_masks(p) && is_data)
@@ -269,27 +280,30 @@ static sgm_status predict_input(prediction *p, const predict_words *words)
         SGM_TRY(predict_answers_begin(p));
     if (words->data != NULL)
         SGM_TRY(predict_dataset(p, words->data));
+    else if (is_of_texts(p, words))
+        SGM_TRY(predict_texts(p, words->text, words->file_count > 0 ? words->files[0] : NULL));
     else
         SGM_TRY(answer_files(p, words));
     return has_table ? predict_answers_write(p) : SGM_OK;
 }
 
 /* A checkpoint or an ONNX model. */
-static sgm_status open_model(prediction *p, const char *path)
+static sgm_status open_model(prediction *p, const predict_words *words)
 {
+    const char *path = words->checkpoint;
     if (ends_with(path, ".onnx"))
         return predict_onnx_open(p, path);
     SGM_TRY(saved_open(&p->s, path));
-    SGM_TRY(saved_infer(&p->s, p->int8));
     SGM_TRY(experiment_describe(p->s.network, &p->signature));
     p->pipeline = sgm_trainer_get_pipeline(p->s.trainer);
-    return SGM_OK;
+    /* Programs for texts are many, one for each length: they share the parameters, not each a copy. */
+    return p->int8 || !is_of_texts(p, words) ? saved_infer(&p->s, p->int8) : SGM_OK;
 }
 
 /* Returns an exit code. */
 static int predict(prediction *p, const predict_words *words)
 {
-    sgm_status status = open_model(p, words->checkpoint);
+    sgm_status status = open_model(p, words);
     if (status == SGM_OK) {
         p->elements = sgm_shape_elements(&p->signature.example);
         status = predict_input(p, words);
@@ -298,6 +312,7 @@ static int predict(prediction *p, const predict_words *words)
     predict_answers_free(p);
     saved_close(&p->s);
     sgm_onnx_free(p->onnx);
+    sgm_pretrained_free(p->model);
     sgm__free(p->lengths);
     return code;
 }
@@ -317,8 +332,10 @@ static bool check_words(const arguments *a, prediction *p, const predict_words *
 {
     if (strlen(words->separator) > 1)
         *code = usage_error("predict", "--separator: expected one character, got '%s'", words->separator);
-    else if (words->data != NULL ? a->word_count != 1 : a->word_count < 2)
-        *code = usage_error("predict", "expected a checkpoint and --data NAME or a file");
+    else if (words->data != NULL && words->text != NULL)
+        *code = usage_error("predict", "expected --data or --text, got both");
+    else if (words->data != NULL || words->text != NULL ? a->word_count != 1 : a->word_count < 2)
+        *code = usage_error("predict", "expected a checkpoint and --data NAME, --text TEXT or a file");
     else if (is_file_of_data(words->data))
         *code = usage_error("predict", "--data takes a name; a file stands alone: sigma predict %s %s",
                             a->words[0], words->data);
@@ -352,6 +369,7 @@ int predict_run(int argc, char **argv)
         {"--json", ARGUMENT_FLAG, &p.json},
         {"--int8", ARGUMENT_FLAG, &p.int8},
         {"--unknown", ARGUMENT_TEXT, &words.unknown},
+        {"--text", ARGUMENT_TEXT, &words.text},
     };
     arguments a = {.rules = rules, .rule_count = sizeof rules / sizeof *rules, .help = usage_text};
     int code;

@@ -18,6 +18,7 @@ typedef struct answers answers;
 typedef struct prediction {
     saved s;
     sgm_onnx *onnx; /* the model, owned, in the place of a trained network; NULL: there is none */
+    struct sgm_pretrained *model; /* of others, owned, whose classes have names; NULL: there is none */
     sgm__signature signature;
     bool ignores_unknown; /* of a table by names: categories that the pipeline does not know are missing */
     bool int8;            /* products are of integers of 8 bits */
@@ -107,6 +108,12 @@ sgm_status predict_onnx_open(prediction *p, const char *path);
 sgm_tensor *predict_onnx(const prediction *p, const sgm_tensor *examples);
 /* The same for a file with an array for each input, all at once. */
 sgm_tensor *predict_onnx_archive(const prediction *p, const char *path);
+/* --- predict_texts.c --- */
+/* Whether the network is an encoder with a tokenizer of a model of others. */
+bool predict_takes_texts(const prediction *p);
+/* Prints a prediction for one text ("-": for each line of the standard input), or where that is NULL for each
+ * line of a file. */
+sgm_status predict_texts(prediction *p, const char *text, const char *path);
 /* --- predict_masks.c --- */
 /* For pictures with masks: prints which classes each picture has, and writes its mask to `output` (NULL:
  * nowhere), a file or a folder. */

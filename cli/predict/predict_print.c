@@ -2,6 +2,7 @@
  * (cost ctc), the numbers with their intervals (gaussian_nll), or the numbers, as a line for people or as
  * JSON. Printed NaN has no sign: the sign of a NaN means nothing and differs between processors. */
 #include "predict/predict.h"
+#include <sigma/models.h>
 
 #include <math.h>
 #include <stdio.h>
@@ -31,6 +32,8 @@ const char *predict_class_name(const prediction *p, int64_t class)
 {
     const char *const *names = p->pipeline != NULL ? sgm_pipeline_classes(p->pipeline) : NULL;
     int64_t known = 0;
+    if (p->model != NULL)
+        return sgm_pretrained_class(p->model, class);
     while (names != NULL && known <= class && names[known] != NULL)
         known++;
     return known > class && class >= 0 ? names[class] : NULL;

@@ -289,6 +289,9 @@ typedef struct sgm_recording_options {
     bool step; /* one step of sequences, whose inputs are declared with all: layers that look back keep
                 * what they need in states of their own, zeros at first. Not while training; layers
                 * that look ahead refuse */
+    int64_t
+        steps; /* of sequences whose input names their lengths, if fewer than it declares; 0: all. Parameters
+                * are those of all steps, so that predictions of short sequences cost what these are long */
 } SGM_BY_NAME sgm_recording_options;
 
 /* What a network recorded. Arrays and names belong to the network and stay until it records again. */

@@ -472,7 +472,9 @@ SGM_API sgm_status sgm_trainer_evaluate(sgm_trainer *trainer, sgm_iterator *iter
 /* The output with this name (NULL: the first) for `inputs`, (examples, ...) of the first input. The new
  * tensor is freed with sgm_tensor_free. */
 SGM_API sgm_tensor *sgm_trainer_predict(sgm_trainer *trainer, sgm_tensor *inputs, const char *output);
-/* As sgm_trainer_predict, for networks with several inputs: each gets the block's field of its name. */
+/* As sgm_trainer_predict, for networks with several inputs: each gets the block's field of its name. Where
+ * one input names the field of its lengths, its sequences may have fewer steps than it declares: a program
+ * for so many is made and kept, so that short sequences cost less. */
 SGM_API sgm_tensor *sgm_trainer_predict_block(sgm_trainer *trainer, const sgm_block *block,
                                               const char *output);
 /* How a trainer predicts and evaluates. */

@@ -47,7 +47,11 @@ static void put_encoder(sgm__description *d, const encoder *e)
 static void put_head(sgm__description *d, const encoder *e, const char *pooler, const char *activation)
 {
     if (strcmp(d->task, "embed") == 0) {
-        sgm__network_put(d, " + global_average_pooling(steps)%s", d->normalised ? " + unit_norm" : "");
+        sgm__network_put(d, " + %s%s",
+                         strcmp(d->pooling, "cls") == 0   ? "select"
+                         : strcmp(d->pooling, "max") == 0 ? "global_max_pooling(steps)"
+                                                          : "global_average_pooling(steps)",
+                         d->normalised ? " + unit_norm" : "");
     } else if (strcmp(d->task, "classify") == 0) {
         int64_t classes = sgm__describe_classes(d);
         sgm__network_put(d, " + select + dense(%lld, %s, name=pooler) + dense(%lld, name=classifier)",

@@ -220,9 +220,8 @@ void sgm__describe_task(sgm__description *d, const char *tasks, const char *usua
 void sgm__describe_context(sgm__description *d, int64_t longest)
 {
     d->longest = longest;
-    d->context = d->wanted_context > 0       ? d->wanted_context
-                 : longest < DEFAULT_CONTEXT ? longest
-                                             : DEFAULT_CONTEXT;
+    int64_t usual = d->usual_context > 0 ? d->usual_context : DEFAULT_CONTEXT;
+    d->context = d->wanted_context > 0 ? d->wanted_context : longest < usual ? longest : usual;
     if (d->context > longest)
         sgm__describe_fail(d, SGM_ERROR_ARGUMENT,
                            "a context of %lld steps is wanted, but the model was trained for %lld; choose at "

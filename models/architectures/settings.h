@@ -36,7 +36,11 @@ typedef struct sgm__description {
     int64_t wanted_classes;     /* 0: as the model; else its last layer is begun anew, with so many outputs */
     int64_t elements;           /* of all tensors together: no dimension of one is larger */
     int64_t tensor_count;       /* each layer has some */
-    bool normalised; /* of vectors for texts: they have length 1, as a file of sentence-transformers says */
+    /* As files of sentence-transformers say: vectors of texts have length 1; how they come of those of tokens
+     * ("mean", "cls", "max"); and how many tokens are read (0: not said). */
+    bool normalised;
+    const char *pooling;
+    int64_t usual_context;
     sgm_status status;
 
     char task[16];

@@ -33,6 +33,7 @@ const char *sgm__small_file_at(size_t index)
                                         "preprocessor_config.json",
                                         "modules.json",
                                         "sentence_bert_config.json",
+                                        SGM__POOLING_FOLDER "/config.json",
                                         INDEX,
                                         "config.json"};
     return index < sizeof names / sizeof *names ? names[index] : NULL;
@@ -57,13 +58,15 @@ static void go_up(char *path)
         *slash = '\0';
 }
 
-/* Whether `file` lies in `folder`, or where the cache of Hugging Face keeps the contents of its folders:
- * models--NAME/snapshots/HASH has links to models--NAME/blobs. Both are real paths, and `file` is cut. */
-static bool lies_within(char *file, const char *folder)
+/* Whether `file` lies in `folder`, there in `inner` ("/1_Pooling", or ""), or where the cache of Hugging Face
+ * keeps the contents of its folders: models--NAME/snapshots/HASH has links to models--NAME/blobs. Both are
+ * real paths, and `file` is cut. */
+static bool lies_within(char *file, const char *folder, const char *inner)
 {
     char blobs[PATH_MAX + 16], *slash;
+    size_t length = strlen(folder);
     go_up(file);
-    if (strcmp(file, folder) == 0)
+    if (strncmp(file, folder, length) == 0 && strcmp(file + length, inner) == 0)
         return true;
     snprintf(blobs, PATH_MAX, "%s", folder);
     go_up(blobs);
@@ -77,7 +80,8 @@ static bool lies_within(char *file, const char *folder)
 char *sgm__folder_path(const char *folder, const char *name)
 {
     char root[PATH_MAX], real[PATH_MAX];
-    if (strchr(name, '/') != NULL || name[0] == '.' || name[0] == '\0') {
+    bool pooling = strcmp(name, SGM__POOLING_FOLDER "/config.json") == 0;
+    if ((strchr(name, '/') != NULL && !pooling) || name[0] == '.' || name[0] == '\0') {
         sgm_fail(SGM_ERROR_FORMAT, "'%s': the name '%.100s' is none of a file in this folder", folder, name);
         return NULL;
     }
@@ -86,7 +90,7 @@ char *sgm__folder_path(const char *folder, const char *name)
         return NULL;
     if (realpath(folder, root) == NULL || realpath(path, real) == NULL)
         sgm_fail(SGM_ERROR_FILE, "cannot read '%s': %s", path, strerror(errno));
-    else if (!lies_within(real, root))
+    else if (!lies_within(real, root, pooling ? "/" SGM__POOLING_FOLDER : ""))
         sgm_fail(SGM_ERROR_FORMAT, "'%s' is a link that leads out of the folder; put the file itself there",
                  path);
     else

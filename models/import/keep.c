@@ -65,6 +65,17 @@ static sgm_status copy_file(const sgm_pretrained *p, const char *name, const cha
     return status;
 }
 
+static sgm_status make_pooling_folder(const char *folder)
+{
+    char *path = sgm__new_text("%s/" SGM__POOLING_FOLDER, folder);
+    sgm_status status = path == NULL ? SGM_ERROR_MEMORY
+                        : mkdir(path, 0777) == 0 || errno == EEXIST
+                            ? SGM_OK
+                            : sgm_fail(SGM_ERROR_FILE, "cannot make '%s': %s", path, strerror(errno));
+    free(path);
+    return status;
+}
+
 /* That of other classes than the file has. */
 static sgm_status write_config(const sgm_pretrained *p, const char *folder)
 {
@@ -81,8 +92,11 @@ sgm_status sgm__copy_small_files(const sgm_pretrained *p, const char *folder)
     for (size_t i = 0; (name = sgm__small_file_at(i)) != NULL; i++)
         if (strcmp(name, "config.json") == 0 && p->description.wanted_classes > 0)
             SGM__TRY(write_config(p, folder));
-        else if (sgm__folder_has(p->path, name))
+        else if (sgm__folder_has(p->path, name)) {
+            if (strchr(name, '/') != NULL)
+                SGM__TRY(make_pooling_folder(folder));
             SGM__TRY(copy_file(p, name, folder));
+        }
     return SGM_OK;
 }
 

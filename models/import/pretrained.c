@@ -70,30 +70,12 @@ static int64_t count_elements(const sgm_pretrained *p)
     return sum;
 }
 
-/* Whether the library sentence-transformers brings vectors to length 1: its modules.json lists such a module.
- */
-static sgm_status find_normalising(const sgm_pretrained *p, bool *normalises)
-{
-    json_t *modules, *module;
-    size_t i;
-    *normalises = false;
-    SGM__TRY(sgm__folder_optional_json(p->path, "modules.json", &modules));
-    json_array_foreach(modules, i, module)
-    {
-        const char *type = json_string_value(json_object_get(module, "type"));
-        const char *dot = type != NULL ? strrchr(type, '.') : NULL;
-        *normalises |= dot != NULL && strcmp(dot, ".Normalize") == 0;
-    }
-    json_decref(modules);
-    return SGM_OK;
-}
-
 /* Writes the network by what config.json says. */
 static sgm_status describe(sgm_pretrained *p, const sgm_pretrained_options *options)
 {
     sgm__description *d = &p->description;
-    bool normalises;
-    SGM__TRY(find_normalising(p, &normalises));
+    sgm__description sentences = {.pooling = "mean"};
+    SGM__TRY(sgm__sentences_read(p, &sentences));
     char *path = sgm__new_text("%s/config.json", p->path);
     char *processor_path = sgm__new_text("%s/preprocessor_config.json", p->path);
     if (path == NULL || processor_path == NULL) {
@@ -111,7 +93,9 @@ static sgm_status describe(sgm_pretrained *p, const sgm_pretrained_options *opti
                             .wanted_context = options->context,
                             .wanted_classes = options->classes,
                             .elements = count_elements(p),
-                            .normalised = normalises,
+                            .normalised = sentences.normalised,
+                            .pooling = sentences.pooling,
+                            .usual_context = sentences.usual_context,
                             .tensor_count = (int64_t)p->stored_count,
                             .text = open_memstream(&p->network, &p->network_size)};
     if (d->text == NULL)

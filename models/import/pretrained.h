@@ -14,6 +14,8 @@
 
 #include <jansson.h>
 
+/* The one folder in that of a model whose files are read: how vectors of tokens become one. */
+#define SGM__POOLING_FOLDER "1_Pooling"
 /* In the folder of a run: what sgm_pretrained_keep writes. */
 #define SGM__KEPT_FOLDER "model"
 #define SGM__KEPT_TENSORS "tensors.json"
@@ -121,6 +123,10 @@ char *sgm__weights_module(const sgm_pretrained *p, const sgm__made *made, size_t
 char *sgm__adapter_stem(const sgm_pretrained *p, const sgm__made *made, size_t part);
 /* A parameter's value, put together in `dtype`; the caller frees it. NULL on failure. */
 sgm_tensor *sgm__weights_read(sgm_pretrained *p, const sgm__made *made, sgm_dtype dtype);
+
+/* --- import/sentences.c --- */
+/* What files of sentence-transformers say of vectors of texts, if there are any. */
+sgm_status sgm__sentences_read(const sgm_pretrained *p, sgm__description *d);
 
 /* --- import/classes.c --- */
 /* Gives a trainer the pipeline by which files of pictures become inputs, if the model is one of pictures. */

@@ -234,6 +234,7 @@ typedef struct sgm__newest {
     int64_t batch;
     sgm_dtype dtype;
     bool training, costs, part, step;
+    int64_t steps;
     sgm_recording recording;
 } sgm__newest;
 
@@ -285,8 +286,8 @@ struct sgm_network {
     int64_t streams; /* handed out so far */
     char **memories; /* names of states that begin as zeros in each epoch */
     size_t memory_count, memory_capacity;
-    /* If single steps are recorded: how many the input declares, and how many of them the layers can tell
-     * apart (0: any number). */
+    /* If single steps, or fewer than declared, are recorded: how many the input declares, and how many of
+     * them the layers can tell apart (0: any number). */
     int64_t steps, places;
     sgm__layer_mark *marks; /* before each layer, in the order of recording, and after the last */
     sgm__newest newest;
@@ -362,6 +363,9 @@ sgm_value sgm__layer_index(sgm_layer_call *call, sgm_graph *graph, sgm_value x, 
 sgm_value sgm__layer_whole(sgm_graph *graph, sgm_value x);
 
 /* --- functions for layers (layer_call.c) --- */
+/* The field of a layer that is an input whose lengths are named, and the shape that it declares; NULL: it is
+ * none (layers/input.c). */
+const char *sgm__network_sequence(const sgm_network *network, size_t layer, sgm_shape *declared);
 /* Says that the layer's result has these lengths in place of its input's; nothing: all its steps count. */
 void sgm__layer_set_lengths(sgm_layer_call *call, sgm_value lengths);
 /* The parameter that was asked for last is sparse (sgm_parameter). */

@@ -209,6 +209,7 @@ static void note_newest(sgm_network *network, const sgm_graph *graph, const sgm_
                                     .costs = options->costs,
                                     .part = options->part,
                                     .step = options->step,
+                                    .steps = options->steps,
                                     .recording = *recording};
 }
 

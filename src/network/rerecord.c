@@ -22,7 +22,8 @@ static bool fits(const sgm_network *network, const sgm_graph *graph, const sgm_r
     return newest->graph == graph && newest->serial == graph->serial && newest->batch == options->batch &&
            newest->dtype == options->dtype && newest->training == options->training &&
            newest->costs == options->costs && newest->part == options->part &&
-           newest->step == options->step && (options->prefix == NULL || *options->prefix == '\0');
+           newest->step == options->step && newest->steps == options->steps &&
+           (options->prefix == NULL || *options->prefix == '\0');
 }
 
 /* Sets the graph and all lists of the network to a mark, backwards or forwards. */

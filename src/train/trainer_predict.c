@@ -9,6 +9,7 @@
  * value as if the state were new (trainer_program.c). So a reset draws exactly what a fresh trainer with the
  * same seed would draw. */
 #include "handlers/session.h"
+#include "network/network_internal.h"
 #include "network/rerecord.h"
 #include "train/train.h"
 #include "trainer/trainer_lock.h"
@@ -271,9 +272,28 @@ sgm_tensor *sgm_trainer_predict(sgm_trainer *trainer, sgm_tensor *inputs, const 
     return result;
 }
 
+/* The steps of the block's sequences where they are fewer than those of the only input that names lengths;
+ * else 0. */
+static int64_t find_steps(const sgm_trainer *trainer, const sgm_block *block)
+{
+    const sgm_network *network = trainer->learner.network;
+    int64_t steps = 0;
+    int32_t inputs = 0;
+    for (size_t i = 0; network != NULL && i < sgm_network_layers(network); i++) {
+        sgm_shape declared;
+        const char *field = sgm__network_sequence(network, i, &declared);
+        const sgm_tensor *values = field != NULL ? sgm_block_field(block, field) : NULL;
+        const sgm_shape *shape = values != NULL ? sgm_tensor_shape(values) : NULL;
+        inputs += field != NULL;
+        if (shape != NULL && shape->rank == declared.rank + 1 && shape->dims[1] < declared.dims[0])
+            steps = shape->dims[1];
+    }
+    return inputs == 1 ? steps : 0;
+}
+
 /* As predict, for networks with any number of inputs: each is fed from the block's field of the same name.
- * The whole block is one program's minibatch. The caller holds the lock. */
-static sgm_tensor *predict_block(sgm_trainer *trainer, const sgm_block *block, const char *output)
+ * The whole block is one program's minibatch. */
+static sgm_tensor *run_block(sgm_trainer *trainer, const sgm_block *block, const char *output)
 {
     sgm_program *program = sgm__trainer_program(trainer, SGM__PREDICT, block->count);
     if (program == NULL || sgm__trainer_feed(trainer, program, block) != SGM_OK ||
@@ -291,6 +311,15 @@ static sgm_tensor *predict_block(sgm_trainer *trainer, const sgm_block *block, c
         return result;
     sgm_tensor_free(result);
     return NULL;
+}
+
+/* By a program for as many steps as the block's sequences have. The caller holds the lock. */
+static sgm_tensor *predict_block(sgm_trainer *trainer, const sgm_block *block, const char *output)
+{
+    trainer->learner.steps = find_steps(trainer, block);
+    sgm_tensor *result = run_block(trainer, block, output);
+    trainer->learner.steps = 0;
+    return result;
 }
 
 sgm_tensor *sgm_trainer_predict_block(sgm_trainer *trainer, const sgm_block *block, const char *output)

@@ -283,6 +283,7 @@ static sgm_status record(sgm_trainer *trainer, sgm__step_purpose purpose, int64_
                                      .costs = purpose == SGM__VALIDATE,
                                      .iteration = (uint64_t)trainer->position.iteration,
                                      .part = part,
+                                     .steps = trainer->learner.steps,
                                      .prefix = averaged ? SGM__AVERAGE_PREFIX : ""};
     SGM_TRY(record_network(trainer, purpose, &options, same));
     bool remembers = training && sgm__network_memory_at(trainer->learner.network, 0) != NULL;

@@ -4,7 +4,8 @@
  * program belongs to the session, which keeps it: forgetting one here only has its graph recorded again, and
  * if the new graph is equal to an old one, the session gives back the old program without compiling. So
  * whatever changes what might be recorded simply forgets all programs. A trainer has few programs (some
- * purposes, and two sizes of minibatches), so a list is searched. */
+ * purposes, two sizes of minibatches, and where predictions are of sequences some lengths), so a list is
+ * searched. */
 #include "trainer/trainer_struct.h"
 
 void sgm__trainer_drop_programs(sgm_trainer *trainer)
@@ -26,7 +27,8 @@ sgm__known_program *sgm__trainer_find_program(const sgm_trainer *trainer, sgm__s
                                               int64_t batch)
 {
     for (size_t i = 0; i < trainer->learner.program_count; i++)
-        if (trainer->learner.programs[i].purpose == purpose && trainer->learner.programs[i].batch == batch)
+        if (trainer->learner.programs[i].purpose == purpose && trainer->learner.programs[i].batch == batch &&
+            trainer->learner.programs[i].steps == trainer->learner.steps)
             return &trainer->learner.programs[i];
     return NULL;
 }
@@ -42,6 +44,6 @@ sgm_status sgm__trainer_remember_program(sgm_trainer *trainer, sgm__step_purpose
     SGM_TRY(sgm__reserve(&trainer->learner.programs, &trainer->learner.program_capacity,
                          trainer->learner.program_count + 1, sizeof(sgm__known_program)));
     trainer->learner.programs[trainer->learner.program_count++] =
-        (sgm__known_program){purpose, batch, program};
+        (sgm__known_program){purpose, batch, program, trainer->learner.steps};
     return SGM_OK;
 }

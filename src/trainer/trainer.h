@@ -63,6 +63,7 @@ typedef struct sgm__known_program {
     sgm__step_purpose purpose;
     int64_t batch; /* examples of a minibatch; for SGM__APPLY: the number of workers */
     sgm_program *program;
+    int64_t steps; /* of sequences, if fewer than the network declares; else 0 */
 } sgm__known_program;
 
 /* Sums over the examples of an epoch so far. */
@@ -217,6 +218,7 @@ typedef struct sgm__learner {
     char first_targets[sizeof((sgm_field *)NULL)->name]; /* field of the first cost */
     sgm__trained_parameter *trained;
     size_t trained_count, trained_capacity;
+    int64_t steps; /* that programs are made and looked for with; 0: all that the network declares */
     sgm__known_program *programs;
     size_t program_count, program_capacity;
     sgm__rerecording rerecording;

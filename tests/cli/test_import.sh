@@ -64,11 +64,14 @@ run 0 generate older --text 'ab' --count 1 --greedy
 has out '^ab'
 mkdir larger && vocabulary 40 >larger/tokenizer.json
 run 1 generate spoken --tokenizer larger --text 'ab c'
-has err 'is no token: there are 61'
+has err 'is no token: there are 61, .*; the tokenizer is of another model than the network: --tokenizer names'
 
 # --- a network that gives vectors has no cost ---
 run 0 import "$fixtures/bert_embed" --into vectors
 has out '^.*/bert_embed: bert, to embed$'
+run 0 inspect vectors
+has out 'global_average_pooling'
+has out '^memory of a prediction of [0-9]+ examples$'
 run 0 export --hf vectors-back vectors
 cmp -s vectors-back/config.json "$fixtures/bert_embed/config.json"
 verdict "an encoder is written back" $?
@@ -85,6 +88,27 @@ has out '"class": "cat", "probability": 0.99'
 run 0 import "$fixtures/resnet" --into others --classes 4
 run 0 predict others "$fixtures/picture.png" --json
 has out '"LABEL_3"'
+
+# --- texts through encoders: vectors, and classes by their names ---
+cp -r "$fixtures/bert_classify" judged
+printf '[PAD]\n[UNK]\n[CLS]\n[SEP]\na\nb\nc\n' >judged/vocab.txt
+run 0 import judged --into judge
+run 0 predict judge --text 'a b c'
+has out '^LABEL_[0-2] 0\.[0-9]*$'
+cp out first
+printf 'a b c\nc\n' >lines.txt
+run 0 predict judge lines.txt
+same "a line for each text" "$(wc -l <out)" 2
+same "the first as before" "$(head -1 out)" "$(cat first)"
+printf 'a b c\r\nc' | "$sigma" predict judge --text - >piped
+same "from the standard input, whatever the ends of lines" "$(cat piped)" "$(cat out)"
+mkdir judge/checkpoints && cp judge/checkpoint.safetensors judge/checkpoints/1.safetensors
+run 0 predict judge/checkpoints/1.safetensors --text 'a b c'
+same "the tokenizer is found from a folder in the run's" "$(cat out)" "$(cat first)"
+run 1 predict llama --text 'a'
+has err "texts are for encoders that 'sigma import' read with their tokenizer"
+run 2 predict judge --data training --text a
+has err 'expected --data or --text, got both'
 
 # --- a training from it, and from the folder of others ---
 awk 'BEGIN { for (row = 0; row < 24; row++) {

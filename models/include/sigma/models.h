@@ -16,6 +16,7 @@
 #define SIGMA_MODELS_H
 
 #include <sigma/environment.h>
+#include <sigma/tokenizer.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -63,6 +64,8 @@ SGM_API sgm_pretrained *sgm_pretrained_open_with(const char *path, const sgm_pre
 SGM_API void sgm_pretrained_free(sgm_pretrained *pretrained);
 /* What was found, as long as it is open. */
 SGM_API const sgm_pretrained_info *sgm_pretrained_describe(const sgm_pretrained *pretrained);
+/* What config.json calls a class, from 0, as long as it is open; NULL: it has no name, or there is none. */
+SGM_API const char *sgm_pretrained_class(const sgm_pretrained *pretrained, int64_t class);
 /* The network in Sigma's notation, as long as it is open. */
 SGM_API const char *sgm_pretrained_network(const sgm_pretrained *pretrained);
 
@@ -95,6 +98,22 @@ SGM_API sgm_status sgm_pretrained_export_adapters(sgm_pretrained *pretrained, sg
 #define sgm_model_import(...) SGM_WITH_OPTIONS_2(sgm_model_import_with, sgm_pretrained_options, __VA_ARGS__)
 SGM_API sgm_model *sgm_model_import_with(sgm_env *env, const char *path,
                                          const sgm_pretrained_options *options);
+
+typedef struct sgm_pretrained_texts_options {
+    size_t struct_size;
+    int64_t longest;     /* tokens of a text at most, which are cut: the steps of the network (context) */
+    const char *inputs;  /* the network's input of tokens ("inputs") ... */
+    const char *lengths; /* ... and the field of its lengths ("lengths") */
+} SGM_BY_NAME sgm_pretrained_texts_options;
+/* What a network of tokens with lengths (BERT, MiniLM) gives for each of `count` texts: (count, ...), a
+ * vector or shares of classes, in the order of the texts. Texts of like lengths are computed together, and
+ * cost what they are long. The caller frees the tensor. NULL on failure. */
+#define sgm_pretrained_predict_texts(...)                                                                    \
+    SGM_WITH_OPTIONS_4(sgm_pretrained_predict_texts_with, sgm_pretrained_texts_options, __VA_ARGS__)
+SGM_API sgm_tensor *sgm_pretrained_predict_texts_with(sgm_trainer *trainer,
+                                                      const sgm_pretrained_tokenizer *tokenizer,
+                                                      const char *const *texts, size_t count,
+                                                      const sgm_pretrained_texts_options *options);
 
 /* The architectures, from 0, as config.json names them in "model_type"; NULL past the last. */
 SGM_API const char *sgm_architecture_at(size_t index);

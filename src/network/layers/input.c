@@ -33,6 +33,22 @@ static sgm_status take_step(sgm_network *network, sgm_shape *example)
     return SGM_OK;
 }
 
+/* Cuts `example` to the steps that are wanted; layers with a parameter for each place find how many were
+ * declared in the network. */
+static sgm_status take_steps(sgm_layer_call *call, sgm_shape *example)
+{
+    int64_t steps = call->options->steps, declared = example->dims[0];
+    if (steps == 0 || steps == declared)
+        return SGM_OK;
+    if (steps < 0 || steps > declared || call->options->training)
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "input: %lld steps are wanted of sequences of %lld; fewer can be predicted",
+                        (long long)steps, (long long)declared);
+    call->network->steps = declared;
+    example->dims[0] = steps;
+    return SGM_OK;
+}
+
 /* Where single steps are recorded, each run feeds one step. All steps that are fed count, so lengths are not
  * read. */
 static sgm_value forward(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs, int32_t count)
@@ -46,6 +62,8 @@ static sgm_value forward(sgm_layer_call *call, sgm_graph *graph, const sgm_value
         if (take_step(call->network, &example) != SGM_OK)
             return sgm__record_fail(graph);
     } else if (lengths != NULL) {
+        if (take_steps(call, &example) != SGM_OK)
+            return sgm__record_fail(graph);
         sgm__layer_set_lengths(call, read_lengths(call, graph, lengths, &example));
     }
     return sgm_layer_field(call, graph, named ? sgm_layer_name(call) : "inputs", &example);
@@ -64,6 +82,18 @@ static const sgm_option arguments[] = {
      .doc = "the field of the data with one number for each example, how many of its steps, the first "
             "dimension, count; those behind are not seen"},
 };
+
+const char *sgm__network_sequence(const sgm_network *network, size_t layer, sgm_shape *declared)
+{
+    const sgm__entry *entry = &network->entries[layer];
+    if (entry->layer->type != &sgm__layer_input)
+        return NULL;
+    const sgm__argument_value *values = sgm__entry_arguments(entry); /* in the order of the table */
+    *declared = values[0].shape;
+    if (!values[1].given || values[1].text == NULL)
+        return NULL;
+    return entry->layer->name != NULL ? entry->name : "inputs";
+}
 
 const sgm_layer_type sgm__layer_input = {
     .api = SGM_LAYER_API,

@@ -25,7 +25,7 @@ static sgm_value forward_positions(sgm_layer_call *call, sgm_graph *graph, const
     bool step = sgm_layer_is_step(call), same = sgm_layer_flag(call, "same");
     int64_t steps = same ? 1 : step ? call->network->steps : shape.dims[1];
     if (places == 0)
-        places = first + steps;
+        places = first + (!same && call->network->steps > 0 ? call->network->steps : steps);
     if (first + steps > places)
         return sgm_graph_fail(graph, SGM_ERROR_SHAPE,
                               "positions: %lld steps do not fit into %lld places from place %lld on; at most "

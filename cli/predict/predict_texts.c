@@ -1,0 +1,100 @@
+/* `sigma predict MODEL --text TEXT`, or a file with a text on each line: for a network of tokens that
+ * 'sigma import' made, by the tokenizer of its folder (sigma_models). */
+#include "predict/predict.h"
+#include <sigma/models.h>
+#include <sigma/tokenizer.h>
+
+#include <stdio.h>
+
+/* Texts that are predicted and printed at once. */
+#define CHUNK 1024
+
+/* Lines are ended in place; *count of them. The list is freed with sgm__free. */
+static char **cut_lines(sgm__text *text, size_t *count)
+{
+    size_t lines = 1;
+    for (size_t i = 0; i < text->length; i++)
+        lines += text->data[i] == '\n';
+    char **list = sgm__calloc(lines, sizeof *list);
+    *count = 0;
+    for (size_t i = 0, first = 0; list != NULL && i < text->length; i++)
+        if (text->data[i] == '\n' || i + 1 == text->length) {
+            size_t end = text->data[i] == '\n' ? i : i + 1;
+            list[(*count)++] = text->data + first;
+            text->data[end - (end > first && text->data[end - 1] == '\r')] = '\0';
+            first = i + 1;
+        }
+    return list;
+}
+
+static sgm_status read_text(const char *path, sgm__text *text)
+{
+    char part[65536];
+    size_t got;
+    if (strcmp(path, "-") == 0)
+        return predict_read_standard_input(text);
+    FILE *file = sgm__file_open_stream(path);
+    if (file == NULL)
+        return sgm__last_failure();
+    while ((got = fread(part, 1, sizeof part, file)) > 0)
+        sgm__text_append_bytes(text, part, got);
+    bool failed = ferror(file) != 0;
+    fclose(file);
+    return failed         ? sgm_fail(SGM_ERROR_FILE, "cannot read '%s'", path)
+           : text->failed ? sgm__fail_memory(text->length)
+                          : SGM_OK;
+}
+
+static sgm_status predict_lines(prediction *p, const sgm_pretrained_tokenizer *tokenizer, char **lines,
+                                size_t count)
+{
+    for (size_t i = 0; i < count && !predict_is_done(p); i += CHUNK)
+        SGM_TRY(predict_outputs(
+            p,
+            sgm_pretrained_predict_texts(p->s.trainer, tokenizer, (const char *const *)lines + i,
+                                         count - i < CHUNK ? count - i : CHUNK,
+                                         .longest = p->signature.example.dims[0],
+                                         .inputs = p->signature.input, .lengths = p->signature.lengths),
+            NULL));
+    return SGM_OK;
+}
+
+bool predict_takes_texts(const prediction *p)
+{
+    char *folder = p->onnx == NULL && p->signature.lengths[0] != '\0' && p->signature.example.rank == 1
+                       ? saved_tokenizer(&p->s)
+                       : NULL;
+    sgm__free(folder);
+    return folder != NULL;
+}
+
+sgm_status predict_texts(prediction *p, const char *given, const char *path)
+{
+    if (!predict_takes_texts(p))
+        return sgm_fail(
+            SGM_ERROR_UNSUPPORTED,
+            "texts are for encoders that 'sigma import' read with their tokenizer, whose input has "
+            "lengths; this network takes a file or --data");
+    char *folder = saved_tokenizer(&p->s), *run = folder != NULL ? sgm__format("%s/..", folder) : NULL;
+    sgm_pretrained_tokenizer *tokenizer = folder != NULL ? sgm_pretrained_tokenizer_open(folder) : NULL;
+    sgm__text text = {0};
+    p->model = run != NULL && tokenizer != NULL ? sgm_pretrained_open(run) : NULL;
+    sgm_status status = p->model != NULL ? SGM_OK : sgm__last_failure();
+    if (given != NULL && strcmp(given, "-") == 0)
+        path = given;
+    if (status == SGM_OK && path != given && given != NULL)
+        status = predict_lines(p, tokenizer, (char *[]){(char *)(uintptr_t)given}, 1);
+    else if (status == SGM_OK && (status = read_text(path, &text)) == SGM_OK) {
+        size_t count = 0;
+        sgm__text_append_bytes(&text, "", 1); /* room for the end of the last line */
+        text.length--;
+        char **lines = text.failed ? NULL : cut_lines(&text, &count);
+        status = lines != NULL ? predict_lines(p, tokenizer, lines, count) : sgm__last_failure();
+        sgm__free(lines);
+    }
+    sgm__text_free(&text);
+    sgm_pretrained_tokenizer_free(tokenizer);
+    sgm__free(run);
+    sgm__free(folder);
+    return status;
+}

@@ -1,0 +1,82 @@
+/* What the library sentence-transformers makes of an encoder's vectors: modules.json lists its steps, of
+ * which 1_Pooling/config.json says how the vectors of all tokens become one, and sentence_bert_config.json
+ * how many tokens are read. */
+#include "import/pretrained.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define POOLING SGM__POOLING_FOLDER "/config.json"
+
+/* The last part of a name in Python. */
+static const char *class_of(const json_t *module)
+{
+    const char *type = json_string_value(json_object_get(module, "type"));
+    const char *dot = type != NULL ? strrchr(type, '.') : NULL;
+    return dot != NULL ? dot + 1 : "";
+}
+
+static sgm_status read_modules(const sgm_pretrained *p, sgm__description *d)
+{
+    json_t *modules, *module;
+    size_t i;
+    sgm_status status = SGM_OK;
+    SGM__TRY(sgm__folder_optional_json(p->path, "modules.json", &modules));
+    json_array_foreach(modules, i, module)
+    {
+        const char *class = class_of(module);
+        if (strcmp(class, "Normalize") == 0)
+            d->normalised = true;
+        else if (strcmp(class, "Transformer") != 0 && strcmp(class, "Pooling") != 0 && status == SGM_OK)
+            status = sgm_fail(
+                SGM_ERROR_UNSUPPORTED,
+                "'%s/modules.json': the module '%.60s' is not known; these are: Transformer, Pooling, "
+                "Normalize",
+                p->path, class);
+    }
+    json_decref(modules);
+    return status;
+}
+
+/* Older files have a flag for each kind, newer ones a name. */
+static sgm_status read_pooling(const sgm_pretrained *p, sgm__description *d)
+{
+    static const char *const kinds[] = {"mean", "cls", "max"};
+    static const char *const flags[] = {"pooling_mode_mean_tokens", "pooling_mode_cls_token",
+                                        "pooling_mode_max_tokens"};
+    json_t *pooling, *value;
+    const char *key;
+    size_t found = 0, others = 0;
+    SGM__TRY(sgm__folder_optional_json(p->path, POOLING, &pooling));
+    if (pooling == NULL)
+        return SGM_OK;
+    const char *mode = json_string_value(json_object_get(pooling, "pooling_mode"));
+    json_object_foreach(pooling, key, value) others +=
+        json_is_true(value) && strncmp(key, "pooling_mode_", 13) == 0;
+    for (size_t i = 0; i < 3; i++)
+        if (json_is_true(json_object_get(pooling, flags[i])) ||
+            (mode != NULL && strcmp(mode, kinds[i]) == 0)) {
+            d->pooling = kinds[i];
+            found++;
+        }
+    json_decref(pooling);
+    if (found == 1 && others <= 1)
+        return SGM_OK;
+    return sgm_fail(SGM_ERROR_UNSUPPORTED,
+                    "'%s/" POOLING
+                    "': one of mean, cls and max is known, and no other way from the vectors of "
+                    "tokens to one",
+                    p->path);
+}
+
+sgm_status sgm__sentences_read(const sgm_pretrained *p, sgm__description *d)
+{
+    json_t *settings;
+    SGM__TRY(read_modules(p, d));
+    SGM__TRY(read_pooling(p, d));
+    SGM__TRY(sgm__folder_optional_json(p->path, "sentence_bert_config.json", &settings));
+    json_int_t longest = json_integer_value(json_object_get(settings, "max_seq_length"));
+    json_decref(settings);
+    d->usual_context = longest > 0 ? longest : 0;
+    return SGM_OK;
+}

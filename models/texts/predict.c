@@ -1,0 +1,171 @@
+/* Predictions for texts: tokens of all, put in order of their number, so that texts of like lengths are
+ * computed together, by a program for that many steps.
+ *
+ * Steps are rounded up and examples are powers of two, so that there are few programs, which the trainer
+ * keeps. */
+#include <sigma/models.h>
+#include <sigma/tokenizer.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST_TOGETHER 32
+
+/* A text's tokens, and where its prediction belongs. */
+typedef struct text_tokens {
+    sgm_tensor *tokens; /* int64 (count) */
+    int64_t count;
+    size_t place;
+} text_tokens;
+
+typedef struct work {
+    sgm_trainer *trainer;
+    sgm_pretrained_texts_options options;
+    text_tokens *texts; /* the longest first, once they are sorted */
+    size_t count;
+    sgm_tensor *result; /* (count, ...), made by the first group */
+} work;
+
+static sgm_status read_options(work *w, const sgm_pretrained_texts_options *given)
+{
+    w->options = (sgm_pretrained_texts_options){.inputs = "inputs", .lengths = "lengths"};
+    if (given != NULL && given->longest > 0)
+        w->options.longest = given->longest;
+    if (given != NULL && given->inputs != NULL)
+        w->options.inputs = given->inputs;
+    if (given != NULL && given->lengths != NULL)
+        w->options.lengths = given->lengths;
+    if (w->options.longest <= 0)
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "predicting texts needs .longest, how many tokens the network takes");
+    return SGM_OK;
+}
+
+static int longer_first(const void *a, const void *b)
+{
+    const text_tokens *first = a, *second = b;
+    if (first->count != second->count)
+        return first->count < second->count ? 1 : -1;
+    return first->place < second->place ? -1 : first->place > second->place;
+}
+
+static sgm_status encode(work *w, const sgm_pretrained_tokenizer *tokenizer, const char *const *texts)
+{
+    w->texts = calloc(w->count + 1, sizeof *w->texts);
+    if (w->texts == NULL)
+        return sgm_fail(SGM_ERROR_MEMORY, "no memory for the tokens of %zu texts", w->count);
+    for (size_t i = 0; i < w->count; i++) {
+        text_tokens *text = &w->texts[i];
+        text->place = i;
+        text->tokens = sgm_pretrained_tokenizer_encode(tokenizer, texts[i], strlen(texts[i]),
+                                                       .longest = w->options.longest);
+        if (text->tokens == NULL)
+            return sgm_last_status();
+        text->count = sgm_tensor_shape(text->tokens)->dims[0];
+    }
+    qsort(w->texts, w->count, sizeof *w->texts, longer_first);
+    return SGM_OK;
+}
+
+/* To a 32nd of the next power of two: texts of up to 32 tokens have no others behind them, longer ones few.
+ */
+static int64_t round_steps(const work *w, int64_t count)
+{
+    int64_t unit = 1;
+    while (32 * unit < count)
+        unit *= 2;
+    int64_t steps = (count + unit - 1) / unit * unit;
+    return steps < w->options.longest ? steps : w->options.longest;
+}
+
+/* Tokens behind a text do not count, so that any number fits; 0 is one of every vocabulary. */
+static sgm_status fill_group(const work *w, const text_tokens *texts, sgm_block *block)
+{
+    int64_t steps = round_steps(w, texts[0].count), count = block->count;
+    sgm_shape shape = sgm_shape_of(count, steps), line = sgm_shape_of(count);
+    sgm_tensor *inputs = sgm_tensor_create(SGM_FLOAT32, &shape);
+    sgm_tensor *lengths = sgm_tensor_create(SGM_FLOAT32, &line);
+    if (inputs != NULL && lengths != NULL)
+        for (int64_t i = 0; i < count; i++) {
+            const int64_t *tokens = sgm_tensor_const_data(texts[i].tokens);
+            float *to = (float *)sgm_tensor_data(inputs) + i * steps;
+            for (int64_t k = 0; k < texts[i].count; k++)
+                to[k] = (float)tokens[k];
+            ((float *)sgm_tensor_data(lengths))[i] = (float)texts[i].count;
+        }
+    /* The block takes both, also where there is none. */
+    sgm_status status = sgm_block_add(block, w->options.inputs, inputs);
+    sgm_status other = sgm_block_add(block, w->options.lengths, lengths);
+    return status != SGM_OK ? status : other;
+}
+
+static sgm_status keep_rows(work *w, const text_tokens *texts, int64_t count, sgm_tensor *rows)
+{
+    sgm_shape shape = *sgm_tensor_shape(rows);
+    shape.dims[0] = (int64_t)w->count;
+    if (w->result == NULL)
+        w->result = sgm_tensor_create(sgm_tensor_dtype(rows), &shape);
+    if (w->result == NULL)
+        return sgm_last_status();
+    if (!sgm_shape_equal(sgm_tensor_shape(w->result), &shape))
+        return sgm_fail(SGM_ERROR_UNSUPPORTED,
+                        "texts of different lengths have predictions of different shapes: the network gives "
+                        "something for each token, not for a text");
+    size_t bytes =
+        (size_t)(sgm_shape_elements(&shape) / shape.dims[0]) * sgm_dtype_size(sgm_tensor_dtype(rows));
+    for (int64_t i = 0; i < count; i++)
+        memcpy((char *)sgm_tensor_data(w->result) + texts[i].place * bytes,
+               (const char *)sgm_tensor_const_data(rows) + (size_t)i * bytes, bytes);
+    return SGM_OK;
+}
+
+static sgm_status predict_group(work *w, const text_tokens *texts, int64_t count)
+{
+    sgm_block *block = sgm_block_create(count);
+    sgm_tensor *rows = NULL;
+    sgm_status status = block != NULL ? fill_group(w, texts, block) : sgm_last_status();
+    if (status == SGM_OK) {
+        rows = sgm_trainer_predict_block(w->trainer, block, NULL);
+        status = rows != NULL ? keep_rows(w, texts, count, rows) : sgm_last_status();
+    }
+    sgm_tensor_free(rows);
+    sgm_block_free(block);
+    return status;
+}
+
+static sgm_status predict_all(work *w)
+{
+    int64_t count;
+    for (size_t first = 0; first < w->count; first += (size_t)count) {
+        count = MOST_TOGETHER;
+        while (count > (int64_t)(w->count - first))
+            count /= 2;
+        sgm_status status = predict_group(w, &w->texts[first], count);
+        if (status != SGM_OK)
+            return status;
+    }
+    return SGM_OK;
+}
+
+sgm_tensor *sgm_pretrained_predict_texts_with(sgm_trainer *trainer, const sgm_pretrained_tokenizer *tokenizer,
+                                              const char *const *texts, size_t count,
+                                              const sgm_pretrained_texts_options *options)
+{
+    work w = {.trainer = trainer, .count = count};
+    if (trainer == NULL || tokenizer == NULL || texts == NULL || count == 0) {
+        sgm_fail(SGM_ERROR_ARGUMENT, "predicting texts needs a trainer, a tokenizer and texts");
+        return NULL;
+    }
+    sgm_status status = read_options(&w, options);
+    if (status == SGM_OK)
+        status = encode(&w, tokenizer, texts);
+    if (status == SGM_OK)
+        status = predict_all(&w);
+    for (size_t i = 0; w.texts != NULL && i < count; i++)
+        sgm_tensor_free(w.texts[i].tokens);
+    free(w.texts);
+    if (status == SGM_OK)
+        return w.result;
+    sgm_tensor_free(w.result);
+    return NULL;
+}
