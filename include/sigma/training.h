@@ -579,6 +579,9 @@ typedef struct sgm_part_options {
      * (loading). "torch(1-dense=fc1, 2-dense=encoder.0)" says which module is which layer. What has no name
      * in PyTorch is saved under its own, with a warning, and loaded from there. */
     const char *names;
+    /* Without the parameters that adapters freeze, which a trainer that loads such a file keeps as it has
+     * them. */
+    bool trained;
 } SGM_BY_NAME sgm_part_options;
 
 /* A checkpoint with some of the parts; NumPy's format if the path ends in .npz, else safetensors. */

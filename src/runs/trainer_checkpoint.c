@@ -11,6 +11,7 @@
  * Reading and writing files happens without the trainer's lock; making a bundle and taking it over with
  * it, between two steps. Any thread may call the public functions here. */
 #include "journal/run_lines.h"
+#include "network/rerecord.h"
 #include "persistence/bundle.h"
 #include "registry/pattern.h"
 #include "runs/checkpoints.h"
@@ -53,6 +54,7 @@ static sgm_status parts_read(const sgm_part_options *given, const char *what, sg
                         options.parts);
     wanted->parts = options.parts;
     wanted->skip_mismatch = options.skip_mismatch;
+    wanted->trained = options.trained;
     wanted->names = options.names;
     *left = options.left;
     if (*left != NULL)
@@ -73,6 +75,13 @@ static void parts_free(sgm__parts *wanted)
 
 /* --- saving --- */
 
+/* Whether a state is a parameter that adapters freeze. */
+static bool is_frozen(const sgm_trainer *trainer, const char *state)
+{
+    const sgm_parameter *parameter = sgm__network_parameter(sgm__learner_of(trainer)->network, state);
+    return parameter != NULL && parameter->frozen;
+}
+
 /* Adds the session's states that belong to the wanted parts and are in this process; with ranks that divide
  * the optimiser's states, the strategy adds the others. */
 static sgm_status add_states(sgm_trainer *trainer, const sgm__parts *wanted, sgm_bundle *bundle)
@@ -81,7 +90,8 @@ static sgm_status add_states(sgm_trainer *trainer, const sgm__parts *wanted, sgm
     const char *name;
     size_t matches = 0;
     for (size_t i = 0; (name = sgm_session_state_at(learner->session, i)) != NULL; i++) {
-        if (!sgm__parts_have(wanted, name) || !sgm__trainer_has_state(trainer, name))
+        if (!sgm__parts_have(wanted, name) || !sgm__trainer_has_state(trainer, name) ||
+            (wanted->trained && is_frozen(trainer, name)))
             continue;
         matches += sgm__part_of_state(name) != SGM_PART_RANDOM;
         sgm_tensor *value = sgm_session_get(learner->session, name);

@@ -135,6 +135,18 @@ TEST(merging_a_wide_layer)
     sgm_handler_free(handler);
 }
 
+static void check_same_learnt(sgm_trainer *one, sgm_trainer *other)
+{
+    static const char *const names[] = {"2-dense.weights_lora_a", "3-dense.weights_lora_b", "3-dense.biases",
+                                        "average.2-dense.weights_lora_b"};
+    for (size_t i = 0; i < 4; i++) {
+        sgm_tensor *a = sgm_trainer_get(one, names[i]), *b = sgm_trainer_get(other, names[i]);
+        check_near_tensors(a, b, 0);
+        sgm_tensor_free(a);
+        sgm_tensor_free(b);
+    }
+}
+
 TEST(a_resume_is_exact)
 {
     char folder[] = "/tmp/sigma-test-XXXXXX", command[64];
@@ -145,19 +157,36 @@ TEST(a_resume_is_exact)
     free_wave_trainer(part);
     part = adapted("cpu", SGM_FLOAT32);
     CHECK_OK(sgm_trainer_run(part.trainer, .epochs = 3, .folder = folder, .resume = true));
-    static const char *const names[] = {"2-dense.weights_lora_a", "3-dense.weights_lora_b", "3-dense.biases",
-                                        "average.2-dense.weights_lora_b"};
-    for (size_t i = 0; i < 4; i++) {
-        sgm_tensor *a = sgm_trainer_get(whole.trainer, names[i]),
-                   *b = sgm_trainer_get(part.trainer, names[i]);
-        check_near_tensors(a, b, 0);
-        sgm_tensor_free(a);
-        sgm_tensor_free(b);
-    }
+    check_same_learnt(whole.trainer, part.trainer);
     free_wave_trainer(whole);
     free_wave_trainer(part);
     snprintf(command, sizeof command, "rm -r '%s'", folder);
     CHECK_INT(system(command), 0);
+}
+
+/* What is trained and all that is needed to go on, without what is frozen, which the next trainer has. */
+TEST(a_file_without_what_is_frozen)
+{
+    char path[] = "/tmp/sigma-test-XXXXXX";
+    CHECK(mkstemp(path) >= 0);
+    wave_trainer whole = adapted("cpu", SGM_FLOAT32), part = adapted("cpu", SGM_FLOAT32);
+    CHECK_OK(sgm_trainer_run(whole.trainer, .epochs = 3));
+    CHECK_OK(sgm_trainer_run(part.trainer, .iterations = 5));
+    CHECK_OK(sgm_trainer_save_parts(part.trainer, path, .trained = true));
+    free_wave_trainer(part);
+    sgm_bundle *bundle = sgm_bundle_load(path);
+    CHECK(sgm_bundle_has(bundle, "2-dense.weights_lora_a"));
+    CHECK(sgm_bundle_has(bundle, "optimiser.accumulated.3-dense.biases"));
+    CHECK(!sgm_bundle_has(bundle, "2-dense.weights") && !sgm_bundle_has(bundle, "1-dense.biases"));
+    sgm_bundle_free(bundle);
+    part = adapted("cpu", SGM_FLOAT32);
+    CHECK_OK(sgm_trainer_load_parts(part.trainer, path, .trained = true));
+    CHECK_OK(sgm_trainer_run(part.trainer, .epochs = 3));
+    check_same_learnt(whole.trainer, part.trainer);
+    CHECK_ERROR(sgm_trainer_load(part.trainer, path), "'1-dense.weights' is missing");
+    free_wave_trainer(whole);
+    free_wave_trainer(part);
+    remove(path);
 }
 
 /* Parameters of a run without adapters fit, and the adapters begin anew; a whole checkpoint of one does not.

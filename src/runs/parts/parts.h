@@ -11,9 +11,9 @@
 /* --- part_names.c: the parts that are wanted --- */
 /* What a caller of save, load or copy asked for. */
 typedef struct sgm__parts {
-    unsigned parts; /* SGM_PART_..., a sum; 0: all that the file has */
-    bool skip_mismatch;
-    const char *names; /* "torch(...)": names are PyTorch's; NULL: names are our own */
+    unsigned parts;              /* SGM_PART_..., a sum; 0: all that the file has */
+    bool skip_mismatch, trained; /* trained: without what adapters freeze */
+    const char *names;           /* "torch(...)": names are PyTorch's; NULL: names are our own */
     char **patterns;
     size_t pattern_count; /* of patterns that states must match, one of them; 0: all states are wanted */
 } sgm__parts;

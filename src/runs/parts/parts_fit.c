@@ -202,10 +202,12 @@ static void compare_state(sgm__fit *fit, const char *name)
     }
 }
 
-/* Whether the network's adapters may begin anew: where the bundle's network as such is not wanted. */
+/* Whether the bundle may do without a parameter: what adapters freeze, if only what is trained is wanted; and
+ * adapters, which begin anew, where its network as such is not wanted. */
 static bool may_lack(const sgm__fit *fit, const sgm_parameter *parameter)
 {
-    return parameter->adapts != NULL && (fit->wanted->parts & SGM_PART_NETWORK) == 0;
+    return (parameter->frozen && fit->wanted->trained) ||
+           (parameter->adapts != NULL && (fit->wanted->parts & SGM_PART_NETWORK) == 0);
 }
 
 /* Notes the wanted parameters that the bundle lacks. Slots and averages may be missing: they begin anew. */
