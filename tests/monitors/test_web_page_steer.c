@@ -164,9 +164,14 @@ TEST(rules_and_values_are_taken_back)
     browser_type(b, RULES "form input", BROWSER_ALL RULE BROWSER_ENTER);
     await_rows(b, RULES ".hook-name", 1);
     await_hooks(t, 1);
+    browser_type(b, ".settings-reason", "the loss shakes");
     browser_type(b, LEARNING_RATE, BROWSER_ALL "0.002" BROWSER_ENTER);
     await_rows(b, ".change", 2);
     CHECK_NEAR(learning_rate_of(t->trainer), 0.002, 1e-12);
+    /* The reason stays with this change, and the field is empty for the next one. */
+    await_rows(b, ".change-reason", 1);
+    browser_await(b, "document.querySelector('.change-reason').textContent === 'the loss shakes'");
+    browser_await(b, "document.querySelector('.settings-reason').value === ''");
     /* The newest first, then there is nothing left. */
     browser_click(b, CHANGES ".panel-tools button");
     await_rows(b, ".change", 3);

@@ -65,8 +65,9 @@ function unitText({ unit }) {
 }
 
 class Row {
-    constructor(panel, entry, undoable) {
+    constructor(panel, entry, undoable, why) {
         this.panel = panel;
+        this.why = why;
         this.entry = entry;
         this.status = h('span', { class: 'parameter-status', 'aria-live': 'polite' });
         this.detail = h('div', { class: 'parameter-detail', hidden: true });
@@ -174,7 +175,9 @@ class Row {
 
     set(value) {
         return this.change_(async () => {
-            const answer = await command(this.panel.trainer(), 'set', { identifier: this.entry.identifier, value });
+            const answer = await command(this.panel.trainer(), 'set', { identifier: this.entry.identifier, value,
+                ...this.why.given() });
+            this.why.clear();
             const found = answer.values?.find((one) => one.identifier === this.entry.identifier);
             this.say('');
             if (found) {
@@ -199,8 +202,20 @@ class Row {
     }
 
     takeBack() {
-        return this.change_(() => command(this.panel.trainer(), 'undo', { number: this.change.number }));
+        return this.change_(async () => {
+            await command(this.panel.trainer(), 'undo', { number: this.change.number, ...this.why.given() });
+            this.why.clear();
+        });
     }
+}
+
+/* Why the next value is changed: the journal keeps it. */
+function reasonField() {
+    const element = h('input', { class: 'input settings-reason', maxlength: 200, placeholder: t('settings.reason'),
+        'aria-label': t('settings.reason'), title: t('settings.reason_tip'), autocomplete: 'off',
+        'data-needs': 'steer' });
+    return { element, given: () => (element.value.trim() ? { reason: element.value.trim() } : {}),
+        clear: () => { element.value = ''; } };
 }
 
 function create(panel) {
@@ -217,9 +232,9 @@ function create(panel) {
                 String(other.dataset.name === name));
             build();
         } } })));
-    const list = h('div', { class: 'parameters scroll', tabindex: '-1' });
-    panel.body.append(h('div', { class: 'toolbar' }, h('div', { class: 'search' }, icon('search'), search), segments),
-        list);
+    const list = h('div', { class: 'parameters scroll', tabindex: '-1' }), why = reasonField();
+    panel.body.append(h('div', { class: 'toolbar' }, h('div', { class: 'search' }, icon('search'), search), segments,
+        why.element), list);
 
     function fits(entry, words) {
         const { filter } = panel.options;
@@ -231,7 +246,7 @@ function create(panel) {
 
     function rowOf(entry) {
         if (!rows.has(entry.identifier)) rows.set(entry.identifier,
-            new Row(panel, entry, changes.get(entry.identifier)));
+            new Row(panel, entry, changes.get(entry.identifier), why));
         return rows.get(entry.identifier);
     }
 
