@@ -49,7 +49,7 @@ FLOORS = [
     ["src/environment"],
     ["models", "models/tokenizer/text"],
     ["models/architectures", "models/onnx", "models/tokenizer", "models/tokenizer/read"],
-    ["models/import"],
+    ["models/import", "models/texts"],
     ["models/export"],
     ["cli/config", "cli/config/data"],
     ["cli/plot", "cli/predict", "cli/data", "cli/runs", "cli/inspect"],

@@ -9,7 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Texts that are computed at once, and their tokens: so many that weights are read seldom, and no more, so
+ * that what is between two layers stays in the cache of a core. */
 #define MOST_TOGETHER 32
+#define MOST_TOKENS 128
 
 /* A text's tokens, and where its prediction belongs. */
 typedef struct text_tokens {
@@ -137,8 +140,9 @@ static sgm_status predict_all(work *w)
 {
     int64_t count;
     for (size_t first = 0; first < w->count; first += (size_t)count) {
+        int64_t steps = round_steps(w, w->texts[first].count);
         count = MOST_TOGETHER;
-        while (count > (int64_t)(w->count - first))
+        while (count > 1 && (count > (int64_t)(w->count - first) || count * steps > MOST_TOKENS))
             count /= 2;
         sgm_status status = predict_group(w, &w->texts[first], count);
         if (status != SGM_OK)

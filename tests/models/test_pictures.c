@@ -266,3 +266,24 @@ TEST(what_a_processor_asks_for_and_is_not_known_is_named)
         CHECK_ERROR(sgm_pretrained_open(folder), cases[i].error);
     }
 }
+
+/* What a pipeline of pictures may say of its scaling, and that it says it again. */
+TEST(scaling_is_a_part_of_a_pipeline)
+{
+#define PIPELINE(more)                                                                                       \
+    "{\"version\":1,\"kind\":\"pictures\",\"width\":8,\"height\":8,\"channels\":1,\"mean\":[0.5],"           \
+    "\"deviation\":[0.2]," more "\"classes\":[\"a\",\"b\"]}"
+    const char *text = PIPELINE("\"filter\":\"bicubic\",\"shortest\":9,");
+    sgm_pipeline *pipeline = sgm_pipeline_parse(text);
+    CHECK_OK(pipeline);
+    char *again = sgm_pipeline_json(pipeline);
+    CHECK_STR(again, text);
+    sgm_string_free(again);
+    sgm_pipeline_free(pipeline);
+    CHECK_ERROR(sgm_pipeline_parse(PIPELINE("\"filter\":\"lanczos\",")),
+                "'filter': area, bilinear or bicubic");
+    CHECK_ERROR(sgm_pipeline_parse(PIPELINE("\"filter\":\"bilinear\",\"shortest\":7,")),
+                "a picture of 8 x 8 pixels is cut out of one whose shorter side has as many or more");
+    CHECK_ERROR(sgm_pipeline_parse(PIPELINE("\"shortest\":9,")), "'shortest' is 9, 'filter' area");
+#undef PIPELINE
+}
