@@ -86,7 +86,7 @@ SGM_API sgm_status sgm_pretrained_export(sgm_pretrained *pretrained, sgm_trainer
 
 /* Gives a trainer, which has the model's network, the adapters of a folder as the library PEFT writes it: a
  * statement lora(...) for each kind of matrix, and their values. What adapter_config.json asks for and is not
- * known is an error that names it. */
+ * known is an error that names it; the trainer may have some of the adapters then. */
 SGM_API sgm_status sgm_pretrained_adapt(sgm_pretrained *pretrained, sgm_trainer *trainer, const char *folder);
 /* Writes a trainer's adapters as PEFT keeps them, which have one rank, alpha and dropout, into a folder that
  * has none yet. */
