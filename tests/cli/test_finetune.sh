@@ -29,6 +29,9 @@ run 0 export --hf back run
 cmp -s back/config.json model/config.json
 verdict "the model is written back" $?
 
+run 0 eval run
+has out '^validation: loss 0\.[0-9]+, accuracy 100.00 % \(2 examples\)$'
+
 # --- the configuration does the same; a part, resumed, too ---
 run 0 train run/config.yaml --folder again
 cmp run/checkpoint.safetensors again/checkpoint.safetensors
