@@ -30,6 +30,7 @@ int search_run(int argc, char **argv);
 int find_rate_run(int argc, char **argv);
 int ctl_run(int argc, char **argv);
 int import_run(int argc, char **argv);
+int finetune_run(int argc, char **argv);
 int export_run(int argc, char **argv);
 int serve_run(int argc, char **argv);
 int generate_run(int argc, char **argv);

@@ -72,12 +72,15 @@ static bool print_token(void *user, int64_t token)
 }
 
 /* Where the tokenizer of a model of others is: the folder of --tokenizer, or the one that 'sigma import'
- * kept; sgm__free. NULL: there is none, or no memory. */
+ * kept, or that of the run's chats; sgm__free. NULL: there is none, or no memory. */
 static char *folder_of_others(const generation *g)
 {
-    if (g->tokenizer_path == NULL)
-        return saved_tokenizer(&g->s);
-    return has_tokenizer(g->tokenizer_path) ? sgm__strdup(g->tokenizer_path) : NULL;
+    if (g->tokenizer_path != NULL)
+        return has_tokenizer(g->tokenizer_path) ? sgm__strdup(g->tokenizer_path) : NULL;
+    char *folder = saved_tokenizer(&g->s);
+    return folder == NULL && g->s.has_config && g->s.c.data.training.chats != NULL
+               ? sgm__strdup(g->s.c.data.training.tokenizer)
+               : folder;
 }
 
 static sgm_status open_others(generation *g, const char *folder)
@@ -95,7 +98,8 @@ static sgm_status open_tokenizer(generation *g)
 {
     if (g->numbers)
         return SGM_OK;
-    if (g->tokenizer_path != NULL || !g->s.has_config || g->s.c.data.training.tokenizer == NULL) {
+    if (g->tokenizer_path != NULL || !g->s.has_config || g->s.c.data.training.tokenizer == NULL ||
+        g->s.c.data.training.chats != NULL) {
         char *folder = folder_of_others(g);
         sgm_status status = folder != NULL ? open_others(g, folder) : SGM_OK;
         sgm__free(folder);

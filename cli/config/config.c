@@ -288,6 +288,8 @@ static sgm_status fill(config *c, const char *name, const yaml_node *root, const
     SGM_TRY(name_after_file(c, name));
     if (from_take_network(c) != SGM_OK)
         return sgm__fail_within("%s: from", name);
+    if (chats_complete(c) != SGM_OK)
+        return sgm__fail_within("%s: chats", name);
     return check_whole(c, name);
 }
 

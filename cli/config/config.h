@@ -26,13 +26,14 @@
 #define EVERY_COLUMN "*"
 
 /* One dataset (data.training, .validation, .test). At most one of dataset, csv, inputs (with targets),
- * images, sounds, text says where it comes from; the other members refine that. */
+ * images, sounds, text, chats says where it comes from; the other members refine that. */
 typedef struct data_config {
     char *dataset;          /* the name of a ready-made one, or text:PATH */
     char *csv;              /* path of a table */
     char *inputs, *targets; /* paths of arrays */
     text_map arrays;        /* more of them, by the fields that they become */
     char *text;             /* path of a text, read as tokens */
+    char *chats;            /* path of chats and other texts, read as tokens of a model of others */
     /* Path of a folder with pictures of classes. With data.training only: to which width and height they are
      * scaled (empty: all are of one size), how many channels they have. */
     char *images, *masks; /* masks: of a folder with the masks of all pictures, which have no classes then */
@@ -46,9 +47,9 @@ typedef struct data_config {
     double seconds;
     /* Path of a folder with texts of classes. */
     char *text_folder;
-    /* Of a text, of columns and of folders of texts: file of the tokenizer (NULL: bytes), tokens of an
-     * example; of a text alone tokens from one example to the next, parts that go on from minibatch to
-     * minibatch. */
+    /* Of a text, of columns and of folders of texts: file of the tokenizer (NULL: bytes; of chats a folder),
+     * tokens of an example; of a text alone tokens from one example to the next, parts that go on from
+     * minibatch to minibatch. */
     char *tokenizer;
     int64_t window, step, streams;
     /* Of a table by the names of its columns, data.training only: what is predicted, what is not used,

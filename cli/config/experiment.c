@@ -165,6 +165,8 @@ sgm_dataset *experiment_dataset(const data_group *group, const data_config *data
         dataset = sgm_dataset_open(data->dataset);
     } else if (data->text != NULL) {
         dataset = text_data(data, name);
+    } else if (data->chats != NULL) {
+        dataset = chats_dataset(data, name);
     } else {
         sgm_extractor *extractor =
             is_part ? part_extractor(group, data) : experiment_extractor(group, source);

@@ -105,6 +105,12 @@ sgm_status experiment_check_tokens(const char *network, const sgm_tokenizer *tok
 const char *network_find_cost(const char *network);
 /* The text with one more argument of that cost; sgm__free. NULL without memory. */
 char *network_with_argument(const char *network, const char *cost, const char *argument);
+/* --- data/chats.c: chats and other texts, for models of others --- */
+/* Completes a configuration with chats: their tokenizer, by `from` or by the training data's; their window,
+ * by the network's steps; and what makes its cost leave out what is not to be learnt. */
+sgm_status chats_complete(config *c);
+/* The examples, of which a line is printed; NULL and an error on failure. */
+sgm_dataset *chats_dataset(const data_config *data, const char *name);
 /* --- data/class_weights.c --- */
 /* If class_weights are asked for: puts them into the cost of the network, and takes the key away. */
 sgm_status experiment_balance(config *c, sgm_dataset *training);

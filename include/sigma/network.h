@@ -313,6 +313,7 @@ typedef struct sgm_recording {
     bool deviates;     /* the first cost's output is means of the targets, then standard deviations */
     sgm_value lengths; /* of the first output, if it is a sequence: how many steps of each example count,
                         * int64 (batch); nothing: all do */
+    bool ignores;      /* targets below 0 do not count */
     int64_t places;    /* of a recording of steps: how many of them it can take; 0: any number */
     bool random;       /* uses the states "random.seed" and "random.step" (int64, rank 0) */
 } sgm_recording;

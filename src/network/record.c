@@ -173,6 +173,19 @@ static bool first_cost_has(const sgm_network *network, unsigned flag)
     return false;
 }
 
+/* Whether the first cost leaves negative targets out. */
+static bool first_cost_ignores(const sgm_network *network)
+{
+    for (size_t i = 0; i < network->order_count; i++) {
+        const sgm__entry *entry = &network->entries[network->order[i]];
+        if (!sgm__entry_is_cost(entry))
+            continue;
+        int32_t index = sgm__argument_find(entry->layer->type, "ignore_negative");
+        return index >= 0 && sgm__entry_arguments(entry)[index].integer != 0;
+    }
+    return false;
+}
+
 /* The lengths of the first output, which is the one that accuracies are measured of. */
 static sgm_value lengths_of_output(const sgm_network *network)
 {
@@ -264,6 +277,7 @@ sgm_status sgm__network_record_from(sgm_network *network, sgm_graph *graph,
                                  .classifies = first_cost_has(network, SGM_LAYER_CLASSIFIES),
                                  .deviates = first_cost_has(network, SGM_LAYER_DEVIATIONS),
                                  .lengths = lengths_of_output(network),
+                                 .ignores = first_cost_ignores(network),
                                  .places = network->places,
                                  .random = network->streams > 0};
     note_newest(network, graph, options, recording);

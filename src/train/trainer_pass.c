@@ -78,75 +78,108 @@ static sgm_tensor *add_room(gathered *all, const char *name, sgm_dtype dtype, co
     return room;
 }
 
-/* Which time steps of a minibatch of sequences count: the first lengths[i] steps of example i. Steps that
- * count are gathered one behind the other, without regard to which example they belong to; steps that only
- * fill up a shorter example are left out. */
+/* Which places of a minibatch count: steps below the lengths, and targets that are not ignored. Those that
+ * count are gathered one behind the other, without regard to which example they belong to. */
 typedef struct counted {
-    double *lengths;     /* of each example; NULL: every step counts, and whole examples are gathered */
-    int64_t steps, rows; /* dimension 1 of the minibatch, filling included; the sum of `lengths` */
+    bool *places;        /* of each; NULL: all count, and whole examples are gathered */
+    int64_t count, rows; /* of places, and of them those that count */
+    int32_t axes;        /* how many of the first axes the places are along: (examples, steps, ...) */
 } counted;
 
-/* Reads the lengths of the minibatch's sequences, if the program has them (SGM__LENGTHS), `to` gathers the
- * first output, which the lengths belong to, and outputs and targets have the same number of steps (dimension
- * 1). Otherwise found->lengths is NULL, which is no failure. The caller frees found->lengths. */
-static sgm_status find_counted(const gathering *to, const sgm_trainer *trainer, sgm_program *program,
-                               const sgm_shape *outputs, const sgm_shape *targets, counted *found)
+/* The lengths of the minibatch's sequences, which the caller frees; NULL and an error on failure. */
+static double *read_lengths(const sgm_trainer *trainer, sgm_program *program, int64_t examples)
 {
-    const sgm_recording *recording = &trainer->learner.recording;
-    bool first = to->output == NULL ||
-                 (recording->output_count > 0 && strcmp(to->output, recording->outputs[0].name) == 0);
-    *found = (counted){0};
-    if (!first || outputs->rank < 2 || targets->rank < 2 || outputs->dims[1] != targets->dims[1] ||
-        !sgm_program_has_output(program, SGM__LENGTHS))
-        return SGM_OK;
-    sgm_shape shape = sgm_shape_of(outputs->dims[0]);
-    sgm_tensor *lengths = sgm_tensor_create(SGM_FLOAT64, &shape);
-    found->lengths = sgm__calloc((size_t)shape.dims[0] + 1, sizeof *found->lengths);
-    sgm_status status = lengths != NULL && found->lengths != NULL
-                            ? sgm_session_read(trainer->learner.session, program, SGM__LENGTHS, lengths)
+    sgm_shape shape = sgm_shape_of(examples);
+    sgm_tensor *tensor = sgm_tensor_create(SGM_FLOAT64, &shape);
+    double *lengths = sgm__calloc((size_t)examples + 1, sizeof *lengths);
+    sgm_status status = tensor != NULL && lengths != NULL
+                            ? sgm_session_read(trainer->learner.session, program, SGM__LENGTHS, tensor)
                             : sgm__last_failure();
     if (status == SGM_OK)
-        status = sgm_tensor_read(lengths, found->lengths, (size_t)shape.dims[0]);
-    for (int64_t i = 0; i < shape.dims[0] && status == SGM_OK; i++)
-        found->rows += (int64_t)found->lengths[i];
-    found->steps = outputs->dims[1];
-    sgm_tensor_free(lengths);
+        status = sgm_tensor_read(tensor, lengths, (size_t)examples);
+    sgm_tensor_free(tensor);
+    if (status == SGM_OK)
+        return lengths;
+    sgm__free(lengths);
+    return NULL;
+}
+
+/* Marks places by lengths (NULL: all steps count) and, if `ignores`, by targets, of which negative ones do
+ * not count. */
+static sgm_status mark(counted *found, const sgm_tensor *targets, const double *lengths, bool ignores)
+{
+    const sgm_shape *shape = sgm_tensor_shape(targets);
+    int64_t steps = shape->rank > 1 ? shape->dims[1] : 1;
+    found->axes = ignores ? shape->rank : 2;
+    found->count = ignores ? sgm_shape_elements(shape) : shape->dims[0] * steps;
+    int64_t of_step = found->count / (shape->dims[0] * steps > 0 ? shape->dims[0] * steps : 1);
+    found->places = sgm__calloc((size_t)found->count + 1, sizeof *found->places);
+    double *values = ignores ? sgm__calloc((size_t)found->count + 1, sizeof *values) : NULL;
+    sgm_status status = found->places != NULL && (values != NULL || !ignores) ? SGM_OK : sgm__last_failure();
+    if (status == SGM_OK && ignores)
+        status = sgm_tensor_read(targets, values, (size_t)found->count);
+    for (int64_t i = 0; i < found->count && status == SGM_OK; i++) {
+        int64_t step = i / of_step;
+        found->places[i] = (lengths == NULL || (double)(step % steps) < lengths[step / steps]) &&
+                           (!ignores || values[i] >= 0);
+        found->rows += found->places[i];
+    }
+    sgm__free(values);
     return status;
 }
 
-/* Copies the first lengths[i] steps of each example i, one after the other: from (examples, steps, ...) to
- * (counted steps, ...). */
-static void copy_counted(const counted *c, const sgm_tensor *values, sgm_tensor *to)
+/* Marks the places of the first output, which lengths (SGM__LENGTHS) and targets that are ignored belong to.
+ * Where all count found->places is NULL, which is no failure. The caller frees found->places. */
+static sgm_status find_counted(const gathering *to, const sgm_trainer *trainer, sgm_program *program,
+                               const sgm_shape *outputs, const sgm_tensor *targets, counted *found)
 {
-    const sgm_shape *shape = sgm_tensor_shape(values);
-    size_t examples = (size_t)shape->dims[0], steps = (size_t)c->steps;
-    if (examples * steps == 0)
-        return;
-    size_t step =
-        (size_t)sgm_shape_elements(shape) / (examples * steps) * sgm_dtype_size(sgm_tensor_dtype(values));
-    const char *from = sgm_tensor_const_data(values);
-    char *next = sgm_tensor_data(to);
-    for (size_t i = 0; i < examples; i++) {
-        size_t bytes = (size_t)c->lengths[i] * step;
-        memcpy(next, from + i * steps * step, bytes);
-        next += bytes;
-    }
+    const sgm_recording *recording = &trainer->learner.recording;
+    const sgm_shape *shape = sgm_tensor_shape(targets);
+    bool first = to->output == NULL ||
+                 (recording->output_count > 0 && strcmp(to->output, recording->outputs[0].name) == 0);
+    bool steps = outputs->rank >= 2 && shape->rank >= 2 && outputs->dims[1] == shape->dims[1] &&
+                 sgm_program_has_output(program, SGM__LENGTHS);
+    bool ignores = recording->ignores && shape->rank + 1 == outputs->rank;
+    *found = (counted){0};
+    if (!first || (!steps && !ignores))
+        return SGM_OK;
+    double *lengths = steps ? read_lengths(trainer, program, shape->dims[0]) : NULL;
+    sgm_status status =
+        steps && lengths == NULL ? sgm__last_failure() : mark(found, targets, lengths, ignores);
+    sgm__free(lengths);
+    return status;
 }
 
-/* Appends a minibatch's values, which are contiguous, or those of their time steps that count: (examples,
- * steps, ...) becomes (rows, ...). */
+/* Copies what counts, one place after the other: from (examples, steps, ...) to (rows, ...). */
+static void copy_counted(const counted *c, const sgm_tensor *values, sgm_tensor *to)
+{
+    if (c->count == 0)
+        return;
+    size_t place = (size_t)(sgm_shape_elements(sgm_tensor_shape(values)) / c->count) *
+                   sgm_dtype_size(sgm_tensor_dtype(values));
+    const char *from = sgm_tensor_const_data(values);
+    char *next = sgm_tensor_data(to);
+    for (int64_t i = 0; i < c->count; i++)
+        if (c->places[i]) {
+            memcpy(next, from + (size_t)i * place, place);
+            next += place;
+        }
+}
+
+/* Appends a minibatch's values, which are contiguous, or those of the places that count: (examples, steps,
+ * ...) becomes (rows, ...). */
 static sgm_status add_values(gathered *all, const char *name, const counted *c, const sgm_tensor *values)
 {
     sgm_shape shape = *sgm_tensor_shape(values);
-    if (c->lengths != NULL) {
-        shape = sgm_shape_create(shape.rank - 1, shape.dims + 1);
+    if (c->places != NULL) {
+        shape = sgm_shape_create(shape.rank - c->axes + 1, shape.dims + c->axes - 1);
         shape.dims[0] = c->rows;
     }
     sgm_tensor *room = add_room(all, name, sgm_tensor_dtype(values), &shape);
     if (room == NULL)
         return sgm__last_failure();
     sgm_status status = SGM_OK;
-    if (c->lengths != NULL)
+    if (c->places != NULL)
         copy_counted(c, values, room);
     else
         status = sgm_tensor_assign(room, values);
@@ -186,7 +219,7 @@ static sgm_tensor *read_outputs(const sgm_trainer *trainer, sgm_program *program
     return recording->deviates && strcmp(name, recording->outputs[0].name) == 0 ? means_of(outputs) : outputs;
 }
 
-/* Appends the minibatch's outputs and targets. Lengths and rows are found once for both, so that row i of the
+/* Appends the minibatch's outputs and targets. What counts is found once for both, so that row i of the
  * outputs and row i of the targets belong to the same time step. */
 static sgm_status gather_both(gathering *to, const sgm_trainer *trainer, sgm_program *program,
                               const sgm_block *block)
@@ -201,16 +234,16 @@ static sgm_status gather_both(gathering *to, const sgm_trainer *trainer, sgm_pro
     if (targets == NULL)
         return sgm__last_failure();
     sgm_tensor *outputs = read_outputs(trainer, program, name);
-    sgm_status status = outputs != NULL ? find_counted(to, trainer, program, sgm_tensor_shape(outputs),
-                                                       sgm_tensor_shape(targets), &c)
-                                        : sgm__last_failure();
-    if (status == SGM_OK && c.lengths != NULL && !sgm_tensor_is_contiguous(targets))
+    sgm_status status = outputs != NULL
+                            ? find_counted(to, trainer, program, sgm_tensor_shape(outputs), targets, &c)
+                            : sgm__last_failure();
+    if (status == SGM_OK && c.places != NULL && !sgm_tensor_is_contiguous(targets))
         status = sgm_fail(SGM_ERROR_STATE, "'%s' does not lie in one piece", field);
     if (status == SGM_OK)
         status = add_values(&to->outputs, name, &c, outputs);
     if (status == SGM_OK)
         status = add_values(&to->targets, field, &c, targets);
-    sgm__free(c.lengths);
+    sgm__free(c.places);
     sgm_tensor_free(outputs);
     return status;
 }

@@ -33,17 +33,29 @@ static sgm_value steps_that_count(sgm_graph *graph, const sgm_shape *places, sgm
     return sgm_reshape(graph, counts, &wide);
 }
 
-/* Outputs the share of correct predictions among the time steps that count. `share` is the share among all
- * steps, in which steps that do not count are wrong; it is multiplied by all steps and divided by those that
- * count, at least 1. For a part of a minibatch the output is also weighted by the part's share of the
- * counting steps of the whole minibatch. */
-static void output_of_steps(sgm_graph *graph, sgm_value share, const sgm_shape *places, sgm_value lengths,
-                            bool part)
+/* Whether the place of each target counts: below the lengths (nothing: everywhere), and, where negative ones
+ * are ignored, with a target that is not one. */
+static sgm_value places_that_count(sgm_graph *graph, const sgm_recording *recording, const sgm_shape *places)
 {
-    sgm_value all = sgm_cast(graph, sgm_sum(graph, lengths), SGM_FLOAT64);
-    sgm_value steps = sgm_number(graph, (double)(places->dims[0] * places->dims[1]));
+    sgm_value target = recording->targets[0].value, counts = {-1};
+    if (places->rank > 1 && sgm_value_exists(recording->lengths))
+        counts = steps_that_count(graph, places, recording->lengths);
+    if (!recording->ignores)
+        return counts;
+    if (sgm_value_exists(counts))
+        target = sgm_select(graph, counts, target, sgm_filled_like(graph, target, -1));
+    return sgm_greater_equal(graph, target, sgm_filled_like(graph, target, 0));
+}
+
+/* Outputs the share of correct predictions among the time steps that count. `share` is the share among all
+ * `steps`, in which those that do not count are wrong; it is multiplied by their number and divided by how
+ * many count, `all`, at least 1. For a part of a minibatch the output is also weighted by the part's share of
+ * the counting steps of the whole minibatch. */
+static void output_of_steps(sgm_graph *graph, sgm_value share, int64_t steps, sgm_value all, bool part)
+{
+    sgm_value every = sgm_number(graph, (double)steps);
     share =
-        sgm_divide(graph, sgm_multiply(graph, share, steps), sgm_maximum(graph, all, sgm_number(graph, 1)));
+        sgm_divide(graph, sgm_multiply(graph, share, every), sgm_maximum(graph, all, sgm_number(graph, 1)));
     sgm_graph_add_output(graph, SGM__CORRECT, share);
     if (part)
         sgm_graph_add_output(graph, SGM__CORRECT_PART,
@@ -92,14 +104,15 @@ void sgm__trainer_record_correct(sgm_trainer *trainer, bool part)
     bool numbers = sgm_shape_equal(&places, &b); /* of classes */
     if ((!numbers && !sgm_shape_equal(&a, &b)) || a.rank < 2)
         return;
-    bool of_steps = a.rank > 2 && sgm_value_exists(recording->lengths);
-    sgm_value counts = {-1};
-    if (of_steps)
-        counts = steps_that_count(graph, &places, recording->lengths);
+    sgm_value counts = places_that_count(graph, recording, &places);
     sgm_value share = numbers || a.dims[a.rank - 1] > 1 ? right_classes(graph, output, target, counts)
                                                         : right_sides(graph, output, target, counts);
-    if (of_steps)
-        output_of_steps(graph, share, &places, recording->lengths, part);
+    if (recording->ignores)
+        output_of_steps(graph, share, sgm_shape_elements(&places),
+                        sgm_sum(graph, sgm_cast(graph, counts, SGM_FLOAT64)), part);
+    else if (sgm_value_exists(counts))
+        output_of_steps(graph, share, places.dims[0] * places.dims[1],
+                        sgm_cast(graph, sgm_sum(graph, recording->lengths), SGM_FLOAT64), part);
     else
         sgm_graph_add_output(graph, SGM__CORRECT, share);
 }

@@ -222,11 +222,13 @@ TEST(what_belongs_together)
                 "'inputs' is missing: expected columns for inputs");
     CHECK_ERROR(refuse(NETWORK "data: {test: {inputs: a, input_range: [1]}}\n", NULL),
                 "expected [minimum, maximum]");
-    CHECK_ERROR(refuse(NETWORK "data: {training: {dataset: iris, window: 3}}\n", NULL),
-                "data.training: tokenizer and window are for text, text_folder, and text_columns of a csv");
-    CHECK_ERROR(refuse(NETWORK "data: {validation: {share: 0.2}}\n", NULL),
-                "data.validation: expected one of dataset, csv, inputs, images, sounds, text_folder, text "
-                "beside share");
+    CHECK_ERROR(
+        refuse(NETWORK "data: {training: {dataset: iris, window: 3}}\n", NULL),
+        "data.training: tokenizer and window are for text, chats, text_folder, and text_columns of a csv");
+    CHECK_ERROR(
+        refuse(NETWORK "data: {validation: {share: 0.2}}\n", NULL),
+        "data.validation: expected one of dataset, csv, inputs, images, sounds, text_folder, text, chats "
+        "beside share");
 }
 
 TEST(a_group_is_not_ignored_for_want_of_its_first_option)

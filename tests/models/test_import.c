@@ -33,3 +33,48 @@ TEST(models_compute_what_transformers_computes)
         sgm_bundle_free(expected);
     }
 }
+
+/* The targets of rows of tokens, of which some are not learnt: of the first row of each minibatch 7, of the
+ * second 5. */
+static sgm_tensor *masked_targets(sgm_tensor *rows)
+{
+    sgm_shape shape = sgm_shape_of(2 * STEPS, TIME);
+    sgm_tensor *next = sgm_tensor_slice(rows, 1, 1, TIME + 1, 1);
+    sgm_tensor *targets = sgm_tensor_create(SGM_FLOAT32, &shape);
+    CHECK_OK(sgm_tensor_assign(targets, next));
+    float *values = sgm_tensor_data(targets);
+    for (int64_t row = 0; row < 2 * STEPS; row++)
+        for (int64_t i = 0; i < TIME; i++)
+            if (row % 2 == 0 ? i < 7 : i < 2 || i >= 9)
+                values[row * TIME + i] = -1;
+    sgm_tensor_free(next);
+    return targets;
+}
+
+/* The losses are those of transformers 5.24 with labels of -100 at these places, by fixtures.py's train. */
+TEST(masked_targets_cost_what_they_cost_transformers)
+{
+    static const float masked[STEPS] = {4.116697788F, 3.621187925F, 4.249699116F, 5.001994133F, 4.312429905F,
+                                        4.205585480F, 4.481205463F, 4.483486176F, 4.496169567F, 4.402475357F,
+                                        4.175280094F, 4.679581642F, 4.491349697F, 4.276369572F, 4.388364792F,
+                                        4.213171482F, 3.856389999F, 4.581711769F, 4.428495884F, 4.048947811F};
+    sgm_bundle *expected = expected_of("llama");
+    sgm_env *env = sgm_env_create("masked");
+    sgm_trainer *trainer = sgm_trainer_create(env, "masked");
+    sgm_pretrained *model = sgm_pretrained_open(path_of("llama"), .context = TIME);
+    sgm_shape shape = sgm_shape_of(2 * STEPS, TIME + 1);
+    sgm_tensor *rows = sgm_tensor_reshape(sgm_bundle_get(expected, "batches"), &shape);
+    sgm_tensor *inputs = sgm_tensor_slice(rows, 1, 0, TIME, 1), *targets = masked_targets(rows);
+    char network[2000];
+    CHECK_OK(model);
+    snprintf(network, sizeof network, "%s(ignore_negative)", sgm_pretrained_network(model));
+    CHECK_OK(sgm_trainer_set_network(trainer, network));
+    CHECK_OK(sgm_pretrained_load(model, trainer));
+    compare_losses("llama", trainer, inputs, targets, masked);
+    sgm_tensor_free(targets);
+    sgm_tensor_free(inputs);
+    sgm_tensor_free(rows);
+    sgm_pretrained_free(model);
+    sgm_env_free(env);
+    sgm_bundle_free(expected);
+}

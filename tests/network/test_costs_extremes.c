@@ -48,6 +48,20 @@ static void check(const values_case *cases, size_t count)
     check((const values_case[]){__VA_ARGS__},                                                                \
           sizeof((const values_case[]){__VA_ARGS__}) / sizeof(values_case))
 
+/* The numbers are those of PyTorch's cross_entropy(ignore_index=-1). */
+TEST(negative_classes_do_not_count)
+{
+    CHECK_CASES({"input(3) + softmax_cross_entropy(ignore_negative)", 2,
+                 GIVEN(X(1, -INFINITY, 2, 3, 4, 5), T(0, -1)),
+                 EXPECTED(COST(1.3132616875), GRADIENTS(-0.7310585786, 0, 0.7310585786, 0, 0, 0))},
+                {"input(2, 2) + softmax_cross_entropy(ignore_negative)", 2,
+                 GIVEN(X(1, 2, 0, 0, 3, 1, 5, 5), T(0, -1, 0, -100)),
+                 EXPECTED(COST(0.7200948491),
+                          GRADIENTS(-0.3655292893, 0.3655292893, 0, 0, -0.0596014611, 0.0596014611, 0, 0))},
+                {"input(3) + softmax_cross_entropy(ignore_negative)", 1, GIVEN(X(1, 2, 3), T(-1)),
+                 EXPECTED(COST(0), GRADIENTS(0, 0, 0))});
+}
+
 TEST(softmax_cross_entropy)
 {
     CHECK_CASES({"input(3) + softmax_cross_entropy(classes)", 1, GIVEN(X(1, -INFINITY, 2), T(0)),

@@ -88,14 +88,19 @@ static const option data_rows[] = {
                .row.doc = "sounds: samples from frame to frame of a spectrogram; 10 ms if not given"),
     OPTION_ROW(data_config, text, OPTION_PATH,
                .row.doc = "a text: windows of tokens; the targets are the same, one token later"),
+    OPTION_ROW(data_config, chats, OPTION_PATH,
+               .row.doc = "a file of JSON Lines with messages, prompt and completion, or text: answers are "
+                          "learnt, by the tokenizer of `from`"),
     OPTION_ROW(data_config, text_folder, OPTION_PATH,
                .row.doc = "a folder of TXT files, in a folder for each class"),
     OPTION_ROW(data_config, tokenizer, OPTION_PATH,
-               .row.doc = "text, text_columns, text_folder: a file of 'sigma tokenize'; bytes if not given"),
+               .row.doc = "text, text_columns, text_folder: a file of 'sigma tokenize'; bytes if not given; "
+                          "chats: the folder of a model"),
     OPTION_ROW(
         data_config, window, OPTION_INTEGER, .row.minimum = 1, .row.maximum = 1 << 24,
         .row.doc =
-            "text: tokens of an example, 64 if not given; text_columns, text_folder: of a text, those of the "
+            "text: tokens of an example, 64 if not given; chats: the steps of the network if not given; "
+            "text_columns, text_folder: of a text, those of the "
             "longest up to 512 if not given; sounds: samples of a frame, 25 ms if not given"),
     OPTION_ROW(data_config, step, OPTION_INTEGER, .row.minimum = 1, .row.maximum = 1 << 24,
                .row.doc = "text: tokens from one example to the next; the window if not given"),

@@ -79,10 +79,21 @@ sgm_value sgm__cost_weighted(sgm_layer_call *call, sgm_graph *graph, sgm_value x
     return sgm_multiply(graph, x, sgm_reshape(graph, weights, &wide));
 }
 
-/* Without lengths the mean over all axes but the first. With lengths, example i gets sum_i * batch / (places
- * * all), where `all` is the number of steps that count in the minibatch: its mean over the batch is the
- * mean over all steps that count, long examples counting more. `all` is told to part.c, which weighs the
- * parts of several workers by it. A minibatch without any step costs 0. */
+/* Example i of `x` (batch, steps...), zeros where nothing counts, gets sum_i * batch / (places * all), where
+ * `all` of the minibatch's steps count and each has `places` values: its mean over the batch is the mean over
+ * all steps that count, long examples counting more. `all` is told to part.c, which weighs the parts of
+ * several workers by it. A minibatch without any step costs 0. */
+static sgm_value mean_of_all(sgm_layer_call *call, sgm_graph *graph, sgm_value x, sgm_value all,
+                             double places)
+{
+    double batch = (double)sgm_value_type(graph, x).shape.dims[0];
+    sgm_layer_set_count(call, all);
+    sgm_value factor =
+        sgm_divide(graph, sgm_number(graph, batch / places), sgm_maximum(graph, all, sgm_number(graph, 1)));
+    return sgm_multiply(graph, sgm__cost_sum_of_examples(call, graph, x), factor);
+}
+
+/* Without lengths the mean over all axes but the first. */
 sgm_value sgm__cost_mean_of_steps(sgm_layer_call *call, sgm_graph *graph, sgm_value x)
 {
     static const int32_t second[] = {1};
@@ -90,18 +101,31 @@ sgm_value sgm__cost_mean_of_steps(sgm_layer_call *call, sgm_graph *graph, sgm_va
     sgm_type type = sgm_value_type(graph, x);
     if (type.shape.rank == 1)
         return sgm__cost_weighted(call, graph, x);
-    sgm_value flat = sgm_flatten(graph, sgm__cost_counted(call, graph, x), 0);
     if (!sgm_value_exists(lengths))
-        return sgm__cost_weighted(call, graph, sgm_reduce_mean(graph, flat, second, 1, false));
+        return sgm__cost_weighted(call, graph,
+                                  sgm_reduce_mean(graph, sgm_flatten(graph, x, 0), second, 1, false));
     /* Values that each step has (axes behind the second), of which the mean is taken, too. */
     double places =
         (double)sgm_shape_elements(&type.shape) / (double)(type.shape.dims[0] * type.shape.dims[1]);
-    sgm_value all = sgm_cast(graph, sgm_sum(graph, lengths), type.dtype);
-    sgm_layer_set_count(call, all);
-    sgm_value factor = sgm_divide(graph, sgm_number(graph, (double)type.shape.dims[0] / places),
-                                  sgm_maximum(graph, all, sgm_number(graph, 1)));
-    flat = sgm__cost_weighted(call, graph, sgm_reduce_sum(graph, flat, second, 1, false));
-    return sgm_multiply(graph, flat, factor);
+    return mean_of_all(call, graph, x, sgm_cast(graph, sgm_sum(graph, lengths), type.dtype), places);
+}
+
+/* Numbers of classes below 0 become 0, and what they cost is left out. */
+sgm_value sgm__cost_of_known_classes(sgm_layer_call *call, sgm_graph *graph, sgm_value logits)
+{
+    sgm_shape shape = sgm_value_type(graph, logits).shape;
+    if (shape.rank < 2)
+        return sgm__cost_targets(call, graph, logits); /* which fails */
+    sgm_shape example = sgm_shape_create(shape.rank - 2, shape.dims + 1);
+    sgm_value numbers = sgm_layer_field(call, graph, sgm_layer_text(call, "targets"), &example);
+    numbers = sgm__mixed_cast(graph, numbers, sgm__master_dtype(call->options));
+    numbers = sgm__layer_whole(graph, sgm__cost_counted(call, graph, numbers));
+    sgm_value zero = sgm_filled_like(graph, numbers, 0), unknown = sgm_less(graph, numbers, zero);
+    sgm_value cost = sgm_class_cross_entropy(graph, logits, sgm_select(graph, unknown, zero, numbers));
+    cost = sgm_select(graph, unknown, sgm_filled_like(graph, cost, 0), cost);
+    sgm_value known =
+        sgm_select(graph, unknown, sgm_filled_like(graph, cost, 0), sgm_filled_like(graph, cost, 1));
+    return mean_of_all(call, graph, cost, sgm_sum(graph, sgm__cost_counted(call, graph, known)), 1);
 }
 
 sgm_value sgm__cost_sum_of_examples(sgm_layer_call *call, sgm_graph *graph, sgm_value x)

@@ -69,14 +69,19 @@ static sgm_value focused(sgm_graph *graph, sgm_value logits, sgm_value targets, 
     return sgm_negate(graph, sgm__cost_sum_of_last(graph, likelihood, false));
 }
 
+/* Whether nothing changes the shares of the targets, or how much classes cost. */
+static bool is_plain(const sgm_layer_call *call)
+{
+    size_t count;
+    return sgm_layer_number(call, "label_smoothing") == 0 && sgm_layer_number(call, "gamma") == 0 &&
+           sgm_layer_numbers(call, "class_weights", &count) == NULL && !sgm_layer_flag(call, "shares");
+}
+
 /* The right class of each row, where all its shares are 0 but that of this class, which is 1; else nothing.
  */
 static sgm_value right_classes(sgm_layer_call *call, sgm_graph *graph, sgm_value prediction)
 {
-    size_t count;
-    bool plain = sgm_layer_number(call, "label_smoothing") == 0 && sgm_layer_number(call, "gamma") == 0 &&
-                 sgm_layer_numbers(call, "class_weights", &count) == NULL;
-    return plain ? sgm__cost_classes(call, graph, prediction) : (sgm_value){-1};
+    return is_plain(call) ? sgm__cost_classes(call, graph, prediction) : (sgm_value){-1};
 }
 
 /* -sum over classes of t log_softmax(x), averaged over the steps of a sequence. */
@@ -84,6 +89,12 @@ static sgm_value softmax_cross_entropy(sgm_layer_call *call, sgm_graph *graph, c
                                        int32_t count)
 {
     (void)count;
+    if (sgm_layer_flag(call, "ignore_negative"))
+        return is_plain(call) ? sgm__cost_of_known_classes(call, graph, inputs[0])
+                              : sgm_graph_fail(graph, SGM_ERROR_ARGUMENT,
+                                               "softmax_cross_entropy: ignore_negative is for numbers of "
+                                               "classes, without shares, label_smoothing, gamma and "
+                                               "class_weights");
     sgm_value classes = right_classes(call, graph, inputs[0]);
     if (sgm_value_exists(classes))
         return sgm__cost_mean_of_steps(call, graph, sgm_class_cross_entropy(graph, inputs[0], classes));
@@ -206,6 +217,9 @@ static const sgm_option softmax_arguments[] = {
      .maximum = 100,
      .doc = "the cost of a class of probability p times (1 - p) to this power",
      .live = true},
+    {.name = "ignore_negative",
+     .kind = SGM_KIND_BOOLEAN,
+     .doc = "targets are numbers of classes, and those below 0 do not count"},
 };
 
 SGM__COST(softmax_cross_entropy,

@@ -24,6 +24,9 @@ sgm_value sgm__cost_classes(sgm_layer_call *call, sgm_graph *graph, sgm_value pr
 /* (batch, steps...) to (batch): the mean over the steps. Where only some of them count, an example's is as
  * much larger as makes the mean over the batch one over all steps that count. */
 sgm_value sgm__cost_mean_of_steps(sgm_layer_call *call, sgm_graph *graph, sgm_value x);
+/* The cross-entropy (batch) of classes by their numbers, of which negative ones do not count: the mean over
+ * the others, in the same way. */
+sgm_value sgm__cost_of_known_classes(sgm_layer_call *call, sgm_graph *graph, sgm_value logits);
 /* (batch, features...) to (batch); steps that do not count are zeros. */
 sgm_value sgm__cost_sum_of_examples(sgm_layer_call *call, sgm_graph *graph, sgm_value x);
 /* The mean over all elements of a value that has the prediction's shape, one number; (batch) where only some

@@ -1,0 +1,116 @@
+/* The key `chats` of the section `data`: chats, prompts with completions and texts, which sigma_models makes
+ * into examples (sigma/chats.h) by the tokenizer of a model.
+ *
+ * What follows from the model is written into the configuration before it is checked, so that the run's
+ * config.yaml says it. */
+#include "config/arguments.h"
+#include "config/experiment.h"
+#include "config/saved.h"
+
+#include <sigma/chats.h>
+
+#define COST "softmax_cross_entropy"
+#define IGNORE "ignore_negative"
+#define DEFAULT_WINDOW 512
+
+/* The folder with the tokenizer of a model: `folder` itself, or `model` in it, where imported models have it;
+ * sgm__free. NULL: there is none, or no memory. */
+static char *tokenizer_folder(const char *folder)
+{
+    if (has_tokenizer(folder))
+        return sgm__strdup(folder);
+    char *model = sgm__format("%s/model", folder);
+    if (model != NULL && has_tokenizer(model))
+        return model;
+    sgm__free(model);
+    return NULL;
+}
+
+/* The steps of the network's input; 0: it is no sequence of tokens, which is told when data and network are
+ * compared. */
+static int64_t steps_of(const char *notation)
+{
+    sgm_network *network = notation != NULL ? sgm_network_parse(notation) : NULL;
+    sgm_content shape = {0};
+    int64_t steps = 0;
+    if (network != NULL && sgm_network_get_argument(network, 0, "shape", &shape) == SGM_OK)
+        sgm__parse_int64(shape.as.text, &steps);
+    sgm_content_clear(&shape);
+    sgm_network_free(network);
+    return steps;
+}
+
+/* NULL in *text becomes a copy of `given`, if there is one. */
+static sgm_status take(char **text, const char *given)
+{
+    if (*text != NULL || given == NULL)
+        return SGM_OK;
+    *text = sgm__strdup(given);
+    return *text != NULL ? SGM_OK : SGM_ERROR_MEMORY;
+}
+
+static sgm_status complete(data_config *data, const char *tokenizer, int64_t window)
+{
+    if (data->chats == NULL)
+        return SGM_OK;
+    if (data->window == OPTION_UNSET)
+        data->window = window > 0 ? window : DEFAULT_WINDOW;
+    return take(&data->tokenizer, tokenizer);
+}
+
+/* A network without such a cost is compared with the data later. */
+static sgm_status ignore_prompts(config *c)
+{
+    const char *cost = c->network != NULL ? network_find_cost(c->network) : NULL;
+    if (cost == NULL || strncmp(cost, COST, strlen(COST)) != 0 || strstr(cost, IGNORE) != NULL)
+        return SGM_OK;
+    char *network = network_with_argument(c->network, cost, IGNORE);
+    if (network == NULL)
+        return SGM_ERROR_MEMORY;
+    sgm__free(c->network);
+    c->network = network;
+    return SGM_OK;
+}
+
+sgm_status chats_complete(config *c)
+{
+    data_config *all[] = {&c->data.training, &c->data.validation, &c->data.test};
+    if (c->data.training.chats == NULL)
+        return SGM_OK;
+    int64_t steps = steps_of(c->network);
+    char *own = c->from != NULL ? tokenizer_folder(c->from) : NULL;
+    const char *named = c->data.training.tokenizer;
+    sgm_status status = SGM_OK;
+    for (size_t i = 0; i < sizeof all / sizeof *all && status == SGM_OK; i++)
+        status = complete(all[i], named != NULL ? named : own, steps);
+    sgm__free(own);
+    return status == SGM_OK ? ignore_prompts(c) : status;
+}
+
+/* What of a file is not learnt. */
+static void warn(const data_config *data, const char *name, const sgm_chat_counts *counts)
+{
+    if (counts->cut > 0)
+        complain(
+            "warning: data.%s: %lld of %lld examples are cut to %lld tokens; a longer window takes more of "
+            "them\n",
+            name, (long long)counts->cut, (long long)counts->examples, (long long)data->window);
+    if (counts->left_out > 0)
+        complain(
+            "warning: data.%s: %lld lines are left out, since their answers are empty or begin behind %lld "
+            "tokens\n",
+            name, (long long)counts->left_out, (long long)data->window);
+}
+
+sgm_dataset *chats_dataset(const data_config *data, const char *name)
+{
+    sgm_chat_counts counts;
+    sgm_pretrained_tokenizer *tokenizer = sgm_pretrained_tokenizer_open(data->tokenizer);
+    sgm_dataset *dataset = tokenizer != NULL ? sgm_chat_dataset(name, tokenizer, data->chats,
+                                                                .window = data->window, .counts = &counts)
+                                             : NULL;
+    if (dataset != NULL)
+        warn(data, name, &counts);
+    sgm_pretrained_tokenizer_free(tokenizer);
+    return dataset;
+}

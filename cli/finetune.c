@@ -1,0 +1,198 @@
+/* `sigma finetune`: a training on chats or texts that goes on from a model of others, or from a run.
+ *
+ * The command writes a configuration (describe) and trains it as `sigma train` does: the run keeps it as
+ * config.yaml, which trains the same again. */
+#include "cli.h"
+#include "text/json_text.h"
+#include "train.h"
+
+#include <sigma/models.h>
+#include <stdio.h>
+
+/* Learning rates of AdamW: of all parameters, and of adapters, which begin with nothing. */
+#define LEARNING_RATE 2e-5
+#define LEARNING_RATE_OF_ADAPTERS 2e-4
+#define WARM_UP 0.1 /* epochs */
+#define RANK 8
+
+static const char usage_text[] =
+    "Usage: sigma finetune MODEL --data FILE.jsonl [KEY=VALUE ...] [--validation FILE|SHARE] [--into DIR]\n"
+    "                      [--epochs N] [--learning-rate R] [--batch N] [--context N] [--lora[=RANK]]\n"
+    "                      [--resume] [--quiet] [--monitor[=PORT]]\n\n"
+    "Trains a model that says the next token on what an assistant should answer. MODEL is a folder of\n"
+    "transformers, what 'sigma import' wrote, or a run. Each line of FILE.jsonl is one of\n\n"
+    "  {\"messages\": [{\"role\": \"user\", \"content\": \"...\"}, {\"role\": \"assistant\", \"content\": "
+    "\"...\"}]}\n"
+    "  {\"prompt\": \"...\", \"completion\": \"...\"}\n"
+    "  {\"text\": \"...\"}\n\n"
+    "Answers, completions and texts are learnt; what is asked is only read. The run keeps the configuration\n"
+    "as config.yaml; KEY=VALUE changes it, with the keys of 'sigma train --help'.\n\n"
+    "  --data FILE          what to learn\n"
+    "  --validation FILE    measures the loss on other lines after each epoch; or on a share of the last "
+    "lines "
+    "of\n"
+    "                       the data, such as 0.1, which are not trained on then\n"
+    "  --into DIR           the folder of the run (default runs/NAME-TIME)\n"
+    "  --epochs N           passes over the data; 3 if not given\n"
+    "  --learning-rate R    the largest, to which it rises in a tenth of an epoch, to fall as a cosine; 2e-5 "
+    "if\n"
+    "                       not given, 2e-4 with --lora\n"
+    "  --batch N            examples of an update; 4 if not given\n"
+    "  --context N          tokens of an example; of a folder of transformers only: others have theirs\n"
+    "  --lora[=RANK]        trains low-rank adapters of all matrices, of rank 8 if not given; the model "
+    "stays "
+    "as it\n"
+    "                       is. The key adapters says more: 'adapters=lora(16, on=\"*attention*\")'\n"
+    "  --resume             go on from the checkpoint in DIR, with the same options\n"
+    "  --quiet              results only, no progress\n"
+    "  --monitor[=PORT]     watch and steer it in a browser: prints the address\n\n"
+    "Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 130 interrupted (a checkpoint was "
+    "written,\nif training had begun).\n";
+
+/* What was asked for. Texts are argv's; numbers are 0 where they were not given. */
+typedef struct finetuning {
+    const char *model, *data, *validation, *lora;
+    int64_t epochs, batch, context, rank;
+    double learning_rate;
+} finetuning;
+
+/* The network of a model for another context, which is taken; NULL and an error on failure. */
+static json_t *network_for(const finetuning *f)
+{
+    if (has_file(f->model, "checkpoint.safetensors") || !sgm__is_folder(f->model)) {
+        sgm_fail(SGM_ERROR_ARGUMENT,
+                 "--context: '%s' has a network already; 'sigma import FOLDER --context %lld' makes one of "
+                 "another length",
+                 f->model, (long long)f->context);
+        return NULL;
+    }
+    sgm_pretrained *model = sgm_pretrained_open(f->model, .context = f->context);
+    json_t *network = model != NULL ? json_string(sgm_pretrained_network(model)) : NULL;
+    sgm_pretrained_free(model);
+    return network;
+}
+
+/* The section `data`. A share of the lines, at their end, is left to the validation. */
+static json_t *data_of(const finetuning *f)
+{
+    double share = 0;
+    json_t *training = json_pack("{s:s}", "chats", f->data), *validation = NULL;
+    if (f->validation != NULL && sgm__parse_double(f->validation, &share)) {
+        json_object_set_new(training, "share", json_real(1 - share));
+        validation = json_pack("{s:s, s:f}", "chats", f->data, "begin", 1 - share);
+    } else if (f->validation != NULL) {
+        validation = json_pack("{s:s}", "chats", f->validation);
+    }
+    return json_pack("{s:o, s:o*, s:I}", "training", training, "validation", validation, "batch",
+                     (json_int_t)(f->batch > 0 ? f->batch : 4));
+}
+
+static json_t *optimiser_of(const finetuning *f)
+{
+    double usual = f->lora != NULL ? LEARNING_RATE_OF_ADAPTERS : LEARNING_RATE;
+    return json_pack("{s:s, s:f, s:f, s:{s:s, s:f}}", "type", "adamw", "learning_rate",
+                     f->learning_rate > 0 ? f->learning_rate : usual, "clip_norm", 1.0, "schedule", "kind",
+                     "cosine", "warm_up", WARM_UP);
+}
+
+/* The file that does the same. JSON is YAML, and quotes every name as it is. */
+static sgm_status describe(const finetuning *f, train_description *description)
+{
+    json_t *network = f->context > 0 ? network_for(f) : NULL;
+    if (f->context > 0 && network == NULL)
+        return sgm__last_failure();
+    json_t *root =
+        json_pack("{s:s, s:o*, s:o, s:o, s:I}", "from", f->model, "network", network, "data", data_of(f),
+                  "optimiser", optimiser_of(f), "epochs", (json_int_t)(f->epochs > 0 ? f->epochs : 3));
+    if (root != NULL && f->lora != NULL) {
+        char *adapter = sgm__format("lora(%lld, alpha=%lld)", (long long)f->rank, (long long)(2 * f->rank));
+        json_object_set_new(root, "adapters", json_pack("[s]", adapter != NULL ? adapter : ""));
+        sgm__free(adapter);
+    }
+    description->file = sgm__strdup("finetune.yaml");
+    description->text = root != NULL ? sgm__json_text(root) : NULL;
+    json_decref(root);
+    if (root == NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "expected paths in UTF-8");
+    return description->file != NULL && description->text != NULL ? SGM_OK : SGM_ERROR_MEMORY;
+}
+
+/* --into is the key `folder`, as --folder of `sigma train`. */
+static int train(const arguments *a, const finetuning *f, const train_arguments *given)
+{
+    train_description description = {0};
+    config c;
+    sgm_metrics validation;
+    char *folder = given->folder != NULL ? sgm__format("folder=%s", given->folder) : NULL;
+    const char **overrides = sgm__calloc(a->word_count + 1, sizeof *overrides);
+    size_t count = a->word_count - 1;
+    sgm_status status = overrides != NULL ? describe(f, &description) : sgm__last_failure();
+    for (size_t i = 0; i < count && status == SGM_OK; i++)
+        overrides[i] = a->words[i + 1];
+    if (folder != NULL && status == SGM_OK)
+        overrides[count++] = folder;
+    if (status == SGM_OK)
+        status = description_load(&c, &description, overrides, count);
+    int code = CLI_USAGE;
+    if (status == SGM_OK) {
+        code = train_configuration(&c, given, &validation);
+        config_free(&c);
+    } else {
+        report_error("finetune", code);
+    }
+    sgm__free(overrides);
+    sgm__free(folder);
+    description_free(&description);
+    return code;
+}
+
+/* False: the command ends with *code. */
+static bool check(const arguments *a, finetuning *f, const train_arguments *given, int *code)
+{
+    int64_t port;
+    double share;
+    *code = CLI_USAGE;
+    if (a->word_count == 0)
+        usage_error("finetune", "expected a model: a folder of transformers, or a run");
+    else if (f->data == NULL)
+        usage_error("finetune", "expected data to learn: --data FILE.jsonl");
+    else if (f->validation != NULL && sgm__parse_double(f->validation, &share) && !(share > 0 && share < 1))
+        usage_error("finetune", "--validation: expected a file, or a share between 0 and 1, got '%s'",
+                    f->validation);
+    else if (f->lora != NULL && f->lora[0] != '\0' && (!sgm__parse_int64(f->lora, &f->rank) || f->rank < 1))
+        usage_error("finetune", "--lora: expected a rank of at least 1, got '%s'", f->lora);
+    else if (given->monitor != NULL && given->monitor[0] != '\0' && !parse_port(given->monitor, &port))
+        usage_error("finetune", "--monitor: expected a port from 1 to 65535, got '%s'", given->monitor);
+    else if (given->resume && given->folder == NULL)
+        usage_error("finetune", "--resume goes on in the folder of --into, which is missing");
+    else
+        *code = CLI_OK;
+    return *code == CLI_OK;
+}
+
+int finetune_run(int argc, char **argv)
+{
+    finetuning f = {.rank = RANK};
+    train_arguments given = {.command = "finetune"};
+    const argument_rule rules[] = {
+        {"--data", ARGUMENT_TEXT, &f.data},
+        {"--validation", ARGUMENT_TEXT, &f.validation},
+        {"--into", ARGUMENT_TEXT, &given.folder},
+        {"--epochs", ARGUMENT_COUNT, &f.epochs},
+        {"--learning-rate", ARGUMENT_NUMBER, &f.learning_rate},
+        {"--batch", ARGUMENT_COUNT, &f.batch},
+        {"--context", ARGUMENT_COUNT, &f.context},
+        {"--lora", ARGUMENT_MAYBE, &f.lora},
+        {"--resume", ARGUMENT_FLAG, &given.resume},
+        {"--quiet", ARGUMENT_FLAG, &given.quiet},
+        {"--monitor", ARGUMENT_MAYBE, &given.monitor},
+    };
+    arguments a = {.rules = rules, .rule_count = sizeof rules / sizeof *rules, .help = usage_text};
+    int code;
+    if (arguments_read(&a, argc, argv, &code) && check(&a, &f, &given, &code)) {
+        f.model = a.words[0];
+        code = train(&a, &f, &given);
+    }
+    arguments_free(&a);
+    return code;
+}

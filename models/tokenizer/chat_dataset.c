@@ -1,0 +1,295 @@
+/* Lines of chats, of prompts with completions and of texts as examples of the next token (sigma/chats.h).
+ *
+ * Each example is encoded as a whole. Where an answer begins and ends in it is found by encoding the text up
+ * to there as well: the answer's tokens begin where the two differ. So a token that lies across the border
+ * belongs to the answer, and no token is another one than in the whole text. */
+#include "text.h"
+#include "tokenizer/tokenizer.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <sigma/chats.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEFAULT_WINDOW 512
+#define LONGEST_WINDOW (1 << 20)
+#define MOST_MESSAGES 10000
+#define IGNORED (-1.0F)
+#define EXPECTED                                                                                             \
+    "expected an object with messages, with prompt and completion, or with text, such as "                   \
+    "{\"prompt\": \"2 + 2 =\", \"completion\": \" 4\"}"
+
+typedef struct collection {
+    const sgm_pretrained_tokenizer *tokenizer;
+    int64_t window;
+    float *inputs, *targets; /* (counts.examples, window) each */
+    size_t capacity;         /* examples that there is room for */
+    sgm_chat_counts counts;
+} collection;
+
+/* --- one example --- */
+
+/* A text as tokens, and which of them are learnt. */
+typedef struct example {
+    sgm_tensor *tensor;
+    const int64_t *tokens;
+    int64_t count;
+    bool *learnt;
+} example;
+
+static void example_free(example *e)
+{
+    sgm_tensor_free(e->tensor);
+    free(e->learnt);
+}
+
+static sgm_tensor *encode(const collection *c, const char *text, bool special)
+{
+    return sgm_pretrained_tokenizer_encode(c->tokenizer, text, strlen(text), .no_special = !special);
+}
+
+static sgm_status example_of(const collection *c, const char *text, bool special, example *e)
+{
+    *e = (example){.tensor = encode(c, text, special)};
+    if (!e->tensor)
+        return sgm_last_status();
+    e->tokens = sgm_tensor_const_data(e->tensor);
+    e->count = sgm_tensor_shape(e->tensor)->dims[0];
+    e->learnt = calloc((size_t)e->count + 1, sizeof *e->learnt);
+    return e->learnt ? SGM_OK : sgm_fail(SGM_ERROR_MEMORY, "no memory for a text");
+}
+
+/* How many tokens of the example are those of `text`, which it begins with; -1: out of memory. */
+static int64_t shared(const collection *c, const example *e, const char *text, bool special)
+{
+    sgm_tensor *tensor = encode(c, text, special);
+    const int64_t *tokens = tensor ? sgm_tensor_const_data(tensor) : NULL;
+    const int64_t most = tensor ? sgm_tensor_shape(tensor)->dims[0] : 0;
+    int64_t count = 0;
+    while (count < most && count < e->count && tokens[count] == e->tokens[count])
+        count++;
+    sgm_tensor_free(tensor);
+    return tensor ? count : -1;
+}
+
+static sgm_status learn(example *e, int64_t begin, int64_t end)
+{
+    if (begin < 0 || end < 0)
+        return sgm_last_status();
+    for (int64_t i = begin; i < end; i++)
+        e->learnt[i] = true;
+    return SGM_OK;
+}
+
+/* Room for one more example, of zeros and of targets that do not count. */
+static sgm_status make_room(collection *c)
+{
+    const size_t window = (size_t)c->window, used = (size_t)c->counts.examples;
+    if (used == c->capacity) {
+        const size_t capacity = c->capacity ? 2 * c->capacity : 64, bytes = window * sizeof(float);
+        float *inputs = realloc(c->inputs, capacity * bytes);
+        c->inputs = inputs ? inputs : c->inputs;
+        float *targets = inputs ? realloc(c->targets, capacity * bytes) : NULL;
+        c->targets = targets ? targets : c->targets;
+        if (!targets)
+            return sgm_fail(SGM_ERROR_MEMORY, "no memory for %zu examples of %zu tokens", capacity, window);
+        c->capacity = capacity;
+    }
+    for (size_t i = used * window; i < (used + 1) * window; i++) {
+        c->inputs[i] = 0;
+        c->targets[i] = IGNORED;
+    }
+    return SGM_OK;
+}
+
+/* The first tokens of the example, unless there is nothing to be learnt among them. */
+static sgm_status add(collection *c, const example *e)
+{
+    const int64_t count = e->count - 1 < c->window ? e->count - 1 : c->window;
+    int64_t learnt = 0;
+    for (int64_t i = 0; i < count; i++)
+        learnt += e->learnt[i + 1];
+    if (learnt == 0) {
+        c->counts.left_out++;
+        return SGM_OK;
+    }
+    SGM__PASS(make_room(c));
+    float *inputs = c->inputs + c->counts.examples * c->window;
+    float *targets = c->targets + c->counts.examples * c->window;
+    for (int64_t i = 0; i < count; i++) {
+        inputs[i] = (float)e->tokens[i];
+        if (e->learnt[i + 1])
+            targets[i] = (float)e->tokens[i + 1];
+    }
+    c->counts.examples++;
+    c->counts.cut += e->count - 1 > c->window;
+    c->counts.tokens += count;
+    c->counts.learnt += learnt;
+    return SGM_OK;
+}
+
+/* --- the three kinds of lines --- */
+
+/* "PROMPT COMPLETION END", of which the prompt is not learnt. */
+static sgm_status add_completion(collection *c, const char *prompt, const char *completion)
+{
+    const char *end = c->tokenizer->chat.end ? c->tokenizer->chat.end : "";
+    char *text = sgm__new_text("%s%s%s", prompt, completion, end);
+    example e = {0};
+    sgm_status status = text ? example_of(c, text, true, &e) : SGM_ERROR_MEMORY;
+    if (status == SGM_OK)
+        status = learn(&e, *prompt ? shared(c, &e, prompt, true) : 0, e.count);
+    if (status == SGM_OK)
+        status = add(c, &e);
+    example_free(&e);
+    free(text);
+    return status;
+}
+
+/* The tokens up to the end of the first `count` messages, or to the beginning of an answer to them. */
+static int64_t place_of(const collection *c, const example *e, const sgm_chat_message *messages, size_t count,
+                        bool answer)
+{
+    char *text = sgm_pretrained_tokenizer_chat(c->tokenizer, messages, count, answer);
+    const int64_t place = text ? shared(c, e, text, false) : -1;
+    sgm_string_free(text);
+    return place;
+}
+
+static sgm_status learn_answers(const collection *c, const sgm_chat_message *messages, size_t count,
+                                example *e)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(messages[i].role, "assistant") != 0)
+            continue;
+        if (i == 0)
+            return sgm_fail(SGM_ERROR_FORMAT, "the assistant speaks first; expected a message of the user "
+                                              "or the system before its answer");
+        const int64_t begin = place_of(c, e, messages, i, true);
+        SGM__PASS(learn(e, begin, i + 1 < count ? place_of(c, e, messages, i + 1, false) : e->count));
+    }
+    return SGM_OK;
+}
+
+static sgm_status add_messages(collection *c, const json_t *list)
+{
+    const size_t count = json_array_size(list);
+    if (count == 0 || count > MOST_MESSAGES)
+        return sgm_fail(SGM_ERROR_FORMAT, "messages: expected a list of 1 to %d messages", MOST_MESSAGES);
+    sgm_chat_message *messages = calloc(count, sizeof *messages);
+    if (!messages)
+        return sgm_fail(SGM_ERROR_MEMORY, "no memory for %zu messages", count);
+    for (size_t i = 0; i < count; i++) {
+        const json_t *message = json_array_get(list, i);
+        messages[i] = (sgm_chat_message){json_string_value(json_object_get(message, "role")),
+                                         json_string_value(json_object_get(message, "content"))};
+    }
+    char *text = sgm_pretrained_tokenizer_chat(c->tokenizer, messages, count, false);
+    example e = {0};
+    sgm_status status = text ? example_of(c, text, false, &e) : sgm_last_status();
+    if (status == SGM_OK)
+        status = learn_answers(c, messages, count, &e);
+    if (status == SGM_OK)
+        status = add(c, &e);
+    example_free(&e);
+    sgm_string_free(text);
+    free(messages);
+    return status;
+}
+
+static sgm_status add_object(collection *c, const json_t *object)
+{
+    const json_t *messages = json_object_get(object, "messages");
+    const char *prompt = json_string_value(json_object_get(object, "prompt"));
+    const char *completion = json_string_value(json_object_get(object, "completion"));
+    const char *text = json_string_value(json_object_get(object, "text"));
+    if (messages)
+        return add_messages(c, messages);
+    if (prompt && completion)
+        return add_completion(c, prompt, completion);
+    return text ? add_completion(c, "", text) : sgm_fail(SGM_ERROR_FORMAT, EXPECTED);
+}
+
+/* --- the file --- */
+
+static bool is_blank(const char *line, size_t length)
+{
+    return strspn(line, " \t\r\n") == length;
+}
+
+static sgm_status add_line(collection *c, const char *line, size_t length)
+{
+    json_error_t mistake;
+    json_t *object = json_loadb(line, length, JSON_REJECT_DUPLICATES, &mistake);
+    const sgm_status status =
+        object ? add_object(c, object)
+               : sgm_fail(SGM_ERROR_FORMAT, "byte %d: %s; " EXPECTED, mistake.position, mistake.text);
+    json_decref(object);
+    return status;
+}
+
+static sgm_status read_lines(collection *c, const char *path)
+{
+    FILE *file = fopen(path, "rb");
+    char *line = NULL;
+    size_t capacity = 0;
+    ssize_t length;
+    sgm_status status = SGM_OK;
+    if (!file)
+        return sgm_fail(SGM_ERROR_FILE, "cannot read '%s': %s", path, strerror(errno));
+    for (long long number = 1; status == SGM_OK && (length = getline(&line, &capacity, file)) >= 0;
+         number++) {
+        if (!is_blank(line, (size_t)length))
+            status = add_line(c, line, (size_t)length);
+        if (status != SGM_OK)
+            sgm_fail(status, "%s:%lld: %s", path, number, sgm_last_error());
+    }
+    if (status == SGM_OK && ferror(file))
+        status = sgm_fail(SGM_ERROR_FILE, "cannot read '%s': %s", path, strerror(errno));
+    free(line);
+    fclose(file);
+    if (status == SGM_OK && c->counts.examples == 0)
+        status = sgm_fail(SGM_ERROR_FORMAT,
+                          "%s: there is nothing to learn: %lld lines have no answer within %lld tokens", path,
+                          (long long)c->counts.left_out, (long long)c->window);
+    return status;
+}
+
+/* The dataset copies its fields. */
+static sgm_dataset *dataset_of(const collection *c, const char *name)
+{
+    const sgm_shape shape = sgm_shape_of(c->counts.examples, c->window);
+    sgm_tensor *fields[] = {sgm_tensor_wrap(SGM_FLOAT32, &shape, c->inputs, NULL, NULL),
+                            sgm_tensor_wrap(SGM_FLOAT32, &shape, c->targets, NULL, NULL)};
+    sgm_dataset *dataset =
+        fields[0] && fields[1]
+            ? sgm_dataset_create_from(name, (const char *const[]){"inputs", "targets"}, fields, 2)
+            : NULL;
+    sgm_tensor_free(fields[0]);
+    sgm_tensor_free(fields[1]);
+    return dataset;
+}
+
+sgm_dataset *sgm_chat_dataset_with(const char *name, const sgm_pretrained_tokenizer *tokenizer,
+                                   const char *path, const sgm_chat_dataset_options *options)
+{
+    sgm_chat_dataset_options given;
+    if (sgm__take_options(&given, sizeof given, options) != SGM_OK)
+        return NULL;
+    collection c = {.tokenizer = tokenizer, .window = given.window ? given.window : DEFAULT_WINDOW};
+    sgm_dataset *dataset = NULL;
+    if (!tokenizer || !path)
+        sgm_fail(SGM_ERROR_ARGUMENT, "chats need a tokenizer and the path of a file");
+    else if (c.window < 1 || c.window > LONGEST_WINDOW)
+        sgm_fail(SGM_ERROR_ARGUMENT, "the window of chats is 1 to %d tokens, not %lld", LONGEST_WINDOW,
+                 (long long)c.window);
+    else if (read_lines(&c, path) == SGM_OK)
+        dataset = dataset_of(&c, name);
+    if (given.counts)
+        *given.counts = c.counts;
+    free(c.inputs);
+    free(c.targets);
+    return dataset;
+}

@@ -1,0 +1,72 @@
+#!/bin/bash
+# sigma finetune: a small GPT-2 learns answers; what it wrote trains the same, is resumed, generates and is written back.
+# shellcheck source=tests/cli/check.sh
+. "$SIGMA_SOURCE_DIR/tests/cli/check.sh"
+
+# --- a model with a tokenizer of letters, and data ---
+cp -r "$SIGMA_SOURCE_DIR/tests/models/fixtures/gpt2" model
+awk 'BEGIN {
+    printf "{\"model\": {\"type\": \"BPE\", \"merges\": [\"a b\"], \"vocab\": {\"Ġ\": 0, \"ab\": 60"
+    for (i = 1; i < 27; i++) printf ", \"%c\": %d", 96 + i, i
+    for (i = 27; i < 60; i++) printf ", \"w%d\": %d", i, i
+    print "}}, \"decoder\": {\"type\": \"ByteLevel\"},"
+    print "\"pre_tokenizer\": {\"type\": \"ByteLevel\", \"add_prefix_space\": false}}" }' >model/tokenizer.json
+for i in a b c d e f g h; do
+    echo "{\"prompt\": \"say $i\", \"completion\": \" yes yes\"}"
+done >answers.jsonl
+head -2 answers.jsonl >others.jsonl
+
+# --- a training ---
+run 0 finetune model --data answers.jsonl --validation others.jsonl --into run --epochs 12 --learning-rate 0.02 --context 16
+has out '^starting from .*model: gpt2$'
+has out '^epoch 12/12 loss 0\.[0-9]+ accuracy [0-9.]+ %, validation loss 0\.[0-9]+ '
+has run/config.yaml 'chats: .*answers.jsonl'
+has run/config.yaml 'window: 16'
+has run/config.yaml 'softmax_cross_entropy\(ignore_negative\)'
+run 0 generate run --text 'say d' --count 8 --greedy
+same "it says what it learnt" "$(cat out)" 'say d yes yes'
+run 0 export --hf back run
+cmp -s back/config.json model/config.json
+verdict "the model is written back" $?
+
+run 0 eval run
+has out '^validation: loss 0\.[0-9]+, accuracy 100.00 % \(2 examples\)$'
+
+# --- the configuration does the same; a part, resumed, too ---
+run 0 train run/config.yaml --folder again
+cmp run/checkpoint.safetensors again/checkpoint.safetensors
+verdict "config.yaml trains to the same bits" $?
+options='--data answers.jsonl --validation others.jsonl --into parts --epochs 12 --learning-rate 0.02 --context 16'
+# shellcheck disable=SC2086 # a word for each option
+run 0 finetune model $options iterations=5
+# shellcheck disable=SC2086
+run 0 finetune model $options --resume
+run 0 export --weights whole.npz run
+run 0 export --weights parts.npz parts
+cmp whole.npz parts.npz
+verdict "a training that was resumed has the same bits" $?
+
+# --- adapters, a share for validation ---
+run 0 finetune model --data answers.jsonl --validation 0.25 --into adapted --epochs 1 --lora=2
+has adapted/config.yaml 'lora\(2, alpha=4\)'
+has out 'validation: loss .*\(2 examples\)'
+
+# --- mistakes ---
+run 2 finetune --data answers.jsonl
+has err 'expected a model: a folder of transformers, or a run'
+run 2 finetune model
+has err 'expected data to learn: --data FILE.jsonl'
+run 2 finetune model --data answers.jsonl --validation 2
+has err "validation: expected a file, or a share between 0 and 1, got '2'"
+run 2 finetune model --data answers.jsonl --lora=all
+has err "lora: expected a rank of at least 1, got 'all'"
+run 2 finetune run --data answers.jsonl --context 8
+has err "'run' has a network already; 'sigma import FOLDER --context 8' makes one"
+run 2 finetune "$SIGMA_SOURCE_DIR/tests/models/fixtures/llama" --data answers.jsonl
+has err 'data.training: chats are read by the tokenizer of a model; name the model, from: FOLDER'
+echo '{"prompt": "say"}' >>others.jsonl
+run 1 finetune model --data others.jsonl
+has err 'others.jsonl:3: expected an object with messages, with prompt and completion, or with text'
+run 0 finetune model --data answers.jsonl --context 6 --epochs 1 --quiet
+has err 'warning: data.training: 8 of 8 examples are cut to 6 tokens'
+finish
