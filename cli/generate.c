@@ -11,7 +11,8 @@
 
 static const char usage_text[] =
     "Usage: sigma generate CHECKPOINT|FOLDER [--text TEXT] [--count N] [--seed N] [--tokenizer FILE]\n"
-    "                      [--temperature T] [--top-k K] [--top-p P] [--greedy] [--numbers] [--int8]\n\n"
+    "                      [--temperature T] [--top-k K] [--top-p P] [--min-p P] [--greedy]\n"
+    "                      [--numbers] [--int8]\n\n"
     "Continues a text: the network reads it, one of the tokens that may follow is drawn by their\n"
     "probabilities and read in turn. The same seed says the same. Takes networks whose input is a sequence\n"
     "of tokens and whose output is a probability for each, such as those of 'data: {text: FILE}'.\n\n"
@@ -20,6 +21,7 @@ static const char usage_text[] =
     "  --temperature T    1 takes the probabilities as they are, less is surer, more is bolder\n"
     "  --top-k K          only the K likeliest tokens\n"
     "  --top-p P          only as many of the likeliest as have the probability P together\n"
+    "  --min-p P          only tokens at least P times as likely as the likeliest\n"
     "  --greedy           always the likeliest\n"
     "  --seed N           of what is drawn; 0 if not given\n"
     "  --tokenizer FILE   of 'sigma tokenize', or the folder of a model of others; that of the run's "
@@ -41,7 +43,7 @@ typedef struct generation {
     sgm_pretrained_stream *stream;    /* what turns its tokens into text */
     sgm_generator *generator;
     int64_t count, seed;
-    double temperature, top_p;
+    double temperature, top_p, min_p;
     int64_t top_k;
     bool greedy, numbers, int8;
 } generation;
@@ -152,11 +154,12 @@ static sgm_status go_on(generation *g)
         return sgm__last_failure();
     if (g->text != NULL)
         fputs(g->text, stdout);
-    sgm_status status = sgm_generator_generate(
-        g->generator, sgm_tensor_const_data(begin), (size_t)sgm_tensor_shape(begin)->dims[0], NULL,
-        (size_t)g->count,
-        SGM_GENERATION(.seed = (uint64_t)g->seed, .temperature = g->temperature, .top_k = g->top_k,
-                       .top_p = g->top_p, .greedy = g->greedy, .told = print_token, .user = g));
+    sgm_status status =
+        sgm_generator_generate(g->generator, sgm_tensor_const_data(begin),
+                               (size_t)sgm_tensor_shape(begin)->dims[0], NULL, (size_t)g->count,
+                               SGM_GENERATION(.seed = (uint64_t)g->seed, .temperature = g->temperature,
+                                              .top_k = g->top_k, .top_p = g->top_p, .min_p = g->min_p,
+                                              .greedy = g->greedy, .told = print_token, .user = g));
     const char *rest = g->stream != NULL ? sgm_pretrained_stream_end(g->stream) : NULL;
     puts(rest != NULL ? rest : "");
     sgm_tensor_free(begin);
@@ -206,6 +209,7 @@ int generate_run(int argc, char **argv)
         {"--temperature", ARGUMENT_NUMBER, &g.temperature},
         {"--top-k", ARGUMENT_COUNT, &g.top_k},
         {"--top-p", ARGUMENT_NUMBER, &g.top_p},
+        {"--min-p", ARGUMENT_NUMBER, &g.min_p},
         {"--greedy", ARGUMENT_FLAG, &g.greedy},
         {"--seed", ARGUMENT_TEXT, &seed},
         {"--tokenizer", ARGUMENT_TEXT, &g.tokenizer_path},
@@ -221,6 +225,9 @@ int generate_run(int argc, char **argv)
         else if (g.top_p > 1)
             code =
                 usage_error("generate", "--top-p: expected a number above 0, at most 1, got '%g'", g.top_p);
+        else if (g.min_p > 1)
+            code =
+                usage_error("generate", "--min-p: expected a number above 0, at most 1, got '%g'", g.min_p);
         else if (seed != NULL && !sgm__parse_int64(seed, &g.seed))
             code = usage_error("generate", "--seed: expected a whole number, got '%s'", seed);
         else if (g.text != NULL && g.text[0] == '\0')

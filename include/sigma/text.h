@@ -43,6 +43,8 @@ typedef struct sgm_sample_options {
     double top_p;       /* only as many of the likeliest as have this share together; default all (Holtzman et
                          * al., 2019) */
     bool greedy;        /* always the likeliest */
+    double min_p; /* only those at least this share as likely as the likeliest, both with the temperature;
+                   * 0 to 1, default all (Nguyen et al., 2024) */
 } SGM_BY_NAME sgm_sample_options;
 /* Draws one of `count` numbers with these probabilities, 0 or more, that need not add up to 1. The same seed
  * and number of the draw give the same result. -1 and an error if nothing is probable, or an option is out of

@@ -708,6 +708,7 @@ typedef struct sgm_generation_options {
     bool greedy;                             /* as in sgm_sample_options */
     bool (*told)(void *user, int64_t token); /* called for each token that is drawn; returns false to end */
     void *user;                              /* passed to `told` */
+    double min_p;                            /* as in sgm_sample_options */
 } SGM_BY_NAME sgm_generation_options;
 /* Options for sgm_generator_generate: SGM_GENERATION(.seed = 1). */
 #define SGM_GENERATION(...) SGM_OPTIONS(sgm_generation_options, __VA_ARGS__)

@@ -292,9 +292,10 @@ sgm_status sgm_generator_generate(sgm_generator *g, const int64_t *begin_tokens,
     for (size_t i = 0; i < begin_count; i++)
         SGM_TRY(sgm_generator_read(g, begin_tokens[i], i + 1 == begin_count ? &shares : NULL));
     for (size_t i = 0; i < count; i++) {
-        int64_t token = sgm_probabilities_sample(shares, g->vocabulary, o.seed, i,
-                                                 SGM_SAMPLING(.temperature = o.temperature, .top_k = o.top_k,
-                                                              .top_p = o.top_p, .greedy = o.greedy));
+        int64_t token =
+            sgm_probabilities_sample(shares, g->vocabulary, o.seed, i,
+                                     SGM_SAMPLING(.temperature = o.temperature, .top_k = o.top_k,
+                                                  .top_p = o.top_p, .min_p = o.min_p, .greedy = o.greedy));
         if (token < 0)
             return sgm__last_failure();
         if (tokens != NULL)

@@ -51,6 +51,8 @@ run 0 train pairs.yaml --folder pairs --quiet
 run 0 generate pairs --text 'row, row, row your' --count 12 --top-k 1
 has out '^row, row, row your boat'
 run 0 generate pairs --tokenizer song.tokens --text 'merrily' --count 3 --top-p 0.01
+run 0 generate bytes --text 'row, row, row yo' --count 32 --min-p 1 --temperature 3
+same "only the likeliest are as likely as the likeliest" "$(cat out)" 'row, row, row your boat, gently down the stream.'
 
 # --- mistakes ---
 run 1 generate bytes --tokenizer song.tokens
@@ -68,6 +70,8 @@ run 2 generate bytes --temperature 0
 has err "expected a number above 0, got '0'"
 run 2 generate bytes --top-p 1.5
 has err "at most 1, got '1.5'"
+run 2 generate bytes --min-p 1.5
+has err "min-p: expected a number above 0, at most 1, got '1.5'"
 run 2 generate bytes --text ''
 has err 'expected something to begin with'
 run 2 generate

@@ -43,6 +43,21 @@ TEST(what_is_likely_is_drawn_often)
     CHECK_SHARES(.temperature = 1e-9, 0, 1, 0, 0, 0);
 }
 
+/* Of transformers 5.24: TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper and MinPLogitsWarper,
+ * those that are named here, in this order, on the logarithms of the probabilities. */
+TEST(options_together_are_applied_in_the_order_of_transformers)
+{
+    CHECK_SHARES(.min_p = 0.6, 0, 0.571428571428571, 0, 0, 0.428571428571429);
+    CHECK_SHARES(.min_p = 0.3, 0, 0.444444444444444, 0, 0.222222222222222, 0.333333333333333);
+    check_shares(SGM_SAMPLING(.temperature = 2, .min_p = 0.6),
+                 (const double[]){0, 0.388631414212121, 0, 0.274803908371509, 0.33656467741637});
+    check_shares(SGM_SAMPLING(.top_k = 3, .top_p = 0.9, .min_p = 0.7),
+                 (const double[]){0, 0.571428571428571, 0, 0, 0.428571428571429});
+    check_shares(SGM_SAMPLING(.temperature = 0.5, .top_k = 3, .top_p = 0.8, .min_p = 0.5),
+                 (const double[]){0, 0.64, 0, 0, 0.36});
+    CHECK_SHARES(.min_p = 1, 0, 1, 0, 0, 0);
+}
+
 TEST(the_same_seed_draws_the_same)
 {
     int64_t differing = 0;
@@ -69,6 +84,8 @@ TEST(wrong_chances_and_options_are_told)
     CHECK(strstr(sgm_last_error(), "the temperature is above 0, not -1") != NULL);
     CHECK_INT(sgm_probabilities_sample(probabilities, COUNT, 1, 0, SGM_SAMPLING(.top_p = 1.5)), -1);
     CHECK(strstr(sgm_last_error(), "top_p is above 0 and at most 1, not 1.5") != NULL);
+    CHECK_INT(sgm_probabilities_sample(probabilities, COUNT, 1, 0, SGM_SAMPLING(.min_p = 1.5)), -1);
+    CHECK(strstr(sgm_last_error(), "min_p is from 0 to 1, not 1.5") != NULL);
     CHECK_INT(sgm_probabilities_sample(probabilities, COUNT, 1, 0, SGM_SAMPLING(.top_k = -2)), -1);
     CHECK(strstr(sgm_last_error(), "top_k is at least 1, not -2") != NULL);
     CHECK_INT(sgm_probabilities_sample((const double[]){0.5, (double)NAN}, 2, 1, 0, SGM_SAMPLING(.top_k = 1)),

@@ -2,9 +2,10 @@
  * tokens.
  *
  * The probabilities are raised to 1 / temperature, all but the top_k likeliest are dropped, then all behind
- * the first whose sum reaches top_p (nucleus sampling, Holtzman et al., 2019), and one of the rest is drawn.
- * The draw is a function of seed and number of the draw, so generated text can be repeated. Nothing is kept
- * between two calls; src/infer/generator.c calls sgm_probabilities_sample for each token. */
+ * the first whose sum reaches top_p (nucleus sampling, Holtzman et al., 2019), then all that are less likely
+ * than min_p times the likeliest (Nguyen et al., 2024), and one of the rest is drawn. The draw is a function
+ * of seed and number of the draw, so generated text can be repeated. Nothing is kept between two calls;
+ * src/infer/generator.c calls sgm_probabilities_sample for each token. */
 #include "base/base.h"
 #include <sigma/text.h>
 
@@ -39,6 +40,8 @@ static sgm_status check(const double *probabilities, int64_t count, const sgm_sa
         return sgm_fail(SGM_ERROR_ARGUMENT, "top_k is at least 1, not %lld", (long long)o->top_k);
     if (!(o->top_p >= 0 && o->top_p <= 1))
         return sgm_fail(SGM_ERROR_ARGUMENT, "top_p is above 0 and at most 1, not %g", o->top_p);
+    if (!(o->min_p >= 0 && o->min_p <= 1))
+        return sgm_fail(SGM_ERROR_ARGUMENT, "min_p is from 0 to 1, not %g", o->min_p);
     for (int64_t i = 0; i < count; i++) {
         if (!(probabilities[i] >= 0) || !isfinite(probabilities[i]))
             return sgm_fail(SGM_ERROR_NUMERIC,
@@ -62,6 +65,8 @@ static int64_t prepare(candidate *list, int64_t count, const sgm_sample_options 
     double wanted = o->top_p > 0 ? o->top_p * all : all;
     *sum = 0;
     for (int64_t i = 0; i < kept; i++) {
+        if (list[i].chance < o->min_p) /* the likeliest has the chance 1 by now */
+            return i;
         *sum += list[i].chance;
         if (*sum >= wanted && o->top_p > 0 && o->top_p < 1)
             kept = i + 1;
