@@ -101,19 +101,36 @@ char *saved_path(const char *path)
     return NULL;
 }
 
-/* Makes s->c from the checkpoint alone: the network, the precision (float64 if any tensor is), and whether
- * the optimiser keeps averages of the parameters, since the trainer must have those states to load them.
- * These become overrides of an empty configuration, "{}", so that everything else has its default. */
+bool is_model_of_others(const char *path)
+{
+    if (ends_with(path, ".onnx"))
+        return true;
+    return sgm__is_folder(path) && !has_file(path, CHECKPOINT) && has_file(path, "config.json");
+}
+
+/* Makes s->c from the network and `count` other overrides of an empty configuration, "{}", so that everything
+ * else has its default. */
+static sgm_status config_of_network(saved *s, const char *path, const char *const *others, size_t count)
+{
+    char *network = sgm__format("network=%s", s->network);
+    if (network == NULL)
+        return sgm_last_status();
+    const char *overrides[3] = {network};
+    memcpy(overrides + 1, others, count * sizeof *others);
+    sgm_status status = config_parse(&s->c, path, "{}", 2, overrides, count + 1);
+    sgm__free(network);
+    return status;
+}
+
+/* Makes s->c from the checkpoint alone: the precision (float64 if any tensor is), and whether the optimiser
+ * keeps averages of the parameters, since the trainer must have those states to load them. */
 static sgm_status config_of_checkpoint(saved *s, const char *path)
 {
     sgm_bundle *bundle = sgm_bundle_load(s->checkpoint);
-    char *network = bundle != NULL ? sgm__format("network=%s", s->network) : NULL;
-    if (network == NULL) {
-        sgm_bundle_free(bundle);
+    if (bundle == NULL)
         return sgm_last_status();
-    }
-    const char *overrides[3] = {network};
-    size_t count = 1;
+    const char *overrides[2];
+    size_t count = 0;
     bool averages = false, wide = false;
     for (size_t i = 0; i < sgm_bundle_count(bundle); i++) {
         const char *name = sgm_bundle_name_at(bundle, i);
@@ -126,9 +143,7 @@ static sgm_status config_of_checkpoint(saved *s, const char *path)
     if (wide)
         overrides[count++] = "precision=float64";
     sgm_bundle_free(bundle);
-    sgm_status status = config_parse(&s->c, path, "{}", 2, overrides, count);
-    sgm__free(network);
-    return status;
+    return config_of_network(s, path, overrides, count);
 }
 
 /* Reads config.yaml beside the checkpoint, or makes a configuration if the checkpoint was moved elsewhere. */
@@ -145,9 +160,22 @@ static sgm_status find_config(saved *s, const char *path)
     return status;
 }
 
+static sgm_status describe_model(saved *s, const char *path)
+{
+    s->checkpoint = sgm__strdup(path);
+    s->model = s->checkpoint != NULL ? sgm_pretrained_open(path) : NULL;
+    s->network = s->model != NULL ? sgm__strdup(sgm_pretrained_network(s->model)) : NULL;
+    if (s->network == NULL)
+        return sgm__last_failure();
+    bool wide = sgm_pretrained_describe(s->model)->precision == SGM_FLOAT64;
+    return config_of_network(s, path, (const char *const[]){"precision=float64"}, wide ? 1 : 0);
+}
+
 /* Fills checkpoint, network and configuration. The messages name what a user may have meant instead. */
 static sgm_status describe(saved *s, const char *path)
 {
+    if (is_model_of_others(path))
+        return describe_model(s, path);
     s->checkpoint = saved_path(path);
     if (s->checkpoint == NULL)
         return sgm_last_status();
@@ -174,8 +202,18 @@ sgm_status saved_describe(saved *s, const char *path)
     return status;
 }
 
-/* Makes environment and trainer, and loads the checkpoint. Inference takes the settings as well, since
- * arguments of layers are among them. */
+/* Inference takes the settings as well, since arguments of layers are among them. */
+static sgm_status load_parameters(const saved *s, bool training)
+{
+    if (s->model != NULL)
+        return sgm_pretrained_load(s->model, s->trainer);
+    return training
+               ? sgm_trainer_load(s->trainer, s->checkpoint)
+               : sgm_trainer_load_parts(s->trainer, s->checkpoint,
+                                        .parts = SGM_PART_NETWORK | SGM_PART_PARAMETERS | SGM_PART_SETTINGS);
+}
+
+/* Makes environment and trainer, and loads what the network has learnt. */
 static sgm_status load(saved *s, bool training)
 {
     s->env = experiment_env(&s->c);
@@ -183,10 +221,7 @@ static sgm_status load(saved *s, bool training)
     if (s->trainer == NULL)
         return sgm_last_status();
     SGM_TRY(training ? experiment_fill(s->trainer, &s->c) : experiment_fill_inference(s->trainer, &s->c));
-    SGM_TRY(training ? sgm_trainer_load(s->trainer, s->checkpoint)
-                     : sgm_trainer_load_parts(s->trainer, s->checkpoint,
-                                              .parts = SGM_PART_NETWORK | SGM_PART_PARAMETERS |
-                                                       SGM_PART_SETTINGS));
+    SGM_TRY(load_parameters(s, training));
     sgm_pipeline *pipeline = sgm_trainer_get_pipeline(s->trainer);
     s->c.data.pipeline = pipeline != NULL ? sgm_pipeline_retain(pipeline) : NULL;
     return SGM_OK;
@@ -227,6 +262,7 @@ void saved_close(saved *s)
 {
     sgm_env_free(s->env);
     config_free(&s->c);
+    sgm_pretrained_free(s->model);
     sgm_string_free(s->network);
     sgm__free(s->checkpoint);
     memset(s, 0, sizeof *s);
@@ -244,6 +280,8 @@ bool has_tokenizer(const char *folder)
 char *saved_tokenizer(const saved *s)
 {
     static const char *const places[] = {"model", "../model"};
+    if (s->model != NULL)
+        return has_tokenizer(s->checkpoint) ? sgm__strdup(s->checkpoint) : NULL;
     const char *slash = strrchr(s->checkpoint, '/');
     int length = slash != NULL ? (int)(slash - s->checkpoint) : 1;
     for (size_t i = 0; i < 2; i++) {
@@ -325,18 +363,10 @@ sgm_status saved_start_from(sgm_trainer *trainer, const start_config *start, boo
 
 /* --- the key `from`: a model of others, or another run --- */
 
-/* Whether it is a run or a checkpoint; otherwise it is a folder or a file of others. */
-static bool is_run(const char *path)
-{
-    if (ends_with(path, ".onnx"))
-        return false;
-    return !sgm__is_folder(path) || has_file(path, "checkpoint.safetensors");
-}
-
 /* NULL: out of memory, or nothing that can be read. */
 static char *network_of(const char *path)
 {
-    if (is_run(path)) {
+    if (!is_model_of_others(path)) {
         char *checkpoint = saved_path(path);
         char *network = checkpoint != NULL ? sgm_checkpoint_network(checkpoint) : NULL;
         sgm__free(checkpoint);
@@ -368,7 +398,7 @@ static sgm_status load_model(sgm_trainer *trainer, const char *path, bool quiet)
 
 sgm_status from_load(sgm_trainer *trainer, const config *c, bool quiet)
 {
-    if (c->from != NULL && is_run(c->from))
+    if (c->from != NULL && !is_model_of_others(c->from))
         SGM_TRY(saved_start_from(trainer, &(const start_config){.run = c->from}, quiet));
     else if (c->from != NULL)
         SGM_TRY(load_model(trainer, c->from, quiet));
@@ -378,7 +408,7 @@ sgm_status from_load(sgm_trainer *trainer, const config *c, bool quiet)
 sgm_status from_keep(const config *c)
 {
     bool kept = c->from != NULL && c->folder != NULL && has_file(c->from, "model/tensors.json");
-    if (c->from == NULL || c->folder == NULL || (is_run(c->from) && !kept))
+    if (c->from == NULL || c->folder == NULL || (!is_model_of_others(c->from) && !kept))
         return SGM_OK;
     sgm_pretrained *model = sgm_pretrained_open(c->from);
     sgm_status status = model != NULL ? sgm_pretrained_keep(model, c->folder) : sgm__last_failure();

@@ -1,19 +1,24 @@
-/* A checkpoint, or the folder of a run, opened for a subcommand. */
+/* A checkpoint, the folder of a run, or a model of others, opened for a subcommand. */
 #ifndef SGM_CLI_CONFIG_SAVED_H
 #define SGM_CLI_CONFIG_SAVED_H
 
 #include "config/experiment.h"
+#include <sigma/models.h>
 
 /* A trained network that a subcommand opened: its checkpoint, the configuration of its run, and the
  * trainer with the loaded parameters. All members are owned by it; free with saved_close. */
 typedef struct saved {
-    char *checkpoint, *network; /* path of the file; notation of the network */
+    char *checkpoint, *network; /* path of the file, or of the model of others; notation of the network */
+    sgm_pretrained *model;      /* of others, which was not imported; NULL: it is a checkpoint */
     config c;        /* of the run; made from the checkpoint alone if there is no config.yaml beside it */
     bool has_config; /* a config.yaml was there */
     sgm_env *env;
     sgm_trainer *trainer;
 } saved;
 bool has_file(const char *folder, const char *name);
+/* Whether it is a model of others: a file of ONNX, or a folder without a checkpoint as transformers has it.
+ */
+bool is_model_of_others(const char *path);
 /* Writes the file `name` of a folder, and frees the text. A text of NULL is a failure that was reported. */
 sgm_status save_text(const char *folder, const char *name, char *text);
 /* The path of the file `name` in a folder, or the path itself if it is none; sgm__free. NULL: out of memory.
