@@ -22,6 +22,8 @@ same "a folder in runs" "${run_folder%-*-*}" runs/gpt2
 # --- everything takes it ---
 run 0 generate llama --numbers --text '3 1 4' --count 6 --greedy
 cp out first
+run 0 generate "$fixtures/llama" --numbers --text '3 1 4' --count 6 --greedy
+same "so it does the folder of others itself" "$(cat out)" "$(cat first)"
 run 0 inspect llama
 has out 'attention'
 run 0 export --weights llama.npz llama
@@ -156,6 +158,9 @@ if "$sigma" import "$models/signal.onnx" --into signal >out 2>err; then
     same "the network says what the model says" "$(outputs)" "$(cat first)"
     run 0 inspect signal
     has out 'softmax_cross_entropy'
+    run 0 export --weights signal.npz "$models/signal.onnx"
+    run 1 eval "$models/mobile.onnx" --data digits
+    has err 'shape'
     cat >signals.yaml <<YAML
 from: $models/signal.onnx
 data:
