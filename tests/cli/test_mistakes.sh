@@ -55,7 +55,7 @@ mistake 2 "expected a file that describes what to train" train
 mistake 2 "good has a checkpoint already: --resume goes on from it, --folder names another" train pets.yaml --folder good
 mistake 2 "--resume needs the folder of the run: --folder DIR" train pets.yaml --resume
 mistake 2 "there is no run 'goood' to resume" train goood --resume
-mistake 2 "expected a checkpoint and --data NAME or a file" predict good
+mistake 2 "expected a checkpoint and --data NAME, --text TEXT or a file" predict good
 mistake 1 "no checkpoint and no folder of a run 'goood'" predict goood pets.csv
 mistake 1 "'pets\.yaml' describes a training: 'sigma train' makes a folder of it" predict pets.yaml pets.csv
 mistake 1 "cannot open 'pest\.csv'.*check the path" predict good pest.csv

@@ -5,6 +5,7 @@ transformers writes them, and what transformers computes with them. No network i
     python3 tests/models/fixtures.py tests/models/fixtures          (made with transformers 5.24, PyTorch 2.15, PEFT 0.21)
     python3 tests/models/fixtures.py --check FOLDER FIXTURE         (reads a folder that Sigma wrote)
     python3 tests/models/fixtures.py --check FOLDER NAME_peft NAME  (reads adapters that Sigma wrote)
+    python3 tests/models/fixtures.py --masked FIXTURE               (prints losses where some targets are left out)
 
 expected.safetensors has "inputs" (2, 12), their "logits", "greedy", what follows the first 5 tokens of the first
 input, and a training: "batches" (20, 2, 13) of tokens and the "losses" of AdamW. A folder NAME_peft has adapters of
@@ -103,12 +104,16 @@ def randomise(model):
             else values
 
 
-def train(model, batches):
+def train(model, batches, masked=False):
+    """With `masked` 7 of the targets of the first row cost nothing, and 5 of the second."""
+    place = torch.arange(TIME)
+    ignored = torch.stack([place < 7, (place < 2) | (place >= 9)]) & masked
     optimiser = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], lr=1e-3, weight_decay=0.01)
     losses = []
     for batch in batches:
         logits = model(batch[:, :-1]).logits
-        loss = torch.nn.functional.cross_entropy(logits.reshape(-1, TOKENS), batch[:, 1:].reshape(-1))
+        targets = torch.where(ignored, -100, batch[:, 1:])
+        loss = torch.nn.functional.cross_entropy(logits.reshape(-1, TOKENS), targets.reshape(-1))
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()
@@ -289,7 +294,10 @@ def check(folder, fixture):
     assert difference == 0
 
 
-if sys.argv[1] == "--check" and len(sys.argv) == 5:
+if sys.argv[1] == "--masked":
+    model = AutoModelForCausalLM.from_pretrained(sys.argv[2], dtype=torch.float32, attn_implementation="eager")
+    print(train(model, load_file(os.path.join(sys.argv[2], "expected.safetensors"))["batches"], masked=True).tolist())
+elif sys.argv[1] == "--check" and len(sys.argv) == 5:
     check_adapters(*sys.argv[2:])
 elif sys.argv[1] == "--check":
     check(sys.argv[2], sys.argv[3])

@@ -51,7 +51,7 @@ static sgm_tensor *masked_targets(sgm_tensor *rows)
     return targets;
 }
 
-/* The losses are those of transformers 5.24 with labels of -100 at these places, by fixtures.py's train. */
+/* The losses are those of transformers 5.24 with labels of -100 at these places, by fixtures.py --masked. */
 TEST(masked_targets_cost_what_they_cost_transformers)
 {
     static const float masked[STEPS] = {4.116697788F, 3.621187925F, 4.249699116F, 5.001994133F, 4.312429905F,
