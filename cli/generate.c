@@ -12,12 +12,17 @@
 static const char usage_text[] =
     "Usage: sigma generate CHECKPOINT|FOLDER [--text TEXT] [--count N] [--seed N] [--tokenizer FILE]\n"
     "                      [--temperature T] [--top-k K] [--top-p P] [--min-p P] [--greedy]\n"
-    "                      [--numbers] [--int8]\n\n"
+    "                      [--chat] [--system TEXT] [--stop TEXT] [--numbers] [--int8]\n\n"
     "Continues a text: the network reads it, one of the tokens that may follow is drawn by their\n"
     "probabilities and read in turn. The same seed says the same. Takes networks whose input is a sequence\n"
-    "of tokens and whose output is a probability for each, such as those of 'data: {text: FILE}'.\n\n"
+    "of tokens and whose output is a probability for each, such as those of 'data: {text: FILE}'.\n"
+    "A model of others also ends by itself, with the token that ends a text.\n\n"
     "  --text TEXT        the beginning; a line end if not given\n"
-    "  --count N          so many tokens more; 200 if not given\n"
+    "  --chat             TEXT is what a user says, and the answer is printed: the chat is written by the\n"
+    "                     template of a model of others\n"
+    "  --system TEXT      of --chat: what the assistant is told before\n"
+    "  --count N          so many tokens more at most; 200 if not given\n"
+    "  --stop TEXT        ends before this text\n"
     "  --temperature T    1 takes the probabilities as they are, less is surer, more is bolder\n"
     "  --top-k K          only the K likeliest tokens\n"
     "  --top-p P          only as many of the likeliest as have the probability P together\n"
@@ -36,41 +41,74 @@ static const char usage_text[] =
 /* What was asked for, and what was opened for it. Numbers that are 0 stand for the library's default. */
 typedef struct generation {
     saved s;
-    const char *text;
+    const char *text, *system, *stop;
     char *tokenizer_path;
     sgm_tokenizer *tokenizer;         /* NULL: tokens are numbers, or those of a model of others */
     sgm_pretrained_tokenizer *others; /* of a model of others */
     sgm_pretrained_stream *stream;    /* what turns its tokens into text */
+    int64_t end;                      /* its token that ends a text; -1: none */
+    sgm__text held;                   /* with --stop: what may be its beginning */
+    bool stopped;                     /* the text of --stop came */
     sgm_generator *generator;
     int64_t count, seed;
     double temperature, top_p, min_p;
     int64_t top_k;
-    bool greedy, numbers, int8;
+    bool greedy, numbers, int8, chat;
 } generation;
+
+/* How much of the end of a text may be the beginning of `stop`. */
+static size_t overlap(const sgm__text *text, const char *stop)
+{
+    size_t length = strlen(stop) - 1;
+    length = length < text->length ? length : text->length;
+    while (length > 0 && memcmp(text->data + text->length - length, stop, length) != 0)
+        length--;
+    return length;
+}
+
+/* Prints a text, of which with --stop what may be its beginning waits for more. False: that text has come,
+ * the output is closed, or there is no memory. */
+static bool say(generation *g, const char *text, size_t size)
+{
+    if (g->stop == NULL) {
+        fwrite(text, 1, size, stdout);
+    } else {
+        sgm__text_append_bytes(&g->held, text, size);
+        const char *found =
+            g->held.length > 0 ? memmem(g->held.data, g->held.length, g->stop, strlen(g->stop)) : NULL;
+        size_t ready =
+            found != NULL ? (size_t)(found - g->held.data) : g->held.length - overlap(&g->held, g->stop);
+        fwrite(g->held.data, 1, ready, stdout);
+        g->stopped = found != NULL;
+        g->held.length -= ready;
+        memmove(g->held.data, g->held.data + ready, g->held.length);
+    }
+    fflush(stdout);
+    return !g->stopped && !g->held.failed && ferror(stdout) == 0;
+}
 
 /* The generator's callback for each token. A token may be part of a character only, so bytes are written
  * as they are. A network may have more tokens than the tokenizer; those print nothing. False ends the
- * generation: out of memory, or the output is closed. */
+ * generation: at the end of a text, out of memory, or the output is closed. */
 static bool print_token(void *user, int64_t token)
 {
-    const generation *g = user;
+    generation *g = user;
     if (g->others != NULL) {
-        const char *text = sgm_pretrained_stream_next(g->stream, token);
-        if (text == NULL)
-            return false;
-        fputs(text, stdout);
-    } else if (g->tokenizer == NULL) {
-        printf(" %lld", (long long)token);
-    } else if (token < sgm_tokenizer_vocabulary(g->tokenizer)) { /* the network may have room for more */
-        size_t size;
-        char *bytes = sgm_tokenizer_decode(g->tokenizer, &token, 1, &size);
-        if (bytes == NULL)
-            return false;
-        fwrite(bytes, 1, size, stdout);
-        sgm_string_free(bytes);
+        const char *text = token != g->end ? sgm_pretrained_stream_next(g->stream, token) : NULL;
+        return text != NULL && say(g, text, strlen(text));
     }
-    fflush(stdout);
-    return ferror(stdout) == 0;
+    if (g->tokenizer == NULL) {
+        printf(" %lld", (long long)token);
+        fflush(stdout);
+        return ferror(stdout) == 0;
+    }
+    if (token >= sgm_tokenizer_vocabulary(g->tokenizer))
+        return true;
+    size_t size;
+    char *bytes = sgm_tokenizer_decode(g->tokenizer, &token, 1, &size);
+    bool goes_on = bytes != NULL && say(g, bytes, size);
+    sgm_string_free(bytes);
+    return goes_on;
 }
 
 /* Where the tokenizer of a model of others is: the folder of --tokenizer, or the one that 'sigma import'
@@ -90,6 +128,7 @@ static sgm_status open_others(generation *g, const char *folder)
     g->others = sgm_pretrained_tokenizer_open(folder);
     if (g->others != NULL)
         g->stream = sgm_pretrained_stream_create(g->others, .skip_special = true);
+    g->end = g->others != NULL ? sgm_pretrained_tokenizer_end(g->others) : -1;
     return g->stream != NULL ? SGM_OK : sgm__last_failure();
 }
 
@@ -137,9 +176,29 @@ static sgm_tensor *read_numbers(const char *text)
     return tokens;
 }
 
+/* The chat up to the beginning of the answer. */
+static sgm_tensor *read_chat(const generation *g)
+{
+    const sgm_chat_message messages[] = {{"system", g->system}, {"user", g->text}};
+    size_t first = g->system != NULL ? 0 : 1;
+    if (g->others == NULL) {
+        sgm_fail(SGM_ERROR_UNSUPPORTED,
+                 "--chat is for models of others, whose tokenizers say how chats are written");
+        return NULL;
+    }
+    char *text = sgm_pretrained_tokenizer_chat(g->others, messages + first, 2 - first, true);
+    sgm_tensor *tokens =
+        text != NULL ? sgm_pretrained_tokenizer_encode(g->others, text, strlen(text), .no_special = true)
+                     : NULL;
+    sgm_string_free(text);
+    return tokens;
+}
+
 /* The tokens to begin with. Without a text it is a line end, or token 0. */
 static sgm_tensor *read_beginning(const generation *g)
 {
+    if (g->chat)
+        return read_chat(g);
     const char *text = g->text != NULL ? g->text : g->numbers ? "0" : "\n";
     if (g->others != NULL)
         return sgm_pretrained_tokenizer_encode(g->others, text, strlen(text));
@@ -152,7 +211,7 @@ static sgm_status go_on(generation *g)
     sgm_tensor *begin = read_beginning(g);
     if (begin == NULL)
         return sgm__last_failure();
-    if (g->text != NULL)
+    if (g->text != NULL && !g->chat)
         fputs(g->text, stdout);
     sgm_status status =
         sgm_generator_generate(g->generator, sgm_tensor_const_data(begin),
@@ -161,7 +220,11 @@ static sgm_status go_on(generation *g)
                                               .top_k = g->top_k, .top_p = g->top_p, .min_p = g->min_p,
                                               .greedy = g->greedy, .told = print_token, .user = g));
     const char *rest = g->stream != NULL ? sgm_pretrained_stream_end(g->stream) : NULL;
-    puts(rest != NULL ? rest : "");
+    if (!g->stopped) {
+        say(g, rest != NULL ? rest : "", rest != NULL ? strlen(rest) : 0);
+        fwrite(g->held.data, 1, g->stopped ? 0 : g->held.length, stdout);
+    }
+    putchar('\n');
     sgm_tensor_free(begin);
     if (g->others != NULL && status != SGM_OK && strstr(sgm_last_error(), " is no token: ") != NULL)
         return sgm_fail(
@@ -191,6 +254,7 @@ static int generate(const char *checkpoint, generation *g)
         status = go_on(g);
     int code = status == SGM_OK ? CLI_OK : report_error("generate", CLI_FAILED);
     sgm_generator_free(g->generator);
+    sgm__text_free(&g->held);
     sgm_tokenizer_free(g->tokenizer);
     sgm_pretrained_stream_free(g->stream);
     sgm_pretrained_tokenizer_free(g->others);
@@ -202,19 +266,15 @@ static int generate(const char *checkpoint, generation *g)
 int generate_run(int argc, char **argv)
 {
     const char *seed = NULL;
-    generation g = {.count = 200};
+    generation g = {.count = 200, .end = -1};
     const argument_rule rules[] = {
-        {"--text", ARGUMENT_TEXT, &g.text},
-        {"--count", ARGUMENT_COUNT, &g.count},
-        {"--temperature", ARGUMENT_NUMBER, &g.temperature},
-        {"--top-k", ARGUMENT_COUNT, &g.top_k},
-        {"--top-p", ARGUMENT_NUMBER, &g.top_p},
-        {"--min-p", ARGUMENT_NUMBER, &g.min_p},
-        {"--greedy", ARGUMENT_FLAG, &g.greedy},
-        {"--seed", ARGUMENT_TEXT, &seed},
-        {"--tokenizer", ARGUMENT_TEXT, &g.tokenizer_path},
-        {"--numbers", ARGUMENT_FLAG, &g.numbers},
-        {"--int8", ARGUMENT_FLAG, &g.int8},
+        {"--text", ARGUMENT_TEXT, &g.text},       {"--chat", ARGUMENT_FLAG, &g.chat},
+        {"--system", ARGUMENT_TEXT, &g.system},   {"--stop", ARGUMENT_TEXT, &g.stop},
+        {"--count", ARGUMENT_COUNT, &g.count},    {"--temperature", ARGUMENT_NUMBER, &g.temperature},
+        {"--top-k", ARGUMENT_COUNT, &g.top_k},    {"--top-p", ARGUMENT_NUMBER, &g.top_p},
+        {"--min-p", ARGUMENT_NUMBER, &g.min_p},   {"--greedy", ARGUMENT_FLAG, &g.greedy},
+        {"--seed", ARGUMENT_TEXT, &seed},         {"--tokenizer", ARGUMENT_TEXT, &g.tokenizer_path},
+        {"--numbers", ARGUMENT_FLAG, &g.numbers}, {"--int8", ARGUMENT_FLAG, &g.int8},
     };
     arguments a = {.rules = rules, .rule_count = sizeof rules / sizeof *rules, .help = usage_text};
     int code;
@@ -228,6 +288,13 @@ int generate_run(int argc, char **argv)
         else if (g.min_p > 1)
             code =
                 usage_error("generate", "--min-p: expected a number above 0, at most 1, got '%g'", g.min_p);
+        else if (g.chat && (g.text == NULL || g.numbers))
+            code =
+                usage_error("generate", "--chat: expected what the user says, --text TEXT, and no --numbers");
+        else if (g.system != NULL && !g.chat)
+            code = usage_error("generate", "--system: expected with --chat only");
+        else if (g.stop != NULL && (*g.stop == '\0' || g.numbers))
+            code = usage_error("generate", "--stop: expected a text that is not empty, and no --numbers");
         else if (seed != NULL && !sgm__parse_int64(seed, &g.seed))
             code = usage_error("generate", "--seed: expected a whole number, got '%s'", seed);
         else if (g.text != NULL && g.text[0] == '\0')

@@ -16,9 +16,9 @@ static const char *label_of(const sgm_pretrained *p, int64_t class)
     return json_string_value(json_object_get(json_object_get(p->config, "id2label"), number));
 }
 
-const char *sgm_pretrained_class(const sgm_pretrained *p, int64_t class)
+const char *sgm_pretrained_class(const sgm_pretrained *p, int64_t index)
 {
-    return p != NULL && class >= 0 && class < p->description.classes ? label_of(p, class) : NULL;
+    return p != NULL && index >= 0 && index < p->description.classes ? label_of(p, index) : NULL;
 }
 
 /* A list of names that differ: one that an earlier class has, as in ImageNet, gets its number, and one that

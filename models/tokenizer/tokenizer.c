@@ -200,6 +200,12 @@ int64_t sgm_pretrained_tokenizer_id(const sgm_pretrained_tokenizer *tokenizer, c
     return id == SGM__NONE ? -1 : (int64_t)id;
 }
 
+int64_t sgm_pretrained_tokenizer_end(const sgm_pretrained_tokenizer *tokenizer)
+{
+    const char *end = tokenizer->chat.end;
+    return end != NULL && *end != '\0' ? sgm_pretrained_tokenizer_id(tokenizer, end) : -1;
+}
+
 const char *sgm_pretrained_tokenizer_token(const sgm_pretrained_tokenizer *tokenizer, int64_t id)
 {
     size_t size;

@@ -17,6 +17,9 @@ done >answers.jsonl
 head -2 answers.jsonl >others.jsonl
 
 # --- a training ---
+for _ in 1 2 3 4; do cat answers.jsonl; done >many.jsonl
+run 0 finetune model --data many.jsonl --into warned --epochs 1 --quiet
+same "tokens are not told to be what they are" "$(cat err)" ''
 run 0 finetune model --data answers.jsonl --validation others.jsonl --into run --epochs 12 --learning-rate 0.02 --context 16
 has out '^starting from .*model: gpt2$'
 has out '^epoch 12/12 loss 0\.[0-9]+ accuracy [0-9.]+ %, validation loss 0\.[0-9]+ '
@@ -45,6 +48,32 @@ run 0 export --weights whole.npz run
 run 0 export --weights parts.npz parts
 cmp whole.npz parts.npz
 verdict "a training that was resumed has the same bits" $?
+
+# --- the end of a text, texts to stop at, chats ---
+run 0 generate run --text 'say d' --count 8 --greedy --stop 's y'
+same "it stops before a text" "$(cat out)" 'say d ye'
+run 0 generate run --text 'say d' --count 4 --greedy --stop 'ses'
+same "what only begins like that text is printed" "$(cat out)" 'say d yes'
+cp -r model chatting
+# shellcheck disable=SC2016 # dollars of the template
+template='{% for message in messages %}{{'"'<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>' + '\\n'"'}}{% endfor %}{% if add_generation_prompt %}{{ '"'<|im_start|>assistant\\n'"' }}{% endif %}'
+sed -i 's/"decoder"/"added_tokens": [{"id": 58, "content": "<|im_start|>", "special": true}, {"id": 59, "content": "<|im_end|>", "special": true}], "decoder"/; s/"w58": 58, "w59": 59/"<|im_start|>": 58, "<|im_end|>": 59/' chatting/tokenizer.json
+echo "{\"eos_token\": \"<|im_end|>\", \"chat_template\": \"$template\"}" >chatting/tokenizer_config.json
+for i in a b c d e f g h; do
+    echo "{\"messages\": [{\"role\": \"user\", \"content\": \"$i\"}, {\"role\": \"assistant\", \"content\": \"yes\"}]}"
+done >chats.jsonl
+run 0 finetune chatting --data chats.jsonl --into chat --epochs 30 --learning-rate 0.02 --context 32 --quiet
+run 0 generate chat --chat --text d --greedy
+same "the answer ends by itself" "$(cat out)" 'yes'
+run 0 generate chat --text '<|im_start|>user' --count 30 --greedy --stop '<'
+run 1 generate run --chat --text d
+has err 'the model has no chat template'
+run 2 generate chat --chat
+has err 'chat: expected what the user says, --text TEXT, and no --numbers'
+run 2 generate chat --text a --system b
+has err 'system: expected with --chat only'
+run 2 generate chat --stop ''
+has err 'stop: expected a text that is not empty'
 
 # --- adapters, a share for validation ---
 run 0 finetune model --data answers.jsonl --validation 0.25 --into adapted --epochs 1 --lora=2

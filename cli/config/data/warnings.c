@@ -395,7 +395,8 @@ void experiment_warn(const config *c, sgm_dataset *training, sgm_dataset *valida
     bool are_enough = first.count >= MINIMUM_EXAMPLES;
     warn_of_softmax(c->network);
     warn_of_categories(c->data.pipeline);
-    if (are_enough && first.is_flat) {
+    bool are_tokens = c->data.training.chats != NULL; /* each is the target of the one before it */
+    if (are_enough && first.is_flat && !are_tokens) {
         warn_of_leak(&c->data, &first);
         warn_of_scales(&c->data, &first);
     }

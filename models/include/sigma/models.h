@@ -65,7 +65,7 @@ SGM_API void sgm_pretrained_free(sgm_pretrained *pretrained);
 /* What was found, as long as it is open. */
 SGM_API const sgm_pretrained_info *sgm_pretrained_describe(const sgm_pretrained *pretrained);
 /* What config.json calls a class, from 0, as long as it is open; NULL: it has no name, or there is none. */
-SGM_API const char *sgm_pretrained_class(const sgm_pretrained *pretrained, int64_t class);
+SGM_API const char *sgm_pretrained_class(const sgm_pretrained *pretrained, int64_t index);
 /* The network in Sigma's notation, as long as it is open. */
 SGM_API const char *sgm_pretrained_network(const sgm_pretrained *pretrained);
 
