@@ -10,7 +10,6 @@
 #include <sigma/text.h>
 
 #include <math.h>
-#include <stdlib.h>
 
 /* A number and its chance, which need not sum to 1 over all. */
 typedef struct candidate {
@@ -18,14 +17,56 @@ typedef struct candidate {
     double chance;
 } candidate;
 
-/* The likeliest first; of equal ones the lowest number, so the order is total and every C library sorts
- * alike. */
-static int compare(const void *a, const void *b)
+/* Candidates, of which few are looked at: those that are left are a heap with the likeliest in front, and
+ * those that were taken lie behind it, the first one last. So a vocabulary is not sorted for each token. */
+typedef struct candidates {
+    candidate *list;
+    int64_t count, taken;
+} candidates;
+
+/* The likeliest is before the others; of equal ones the lowest number, so that the order is total. */
+static bool is_before(const candidate *a, const candidate *b)
 {
-    const candidate *x = a, *y = b;
-    if (x->chance != y->chance)
-        return x->chance > y->chance ? -1 : 1;
-    return x->number < y->number ? -1 : x->number > y->number;
+    return a->chance != b->chance ? a->chance > b->chance : a->number < b->number;
+}
+
+/* Brings the heap in order again below a place whose candidate may be too far in front. */
+static void sink(candidate *heap, int64_t count, int64_t at)
+{
+    candidate moved = heap[at];
+    for (int64_t child; (child = 2 * at + 1) < count; at = child) {
+        if (child + 1 < count && is_before(&heap[child + 1], &heap[child]))
+            child++;
+        if (is_before(&moved, &heap[child]))
+            break;
+        heap[at] = heap[child];
+    }
+    heap[at] = moved;
+}
+
+/* Candidate `index` from the likeliest on. */
+static const candidate *candidate_at(candidates *c, int64_t index)
+{
+    for (; c->taken <= index; c->taken++) {
+        int64_t last = c->count - 1 - c->taken;
+        candidate first = c->list[0];
+        c->list[0] = c->list[last];
+        c->list[last] = first;
+        sink(c->list, last, 0);
+    }
+    return &c->list[c->count - 1 - index];
+}
+
+static sgm_status fill(candidates *c, const double *probabilities, int64_t count)
+{
+    *c = (candidates){.list = sgm__calloc((size_t)count, sizeof *c->list), .count = count};
+    if (c->list == NULL)
+        return SGM_ERROR_MEMORY;
+    for (int64_t i = 0; i < count; i++)
+        c->list[i] = (candidate){i, probabilities[i]};
+    for (int64_t i = count / 2; i-- > 0;)
+        sink(c->list, count, i);
+    return SGM_OK;
 }
 
 /* 0 for an option means its default; probabilities must be finite, not negative, and not all 0. */
@@ -54,51 +95,71 @@ static sgm_status check(const double *probabilities, int64_t count, const sgm_sa
     return SGM_OK;
 }
 
-/* Sharpens the sorted probabilities and returns how many of them may be drawn; *sum becomes their sum.
- * Probabilities are divided by the largest one before the power, so no power overflows. */
-static int64_t prepare(candidate *list, int64_t count, const sgm_sample_options *o, double *sum)
+/* Sharpens the probabilities, which keeps their order; the likeliest then has the chance 1. They are divided
+ * by the largest one before the power, so no power overflows. */
+static void sharpen(candidates *c, double temperature)
 {
-    double power = o->temperature > 0 ? 1 / o->temperature : 1, maximum = list[0].chance, all = 0;
-    int64_t kept = o->greedy ? 1 : o->top_k > 0 && o->top_k < count ? o->top_k : count;
-    for (int64_t i = 0; i < kept; i++)
-        all += list[i].chance = pow(list[i].chance / maximum, power);
-    double wanted = o->top_p > 0 ? o->top_p * all : all;
+    double power = temperature > 0 ? 1 / temperature : 1, maximum = c->list[0].chance;
+    for (int64_t i = 0; i < c->count; i++)
+        c->list[i].chance =
+            power != 1 ? pow(c->list[i].chance / maximum, power) : c->list[i].chance / maximum;
+}
+
+/* How many of the candidates may be drawn; *sum becomes their sum. */
+static int64_t keep(candidates *c, const sgm_sample_options *o, double *sum)
+{
+    bool all_may = o->top_k == 0 || o->top_k >= c->count, nucleus = o->top_p > 0 && o->top_p < 1;
+    int64_t most = all_may ? c->count : o->top_k;
+    double all = 0;
+    for (int64_t i = 0; i < most; i++)
+        all += all_may ? c->list[i].chance : candidate_at(c, i)->chance;
+    *sum = all;
+    if (!nucleus && o->min_p == 0)
+        return most;
     *sum = 0;
-    for (int64_t i = 0; i < kept; i++) {
-        if (list[i].chance < o->min_p) /* the likeliest has the chance 1 by now */
+    for (int64_t i = 0; i < most; i++) {
+        double chance = candidate_at(c, i)->chance;
+        if (chance < o->min_p)
             return i;
-        *sum += list[i].chance;
-        if (*sum >= wanted && o->top_p > 0 && o->top_p < 1)
-            kept = i + 1;
+        *sum += chance;
+        if (nucleus && *sum >= o->top_p * all)
+            return i + 1;
     }
-    return kept;
+    return most;
 }
 
 /* Walks through the candidates until the drawn part of the sum is used up. Rounding may leave a rest behind
- * the last one, or hit one with the chance 0; both go to the nearest candidate before that has a chance.
- * Returns -1 on failure. */
+ * the last one, or hit one with the chance 0; both go to the nearest candidate before that has a chance. */
+static int64_t draw_one(candidates *c, const sgm_sample_options *o, sgm__random random)
+{
+    double sum;
+    int64_t kept = keep(c, o, &sum), i = 0;
+    double left = sum * sgm__random_uniform(&random);
+    while (i + 1 < kept && (left -= candidate_at(c, i)->chance) >= 0)
+        i++;
+    while (i > 0 && candidate_at(c, i)->chance == 0)
+        i--;
+    return candidate_at(c, i)->number;
+}
+
+/* Returns -1 on failure. */
 int64_t sgm_probabilities_sample(const double *probabilities, int64_t count, uint64_t seed, uint64_t draw,
                                  const sgm_sample_options *given)
 {
     sgm_sample_options o;
+    candidates c;
     if (sgm__options_read(&o, sizeof o, given, "sgm_probabilities_sample") != SGM_OK ||
         check(probabilities, count, &o) != SGM_OK)
         return -1;
-    candidate *list = sgm__calloc((size_t)count, sizeof *list);
-    if (list == NULL)
+    int64_t likeliest = 0;
+    for (int64_t i = 1; i < count && o.greedy; i++)
+        likeliest = probabilities[i] > probabilities[likeliest] ? i : likeliest;
+    if (o.greedy)
+        return likeliest;
+    if (fill(&c, probabilities, count) != SGM_OK)
         return -1;
-    for (int64_t i = 0; i < count; i++)
-        list[i] = (candidate){i, probabilities[i]};
-    qsort(list, (size_t)count, sizeof *list, compare);
-    double sum;
-    int64_t kept = prepare(list, count, &o, &sum), i = 0;
-    sgm__random random = sgm__random_make(seed, draw);
-    double left = sum * sgm__random_uniform(&random);
-    while (i + 1 < kept && (left -= list[i].chance) >= 0)
-        i++;
-    while (i > 0 && list[i].chance == 0)
-        i--;
-    int64_t number = list[i].number;
-    sgm__free(list);
+    sharpen(&c, o.temperature);
+    int64_t number = draw_one(&c, &o, sgm__random_make(seed, draw));
+    sgm__free(c.list);
     return number;
 }
