@@ -4,6 +4,7 @@
 #define SIGMA_TEST_MODELS_COMPARE_H
 
 #include "models/folders.h"
+#include "models/losses.h"
 
 #include <math.h>
 #include <sigma/models.h>
@@ -67,40 +68,13 @@ __attribute__((unused)) static void compare_scores(const char *name, sgm_model *
     sgm_tensor_free(shares);
 }
 
-typedef struct losses {
-    const char *name;
-    const float *expected;
-    int count;
-    double sum; /* of all steps so far: progress has their mean */
-} losses;
-
-static bool compare_loss(void *user, const sgm_training_progress *progress)
-{
-    losses *l = user;
-    if (progress->kind != SGM_PROGRESS_ITERATION)
-        return true;
-    double sum = progress->training.loss * (l->count + 1), loss = sum - l->sum;
-    if (!test_near(loss, l->expected[l->count], 1e-4))
-        TEST_FAIL("%s: the loss of step %d is %.9g, transformers has %.9g", l->name, l->count, loss,
-                  (double)l->expected[l->count]);
-    l->sum = sum;
-    l->count++;
-    return true;
-}
-
 /* A training of one epoch on minibatches of two rows; inputs and targets are (rows, TIME). */
 __attribute__((unused)) static void compare_losses(const char *name, sgm_trainer *trainer, sgm_tensor *inputs,
                                                    sgm_tensor *targets, const float *expected)
 {
     static const char *const fields[] = {"inputs", "targets"};
     sgm_dataset *data = sgm_dataset_create_from("batches", fields, (sgm_tensor *[]){inputs, targets}, 2);
-    losses l = {.name = name, .expected = expected};
-    CHECK_OK(data);
-    CHECK_OK(sgm_trainer_set_data(trainer, sgm_minibatches(data, .size = 2, .no_shuffle = true)));
-    CHECK_OK(sgm_trainer_set_optimiser(trainer, sgm_adamw(.learning_rate = 1e-3, .weight_decay = 0.01)));
-    CHECK_OK(sgm_trainer_on_progress(trainer, compare_loss, &l));
-    CHECK_OK(sgm_trainer_run(trainer, .epochs = 1));
-    CHECK_INT(l.count, STEPS);
+    compare_losses_of(name, trainer, data, 2, 1e-3, expected, STEPS);
     sgm_dataset_free(data);
 }
 

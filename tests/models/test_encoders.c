@@ -1,6 +1,7 @@
 /* Encoders against what transformers computes with them (fixtures.py): vectors of texts, classes, masked
  * tokens, for texts of different lengths; losses of a training; and the way back. */
 #include "models/folders.h"
+#include "models/losses.h"
 
 #include <math.h>
 #include <sigma/models.h>
@@ -51,27 +52,6 @@ static void compare_scores(const char *name, sgm_trainer *trainer, const sgm_bun
     sgm_block_free(block);
 }
 
-typedef struct losses {
-    const char *name;
-    const float *expected;
-    int count;
-    double sum; /* of all steps so far: progress has their mean */
-} losses;
-
-static bool compare_loss(void *user, const sgm_training_progress *progress)
-{
-    losses *l = user;
-    if (progress->kind != SGM_PROGRESS_ITERATION)
-        return true;
-    double sum = progress->training.loss * (l->count + 1), loss = sum - l->sum;
-    if (!test_near(loss, l->expected[l->count], 1e-4))
-        TEST_FAIL("%s: the loss of step %d is %.9g, transformers has %.9g", l->name, l->count, loss,
-                  (double)l->expected[l->count]);
-    l->sum = sum;
-    l->count++;
-    return true;
-}
-
 /* (steps, 2, ...) as (steps * 2, ...). */
 static sgm_tensor *rows_of(const sgm_bundle *expected, const char *name)
 {
@@ -103,13 +83,8 @@ static void compare_training(const char *name, sgm_trainer *trainer, const sgm_b
     sgm_tensor *tensors[] = {rows_of(expected, "batches"), rows_of(expected, "batch_lengths"),
                              targets_of(expected)};
     sgm_dataset *data = sgm_dataset_create_from("batches", fields, tensors, 3);
-    losses l = {.name = name, .expected = sgm_tensor_const_data(sgm_bundle_get(expected, "losses"))};
-    CHECK_OK(data);
-    CHECK_OK(sgm_trainer_set_data(trainer, sgm_minibatches(data, .size = 2, .no_shuffle = true)));
-    CHECK_OK(sgm_trainer_set_optimiser(trainer, sgm_adamw(.learning_rate = 1e-3, .weight_decay = 0.01)));
-    CHECK_OK(sgm_trainer_on_progress(trainer, compare_loss, &l));
-    CHECK_OK(sgm_trainer_run(trainer, .epochs = 1));
-    CHECK_INT(l.count, STEPS);
+    compare_losses_of(name, trainer, data, 2, 1e-3, sgm_tensor_const_data(sgm_bundle_get(expected, "losses")),
+                      STEPS);
     sgm_dataset_free(data);
     for (int i = 0; i < 3; i++)
         sgm_tensor_free(tensors[i]);

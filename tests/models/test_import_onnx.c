@@ -1,6 +1,7 @@
 /* Files of ONNX as networks: what PyTorch computes with the same models (onnx_models.py), losses of a
  * training on from there, and what is refused. */
 #include "models/folders.h"
+#include "models/losses.h"
 #include "test.h"
 
 #include <math.h>
@@ -89,26 +90,6 @@ TEST(layers_have_the_names_of_their_tensors)
 
 /* --- training on --- */
 
-typedef struct losses {
-    const float *expected;
-    int count;
-    double sum; /* of all steps so far: progress has their mean */
-} losses;
-
-static bool compare_loss(void *user, const sgm_training_progress *progress)
-{
-    losses *l = user;
-    if (progress->kind != SGM_PROGRESS_ITERATION)
-        return true;
-    double sum = progress->training.loss * (l->count + 1), loss = sum - l->sum;
-    if (!test_near(loss, l->expected[l->count], 1e-4))
-        TEST_FAIL("the loss of step %d is %.9g, PyTorch has %.9g", l->count, loss,
-                  (double)l->expected[l->count]);
-    l->sum = sum;
-    l->count++;
-    return true;
-}
-
 /* Its batch norms take part: they use the minibatch while training. */
 TEST(a_training_goes_on_as_in_pytorch)
 {
@@ -120,14 +101,9 @@ TEST(a_training_goes_on_as_in_pytorch)
     CHECK_OK(model);
     sgm_tensor *parts[] = {part_of(expected, "mobile", "batches"), part_of(expected, "mobile", "targets")};
     sgm_dataset *data = sgm_dataset_create_from("batches", fields, parts, 2);
-    losses l = {.expected = sgm_tensor_const_data(part_of(expected, "mobile", "losses"))};
     sgm_trainer *trainer = sgm_model_trainer(model);
-    CHECK_OK(data);
-    CHECK_OK(sgm_trainer_set_data(trainer, sgm_minibatches(data, .size = BATCH, .no_shuffle = true)));
-    CHECK_OK(sgm_trainer_set_optimiser(trainer, sgm_adamw(.learning_rate = 1e-2, .weight_decay = 0.01)));
-    CHECK_OK(sgm_trainer_on_progress(trainer, compare_loss, &l));
-    CHECK_OK(sgm_trainer_run(trainer, .epochs = 1));
-    CHECK_INT(l.count, STEPS);
+    compare_losses_of("mobile", trainer, data, BATCH, 1e-2,
+                      sgm_tensor_const_data(part_of(expected, "mobile", "losses")), STEPS);
     sgm_dataset_free(data);
     sgm_env_free(env);
     sgm_bundle_free(expected);

@@ -2,6 +2,7 @@
  * are inputs already and of a file, losses of a training and the running statistics behind it; a last layer
  * for other classes. The way back is in test_export.c. */
 #include "models/folders.h"
+#include "models/losses.h"
 
 #include <math.h>
 #include <sigma/models.h>
@@ -77,27 +78,6 @@ static void compare_file(const char *name, sgm_trainer *trainer, const sgm_bundl
     sgm_block_free(block);
 }
 
-typedef struct losses {
-    const char *name;
-    const float *expected;
-    int count;
-    double sum; /* of all steps so far: progress has their mean */
-} losses;
-
-static bool compare_loss(void *user, const sgm_training_progress *progress)
-{
-    losses *l = user;
-    if (progress->kind != SGM_PROGRESS_ITERATION)
-        return true;
-    double sum = progress->training.loss * (l->count + 1), loss = sum - l->sum;
-    if (!test_near(loss, l->expected[l->count], 1e-4))
-        TEST_FAIL("%s: the loss of step %d is %.9g, transformers has %.9g", l->name, l->count, loss,
-                  (double)l->expected[l->count]);
-    l->sum = sum;
-    l->count++;
-    return true;
-}
-
 static sgm_tensor *targets_of(const sgm_bundle *expected)
 {
     const int64_t *classes = sgm_tensor_const_data(sgm_bundle_get(expected, "targets"));
@@ -134,13 +114,8 @@ static void compare_training(const char *name, sgm_trainer *trainer, const sgm_b
         inputs_of(expected, sgm_tensor_const_data(sgm_bundle_get(expected, "batches")), STEPS * BATCH),
         targets_of(expected)};
     sgm_dataset *data = sgm_dataset_create_from("batches", fields, tensors, 2);
-    losses l = {.name = name, .expected = sgm_tensor_const_data(sgm_bundle_get(expected, "losses"))};
-    CHECK_OK(data);
-    CHECK_OK(sgm_trainer_set_data(trainer, sgm_minibatches(data, .size = BATCH, .no_shuffle = true)));
-    CHECK_OK(sgm_trainer_set_optimiser(trainer, sgm_adamw(.learning_rate = 1e-3, .weight_decay = 0.01)));
-    CHECK_OK(sgm_trainer_on_progress(trainer, compare_loss, &l));
-    CHECK_OK(sgm_trainer_run(trainer, .epochs = 1));
-    CHECK_INT(l.count, STEPS);
+    compare_losses_of(name, trainer, data, BATCH, 1e-3,
+                      sgm_tensor_const_data(sgm_bundle_get(expected, "losses")), STEPS);
     for (size_t i = 0; i < NAME_COUNT; i++)
         if (strcmp(names[i], name) == 0 && norms[i] != NULL)
             compare_statistics(trainer, expected, norms[i]);
