@@ -383,6 +383,9 @@ sgm_status from_take_network(config *c)
     if (c->from == NULL || c->network != NULL)
         return SGM_OK;
     c->network = network_of(c->from);
+    if (c->network == NULL && sgm__last_failure() == SGM_ERROR_FORMAT && !is_model_of_others(c->from))
+        return sgm_fail(SGM_ERROR_FORMAT, "%s; 'network' beside 'from' says which it is for",
+                        sgm_last_error());
     return c->network != NULL ? SGM_OK : sgm__last_failure();
 }
 

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* --- opening --- */
 
@@ -145,6 +146,12 @@ static void fill_info(sgm_pretrained *p)
             p->info.precision = SGM_FLOAT64;
 }
 
+static bool is_file(const char *path)
+{
+    struct stat information;
+    return stat(path, &information) == 0 && S_ISREG(information.st_mode);
+}
+
 /* Call sgm_pretrained_free also on failure. */
 static sgm_status open_path(sgm_pretrained *p, const char *path, const sgm_pretrained_options *given)
 {
@@ -161,6 +168,13 @@ static sgm_status open_path(sgm_pretrained *p, const char *path, const sgm_pretr
         free(kept);
     if (p->path == NULL)
         return SGM_ERROR_MEMORY;
+    if (!p->kept && is_file(path))
+        return sgm_fail(
+            SGM_ERROR_UNSUPPORTED,
+            "'%s' is a file, where a folder with config.json, or a file of ONNX, is expected; a file of "
+            "tensors alone says nothing of a network: write one, and 'from: %s' beside it, into the "
+            "file of a training",
+            path, path);
     if (!sgm__folder_has(p->path, "config.json"))
         return sgm_fail(
             SGM_ERROR_NOT_FOUND,

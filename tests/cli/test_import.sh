@@ -201,6 +201,15 @@ has tuned-adapters/adapter_config.json 'transformer.h.1.attn.c_attn'
 run 1 export --peft other llama
 has err 'has no adapters'
 
+# --- tensors alone ---
+run 0 export --weights tensors.npz trained
+run 0 train train.yaml from=tensors.npz "network=$(sed -n 's/^network: *"\{0,1\}\([^"]*\)"\{0,1\}$/\1/p' trained/config.yaml)" --folder from-tensors
+has out '^starting from .*tensors.npz: parameters$'
+run 2 train train.yaml from=tensors.npz --folder x
+has err "it has tensors, but no network; 'network' beside 'from' says which it is for"
+run 1 import tensors.npz --into x
+has err "'tensors.npz' is a file, where a folder with config.json, or a file of ONNX, is expected"
+
 # --- mistakes ---
 run 1 import "$fixtures/llama" --into llama
 has err "sigma import: 'llama' is there already; --into names another folder"
