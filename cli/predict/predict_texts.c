@@ -27,11 +27,12 @@ static char **cut_lines(sgm__text *text, size_t *count)
     return list;
 }
 
+/* The file's text; of no file, that of the standard input. */
 static sgm_status read_text(const char *path, sgm__text *text)
 {
     char part[65536];
     size_t got;
-    if (strcmp(path, "-") == 0)
+    if (path == NULL)
         return predict_read_standard_input(text);
     FILE *file = sgm__file_open_stream(path);
     if (file == NULL)
@@ -80,9 +81,7 @@ sgm_status predict_texts(prediction *p, const char *given, const char *path)
     sgm__text text = {0};
     p->model = run != NULL && tokenizer != NULL ? sgm_pretrained_open(run) : NULL;
     sgm_status status = p->model != NULL ? SGM_OK : sgm__last_failure();
-    if (given != NULL && strcmp(given, "-") == 0)
-        path = given;
-    if (status == SGM_OK && path != given && given != NULL)
+    if (status == SGM_OK && given != NULL && strcmp(given, "-") != 0)
         status = predict_lines(p, tokenizer, (char *[]){(char *)(uintptr_t)given}, 1);
     else if (status == SGM_OK && (status = read_text(path, &text)) == SGM_OK) {
         size_t count = 0;

@@ -33,7 +33,7 @@ const char *sgm__small_file_at(size_t index)
                                         "preprocessor_config.json",
                                         "modules.json",
                                         "sentence_bert_config.json",
-                                        SGM__POOLING_FOLDER "/config.json",
+                                        SGM__POOLING_CONFIG,
                                         INDEX,
                                         "config.json"};
     return index < sizeof names / sizeof *names ? names[index] : NULL;
@@ -80,7 +80,7 @@ static bool lies_within(char *file, const char *folder, const char *inner)
 char *sgm__folder_path(const char *folder, const char *name)
 {
     char root[PATH_MAX], real[PATH_MAX];
-    bool pooling = strcmp(name, SGM__POOLING_FOLDER "/config.json") == 0;
+    bool pooling = strcmp(name, SGM__POOLING_CONFIG) == 0;
     if ((strchr(name, '/') != NULL && !pooling) || name[0] == '.' || name[0] == '\0') {
         sgm_fail(SGM_ERROR_FORMAT, "'%s': the name '%.100s' is none of a file in this folder", folder, name);
         return NULL;

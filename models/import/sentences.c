@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define POOLING SGM__POOLING_FOLDER "/config.json"
-
 /* The last part of a name in Python. */
 static const char *class_of(const json_t *module)
 {
@@ -47,7 +45,7 @@ static sgm_status read_pooling(const sgm_pretrained *p, sgm__description *d)
     json_t *pooling, *value;
     const char *key;
     size_t found = 0, others = 0;
-    SGM__TRY(sgm__folder_optional_json(p->path, POOLING, &pooling));
+    SGM__TRY(sgm__folder_optional_json(p->path, SGM__POOLING_CONFIG, &pooling));
     if (pooling == NULL)
         return SGM_OK;
     const char *mode = json_string_value(json_object_get(pooling, "pooling_mode"));
@@ -63,7 +61,7 @@ static sgm_status read_pooling(const sgm_pretrained *p, sgm__description *d)
     if (found == 1 && others <= 1)
         return SGM_OK;
     return sgm_fail(SGM_ERROR_UNSUPPORTED,
-                    "'%s/" POOLING
+                    "'%s/" SGM__POOLING_CONFIG
                     "': one of mean, cls and max is known, and no other way from the vectors of "
                     "tokens to one",
                     p->path);

@@ -101,10 +101,11 @@ static sgm_status compare(const char *path, const sgm_tensor *theirs, const sgm_
     if ((size_t)sgm_shape_elements(sgm_tensor_shape(theirs)) != count)
         return sgm_fail(SGM_ERROR_SHAPE, "'%s': as a network it gives %zu numbers, as a model %lld", path,
                         count, (long long)sgm_shape_elements(sgm_tensor_shape(theirs)));
-    double *a = calloc(2 * count + 1, sizeof *a), *b = a != NULL ? a + count : NULL;
-    sgm_status status = a != NULL ? SGM_OK : sgm_fail(SGM_ERROR_MEMORY, "no memory to compare '%s'", path);
-    if (status == SGM_OK)
-        status = sgm_tensor_read(theirs, a, count);
+    double *a = calloc(2 * count + 1, sizeof *a);
+    if (a == NULL)
+        return sgm_fail(SGM_ERROR_MEMORY, "no memory to compare '%s'", path);
+    double *b = a + count;
+    sgm_status status = sgm_tensor_read(theirs, a, count);
     if (status == SGM_OK && softens)
         soften(a, count, (size_t)shape->dims[shape->rank - 1]);
     if (status == SGM_OK)

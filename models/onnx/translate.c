@@ -71,7 +71,8 @@ double sgm__translation_number(sgm__translation *t, const char *name, double oth
     bool given = find_attribute(t, name, &attribute);
     if (given && (attribute.numbers == NULL || attribute.count != 1))
         sgm__translation_refuse(t, "'%s' is not a number", name);
-    return given && t->status == SGM_OK ? (double)attribute.numbers[0] : otherwise;
+    return given && attribute.numbers != NULL && attribute.count == 1 ? (double)attribute.numbers[0]
+                                                                      : otherwise;
 }
 
 bool sgm__translation_text_is(sgm__translation *t, const char *name, const char *otherwise, const char *text)
@@ -407,7 +408,7 @@ static void translate_node(sgm__translation *t)
         sgm__translation_refuse(t, "no layer does what it does");
     else
         layer->translate(t);
-    if (t->status == SGM_OK)
+    if (t->status == SGM_OK && t->asked != NULL)
         check_asked(t);
     free(t->asked);
     t->asked = NULL;

@@ -54,9 +54,6 @@ static int longer_first(const void *a, const void *b)
 
 static sgm_status encode(work *w, const sgm_pretrained_tokenizer *tokenizer, const char *const *texts)
 {
-    w->texts = calloc(w->count + 1, sizeof *w->texts);
-    if (w->texts == NULL)
-        return sgm_fail(SGM_ERROR_MEMORY, "no memory for the tokens of %zu texts", w->count);
     for (size_t i = 0; i < w->count; i++) {
         text_tokens *text = &w->texts[i];
         text->place = i;
@@ -160,14 +157,20 @@ sgm_tensor *sgm_pretrained_predict_texts_with(sgm_trainer *trainer, const sgm_pr
         sgm_fail(SGM_ERROR_ARGUMENT, "predicting texts needs a trainer, a tokenizer and texts");
         return NULL;
     }
+    text_tokens *list = calloc(count, sizeof *list);
+    if (list == NULL) {
+        sgm_fail(SGM_ERROR_MEMORY, "no memory for the tokens of %zu texts", count);
+        return NULL;
+    }
+    w.texts = list;
     sgm_status status = read_options(&w, options);
     if (status == SGM_OK)
         status = encode(&w, tokenizer, texts);
     if (status == SGM_OK)
         status = predict_all(&w);
-    for (size_t i = 0; w.texts != NULL && i < count; i++)
-        sgm_tensor_free(w.texts[i].tokens);
-    free(w.texts);
+    for (size_t i = 0; i < count; i++)
+        sgm_tensor_free(list[i].tokens);
+    free(list);
     if (status == SGM_OK)
         return w.result;
     sgm_tensor_free(w.result);

@@ -83,18 +83,23 @@ static sgm_status learn(example *e, int64_t begin, int64_t end)
     return SGM_OK;
 }
 
+static sgm_status grow(float **list, size_t bytes)
+{
+    float *grown = realloc(*list, bytes);
+    if (!grown)
+        return sgm_fail(SGM_ERROR_MEMORY, "no memory for examples of %zu bytes", bytes);
+    *list = grown;
+    return SGM_OK;
+}
+
 /* Room for one more example, of zeros and of targets that do not count. */
 static sgm_status make_room(collection *c)
 {
     const size_t window = (size_t)c->window, used = (size_t)c->counts.examples;
     if (used == c->capacity) {
         const size_t capacity = c->capacity ? 2 * c->capacity : 64, bytes = window * sizeof(float);
-        float *inputs = realloc(c->inputs, capacity * bytes);
-        c->inputs = inputs ? inputs : c->inputs;
-        float *targets = inputs ? realloc(c->targets, capacity * bytes) : NULL;
-        c->targets = targets ? targets : c->targets;
-        if (!targets)
-            return sgm_fail(SGM_ERROR_MEMORY, "no memory for %zu examples of %zu tokens", capacity, window);
+        SGM__PASS(grow(&c->inputs, capacity * bytes));
+        SGM__PASS(grow(&c->targets, capacity * bytes));
         c->capacity = capacity;
     }
     for (size_t i = used * window; i < (used + 1) * window; i++) {

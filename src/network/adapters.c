@@ -213,7 +213,8 @@ static sgm_value adapt(const sgm_layer_call *call, sgm_graph *graph, sgm__adapte
                             .adapts = parameter,
                             .adapter = number};
     adapter->products++;
-    sgm_value adapted = adapter->layer->type->forward(&inner, graph, xy, 2);
+    sgm_value adapted = {-1};
+    adapted.index = adapter->layer->type->forward(&inner, graph, xy, 2).index;
     return adapted;
 }
 

@@ -93,7 +93,7 @@ static int64_t place(sgm__onnx_node *n, int32_t input, int64_t count, int64_t la
 sgm_value sgm__onnx_sequence_construct(sgm__onnx_node *n)
 {
     sgm_value *items = NULL, sequence = create(n, n->input_count, &items);
-    if (n->graph->status == SGM_OK)
+    if (items != NULL)
         memcpy(items, n->inputs, (size_t)n->input_count * sizeof *items);
     return sequence;
 }
@@ -114,7 +114,7 @@ static sgm_value replace(sgm__onnx_node *n, int64_t at, int64_t erased, sgm_valu
     if (count < 0 || at < 0)
         return (sgm_value){-1};
     sgm_value *items = NULL, sequence = create(n, count - erased + added, &items);
-    if (n->graph->status != SGM_OK)
+    if (items == NULL)
         return sequence;
     const sgm_value *old = items_of(n->import, n->inputs[0], &count);
     memcpy(items, old, (size_t)at * sizeof *items);
@@ -127,13 +127,17 @@ static sgm_value replace(sgm__onnx_node *n, int64_t at, int64_t erased, sgm_valu
 sgm_value sgm__onnx_sequence_insert(sgm__onnx_node *n)
 {
     int32_t count = taken(n);
-    return count < 0 ? (sgm_value){-1} : replace(n, place(n, 2, count, count, count), 0, n->inputs[1]);
+    if (count < 0)
+        return (sgm_value){-1};
+    return replace(n, place(n, 2, count, count, count), 0, n->inputs[1]);
 }
 
 sgm_value sgm__onnx_sequence_erase(sgm__onnx_node *n)
 {
     int32_t count = taken(n);
-    return count < 0 ? (sgm_value){-1} : replace(n, place(n, 1, count, count - 1, -1), 1, (sgm_value){-1});
+    if (count < 0)
+        return (sgm_value){-1};
+    return replace(n, place(n, 1, count, count - 1, -1), 1, (sgm_value){-1});
 }
 
 /* The sizes of the parts along an axis: those of input 1, a list, or one number for all but the last part,
@@ -166,8 +170,10 @@ sgm_value sgm__onnx_split_to_sequence(sgm__onnx_node *n)
     int32_t axis = sgm__onnx_axis(n, sgm__onnx_integer(n, "axis", 0), shape.rank);
     bool keeps = sgm__onnx_integer(n, "keepdims", 1) != 0 || sgm_value_exists(sgm__onnx_in(n, 1));
     int32_t count = axis < 0 ? -1 : part_sizes(n, shape.dims[axis], sizes);
-    sgm_value *items = NULL, sequence = count < 0 ? (sgm_value){-1} : create(n, count, &items);
-    for (int32_t i = 0; i < count && g->status == SGM_OK; at += sizes[i], i++) {
+    sgm_value *items = NULL, sequence = {-1};
+    if (count >= 0)
+        sequence = create(n, count, &items);
+    for (int32_t i = 0; i < count && items != NULL && g->status == SGM_OK; at += sizes[i], i++) {
         if (sizes[i] < 0 || sizes[i] > shape.dims[axis] - at)
             return sgm_graph_fail(g, SGM_ERROR_SHAPE, "parts of more than %lld entries",
                                   (long long)shape.dims[axis]);
@@ -191,7 +197,9 @@ sgm_value sgm__onnx_sequence_at(sgm__onnx_node *n)
 {
     int32_t count = taken(n);
     int64_t at = count < 0 ? -1 : place(n, 1, count, count - 1, 0);
-    return at < 0 ? (sgm_value){-1} : items_of(n->import, n->inputs[0], &count)[at];
+    if (at < 0)
+        return (sgm_value){-1};
+    return items_of(n->import, n->inputs[0], &count)[at];
 }
 
 sgm_value sgm__onnx_sequence_length(sgm__onnx_node *n)

@@ -104,7 +104,7 @@ static void warn(const data_config *data, const char *name, const sgm_chat_count
 
 sgm_dataset *chats_dataset(const data_config *data, const char *name)
 {
-    sgm_chat_counts counts;
+    sgm_chat_counts counts = {0};
     sgm_pretrained_tokenizer *tokenizer = sgm_pretrained_tokenizer_open(data->tokenizer);
     sgm_dataset *dataset = tokenizer != NULL ? sgm_chat_dataset(name, tokenizer, data->chats,
                                                                 .window = data->window, .counts = &counts)
