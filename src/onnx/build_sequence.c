@@ -29,7 +29,7 @@ sgm_status sgm__onnx_refuse_sequences(const sgm__onnx_node *n)
             last = takers[i].last;
         }
     for (int32_t i = 0; i < n->input_count; i++)
-        if (sgm__onnx_is_sequence(n->inputs[i]) && (i < first || i > last))
+        if ((i < first || i > last) && sgm__onnx_is_sequence(n->inputs[i]))
             return sgm_fail(SGM_ERROR_UNSUPPORTED, "its input %d is a sequence, where a tensor is expected",
                             i);
     return SGM_OK;
