@@ -78,10 +78,12 @@ static bool say(generation *g, const char *text, size_t size)
             g->held.length > 0 ? memmem(g->held.data, g->held.length, g->stop, strlen(g->stop)) : NULL;
         size_t ready =
             found != NULL ? (size_t)(found - g->held.data) : g->held.length - overlap(&g->held, g->stop);
-        fwrite(g->held.data, 1, ready, stdout);
         g->stopped = found != NULL;
-        g->held.length -= ready;
-        memmove(g->held.data, g->held.data + ready, g->held.length);
+        if (ready > 0) {
+            fwrite(g->held.data, 1, ready, stdout);
+            g->held.length -= ready;
+            memmove(g->held.data, g->held.data + ready, g->held.length);
+        }
     }
     fflush(stdout);
     return !g->stopped && !g->held.failed && ferror(stdout) == 0;
@@ -220,10 +222,10 @@ static sgm_status go_on(generation *g)
                                               .top_k = g->top_k, .top_p = g->top_p, .min_p = g->min_p,
                                               .greedy = g->greedy, .told = print_token, .user = g));
     const char *rest = g->stream != NULL ? sgm_pretrained_stream_end(g->stream) : NULL;
-    if (!g->stopped) {
-        say(g, rest != NULL ? rest : "", rest != NULL ? strlen(rest) : 0);
-        fwrite(g->held.data, 1, g->stopped ? 0 : g->held.length, stdout);
-    }
+    if (!g->stopped && rest != NULL)
+        say(g, rest, strlen(rest));
+    if (!g->stopped && g->held.length > 0)
+        fwrite(g->held.data, 1, g->held.length, stdout);
     putchar('\n');
     sgm_tensor_free(begin);
     if (g->others != NULL && status != SGM_OK && strstr(sgm_last_error(), " is no token: ") != NULL)
