@@ -14,6 +14,8 @@
 #define LEARNING_RATE_OF_ADAPTERS 2e-4
 #define WARM_UP 0.1 /* epochs */
 #define RANK 8
+#define EPOCHS 3
+#define BATCH 4
 
 static const char usage_text[] =
     "Usage: sigma finetune MODEL --data FILE.jsonl [KEY=VALUE ...] [--validation FILE|SHARE] [--into DIR]\n"
@@ -84,7 +86,7 @@ static json_t *data_of(const finetuning *f)
         validation = json_pack("{s:s}", "chats", f->validation);
     }
     return json_pack("{s:o, s:o*, s:I}", "training", training, "validation", validation, "batch",
-                     (json_int_t)(f->batch > 0 ? f->batch : 4));
+                     (json_int_t)(f->batch > 0 ? f->batch : BATCH));
 }
 
 static json_t *optimiser_of(const finetuning *f)
@@ -103,7 +105,7 @@ static sgm_status describe(const finetuning *f, train_description *description)
         return sgm__last_failure();
     json_t *root =
         json_pack("{s:s, s:o*, s:o, s:o, s:I}", "from", f->model, "network", network, "data", data_of(f),
-                  "optimiser", optimiser_of(f), "epochs", (json_int_t)(f->epochs > 0 ? f->epochs : 3));
+                  "optimiser", optimiser_of(f), "epochs", (json_int_t)(f->epochs > 0 ? f->epochs : EPOCHS));
     if (root != NULL && f->lora != NULL) {
         char *adapter = sgm__format("lora(%lld, alpha=%lld)", (long long)f->rank, (long long)(2 * f->rank));
         json_object_set_new(root, "adapters", json_pack("[s]", adapter != NULL ? adapter : ""));

@@ -103,9 +103,7 @@ char *saved_path(const char *path)
 
 bool is_model_of_others(const char *path)
 {
-    if (ends_with(path, ".onnx"))
-        return true;
-    return sgm__is_folder(path) && !has_file(path, CHECKPOINT) && has_file(path, "config.json");
+    return sgm_pretrained_is_there(path) && !has_file(path, CHECKPOINT);
 }
 
 /* Makes s->c from the network and `count` other overrides of an empty configuration, "{}", so that everything

@@ -16,8 +16,7 @@ typedef struct saved {
     sgm_trainer *trainer;
 } saved;
 bool has_file(const char *folder, const char *name);
-/* Whether it is a model of others: a file of ONNX, or a folder without a checkpoint as transformers has it.
- */
+/* Whether it is a model of others, and not a run. */
 bool is_model_of_others(const char *path);
 /* Writes the file `name` of a folder, and frees the text. A text of NULL is a failure that was reported. */
 sgm_status save_text(const char *folder, const char *name, char *text);

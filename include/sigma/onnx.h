@@ -93,8 +93,8 @@ SGM_API const char *sgm_onnx_node_output(const sgm_onnx *model, size_t node, siz
 /* An attribute by its number from 0; false past the last. */
 SGM_API bool sgm_onnx_node_attribute(const sgm_onnx *model, size_t node, size_t index,
                                      sgm_onnx_attribute *attribute);
-/* A value that the file has, an initialiser or the value of a Constant: a new reference. NULL if the name is
- * that of something else, with no error, or on failure, with one. */
+/* A value that the file has, an initialiser or the value of a Constant, also through Identity: a new
+ * reference. NULL if the name is that of something else, with no error, or on failure, with one. */
 SGM_API sgm_tensor *sgm_onnx_constant(const sgm_onnx *model, const char *name);
 
 /* What a model says about itself: the text that it keeps under a key; NULL: none. The model's. */

@@ -48,6 +48,7 @@
 #include <sigma/network.h>
 #include <sigma/onnx.h>
 #include <sigma/operator.h>
+#include <sigma/optimisers.h>
 #include <sigma/picture.h>
 #include <sigma/plugin.h>
 #include <sigma/registry.h>

@@ -55,7 +55,7 @@ static void describe(sgm__description *d)
     sgm__network_classes(d);
 }
 
-/* Biases are vectors and gains too, so only weights are turned. */
+/* Biases are vectors and gains too, so only weights are transposed. */
 #define DENSE(layer, module)                                                                                 \
     SGM__TRANSPOSED(layer ".weights", module ".weight"), SGM__AS_IS(layer ".biases", module ".bias")
 #define NORM(layer, module)                                                                                  \

@@ -22,8 +22,8 @@ typedef struct writing {
     sgm_network *network; /* a copy of the trainer's */
     statement all;        /* what all statements say alike; columns do not count */
     sgm_bundle *bundle;
-    json_t *modules; /* names of the matrices that have adapters */
-    bool turned;     /* the model has them as (inputs, outputs) */
+    json_t *modules;     /* names of the matrices that have adapters */
+    bool fan_in_fan_out; /* the model has them as (inputs, outputs), which PEFT calls so */
 } writing;
 
 /* --- what the network says --- */
@@ -108,12 +108,12 @@ static sgm_status add_tensor(const writing *w, sgm_tensor *matrix, int64_t first
 {
     char *name = sgm__new_text(SGM__PEFT_PREFIX "%s.lora_%c.weight", module, side);
     sgm_tensor *cut = sgm_tensor_slice(matrix, 1, first, first + count, 1);
-    sgm_tensor *turned = cut != NULL ? sgm_tensor_permute(cut, (const int32_t[]){1, 0}) : NULL;
-    sgm_tensor *value = turned != NULL ? sgm_tensor_cast(turned, SGM_FLOAT32) : NULL;
+    sgm_tensor *transposed = cut != NULL ? sgm_tensor_permute(cut, (const int32_t[]){1, 0}) : NULL;
+    sgm_tensor *value = transposed != NULL ? sgm_tensor_cast(transposed, SGM_FLOAT32) : NULL;
     sgm_status status =
         name != NULL && value != NULL ? sgm_bundle_add(w->bundle, name, value) : sgm_last_status();
     sgm_tensor_free(value);
-    sgm_tensor_free(turned);
+    sgm_tensor_free(transposed);
     sgm_tensor_free(cut);
     free(name);
     return status;
@@ -143,7 +143,7 @@ static sgm_status add_parts(writing *w, const sgm__made *made, const statement *
         free(module);
         SGM__TRY(status);
     }
-    w->turned = !made->weight->transposed;
+    w->fan_in_fan_out = !made->weight->transposed;
     return SGM_OK;
 }
 
@@ -202,7 +202,7 @@ static sgm_status write_config(const writing *w, const char *folder)
         json_pack("{s:s, s:o, s:n, s:b, s:I, s:f, s:f, s:O, s:s, s:b, s:b}", "peft_type", "LORA", "task_type",
                   task_of(w->p), "base_model_name_or_path", "inference_mode", 1, "r", (json_int_t)w->all.rank,
                   "lora_alpha", w->all.alpha, "lora_dropout", w->all.dropout, "target_modules", w->modules,
-                  "bias", "none", "fan_in_fan_out", w->turned, "use_rslora", w->all.stabilised);
+                  "bias", "none", "fan_in_fan_out", w->fan_in_fan_out, "use_rslora", w->all.stabilised);
     char *text = config != NULL ? json_dumps(config, JSON_INDENT(2)) : NULL;
     sgm_status status = text != NULL ? sgm__write_file(folder, SGM__PEFT_CONFIG, text, strlen(text))
                                      : sgm_fail(SGM_ERROR_MEMORY, "no memory for " SGM__PEFT_CONFIG);

@@ -26,7 +26,7 @@ static const sgm__made *find_original(const sgm_pretrained *p, const sgm__stored
     return NULL;
 }
 
-/* Columns of a parameter, turned as the files have them, in the type and shape of the file. */
+/* Columns of a parameter, transposed as the files have them, in the type and shape of the file. */
 static sgm_tensor *cut_part(const sgm_pretrained *p, const sgm__made *made, size_t part, sgm_tensor *own,
                             const sgm__stored *stored)
 {
@@ -34,15 +34,15 @@ static sgm_tensor *cut_part(const sgm_pretrained *p, const sgm__made *made, size
     int64_t start, columns = sgm__part_columns(p, made, part, &start);
     sgm_tensor *cut =
         rank > 0 ? sgm_tensor_slice(own, rank - 1, start, start + columns, 1) : sgm_tensor_retain(own);
-    sgm_tensor *turned = NULL, *cast = NULL;
+    sgm_tensor *transposed = NULL, *cast = NULL;
     if (cut != NULL)
-        turned = made->weight->transposed && rank == 2 ? sgm_tensor_permute(cut, (const int32_t[]){1, 0})
-                                                       : sgm_tensor_retain(cut);
-    if (turned != NULL)
-        cast = sgm_tensor_cast(turned, stored->dtype);
+        transposed = made->weight->transposed && rank == 2 ? sgm_tensor_permute(cut, (const int32_t[]){1, 0})
+                                                           : sgm_tensor_retain(cut);
+    if (transposed != NULL)
+        cast = sgm_tensor_cast(transposed, stored->dtype);
     sgm_tensor *result = cast != NULL ? sgm_tensor_reshape(cast, &stored->shape) : NULL;
     sgm_tensor_free(cast);
-    sgm_tensor_free(turned);
+    sgm_tensor_free(transposed);
     sgm_tensor_free(cut);
     return result;
 }

@@ -80,7 +80,7 @@ static sgm_status read_setting(reading *r, const char *key, const json_t *value)
         r->s.dropout = number;
         return json_is_number(value) && number >= 0 && number < 1
                    ? SGM_OK
-                   : fail_setting(r, key, "is no share below 1");
+                   : fail_setting(r, key, "is no number from 0 to below 1");
     }
     if (strcmp(key, "use_rslora") == 0) {
         r->s.stabilised = json_is_true(value);
@@ -289,11 +289,11 @@ static sgm_status set(const reading *r, sgm_trainer *trainer, const pair *own, c
     free(stem);
     sgm_tensor *old = name != NULL ? sgm_trainer_get(trainer, name) : NULL;
     sgm_tensor *read = old != NULL ? sgm_tensor_file_read(r->file, side == 'a' ? own->a : own->b) : NULL;
-    sgm_tensor *turned = read != NULL ? sgm_tensor_permute(read, (const int32_t[]){1, 0}) : NULL;
-    sgm_tensor *value = turned != NULL ? sgm_tensor_cast(turned, sgm_tensor_dtype(old)) : NULL;
+    sgm_tensor *transposed = read != NULL ? sgm_tensor_permute(read, (const int32_t[]){1, 0}) : NULL;
+    sgm_tensor *value = transposed != NULL ? sgm_tensor_cast(transposed, sgm_tensor_dtype(old)) : NULL;
     sgm_status status = value != NULL ? sgm_trainer_set(trainer, name, value) : sgm_last_status();
     sgm_tensor_free(value);
-    sgm_tensor_free(turned);
+    sgm_tensor_free(transposed);
     sgm_tensor_free(read);
     sgm_tensor_free(old);
     free(name);

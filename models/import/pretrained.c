@@ -9,13 +9,7 @@
 
 static sgm_status read_options(sgm_pretrained_options *options, const sgm_pretrained_options *given)
 {
-    *options = (sgm_pretrained_options){.struct_size = sizeof *options};
-    if (given == NULL)
-        return SGM_OK;
-    if (given->struct_size == 0)
-        return sgm_fail(SGM_ERROR_ARGUMENT,
-                        "options of sgm_pretrained_open have no struct_size: give them by name");
-    memcpy(options, given, given->struct_size < sizeof *options ? given->struct_size : sizeof *options);
+    SGM__TRY(sgm__take_options(options, sizeof *options, given));
     if (options->context < 0)
         return sgm_fail(SGM_ERROR_ARGUMENT, "a context of %lld steps is wanted; at least 1 is possible",
                         (long long)options->context);
@@ -189,6 +183,11 @@ static sgm_status open_path(sgm_pretrained *p, const char *path, const sgm_pretr
     SGM__TRY(find_tokenizer(p));
     fill_info(p);
     return SGM_OK;
+}
+
+bool sgm_pretrained_is_there(const char *path)
+{
+    return path != NULL && (sgm__is_onnx(path) || sgm__folder_has(path, "config.json"));
 }
 
 sgm_pretrained *sgm_pretrained_open_with(const char *path, const sgm_pretrained_options *options)

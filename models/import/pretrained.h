@@ -9,6 +9,7 @@
 
 #include "architectures/architectures.h"
 #include "onnx/translate.h"
+#include "options.h"
 #include "text.h"
 #include <sigma/models.h>
 

@@ -368,14 +368,14 @@ static sgm_status place_part(const sgm_pretrained *p, const sgm__made *made, siz
     }
     sgm_tensor *place =
         rank > 0 ? sgm_tensor_slice(own, rank - 1, start, start + columns, 1) : sgm_tensor_retain(own);
-    sgm_tensor *turned = place == NULL ? NULL
-                         : made->weight->transposed && rank == 2
-                             ? sgm_tensor_permute(read, (const int32_t[]){1, 0})
-                             : sgm_tensor_reshape(read, sgm_tensor_shape(place));
+    sgm_tensor *transposed = place == NULL ? NULL
+                             : made->weight->transposed && rank == 2
+                                 ? sgm_tensor_permute(read, (const int32_t[]){1, 0})
+                                 : sgm_tensor_reshape(read, sgm_tensor_shape(place));
     sgm_status status =
-        turned != NULL && place != NULL ? sgm_tensor_assign(place, turned) : sgm_last_status();
+        transposed != NULL && place != NULL ? sgm_tensor_assign(place, transposed) : sgm_last_status();
     sgm_tensor_free(place);
-    sgm_tensor_free(turned);
+    sgm_tensor_free(transposed);
     sgm_tensor_free(read);
     return status;
 }

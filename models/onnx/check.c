@@ -1,4 +1,4 @@
-/* Whether a translated model gives what the model gives: both run on the same numbers, drawn at random. */
+/* Whether a translated model gives what the model gives: both run on the same examples. */
 #include "onnx/translate.h"
 
 #include <math.h>
@@ -8,24 +8,29 @@
 #define EXAMPLES 2
 /* What sums in another order, and other formulas of activations, may differ by. */
 #define TOLERANCE 1e-3
+/* Of all examples together, so that a small file does not take all memory. */
+#define MOST_NUMBERS (1 << 26)
 
-/* Numbers from -1 to 1, the same ones each time. */
-static sgm_tensor *random_examples(const sgm_type *type)
+/* Numbers from -1 to 1, the same ones each time, in the type of the input. Whole numbers count something, of
+ * which there is a first one: they are all 0. NULL on failure. */
+static sgm_tensor *make_examples(const sgm_type *type)
 {
     sgm_shape shape = type->shape;
     shape.dims[0] = EXAMPLES;
-    sgm_tensor *examples = sgm_tensor_create(SGM_FLOAT32, &shape), *cast;
+    int64_t count = sgm_shape_elements(&shape);
+    if (count < 0 || count > MOST_NUMBERS) {
+        sgm_fail(SGM_ERROR_UNSUPPORTED, "an example of the model's input has more than %d numbers",
+                 MOST_NUMBERS / EXAMPLES);
+        return NULL;
+    }
+    sgm_tensor *examples = sgm_tensor_create(SGM_FLOAT32, &shape);
     float *numbers = examples != NULL ? sgm_tensor_data(examples) : NULL;
     uint32_t state = 1;
-    for (int64_t i = 0, count = sgm_shape_elements(&shape); numbers != NULL && i < count; i++) {
+    for (int64_t i = 0; numbers != NULL && i < count && sgm_dtype_is_float(type->dtype); i++) {
         state = state * 1664525 + 1013904223;
         numbers[i] = (float)(int32_t)state / 2147483648.0F;
     }
-    cast = numbers != NULL ? sgm_tensor_create(type->dtype, &shape) : NULL;
-    if (cast != NULL && sgm_tensor_assign(cast, examples) != SGM_OK) {
-        sgm_tensor_free(cast);
-        cast = NULL;
-    }
+    sgm_tensor *cast = examples != NULL ? sgm_tensor_cast(examples, type->dtype) : NULL;
     sgm_tensor_free(examples);
     return cast;
 }
@@ -50,21 +55,23 @@ static sgm_tensor *run_recorded(const sgm__translated *network, const sgm_record
     return NULL;
 }
 
-static sgm_tensor *run_network(const sgm__translated *translated, const sgm_tensor *examples)
+/* In float64 if the model is in that type; whole numbers are fed as float32. */
+static sgm_tensor *run_network(const sgm__translated *translated, const sgm_tensor *given)
 {
-    const sgm_recording_options options = {
-        .struct_size = sizeof options, .batch = EXAMPLES, .dtype = sgm_tensor_dtype(examples)};
+    sgm_dtype dtype = sgm_tensor_dtype(given) == SGM_FLOAT64 ? SGM_FLOAT64 : SGM_FLOAT32;
+    const sgm_recording_options options = {.struct_size = sizeof options, .batch = EXAMPLES, .dtype = dtype};
     sgm_recording recording = {0};
     sgm_tensor *output = NULL;
-    sgm_graph *graph = sgm_graph_create();
-    sgm_network *network = sgm_network_parse(translated->text);
     sgm_handler *handler = sgm_handler_create("cpu");
     sgm_session *session = handler != NULL ? sgm_session_create(handler) : NULL;
-    if (graph != NULL && network != NULL && session != NULL &&
-        sgm_network_record(network, graph, &options, &recording) == SGM_OK) {
+    sgm_tensor *examples = session != NULL ? sgm_tensor_cast(given, dtype) : NULL;
+    sgm_graph *graph = examples != NULL ? sgm_graph_create() : NULL;
+    sgm_network *network = graph != NULL ? sgm_network_parse(translated->text) : NULL;
+    if (network != NULL && sgm_network_record(network, graph, &options, &recording) == SGM_OK) {
         sgm_graph_add_output(graph, recording.outputs[0].name, recording.outputs[0].value);
         output = run_recorded(translated, &recording, graph, examples, session);
     }
+    sgm_tensor_free(examples);
     sgm_session_free(session);
     sgm_handler_free(handler);
     sgm_network_free(network);
@@ -80,8 +87,8 @@ static sgm_tensor *run_model(sgm_onnx *model, const sgm_tensor *examples)
                : NULL;
 }
 
-/* Probabilities of logits, in their place, for each row of `columns`. */
-static void soften(double *logits, size_t count, size_t columns)
+/* Logits become probabilities, row by row of `columns`. */
+static void apply_softmax(double *logits, size_t count, size_t columns)
 {
     for (double *row = logits; row < logits + count; row += columns) {
         double largest = row[0], sum = 0;
@@ -94,7 +101,8 @@ static void soften(double *logits, size_t count, size_t columns)
     }
 }
 
-static sgm_status compare(const char *path, const sgm_tensor *theirs, const sgm_tensor *own, bool softens)
+static sgm_status compare(const char *path, const sgm_tensor *theirs, const sgm_tensor *own,
+                          bool adds_softmax)
 {
     const sgm_shape *shape = sgm_tensor_shape(own);
     size_t count = (size_t)sgm_shape_elements(shape);
@@ -106,8 +114,8 @@ static sgm_status compare(const char *path, const sgm_tensor *theirs, const sgm_
         return sgm_fail(SGM_ERROR_MEMORY, "no memory to compare '%s'", path);
     double *b = a + count;
     sgm_status status = sgm_tensor_read(theirs, a, count);
-    if (status == SGM_OK && softens)
-        soften(a, count, (size_t)shape->dims[shape->rank - 1]);
+    if (status == SGM_OK && adds_softmax)
+        apply_softmax(a, count, (size_t)shape->dims[shape->rank - 1]);
     if (status == SGM_OK)
         status = sgm_tensor_read(own, b, count);
     for (size_t i = 0; i < count && status == SGM_OK; i++)
@@ -125,9 +133,7 @@ sgm_status sgm__translated_check(const char *path, sgm_onnx *model, const sgm__t
 {
     sgm_type type;
     sgm_onnx_input_at(model, 0, &type);
-    if (!sgm_dtype_is_float(type.dtype))
-        return SGM_OK; /* whole numbers count something: which ones may be there is not known */
-    sgm_tensor *examples = random_examples(&type);
+    sgm_tensor *examples = make_examples(&type);
     sgm_tensor *theirs = examples != NULL ? run_model(model, examples) : NULL;
     sgm_tensor *own = theirs != NULL ? run_network(network, examples) : NULL;
     sgm_status status = own != NULL ? compare(path, theirs, own, network->adds_softmax) : sgm_last_status();

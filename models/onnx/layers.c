@@ -23,9 +23,9 @@ static void activate(sgm__translation *t, const char *name)
 static const struct {
     const char *type, *activation;
 } activations[] = {
-    {"Abs", "absolute"},      {"Exp", "exp"},          {"HardSwish", "hard_silu"}, {"Log", "log"},
-    {"Mish", "mish"},         {"Relu", "relu"},        {"Selu", "selu"},           {"Softplus", "softplus"},
-    {"Softsign", "softsign"}, {"Sqrt", "square_root"}, {"Tanh", "tanh"},
+    {"Abs", "absolute"},      {"Exp", "exp"},           {"HardSwish", "hard_silu"},
+    {"Mish", "mish"},         {"Relu", "relu"},         {"Selu", "selu"},
+    {"Softplus", "softplus"}, {"Softsign", "softsign"}, {"Tanh", "tanh"},
 };
 
 static void plain_activation(sgm__translation *t)
@@ -315,7 +315,6 @@ static const sgm__translation_layer layers[] = {
     {"Identity", pass_on},
     {"LayerNormalization", sgm__translation_layer_norm},
     {"LeakyRelu", leaky_relu},
-    {"Log", plain_activation},
     {"MatMul", sgm__translation_matmul},
     {"Max", maximum},
     {"MaxPool", sgm__translation_max_pool},
@@ -328,7 +327,6 @@ static const sgm__translation_layer layers[] = {
     {"Softmax", softmax},
     {"Softplus", plain_activation},
     {"Softsign", plain_activation},
-    {"Sqrt", plain_activation},
     {"Squeeze", squeeze},
     {"Tanh", plain_activation},
     {"Transpose", transpose},

@@ -1,23 +1,18 @@
 /* Layers with parameters: products, convolutions, normalisations; and poolings, which have windows as
  * convolutions do.
  *
- * Tensors turn where a layer has them the other way round. A product takes the addition of its biases along.
- */
+ * Matrices are transposed where the file has (outputs, inputs). A product takes the addition of its biases
+ * along. */
 #include "onnx/translate.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* A matrix the other way round, as a new tensor; takes the matrix. NULL on failure. */
-static sgm_tensor *turned(sgm_tensor *matrix)
+/* The transposed matrix; takes the matrix. NULL on failure. */
+static sgm_tensor *transpose(sgm_tensor *matrix)
 {
     sgm_tensor *view = sgm_tensor_permute(matrix, (const int32_t[]){1, 0});
-    sgm_tensor *copy =
-        view != NULL ? sgm_tensor_create(sgm_tensor_dtype(view), sgm_tensor_shape(view)) : NULL;
-    if (copy != NULL && sgm_tensor_assign(copy, view) != SGM_OK) {
-        sgm_tensor_free(copy);
-        copy = NULL;
-    }
+    sgm_tensor *copy = view != NULL ? sgm_tensor_cast(view, sgm_tensor_dtype(view)) : NULL;
     sgm_tensor_free(view);
     sgm_tensor_free(matrix);
     return copy;
@@ -97,7 +92,7 @@ void sgm__translation_gemm(sgm__translation *t)
 {
     sgm_tensor *weights = sgm__translation_constant(t, 1), *biases = sgm__translation_constant(t, 2);
     bool given = sgm_onnx_node_input(t->model, t->node, 2) != NULL;
-    bool turns = sgm__translation_integer(t, "transB", 0) != 0;
+    bool transposes = sgm__translation_integer(t, "transB", 0) != 0;
     if (sgm__translation_number(t, "alpha", 1) != 1 || sgm__translation_number(t, "beta", 1) != 1 ||
         sgm__translation_integer(t, "transA", 0) != 0 || !is_float(weights) ||
         sgm_tensor_shape(weights)->rank != 2 || (given && !is_float(biases))) {
@@ -107,7 +102,7 @@ void sgm__translation_gemm(sgm__translation *t)
                                 "a product with factors, or with something else than a matrix of the file");
         return;
     }
-    weights = turns ? turned(weights) : weights;
+    weights = transposes ? transpose(weights) : weights;
     if (weights == NULL) {
         sgm_tensor_free(biases);
         t->status = sgm_last_status();

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Nodes of a model. Each looks through all others for those that take what it makes. */
+#define MOST_NODES 10000
 /* Names of layers are at most so long, with a number behind them that tells equal ones apart. */
 #define LONGEST_NAME 48
 
@@ -143,40 +145,36 @@ const sgm__translation_chain *sgm__translation_input(sgm__translation *t, size_t
     return t->status == SGM_OK ? chain : NULL;
 }
 
-/* How many nodes take a value; `node` becomes the last of them. The model itself counts as two, so that its
- * output is never taken for an inner value. */
+/* How many nodes take a value; `node` becomes the last of them. */
 static size_t count_uses(const sgm__translation *t, const char *name, size_t *node)
 {
     size_t uses = 0;
     const char *input;
-    sgm_onnx_node_info info;
-    for (size_t i = 0; sgm_onnx_node_at(t->model, i, &info); i++)
+    for (size_t i = 0; sgm_onnx_node_at(t->model, i, NULL); i++)
         for (size_t k = 0; (input = sgm_onnx_node_input(t->model, i, k)) != NULL; k++)
             if (strcmp(input, name) == 0) {
                 uses++;
                 *node = i;
             }
-    return strcmp(sgm_onnx_output_at(t->model, 0), name) == 0 ? uses + 2 : uses;
+    return uses;
+}
+
+static bool is_output(const sgm__translation *t, const char *name)
+{
+    return strcmp(sgm_onnx_output_at(t->model, 0), name) == 0;
 }
 
 size_t sgm__translation_consumer(const sgm__translation *t, size_t node)
 {
     const char *name = sgm_onnx_node_output(t->model, node, 0);
     size_t consumer = SIZE_MAX;
-    return name != NULL && count_uses(t, name, &consumer) == 1 ? consumer : SIZE_MAX;
+    return name != NULL && !is_output(t, name) && count_uses(t, name, &consumer) == 1 ? consumer : SIZE_MAX;
 }
 
 bool sgm__translation_is_last(const sgm__translation *t, size_t node)
 {
     const char *name = sgm_onnx_node_output(t->model, node, 0);
-    return name != NULL && strcmp(name, sgm_onnx_output_at(t->model, 0)) == 0;
-}
-
-/* The model's output has no uses but the model's own two. */
-static bool is_taken_often(const sgm__translation *t, const char *name)
-{
-    size_t node = 0, uses = count_uses(t, name, &node);
-    return strcmp(sgm_onnx_output_at(t->model, 0), name) == 0 ? uses > 2 : uses > 1;
+    return name != NULL && is_output(t, name);
 }
 
 /* Takes `text`, the chain that makes a value. */
@@ -187,7 +185,8 @@ static void give_name(sgm__translation *t, const char *name, char *text, int32_t
         out_of_memory(t);
         return;
     }
-    if (is_taken_often(t, name)) {
+    size_t last;
+    if (count_uses(t, name, &last) > (is_output(t, name) ? 0 : 1)) {
         fprintf(t->text, "x%d = %s; ", ++t->names, text);
         free(text);
         text = sgm__new_text("x%d", t->names);
@@ -386,14 +385,15 @@ static void mark_needed(sgm__translation *t, size_t node_count)
         const char *name;
         bool needed = false;
         for (size_t k = 0; (name = sgm_onnx_node_output(t->model, i, k)) != NULL; k++) {
-            needed |= strcmp(name, sgm_onnx_output_at(t->model, 0)) == 0;
+            needed |= is_output(t, name);
             for (size_t other = i + 1; !needed && other < node_count; other++)
                 for (size_t input = 0; !t->done[other] && sgm_onnx_node_input(t->model, other, input) != NULL;
                      input++)
                     needed |= strcmp(sgm_onnx_node_input(t->model, other, input), name) == 0;
         }
-        sgm_onnx_node_at(t->model, i, &t->info);
-        t->done[i] = !needed || strcmp(t->info.type, "Constant") == 0;
+        sgm_tensor *constant = sgm_onnx_constant(t->model, sgm_onnx_node_output(t->model, i, 0));
+        t->done[i] = !needed || constant != NULL;
+        sgm_tensor_free(constant);
     }
 }
 
@@ -435,6 +435,12 @@ sgm_status sgm__translate(const char *path, const sgm_onnx *model, bool classify
     sgm__translation t = {.path = path, .model = model, .network = network, .classify = classify};
     while (sgm_onnx_node_at(model, node_count, NULL))
         node_count++;
+    if (node_count > MOST_NODES)
+        return sgm_fail(
+            SGM_ERROR_UNSUPPORTED,
+            "'%s' has %zu nodes, more than the %d that become a network; 'sigma predict' runs the "
+            "model as it is",
+            path, node_count, MOST_NODES);
     t.done = calloc(node_count + 1, sizeof *t.done);
     t.text = open_memstream(&network->text, &size);
     if (t.done == NULL || t.text == NULL)

@@ -30,7 +30,7 @@ typedef struct sgm__translated {
  * logits. An error names the node that no layer does the same as. Free the network in either case. */
 sgm_status sgm__translate(const char *path, const sgm_onnx *model, bool classify, sgm__translated *network);
 void sgm__translated_free(sgm__translated *network);
-/* Fails if the network gives something else than the model for numbers drawn at random. */
+/* Fails if the network gives something else than the model for the same examples. */
 sgm_status sgm__translated_check(const char *path, sgm_onnx *model, const sgm__translated *network);
 
 /* --- between translate.c and layers.c --- */

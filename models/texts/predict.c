@@ -3,6 +3,8 @@
  *
  * Steps are rounded up and examples are powers of two, so that there are few programs, which the trainer
  * keeps. */
+#include "options.h"
+
 #include <sigma/models.h>
 #include <sigma/tokenizer.h>
 
@@ -31,13 +33,13 @@ typedef struct work {
 
 static sgm_status read_options(work *w, const sgm_pretrained_texts_options *given)
 {
-    w->options = (sgm_pretrained_texts_options){.inputs = "inputs", .lengths = "lengths"};
-    if (given != NULL && given->longest > 0)
-        w->options.longest = given->longest;
-    if (given != NULL && given->inputs != NULL)
-        w->options.inputs = given->inputs;
-    if (given != NULL && given->lengths != NULL)
-        w->options.lengths = given->lengths;
+    sgm_status status = sgm__take_options(&w->options, sizeof w->options, given);
+    if (status != SGM_OK)
+        return status;
+    if (w->options.inputs == NULL)
+        w->options.inputs = "inputs";
+    if (w->options.lengths == NULL)
+        w->options.lengths = "lengths";
     if (w->options.longest <= 0)
         return sgm_fail(SGM_ERROR_ARGUMENT,
                         "predicting texts needs .longest, how many tokens the network takes");

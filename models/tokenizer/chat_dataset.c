@@ -3,6 +3,7 @@
  * Each example is encoded as a whole. Where an answer begins and ends in it is found by encoding the text up
  * to there as well: the answer's tokens begin where the two differ. So a token that lies across the border
  * belongs to the answer, and no token is another one than in the whole text. */
+#include "options.h"
 #include "text.h"
 #include "tokenizer/tokenizer.h"
 

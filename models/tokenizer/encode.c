@@ -1,4 +1,5 @@
 /* A text becomes tokens. */
+#include "options.h"
 #include "tokenizer/text/utf8.h"
 #include "tokenizer/tokenizer.h"
 

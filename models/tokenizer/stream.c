@@ -1,4 +1,5 @@
 /* Tokens become a text: all at once, or one by one. */
+#include "options.h"
 #include "tokenizer/text/utf8.h"
 #include "tokenizer/tokenizer.h"
 

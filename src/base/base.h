@@ -184,11 +184,11 @@ bool sgm__write_fully(int file, const void *data, size_t size);
  * file or the new one, never a part. Devices and pipes are written to directly. */
 sgm_status sgm__file_write_atomic(const char *path, const void *data, size_t length);
 /* Told of a file that is complete and synchronised, and is to be renamed. */
-typedef sgm_status (*sgm__file_ready_function)(void *user, const char *file);
-/* The same, but calls `ready` (may be NULL) before the rename; if it fails, the old file stays. Devices and
- * pipes have none. */
-sgm_status sgm__file_write_told(const char *path, const void *data, size_t length,
-                                sgm__file_ready_function ready, void *user);
+typedef sgm_status (*sgm__before_rename_function)(void *user, const char *file);
+/* The same, but calls `before_rename` (may be NULL) before the rename; if it fails, the old file stays.
+ * Devices and pipes have none. */
+sgm_status sgm__file_write_with_callback(const char *path, const void *data, size_t length,
+                                         sgm__before_rename_function before_rename, void *user);
 /* Renames `with`, which must be complete and synchronised, to `path`, and syncs the folder. When the rename
  * fails, `with` is removed. */
 sgm_status sgm__file_replace(const char *path, const char *with);

@@ -257,8 +257,8 @@ sgm_status sgm__file_replace(const char *path, const char *with)
 }
 
 /* The temporary file lies beside `path`, as a rename works only within a file system. */
-sgm_status sgm__file_write_told(const char *path, const void *data, size_t length,
-                                sgm__file_ready_function ready, void *user)
+sgm_status sgm__file_write_with_callback(const char *path, const void *data, size_t length,
+                                         sgm__before_rename_function before_rename, void *user)
 {
     if (is_stream(path))
         return write_stream(path, data, length);
@@ -266,8 +266,8 @@ sgm_status sgm__file_write_told(const char *path, const void *data, size_t lengt
     if (!temporary)
         return sgm_last_status();
     sgm_status status = write_temporary(temporary, data, length);
-    if (status == SGM_OK && ready != NULL) {
-        status = ready(user, temporary);
+    if (status == SGM_OK && before_rename != NULL) {
+        status = before_rename(user, temporary);
         if (status != SGM_OK)
             unlink(temporary);
     }
@@ -279,7 +279,7 @@ sgm_status sgm__file_write_told(const char *path, const void *data, size_t lengt
 
 sgm_status sgm__file_write_atomic(const char *path, const void *data, size_t length)
 {
-    return sgm__file_write_told(path, data, length, NULL, NULL);
+    return sgm__file_write_with_callback(path, data, length, NULL, NULL);
 }
 
 /* --- folders --- */

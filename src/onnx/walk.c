@@ -95,15 +95,20 @@ sgm_tensor *sgm_onnx_constant(const sgm_onnx *model, const char *name)
     if (model == NULL || name == NULL || *name == '\0')
         return NULL;
     const Onnx__GraphProto *graph = model->proto->graph;
+    /* From the last node to the first, as each takes what nodes before it make. */
+    for (size_t i = graph->n_node; i-- > 0;) {
+        const Onnx__NodeProto *node = graph->node[i];
+        if (*sgm__onnx_domain(node->domain) != '\0' || node->n_output == 0 ||
+            strcmp(sgm__onnx_text(node->output[0]), name) != 0)
+            continue;
+        if (strcmp(sgm__onnx_text(node->op_type), "Constant") == 0)
+            return constant_of(model, node);
+        if (strcmp(sgm__onnx_text(node->op_type), "Identity") != 0 || node->n_input != 1)
+            return NULL;
+        name = sgm__onnx_text(node->input[0]);
+    }
     for (size_t i = 0; i < graph->n_initializer; i++)
         if (strcmp(sgm__onnx_text(graph->initializer[i]->name), name) == 0)
             return sgm_tensor_retain(model->initialisers[i]);
-    for (size_t i = 0; i < graph->n_node; i++) {
-        const Onnx__NodeProto *node = graph->node[i];
-        if (strcmp(sgm__onnx_text(node->op_type), "Constant") == 0 &&
-            *sgm__onnx_domain(node->domain) == '\0' && node->n_output > 0 &&
-            strcmp(sgm__onnx_text(node->output[0]), name) == 0)
-            return constant_of(model, node);
-    }
     return NULL;
 }

@@ -36,9 +36,9 @@ bool sgm__is_checksum_key(const char *key);
 /* The header's checksum of a safetensors file, which covers those of all tensors: equal files have equal
  * ones. False: the file cannot be read, or has none. */
 bool sgm__checksum_of_file(const char *path, char digits[SGM__CHECKSUM_DIGITS + 1]);
-/* As sgm_bundle_save, for safetensors alone: `ready` is called before the file takes its place. */
-sgm_status sgm__bundle_save_told(const sgm_bundle *bundle, const char *path, sgm__file_ready_function ready,
-                                 void *user);
+/* As sgm_bundle_save, for safetensors alone: `before_rename` is called before the file takes its place. */
+sgm_status sgm__bundle_save_with_callback(const sgm_bundle *bundle, const char *path,
+                                          sgm__before_rename_function before_rename, void *user);
 bool sgm__bundle_has_text(const sgm_bundle *bundle, const char *key);
 
 /* Adds a tensor whose name has been checked and is new to the bundle. Takes over the caller's reference, also

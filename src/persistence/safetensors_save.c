@@ -152,7 +152,7 @@ static sgm_status write_tensors(const sgm_bundle *bundle, const place *places, c
 /* The header is padded with spaces to a multiple of 8 bytes. The seal comes last, as it covers the tensors'
  * checksums. */
 static sgm_status write_file(const sgm_bundle *bundle, const place *places, size_t total, const char *header,
-                             const char *path, sgm__file_ready_function ready, void *user)
+                             const char *path, sgm__before_rename_function before_rename, void *user)
 {
     size_t length = strlen(header), padded = (length + 7) / 8 * 8, size;
     if (padded > SGM__SAFETENSORS_MAXIMUM_HEADER)
@@ -171,20 +171,20 @@ static sgm_status write_file(const sgm_bundle *bundle, const place *places, size
     sgm_status status = write_tensors(bundle, places, text, text + padded);
     sgm__checksums_seal(text, padded);
     if (status == SGM_OK)
-        status = sgm__file_write_told(path, file, size, ready, user);
+        status = sgm__file_write_with_callback(path, file, size, before_rename, user);
     sgm__free(file);
     return status;
 }
 
-sgm_status sgm__bundle_save_told(const sgm_bundle *bundle, const char *path, sgm__file_ready_function ready,
-                                 void *user)
+sgm_status sgm__bundle_save_with_callback(const sgm_bundle *bundle, const char *path,
+                                          sgm__before_rename_function before_rename, void *user)
 {
     place *places = NULL;
     size_t total = 0;
     SGM_TRY(lay_out(bundle, &places, &total));
     char *header = describe(bundle, places);
-    sgm_status status =
-        header != NULL ? write_file(bundle, places, total, header, path, ready, user) : sgm_last_status();
+    sgm_status status = header != NULL ? write_file(bundle, places, total, header, path, before_rename, user)
+                                       : sgm_last_status();
     free(header);
     sgm__free(places);
     return status;
@@ -195,5 +195,5 @@ sgm_status sgm_bundle_save(const sgm_bundle *bundle, const char *path)
     if (bundle == NULL || path == NULL)
         return sgm_fail(SGM_ERROR_ARGUMENT, "saving a bundle needs the bundle and a path");
     return sgm__npz_is_named(path) ? sgm__npz_save(bundle, path)
-                                   : sgm__bundle_save_told(bundle, path, NULL, NULL);
+                                   : sgm__bundle_save_with_callback(bundle, path, NULL, NULL);
 }

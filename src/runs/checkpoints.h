@@ -21,10 +21,10 @@ sgm_status sgm__checkpoint_name_check(const char *name);
 #define SGM__ORIGIN_NAME "origin"
 /* Fails also for SGM__ORIGIN_NAME: nothing that is asked for is written under it. */
 sgm_status sgm__checkpoint_name_is_free(const char *name);
-/* As sgm_trainer_save, but calls `ready` before the file takes its place; if that fails, the old one stays
- * (trainer_checkpoint.c). */
-sgm_status sgm__trainer_save_told(sgm_trainer *trainer, const char *path, sgm__file_ready_function ready,
-                                  void *user);
+/* As sgm_trainer_save, but calls `before_rename` before the file takes its place; if that fails, the old one
+ * stays (trainer_checkpoint.c). */
+sgm_status sgm__trainer_save_with_callback(sgm_trainer *trainer, const char *path,
+                                           sgm__before_rename_function before_rename, void *user);
 /* The path of a checkpoint that exists, or, with `make`, of one that is to be written; free with
  * sgm__free. A name of no checkpoint is SGM_ERROR_NOT_FOUND, with the nearest name. */
 sgm_status sgm__checkpoint_path(sgm_trainer *trainer, const char *name, bool make, char **path);

@@ -374,7 +374,7 @@ sgm_status sgm__run_folder_save(sgm_trainer *trainer, const char *folder)
     saving s = {.trainer = trainer};
     char *path = path_of(folder, SGM__CHECKPOINT_FILE);
     sgm_status status =
-        path != NULL ? sgm__trainer_save_told(trainer, path, tell_saved, &s) : SGM_ERROR_MEMORY;
+        path != NULL ? sgm__trainer_save_with_callback(trainer, path, tell_saved, &s) : SGM_ERROR_MEMORY;
     sgm__free(path);
     return status == SGM_OK && sgm__journal_of(trainer)->replay != NULL
                ? sgm__replay_compare(trainer, s.checksum)

@@ -172,13 +172,14 @@ static sgm_bundle *make_bundle(sgm_trainer *trainer, const sgm__parts *wanted)
 
 /* The bundle is made with the lock; writing it to the file needs none, so training goes on meanwhile. */
 static sgm_status save(sgm_trainer *trainer, const char *path, const sgm__parts *wanted,
-                       sgm__file_ready_function ready, void *user)
+                       sgm__before_rename_function before_rename, void *user)
 {
     sgm_task task = sgm_task_begin(SGM_TASK_SAVE, path, NULL);
     sgm_bundle *bundle = make_bundle(trainer, wanted);
-    sgm_status status = bundle == NULL  ? sgm_last_status()
-                        : ready != NULL ? sgm__bundle_save_told(bundle, path, ready, user)
-                                        : sgm_bundle_save(bundle, path);
+    sgm_status status = bundle == NULL ? sgm_last_status()
+                        : before_rename != NULL
+                            ? sgm__bundle_save_with_callback(bundle, path, before_rename, user)
+                            : sgm_bundle_save(bundle, path);
     sgm_task_end(task, status);
     if (status == SGM_OK)
         sgm__log(SGM_LOG_DEBUG, sgm_trainer_name(trainer), "saved '%s'", path);
@@ -186,11 +187,11 @@ static sgm_status save(sgm_trainer *trainer, const char *path, const sgm__parts 
     return status;
 }
 
-sgm_status sgm__trainer_save_told(sgm_trainer *trainer, const char *path, sgm__file_ready_function ready,
-                                  void *user)
+sgm_status sgm__trainer_save_with_callback(sgm_trainer *trainer, const char *path,
+                                           sgm__before_rename_function before_rename, void *user)
 {
     SGM_TRY(sgm_trainer_status(trainer));
-    return save(trainer, path, &(sgm__parts){.parts = SGM_PART_EVERYTHING}, ready, user);
+    return save(trainer, path, &(sgm__parts){.parts = SGM_PART_EVERYTHING}, before_rename, user);
 }
 
 sgm_status sgm_trainer_save_parts_with(sgm_trainer *trainer, const char *path,

@@ -65,7 +65,8 @@ done >chats.jsonl
 run 0 finetune chatting --data chats.jsonl --into chat --epochs 30 --learning-rate 0.02 --context 32 --quiet
 run 0 generate chat --chat --text d --greedy
 same "the answer ends by itself" "$(cat out)" 'yes'
-run 0 generate chat --text '<|im_start|>user' --count 30 --greedy --stop '<'
+run 0 generate chat --chat --text d --greedy --stop e
+same "a stop ends the answer before it" "$(cat out)" 'y'
 run 1 generate run --chat --text d
 has err 'the model has no chat template'
 run 2 generate chat --chat

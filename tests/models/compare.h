@@ -29,8 +29,8 @@ __attribute__((unused)) static sgm_bundle *expected_of(const char *name)
     return bundle;
 }
 
-/* Logarithms of shares from logits (rows, tokens). */
-static void to_log_shares(double *logits, size_t rows, size_t tokens)
+/* Logarithms of probabilities from logits (rows, tokens), in their place. */
+static void log_softmax(double *logits, size_t rows, size_t tokens)
 {
     for (size_t r = 0; r < rows; r++) {
         double sum = 0;
@@ -49,23 +49,23 @@ static double *numbers_of(const sgm_tensor *tensor, size_t *count)
     return numbers;
 }
 
-/* A network of language gives shares; their logarithms are the logits without a summand. */
+/* A language model gives probabilities; their logarithms are the logits less a number for each row. */
 __attribute__((unused)) static void compare_scores(const char *name, sgm_model *model, sgm_tensor *inputs,
                                                    const sgm_bundle *expected)
 {
     size_t count, wanted;
-    sgm_tensor *shares = sgm_model_predict(model, inputs);
-    CHECK_OK(shares);
-    double *own = numbers_of(shares, &count),
+    sgm_tensor *probabilities = sgm_model_predict(model, inputs);
+    CHECK_OK(probabilities);
+    double *own = numbers_of(probabilities, &count),
            *logits = numbers_of(sgm_bundle_get(expected, "logits"), &wanted);
     CHECK_INT(count, wanted);
-    to_log_shares(logits, 2 * TIME, count / (2 * TIME));
+    log_softmax(logits, 2 * TIME, count / (2 * TIME));
     for (size_t i = 0; i < count; i++)
         if (!test_near(log(own[i]), logits[i], 1e-5))
             TEST_FAIL("%s: score %zu is %.9g, transformers has %.9g", name, i, log(own[i]), logits[i]);
     free(own);
     free(logits);
-    sgm_tensor_free(shares);
+    sgm_tensor_free(probabilities);
 }
 
 /* A training of one epoch on minibatches of two rows; inputs and targets are (rows, TIME). */

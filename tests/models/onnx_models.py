@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes tests/models/onnx: tiny networks of PyTorch with random weights, exported to ONNX, and what PyTorch computes.
 
-    python3 tests/models/onnx_models.py tests/models/onnx       (made with PyTorch 2.15 and onnx 1.23)
+    python3 tests/models/onnx_models.py tests/models/onnx       (made with PyTorch 2.15, onnx 1.23 and ONNX Runtime)
 
 expected.safetensors has NAME.inputs (4, ...) and NAME.outputs. For "mobile", which is exported with its batch norms and
 without its softmax's cost, it has a training: mobile.batches (40, ...), mobile.targets (40, 4) and mobile.losses (10) of
@@ -10,7 +10,10 @@ AdamW with minibatches of 4.
 import sys
 import warnings
 
+import numpy
+import onnxruntime
 import torch
+from onnx import TensorProto, helper, numpy_helper, save
 from safetensors.torch import save_file
 from torch import nn
 
@@ -94,6 +97,35 @@ def train(model, batches, targets):
     return torch.tensor(losses)
 
 
+class Tokens(nn.Module):
+    """Whole numbers as input."""
+
+    def __init__(self):
+        super().__init__()
+        self.table, self.last = nn.Embedding(7, 3), nn.Linear(12, 2)
+
+    def forward(self, x):
+        return self.last(torch.flatten(self.table(x), 1))
+
+
+def write_nodes(name, shape, nodes, constants, expected):
+    """A model of these nodes, (type, further inputs, attributes) each, one behind the other, and what ONNX Runtime gives.
+    Constants pass an Identity, as those that PyTorch's exporter shares."""
+    made, value = [helper.make_node("Identity", ["shared_" + key], [key]) for key in constants], "x"
+    for i, (kind, others, attributes) in enumerate(nodes):
+        made.append(helper.make_node(kind, [value, *others], [f"v{i}"], **attributes))
+        value = f"v{i}"
+    graph = helper.make_graph(made, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", *shape])],
+                              [helper.make_tensor_value_info(value, TensorProto.FLOAT, None)],
+                              [numpy_helper.from_array(array, "shared_" + key) for key, array in constants.items()])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
+    save(model, f"{sys.argv[1]}/{name}.onnx")
+    inputs = torch.randn(4, *shape)
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    expected[name + ".inputs"] = inputs
+    expected[name + ".outputs"] = torch.from_numpy(session.run(None, {"x": inputs.numpy()})[0].copy())
+
+
 torch.manual_seed(5)
 warnings.simplefilter("ignore")
 expected = {}
@@ -104,6 +136,24 @@ for name, (model, shape) in CASES.items():
     torch.onnx.export(model, inputs, f"{sys.argv[1]}/{name}.onnx", dynamo=False, opset_version=17, input_names=["x"],
                       output_names=["y"], dynamic_axes={"x": {0: "n"}, "y": {0: "n"}},
                       do_constant_folding=name != "mobile")
+tokens, numbers = Tokens(), torch.randint(7, (4, 4))
+randomise(tokens)
+torch.onnx.export(tokens, numbers, f"{sys.argv[1]}/tokens.onnx", dynamo=False, opset_version=17, input_names=["x"],
+                  output_names=["y"], dynamic_axes={"x": {0: "n"}, "y": {0: "n"}})
+expected["tokens.inputs"], expected["tokens.outputs"] = numbers, tokens(numbers).detach()
+write_nodes("activations", (2, 3), [
+    ("Exp", [], {}), ("Abs", [], {}), ("Softplus", [], {}), ("Softsign", [], {}),
+    ("Mish", [], {}), ("Selu", [], {}), ("Gelu", [], {"approximate": "tanh"}), ("Gelu", [], {}), ("Tanh", [], {}),
+    ("HardSigmoid", [], {"alpha": 1 / 6}), ("HardSwish", [], {}), ("Identity", [], {}), ("Max", ["zero"], {}),
+    ("Clip", ["minus", "one"], {}), ("Sigmoid", [], {}), ("Transpose", [], {"perm": [0, 2, 1]})],
+    {"zero": numpy.float32(0), "minus": numpy.float32(-1), "one": numpy.float32(1)}, expected)
+write_nodes("reductions", (2, 4, 4), [
+    ("AveragePool", [], {"kernel_shape": [2, 2], "pads": [1, 1, 1, 1], "count_include_pad": 1}),
+    ("MaxPool", [], {"kernel_shape": [3, 2], "strides": [1, 2], "auto_pad": "SAME_UPPER"}),
+    ("GlobalMaxPool", [], {}), ("Squeeze", ["places"], {}), ("Reshape", ["square"], {}), ("Flatten", [], {}),
+    ("MatMul", ["matrix"], {}), ("Add", ["row"], {}), ("Dropout", ["rate"], {})],
+    {"places": numpy.int64([2, 3]), "square": numpy.int64([0, 1, 2]), "matrix": torch.randn(2, 3).numpy(),
+     "row": torch.randn(3).numpy(), "rate": numpy.float32(0.25)}, expected)
 batches, targets = torch.randn(STEPS * BATCH, 3, 8, 8), torch.randint(4, (STEPS * BATCH,))
 expected.update({"mobile.batches": batches, "mobile.targets": nn.functional.one_hot(targets, 4).float(),
                  "mobile.losses": train(CASES["mobile"][0], batches, targets)})

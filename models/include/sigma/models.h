@@ -22,6 +22,9 @@
 extern "C" {
 #endif
 
+/* Whether a path is one that sgm_pretrained_open reads, by its name and the names of the files there. */
+SGM_API bool sgm_pretrained_is_there(const char *path);
+
 /* A model of others, described: what is in the folder, and the network that it is here. Its tensors are read
  * when a trainer takes them. Used by one thread at a time. */
 typedef struct sgm_pretrained sgm_pretrained;
@@ -106,8 +109,8 @@ typedef struct sgm_pretrained_texts_options {
     const char *lengths; /* ... and the field of its lengths ("lengths") */
 } SGM_BY_NAME sgm_pretrained_texts_options;
 /* What a network of tokens with lengths (BERT, MiniLM) gives for each of `count` texts: (count, ...), a
- * vector or shares of classes, in the order of the texts. Texts of like lengths are computed together, and
- * cost what they are long. The caller frees the tensor. NULL on failure. */
+ * vector, or probabilities of classes, in the order of the texts. Texts of like lengths are computed
+ * together, and cost what they are long. The caller frees the tensor. NULL on failure. */
 #define sgm_pretrained_predict_texts(...)                                                                    \
     SGM_WITH_OPTIONS_4(sgm_pretrained_predict_texts_with, sgm_pretrained_texts_options, __VA_ARGS__)
 SGM_API sgm_tensor *sgm_pretrained_predict_texts_with(sgm_trainer *trainer,

@@ -29,10 +29,6 @@ char *sgm__copy_text(const char *text, size_t size);
  * does. */
 sgm_status sgm__check_growth(size_t before, size_t now);
 
-/* Copies what the caller's options have into `own`, of `size` bytes; the first member of both is struct_size.
- * NULL: all default. An error: the caller has not said how large they are. */
-sgm_status sgm__take_options(void *own, size_t size, const void *given);
-
 /* Passes a failure on. */
 #define SGM__PASS(call)                                                                                      \
     do {                                                                                                     \

@@ -22,11 +22,12 @@ sgm_status sgm_trainer_set_pipeline(sgm_trainer *trainer, sgm_pipeline *pipeline
 {
     if (trainer == NULL || pipeline == NULL)
         return sgm_fail(SGM_ERROR_ARGUMENT, "setting a pipeline needs a trainer and a pipeline, got NULL");
+    SGM_TRY(sgm__trainer_open(trainer));
     sgm__trainer_data *data = sgm__data_of(trainer);
     sgm_pipeline *before = data->pipeline;
     data->pipeline = sgm_pipeline_retain(pipeline);
     sgm_pipeline_free(before);
-    return SGM_OK;
+    return sgm__trainer_close(trainer, SGM_OK);
 }
 
 static sgm_status describe_pipeline(const sgm_trainer *trainer, json_t *state)
