@@ -62,7 +62,7 @@ BESIDE = {("src/ops", "src/graph"), ("src/graph", "src/ops")}
 HEADERS = {"base": "src/base", "tensor": "src/base", "text": "src/text", "registry": "src/text", "plugin": "src/base", "graph": "src/graph",
            "handler": "src/handlers", "eager": "src/eager", "data": "src/data", "files": "src/data", "picture": "src/data", "sound": "src/data", "text_files": "src/data", "table": "src/data",
            "split": "src/data", "network": "src/network", "onnx": "src/onnx",
-           "training": "src/optim", "hooks": "src/optim", "operator": "src/optim", "rules": "src/optim",
+           "training": "src/optim", "optimisers": "src/optim", "hooks": "src/optim", "operator": "src/optim", "rules": "src/optim",
            "replay": "src/runs", "monitor": "src/monitors", "environment": "src/monitors", "sigma": "cli/config",
            "tokenizer": "models", "models": "models", "chats": "models"}
 LARGEST_CIRCLE = 6

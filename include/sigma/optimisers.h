@@ -17,7 +17,7 @@ extern "C" {
 #endif
 
 /* --- initialisers: what parameters are before training --- */
-/* What parameters are before training. */
+/* How parameters get their first values. */
 typedef struct sgm_initialiser sgm_initialiser;
 typedef struct sgm_initialiser_options {
     size_t struct_size;

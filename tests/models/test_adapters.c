@@ -150,7 +150,7 @@ TEST(what_peft_asks_for_and_is_not_known)
         {"\"r\": 2", "\"r\": 0", "'r' is no rank"},
         {"\"r\": 2,", "", "'r' is missing"},
         {"\"lora_alpha\": 6", "\"lora_alpha\": \"6\"", "'lora_alpha' is no number above 0"},
-        {"\"lora_dropout\": 0.0", "\"lora_dropout\": 1.5", "'lora_dropout' is no share below 1"},
+        {"\"lora_dropout\": 0.0", "\"lora_dropout\": 1.5", "'lora_dropout' is no number from 0 to below 1"},
         {"\"r\": 2", "\"r\": 3",
          "the tensor 'base_model.model.model.layers.0.self_attn.q_proj.lora_A.weight' is float32 (2, 16), "
          "but "

@@ -48,7 +48,7 @@ static void check_row(const sgm_optimiser_type *type, char *row, char (*columns)
 
 TEST(optimisers)
 {
-    char *table = strstr(read_header("include/sigma/training.h"), " *                   learning_rate");
+    char *table = strstr(read_header("include/sigma/optimisers.h"), " *                   learning_rate");
     CHECK(table != NULL);
     char columns[16][32];
     int column_count = 0, length;
@@ -116,5 +116,5 @@ TEST(settings_of_all_optimisers)
 {
     size_t count;
     const sgm_setting *settings = sgm_optimiser_settings(&count);
-    check_struct("include/sigma/training.h", "typedef struct sgm_optimiser_options {", settings, count);
+    check_struct("include/sigma/optimisers.h", "typedef struct sgm_optimiser_options {", settings, count);
 }
