@@ -12,7 +12,8 @@
 static const char usage_text[] =
     "Usage: sigma generate CHECKPOINT|FOLDER [--text TEXT] [--count N] [--seed N] [--tokenizer FILE]\n"
     "                      [--temperature T] [--top-k K] [--top-p P] [--min-p P] [--greedy]\n"
-    "                      [--chat] [--system TEXT] [--stop TEXT] [--numbers] [--int8]\n\n"
+    "                      [--repetition-penalty P] [--chat] [--system TEXT] [--stop TEXT]\n"
+    "                      [--numbers] [--int8]\n\n"
     "Continues a text: the network reads it, one of the tokens that may follow is drawn by their\n"
     "probabilities and read in turn. The same seed says the same. Takes networks whose input is a sequence\n"
     "of tokens and whose output is a probability for each, such as those of 'data: {text: FILE}'.\n"
@@ -27,6 +28,9 @@ static const char usage_text[] =
     "  --top-k K          only the K likeliest tokens\n"
     "  --top-p P          only as many of the likeliest as have the probability P together\n"
     "  --min-p P          only tokens at least P times as likely as the likeliest\n"
+    "  --repetition-penalty P\n"
+    "                     logits of tokens that came already are divided by P if positive, multiplied by it\n"
+    "                     if negative: above 1 against repetitions\n"
     "  --greedy           always the likeliest\n"
     "  --seed N           of what is drawn; 0 if not given\n"
     "  --tokenizer FILE   of 'sigma tokenize', or the folder of a model of others; that of the run's "
@@ -51,7 +55,7 @@ typedef struct generation {
     bool stopped;                     /* the text of --stop came */
     sgm_generator *generator;
     int64_t count, seed;
-    double temperature, top_p, min_p;
+    double temperature, top_p, min_p, repetition_penalty;
     int64_t top_k;
     bool greedy, numbers, int8, chat;
 } generation;
@@ -215,12 +219,12 @@ static sgm_status go_on(generation *g)
         return sgm__last_failure();
     if (g->text != NULL && !g->chat)
         fputs(g->text, stdout);
-    sgm_status status =
-        sgm_generator_generate(g->generator, sgm_tensor_const_data(begin),
-                               (size_t)sgm_tensor_shape(begin)->dims[0], NULL, (size_t)g->count,
-                               SGM_GENERATION(.seed = (uint64_t)g->seed, .temperature = g->temperature,
-                                              .top_k = g->top_k, .top_p = g->top_p, .min_p = g->min_p,
-                                              .greedy = g->greedy, .told = print_token, .user = g));
+    sgm_status status = sgm_generator_generate(
+        g->generator, sgm_tensor_const_data(begin), (size_t)sgm_tensor_shape(begin)->dims[0], NULL,
+        (size_t)g->count,
+        SGM_GENERATION(.seed = (uint64_t)g->seed, .temperature = g->temperature, .top_k = g->top_k,
+                       .top_p = g->top_p, .min_p = g->min_p, .repetition_penalty = g->repetition_penalty,
+                       .greedy = g->greedy, .told = print_token, .user = g));
     const char *rest = g->stream != NULL ? sgm_pretrained_stream_end(g->stream) : NULL;
     if (!g->stopped && rest != NULL)
         say(g, rest, strlen(rest));
@@ -270,13 +274,21 @@ int generate_run(int argc, char **argv)
     const char *seed = NULL;
     generation g = {.count = 200, .end = -1};
     const argument_rule rules[] = {
-        {"--text", ARGUMENT_TEXT, &g.text},       {"--chat", ARGUMENT_FLAG, &g.chat},
-        {"--system", ARGUMENT_TEXT, &g.system},   {"--stop", ARGUMENT_TEXT, &g.stop},
-        {"--count", ARGUMENT_COUNT, &g.count},    {"--temperature", ARGUMENT_NUMBER, &g.temperature},
-        {"--top-k", ARGUMENT_COUNT, &g.top_k},    {"--top-p", ARGUMENT_NUMBER, &g.top_p},
-        {"--min-p", ARGUMENT_NUMBER, &g.min_p},   {"--greedy", ARGUMENT_FLAG, &g.greedy},
-        {"--seed", ARGUMENT_TEXT, &seed},         {"--tokenizer", ARGUMENT_TEXT, &g.tokenizer_path},
-        {"--numbers", ARGUMENT_FLAG, &g.numbers}, {"--int8", ARGUMENT_FLAG, &g.int8},
+        {"--text", ARGUMENT_TEXT, &g.text},
+        {"--chat", ARGUMENT_FLAG, &g.chat},
+        {"--system", ARGUMENT_TEXT, &g.system},
+        {"--stop", ARGUMENT_TEXT, &g.stop},
+        {"--count", ARGUMENT_COUNT, &g.count},
+        {"--temperature", ARGUMENT_NUMBER, &g.temperature},
+        {"--top-k", ARGUMENT_COUNT, &g.top_k},
+        {"--top-p", ARGUMENT_NUMBER, &g.top_p},
+        {"--min-p", ARGUMENT_NUMBER, &g.min_p},
+        {"--greedy", ARGUMENT_FLAG, &g.greedy},
+        {"--seed", ARGUMENT_TEXT, &seed},
+        {"--tokenizer", ARGUMENT_TEXT, &g.tokenizer_path},
+        {"--numbers", ARGUMENT_FLAG, &g.numbers},
+        {"--int8", ARGUMENT_FLAG, &g.int8},
+        {"--repetition-penalty", ARGUMENT_NUMBER, &g.repetition_penalty},
     };
     arguments a = {.rules = rules, .rule_count = sizeof rules / sizeof *rules, .help = usage_text};
     int code;

@@ -473,6 +473,10 @@ typedef struct sgm_generation_options {
     bool (*told)(void *user, int64_t token); /* called for each token that is drawn; returns false to end */
     void *user;                              /* passed to `told` */
     double min_p;                            /* as in sgm_sample_options */
+    /* Logits of tokens that were read since the newest reset are divided by it where they are positive and
+     * multiplied by it where negative, before all else: above 1 such tokens come less often, below 1 more
+     * often; default 1 (Keskar et al., 2019). */
+    double repetition_penalty;
 } SGM_BY_NAME sgm_generation_options;
 /* Options for sgm_generator_generate: SGM_GENERATION(.seed = 1). */
 #define SGM_GENERATION(...) SGM_OPTIONS(sgm_generation_options, __VA_ARGS__)

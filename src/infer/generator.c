@@ -7,10 +7,13 @@
  * then on it needs nothing of the trainer but its handler. Drawing a token from probabilities is
  * sgm_probabilities_sample (src/data/read/sample.c). A generator is used by one thread at a time. */
 #include "handlers/session.h"
+#include "ops/ops.h"
 #include "train/train.h"
 #include "trainer/trainer_lock.h"
 #include <sigma/text.h>
 #include <sigma/training.h>
+
+#include <math.h>
 
 struct sgm_generator {
     sgm_network *network;
@@ -18,17 +21,34 @@ struct sgm_generator {
     sgm_session *session;
     sgm_program *program;
     sgm_recording recording;
-    const char *input, *output; /* names in the program */
-    sgm_tensor *fed;            /* one step: (1, 1), or (1, 1, vocabulary) as a one-hot row */
-    bool shares;                /* tokens are fed as one-hot rows, not as numbers */
-    int64_t vocabulary;         /* tokens that the network tells apart */
-    double *probabilities;      /* of each token, after the newest step */
-    int64_t *read; /* the tokens since the newest reset; NULL: the network has no limit of steps */
-    int64_t count; /* number of steps since the newest reset */
-    bool *kept;    /* for each of the recording's parameters: steps change it, and it begins as zeros */
+    const char *input;     /* its name in the program */
+    sgm_tensor *fed;       /* one step: (1, 1), or (1, 1, vocabulary) as a one-hot row */
+    bool shares;           /* tokens are fed as one-hot rows, not as numbers */
+    bool logits;           /* the shares are a softmax, whose input is an output of the program, too */
+    int64_t vocabulary;    /* tokens that the network tells apart */
+    double *probabilities; /* of each token, after the newest step */
+    bool *seen;            /* of each token: it was read since the newest reset */
+    int64_t *read;         /* the tokens since the newest reset; NULL: the network has no limit of steps */
+    int64_t count;         /* number of steps since the newest reset */
+    bool *kept; /* for each of the recording's parameters: steps change it, and it begins as zeros */
 };
 
+/* Outputs of the program. */
+#define SHARES "shares"
+#define LOGITS "logits"
+
 /* --- making one --- */
+
+/* The shares, and what they are the softmax of, so that a repetition penalty sees the sign of a logit. */
+static void add_outputs(sgm_generator *g)
+{
+    sgm_value shares = g->recording.outputs[0].value;
+    const sgm_value *inputs;
+    sgm_graph_add_output(g->graph, SHARES, shares);
+    g->logits = sgm_value_op(g->graph, shares) == &sgm__op_softmax;
+    if (g->logits && sgm_value_inputs(g->graph, shares, &inputs) > 0)
+        sgm_graph_add_output(g->graph, LOGITS, inputs[0]);
+}
 
 /* Records one step of one sequence, and checks that the network reads and gives tokens. `averaged`: with the
  * moving averages of the parameters. */
@@ -64,8 +84,7 @@ static sgm_status record(sgm_generator *g, sgm_dtype dtype, bool averaged)
                         "probability for each token",
                         (long long)in.shape.dims[2], (long long)g->vocabulary);
     g->input = g->recording.inputs[0].name;
-    g->output = "shares";
-    sgm_graph_add_output(g->graph, g->output, g->recording.outputs[0].value);
+    add_outputs(g);
     g->fed = sgm_tensor_create(SGM_FLOAT32, &in.shape);
     return g->fed != NULL ? sgm_graph_status(g->graph) : sgm__last_failure();
 }
@@ -130,9 +149,11 @@ static sgm_status fill(sgm_generator *g, sgm_session *from, bool averaged, uint3
     }
     g->program = sgm__session_prepare_inference(g->session, g->graph, inference | SGM__INFERENCE_CONSTANTS);
     g->probabilities = sgm__calloc((size_t)g->vocabulary, sizeof *g->probabilities);
+    g->seen = sgm__calloc((size_t)g->vocabulary, sizeof *g->seen);
     if (r->places > 0)
         g->read = sgm__calloc((size_t)r->places, sizeof *g->read);
-    return g->program != NULL && g->probabilities != NULL && (g->read != NULL || r->places == 0)
+    return g->program != NULL && g->probabilities != NULL && g->seen != NULL &&
+                   (g->read != NULL || r->places == 0)
                ? SGM_OK
                : sgm__last_failure();
 }
@@ -185,6 +206,7 @@ void sgm_generator_free(sgm_generator *g)
     sgm_network_free(g->network);
     sgm_tensor_free(g->fed);
     sgm__free(g->probabilities);
+    sgm__free(g->seen);
     sgm__free(g->read);
     sgm__free(g->kept);
     sgm__free(g);
@@ -202,10 +224,9 @@ int64_t sgm_generator_places(const sgm_generator *g)
 
 /* --- reading --- */
 
-sgm_status sgm_generator_reset(sgm_generator *g)
+/* Goes back to place 0. */
+static sgm_status go_back(sgm_generator *g)
 {
-    if (g == NULL)
-        return sgm_fail(SGM_ERROR_ARGUMENT, "sgm_generator_reset wants a generator, got NULL");
     g->count = 0;
     for (size_t i = 0; i < g->recording.parameter_count; i++) {
         const sgm_parameter *parameter = &g->recording.parameters[i];
@@ -218,6 +239,14 @@ sgm_status sgm_generator_reset(sgm_generator *g)
         SGM_TRY(status);
     }
     return set_number(g->session, "step.place", 0);
+}
+
+sgm_status sgm_generator_reset(sgm_generator *g)
+{
+    if (g == NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "sgm_generator_reset wants a generator, got NULL");
+    memset(g->seen, 0, (size_t)g->vocabulary * sizeof *g->seen);
+    return go_back(g);
 }
 
 /* Runs one step with this token. */
@@ -234,6 +263,7 @@ static sgm_status step(sgm_generator *g, int64_t token)
     SGM_TRY(sgm_session_run(g->session, g->program));
     if (g->read != NULL)
         g->read[g->count] = token;
+    g->seen[token] = true;
     g->count++;
     return SGM_OK;
 }
@@ -248,11 +278,24 @@ static sgm_status make_room(sgm_generator *g)
     int64_t places = g->recording.places, kept = places / 2;
     if (places == 0 || g->count < places)
         return SGM_OK;
-    SGM_TRY(sgm_generator_reset(g));
+    SGM_TRY(go_back(g));
     memmove(g->read, g->read + (places - kept), (size_t)kept * sizeof *g->read);
     for (int64_t i = 0; i < kept; i++)
         SGM_TRY(step(g, g->read[i]));
     return SGM_OK;
+}
+
+/* Reads an output of the newest step, a number for each token, into g->probabilities. */
+static sgm_status read_output(sgm_generator *g, const char *name)
+{
+    sgm_type type = sgm_program_output_type(g->program, name);
+    sgm_tensor *output = sgm_tensor_create(type.dtype, &type.shape);
+    sgm_status status =
+        output != NULL ? sgm_session_read(g->session, g->program, name, output) : SGM_ERROR_MEMORY;
+    if (status == SGM_OK)
+        status = sgm_tensor_read(output, g->probabilities, (size_t)g->vocabulary);
+    sgm_tensor_free(output);
+    return status;
 }
 
 sgm_status sgm_generator_read(sgm_generator *g, int64_t token, const double **shares)
@@ -266,18 +309,53 @@ sgm_status sgm_generator_read(sgm_generator *g, int64_t token, const double **sh
     SGM_TRY(step(g, token));
     if (shares == NULL)
         return SGM_OK;
-    sgm_type type = sgm_program_output_type(g->program, g->output);
-    sgm_tensor *output = sgm_tensor_create(type.dtype, &type.shape);
-    sgm_status status =
-        output != NULL ? sgm_session_read(g->session, g->program, g->output, output) : SGM_ERROR_MEMORY;
-    if (status == SGM_OK)
-        status = sgm_tensor_read(output, g->probabilities, (size_t)g->vocabulary);
-    sgm_tensor_free(output);
     *shares = g->probabilities;
-    return status;
+    return read_output(g, SHARES);
 }
 
 /* --- generating --- */
+
+/* Replaces the probabilities after the newest step by those with the repetition penalty (Keskar et al.,
+ * 2019): logits of tokens that were seen are divided by it where they are positive, and multiplied where
+ * negative. */
+static sgm_status penalise(sgm_generator *g, double penalty)
+{
+    double *values = g->probabilities, maximum = -INFINITY, sum = 0;
+    SGM_TRY(read_output(g, LOGITS));
+    for (int64_t i = 0; i < g->vocabulary; i++) {
+        if (g->seen[i])
+            values[i] = values[i] > 0 ? values[i] / penalty : values[i] * penalty;
+        maximum = fmax(maximum, values[i]);
+    }
+    for (int64_t i = 0; i < g->vocabulary; i++)
+        sum += values[i] = exp(values[i] - maximum);
+    for (int64_t i = 0; i < g->vocabulary; i++)
+        values[i] /= sum;
+    return SGM_OK;
+}
+
+/* Reads a token; g->probabilities are those of what follows then, with the repetition penalty. */
+static sgm_status read_on(sgm_generator *g, int64_t token, const sgm_generation_options *o)
+{
+    const double *shares;
+    bool penalty = o->repetition_penalty != 0 && o->repetition_penalty != 1;
+    SGM_TRY(sgm_generator_read(g, token, penalty ? NULL : &shares));
+    return penalty ? penalise(g, o->repetition_penalty) : SGM_OK;
+}
+
+static sgm_status check_generation(const sgm_generator *g, const sgm_generation_options *o)
+{
+    if (g == NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "sgm_generator_generate wants a generator, got NULL");
+    if (!(o->repetition_penalty >= 0) || !isfinite(o->repetition_penalty))
+        return sgm_fail(SGM_ERROR_ARGUMENT, "the repetition_penalty is above 0, not %g",
+                        o->repetition_penalty);
+    if (o->repetition_penalty != 0 && !g->logits)
+        return sgm_fail(SGM_ERROR_UNSUPPORTED,
+                        "a repetition_penalty wants logits, but the network's output is not the softmax of "
+                        "some; leave it out, or end the network with softmax_cross_entropy");
+    return SGM_OK;
+}
 
 /* Each token is drawn by seed and number (sgm_probabilities_sample), so the same seed gives the same tokens.
  * The last token is drawn but not read: a later call may read other tokens first. */
@@ -285,15 +363,16 @@ sgm_status sgm_generator_generate(sgm_generator *g, const int64_t *begin_tokens,
                                   int64_t *tokens, size_t count, const sgm_generation_options *given)
 {
     sgm_generation_options o;
-    const double *shares = NULL;
     SGM_TRY(sgm__options_read(&o, sizeof o, given, "sgm_generator_generate"));
+    SGM_TRY(check_generation(g, &o));
     if (begin_tokens == NULL || begin_count == 0)
         return sgm_fail(SGM_ERROR_ARGUMENT, "at least 1 token is wanted to begin with; there is none");
-    for (size_t i = 0; i < begin_count; i++)
-        SGM_TRY(sgm_generator_read(g, begin_tokens[i], i + 1 == begin_count ? &shares : NULL));
+    for (size_t i = 0; i + 1 < begin_count; i++)
+        SGM_TRY(sgm_generator_read(g, begin_tokens[i], NULL));
+    SGM_TRY(read_on(g, begin_tokens[begin_count - 1], &o));
     for (size_t i = 0; i < count; i++) {
         int64_t token =
-            sgm_probabilities_sample(shares, g->vocabulary, o.seed, i,
+            sgm_probabilities_sample(g->probabilities, g->vocabulary, o.seed, i,
                                      SGM_SAMPLING(.temperature = o.temperature, .top_k = o.top_k,
                                                   .top_p = o.top_p, .min_p = o.min_p, .greedy = o.greedy));
         if (token < 0)
@@ -302,7 +381,7 @@ sgm_status sgm_generator_generate(sgm_generator *g, const int64_t *begin_tokens,
             tokens[i] = token;
         if ((o.told != NULL && !o.told(o.user, token)) || i + 1 == count)
             break;
-        SGM_TRY(sgm_generator_read(g, token, &shares));
+        SGM_TRY(read_on(g, token, &o));
     }
     return SGM_OK;
 }

@@ -53,6 +53,8 @@ has out '^row, row, row your boat'
 run 0 generate pairs --tokenizer song.tokens --text 'merrily' --count 3 --top-p 0.01
 run 0 generate bytes --text 'row, row, row yo' --count 32 --min-p 1 --temperature 3
 same "only the likeliest are as likely as the likeliest" "$(cat out)" 'row, row, row your boat, gently down the stream.'
+run 0 generate bytes --text 'row, row, row yo' --count 8 --greedy --repetition-penalty 1000
+same "no letter comes twice" "$(cut -c17- out | fold -w1 | sort | uniq -d | wc -l)" 0
 
 # --- mistakes ---
 run 1 generate bytes --tokenizer song.tokens
@@ -72,6 +74,8 @@ run 2 generate bytes --top-p 1.5
 has err "at most 1, got '1.5'"
 run 2 generate bytes --min-p 1.5
 has err "min-p: expected a number above 0, at most 1, got '1.5'"
+run 2 generate bytes --repetition-penalty 0
+has err "expected a number above 0, got '0'"
 run 2 generate bytes --text ''
 has err 'expected something to begin with'
 run 2 generate

@@ -20,13 +20,18 @@ __attribute__((unused)) static char *path_of(const char *name)
     return path;
 }
 
-__attribute__((unused)) static sgm_bundle *expected_of(const char *name)
+__attribute__((unused)) static sgm_bundle *bundle_of(const char *name, const char *file)
 {
     char path[250];
-    snprintf(path, sizeof path, "%s/expected.safetensors", path_of(name));
+    snprintf(path, sizeof path, "%s/%s.safetensors", path_of(name), file);
     sgm_bundle *bundle = sgm_bundle_load(path);
     CHECK_OK(bundle);
     return bundle;
+}
+
+__attribute__((unused)) static sgm_bundle *expected_of(const char *name)
+{
+    return bundle_of(name, "expected");
 }
 
 /* Logarithms of probabilities from logits (rows, tokens), in their place. */

@@ -5,10 +5,12 @@ transformers writes them, and what transformers computes with them. No network i
     python3 tests/models/fixtures.py tests/models/fixtures          (made with transformers 5.24, PyTorch 2.15, PEFT 0.21)
     python3 tests/models/fixtures.py --check FOLDER FIXTURE         (reads a folder that Sigma wrote)
     python3 tests/models/fixtures.py --check FOLDER NAME_peft NAME  (reads adapters that Sigma wrote)
+    python3 tests/models/fixtures.py --generations FOLDER           (writes the files generation.safetensors alone)
     python3 tests/models/fixtures.py --masked FIXTURE               (prints losses where some targets are left out)
 
 expected.safetensors has "inputs" (2, 12), their "logits", "greedy", what follows the first 5 tokens of the first
-input, and a training: "batches" (20, 2, 13) of tokens and the "losses" of AdamW. A folder NAME_peft has adapters of
+input, and a training: "batches" (20, 2, 13) of tokens and the "losses" of AdamW. generation.safetensors has what generate() says
+behind the first 5 tokens of each input: "penalised" (2, 2, 7), greedily with each of PENALTIES. A folder NAME_peft has adapters of
 the model NAME as the library PEFT writes them, and in its expected.safetensors their "logits", and the "losses" of
 their training with the model's batches. Of encoders it has "lengths" (2),
 "logits" of what the model is for (embeddings are means over the tokens that count), and of a training "batches"
@@ -139,6 +141,24 @@ def write(folder, name):
     save_file({"inputs": inputs, "logits": logits.contiguous(), "greedy": tokens[0, 5:].contiguous(),
                "batches": batches, "losses": train(model, batches)},
               os.path.join(path, "expected.safetensors"))
+
+
+PENALTIES = [1.5, 0.7]  # of repetitions
+
+
+def write_generations(folder, name):
+    path = os.path.join(folder, name)
+    model = AutoModelForCausalLM.from_pretrained(path, dtype=torch.float32, attn_implementation="eager").eval()
+    prompts = load_file(os.path.join(path, "expected.safetensors"))["inputs"][:, :5]
+
+    def generate(**options):
+        model.generation_config = transformers.GenerationConfig(
+            do_sample=False, max_new_tokens=TIME - 5, pad_token_id=-1, **options)
+        said = [model.generate(prompt[None], attention_mask=torch.ones(1, 5))[0, 5:] for prompt in prompts]
+        return torch.stack([torch.nn.functional.pad(row, (0, TIME - 5 - len(row)), value=-1) for row in said])
+
+    save_file({"penalised": torch.stack([generate(repetition_penalty=penalty) for penalty in PENALTIES])},
+              os.path.join(path, "generation.safetensors"))
 
 
 ADAPTERS = {
@@ -275,7 +295,7 @@ def check(folder, fixture):
     """The folder's tensors are those of the fixture bit by bit, and transformers reads it to the same logits."""
     expected = load_file(os.path.join(fixture, "expected.safetensors"))
     for file in sorted(os.listdir(fixture)):
-        if file.endswith(".safetensors") and file != "expected.safetensors":
+        if file.endswith(".safetensors") and file not in ("expected.safetensors", "generation.safetensors"):
             old, new = load_file(os.path.join(fixture, file)), load_file(os.path.join(folder, file))
             assert old.keys() == new.keys(), (old.keys() ^ new.keys())
             for key in old:
@@ -297,6 +317,9 @@ def check(folder, fixture):
 if sys.argv[1] == "--masked":
     model = AutoModelForCausalLM.from_pretrained(sys.argv[2], dtype=torch.float32, attn_implementation="eager")
     print(train(model, load_file(os.path.join(sys.argv[2], "expected.safetensors"))["batches"], masked=True).tolist())
+elif sys.argv[1] == "--generations":
+    for name in CASES:
+        write_generations(sys.argv[2], name)
 elif sys.argv[1] == "--check" and len(sys.argv) == 5:
     check_adapters(*sys.argv[2:])
 elif sys.argv[1] == "--check":
@@ -304,6 +327,7 @@ elif sys.argv[1] == "--check":
 else:
     for name in CASES:
         write(sys.argv[1], name)
+        write_generations(sys.argv[1], name)
     for name in ENCODERS:
         write_encoder(sys.argv[1], name)
     draw_picture(sys.argv[1])

@@ -290,6 +290,41 @@ TEST(the_same_seed_says_the_same)
                 "5 is no token: there are 5");
     CHECK_ERROR(sgm_generator_generate(generator, (const int64_t[]){1}, 1, a, 4, SGM_GENERATION(.top_p = 2)),
                 "top_p is above 0");
+    CHECK_ERROR(sgm_generator_generate(generator, (const int64_t[]){1}, 1, a, 4,
+                                       SGM_GENERATION(.repetition_penalty = -1)),
+                "the repetition_penalty is above 0, not -1");
+    sgm_generator_free(generator);
+    sgm_env_free(env);
+}
+
+TEST(a_repetition_penalty_needs_logits)
+{
+    sgm_trainer *trainer = trainer_of("input(6) + embedding(5, 4) + lstm(4) + dense(5, time_distributed) + "
+                                      "multi_class_hinge",
+                                      SGM_FLOAT32);
+    sgm_generator *generator = sgm_generator_create(trainer);
+    CHECK_OK(generator);
+    CHECK_ERROR(sgm_generator_generate(generator, (const int64_t[]){1}, 1, NULL, 4,
+                                       SGM_GENERATION(.repetition_penalty = 1.5)),
+                "the network's output is not the softmax of some");
+    sgm_generator_free(generator);
+    sgm_env_free(env);
+}
+
+/* What was read before is seen, too, until the generator is reset. */
+TEST(tokens_that_were_read_are_penalised)
+{
+    sgm_trainer *trainer = trainer_of(networks[4], SGM_FLOAT64);
+    sgm_generator *generator = sgm_generator_create(trainer);
+    const sgm_generation_options *options = SGM_GENERATION(.greedy = true, .repetition_penalty = 1e6);
+    int64_t said[4], fresh;
+    for (int64_t token = 0; token < 3; token++)
+        CHECK_OK(sgm_generator_read(generator, token, NULL));
+    CHECK_OK(sgm_generator_generate(generator, (const int64_t[]){3}, 1, said, 1, options));
+    CHECK_INT(said[0], 4);
+    CHECK_OK(sgm_generator_reset(generator));
+    CHECK_OK(sgm_generator_generate(generator, (const int64_t[]){4}, 1, &fresh, 1, options));
+    CHECK(fresh != 4);
     sgm_generator_free(generator);
     sgm_env_free(env);
 }
