@@ -65,7 +65,7 @@ static sgm_status read_tokens(reading *r)
     return set(r->config, "vocab_size", json_integer(tokens->shape.dims[0]));
 }
 
-/* Heads are of one size, and all of their numbers are turned. */
+/* Heads are of one size, and positions rotate all of their numbers. */
 static sgm_status read_heads(reading *r)
 {
     const int64_t features = json_integer_value(json_object_get(r->config, "hidden_size"));
@@ -112,12 +112,13 @@ static sgm_status read_bands(reading *r, const sgm__gguf_tensor *tensor, double 
 /* Positions are divided by a factor, which older files have under another key. */
 static sgm_status read_linear(reading *r, json_t *scaling)
 {
-    const char *type = "none";
-    size_t size = 4;
+    const char *type = "linear";
+    size_t size = strlen(type);
     double factor = 1;
     SGM__PASS(sgm__gguf_text(r->file, key_of(r, "rope.scaling.type"), &type, &size));
-    const bool linear = size == 6 && memcmp(type, "linear", size) == 0;
-    if (!linear && !(size == 4 && memcmp(type, "none", size) == 0))
+    if (size == 4 && memcmp(type, "none", size) == 0)
+        return SGM_OK;
+    if (size != 6 || memcmp(type, "linear", size) != 0)
         return sgm__gguf_fail(r->file, r->key, "is '%.*s'; these are known: none, linear",
                               (int)(size < 40 ? size : 40), type);
     SGM__PASS(sgm__gguf_number(r->file, key_of(r, "rope.scale_linear"), &factor));
@@ -136,7 +137,15 @@ static sgm_status read_rotary(reading *r)
     SGM__PASS(set(r->config, "rope_scaling", scaling));
     SGM__PASS(sgm__gguf_number(r->file, key_of(r, "rope.freq_base"), &base));
     SGM__PASS(set(r->config, "rope_theta", json_real(base)));
-    SGM__PASS(factors != NULL ? read_bands(r, factors, base, scaling) : read_linear(r, scaling));
+    SGM__PASS(read_linear(r, scaling));
+    if (factors != NULL && json_object_size(scaling) > 0)
+        return sgm_fail(
+            SGM_ERROR_UNSUPPORTED,
+            "'%s': positions are scaled by '%s.rope.scaling.factor' and by the tensor '" SGM__GGUF_FREQUENCIES
+            "'; models are only read where it is one of both",
+            r->file->path, r->a->type);
+    if (factors != NULL)
+        SGM__PASS(read_bands(r, factors, base, scaling));
     if (json_object_size(scaling) == 0)
         json_object_del(r->config, "rope_scaling");
     return SGM_OK;

@@ -15,6 +15,8 @@
 #define MOST_KEY 1000
 #define MOST_NAME 255
 #define MOST_ALIGNMENT (1u << 20)
+/* The remedy for whatever no program would have written. */
+#define DAMAGED "; the file is cut off or damaged, get it anew"
 /* Of the header at a time. */
 #define CHUNK ((size_t)1 << 16)
 
@@ -51,10 +53,8 @@ static sgm_status need(reader *r, uint64_t size)
     sgm__buffer *header = &r->gguf->header;
     const uint64_t left = r->file_size - r->at;
     if (size > left)
-        return fail(
-            r, SGM_ERROR_FORMAT,
-            "%llu bytes are wanted, but only %llu follow; the file is cut off or damaged, get it anew",
-            (unsigned long long)size, (unsigned long long)left);
+        return fail(r, SGM_ERROR_FORMAT, "%llu bytes are wanted, but only %llu follow" DAMAGED,
+                    (unsigned long long)size, (unsigned long long)left);
     if (size > MOST_HEADER - r->at)
         return fail(r, SGM_ERROR_LIMIT, "the header has over %llu bytes, more than that of any model",
                     (unsigned long long)MOST_HEADER);
@@ -85,14 +85,14 @@ static sgm_status take_text(reader *r, uint64_t most, size_t *start, size_t *siz
     uint64_t count = 0;
     SGM__PASS(take(r, 8, &count));
     if (count > most)
-        return fail(r, SGM_ERROR_FORMAT, "a text of %llu bytes; at most %llu are read",
+        return fail(r, SGM_ERROR_FORMAT, "a text of %llu bytes, where at most %llu are possible" DAMAGED,
                     (unsigned long long)count, (unsigned long long)most);
     SGM__PASS(need(r, count));
     *start = r->at;
     *size = (size_t)count;
     const char *text = r->gguf->header.data + *start;
     if (count > 0 && (memchr(text, 0, *size) != NULL || !sgm__utf8_is_valid(text, *size)))
-        return fail(r, SGM_ERROR_FORMAT, "a text that is no UTF-8, or has a 0 in it");
+        return fail(r, SGM_ERROR_FORMAT, "a text that is no UTF-8, or has a 0 in it" DAMAGED);
     r->at += *size;
     return SGM_OK;
 }
@@ -100,10 +100,10 @@ static sgm_status take_text(reader *r, uint64_t most, size_t *start, size_t *siz
 /* A copy of a name that must not be empty. */
 static sgm_status take_name(reader *r, uint64_t most, char **out)
 {
-    size_t start, size;
+    size_t start, size = 0;
     SGM__PASS(take_text(r, most, &start, &size));
     if (size == 0)
-        return fail(r, SGM_ERROR_FORMAT, "a name without a letter");
+        return fail(r, SGM_ERROR_FORMAT, "a name without a letter" DAMAGED);
     *out = sgm__copy_text(r->gguf->header.data + start, size);
     return *out != NULL ? SGM_OK : SGM_ERROR_MEMORY;
 }
@@ -142,8 +142,8 @@ static sgm_status take_elements(reader *r, sgm__gguf_value *value)
     const size_t size = kind_size(value->kind);
     if (value->kind == SGM__GGUF_ARRAY)
         return fail(r, SGM_ERROR_UNSUPPORTED, "an array of arrays, which no model of the known ones has");
-    if (value->count > r->file_size)
-        return fail(r, SGM_ERROR_FORMAT, "an array of %llu elements in a file of %llu bytes",
+    if (value->count > r->file_size || value->count > MOST_HEADER)
+        return fail(r, SGM_ERROR_FORMAT, "an array of %llu elements in a file of %llu bytes" DAMAGED,
                     (unsigned long long)value->count, (unsigned long long)r->file_size);
     value->at = r->at;
     if (size == 0) {
@@ -193,8 +193,8 @@ static sgm_status take_values(reader *r, uint64_t count)
         qsort(gguf->values, gguf->value_count, sizeof *gguf->values, compare_keys);
     for (size_t i = 1; i < gguf->value_count; i++)
         if (compare_keys(&gguf->values[i - 1], &gguf->values[i]) == 0)
-            return sgm_fail(SGM_ERROR_FORMAT, "'%s': the key '%s' is there twice; the file is damaged",
-                            gguf->path, gguf->values[i].key);
+            return sgm_fail(SGM_ERROR_FORMAT, "'%s': the key '%s' is there twice" DAMAGED, gguf->path,
+                            gguf->values[i].key);
     return SGM_OK;
 }
 
@@ -206,7 +206,9 @@ static sgm_status take_type(reader *r, sgm__gguf_tensor *tensor)
     SGM__PASS(take(r, 4, &number));
     tensor->type = sgm__gguf_type_of((uint32_t)number);
     if (tensor->type == NULL)
-        return fail(r, SGM_ERROR_UNSUPPORTED, "%llu is no known type of tensors", (unsigned long long)number);
+        return fail(r, SGM_ERROR_UNSUPPORTED,
+                    "%llu is no known type of tensors; the file is damaged, or of a newer version",
+                    (unsigned long long)number);
     if (tensor->type->block == 0)
         return fail(
             r, SGM_ERROR_UNSUPPORTED,
@@ -222,11 +224,12 @@ static sgm_status take_shape(reader *r, sgm__gguf_tensor *tensor)
     uint64_t rank = 0, dim = 0, dims[4];
     SGM__PASS(take(r, 4, &rank));
     if (rank > 4)
-        return fail(r, SGM_ERROR_FORMAT, "%llu dimensions; at most 4 are possible", (unsigned long long)rank);
+        return fail(r, SGM_ERROR_FORMAT, "%llu dimensions, where at most 4 are possible" DAMAGED,
+                    (unsigned long long)rank);
     for (uint64_t i = 0; i < rank; i++) {
         SGM__PASS(take(r, 8, &dim));
         if (dim == 0 || dim > INT64_MAX)
-            return fail(r, SGM_ERROR_FORMAT, "a dimension of %llu", (unsigned long long)dim);
+            return fail(r, SGM_ERROR_FORMAT, "a dimension of %llu" DAMAGED, (unsigned long long)dim);
         dims[rank - 1 - i] = dim;
     }
     tensor->shape.rank = (int32_t)rank;
@@ -242,11 +245,12 @@ static sgm_status measure(const reader *r, sgm__gguf_tensor *tensor)
     const int64_t count = sgm_shape_elements(&tensor->shape);
     const int64_t row = tensor->shape.rank > 0 ? tensor->shape.dims[tensor->shape.rank - 1] : 1;
     if (count < 0 || (uint64_t)count > r->file_size * type->block)
-        return fail(r, SGM_ERROR_FORMAT, "more numbers than a file of %llu bytes can have",
+        return fail(r, SGM_ERROR_FORMAT, "more numbers than a file of %llu bytes can have" DAMAGED,
                     (unsigned long long)r->file_size);
     if (row % type->block != 0)
-        return fail(r, SGM_ERROR_FORMAT, "rows of %lld numbers, which are no blocks of %d, as %s has them",
-                    (long long)row, type->block, type->name);
+        return fail(r, SGM_ERROR_FORMAT,
+                    "rows of %lld numbers, which are no blocks of %d, as %s has them" DAMAGED, (long long)row,
+                    type->block, type->name);
     tensor->size = (uint64_t)count / type->block * type->bytes;
     return SGM_OK;
 }
@@ -304,14 +308,13 @@ static sgm_status check_pairs(const sgm__gguf *gguf, const sgm__gguf_tensor **so
         qsort(sorted, gguf->tensor_count, sizeof *sorted, compare_names);
     for (size_t i = 1; i < gguf->tensor_count; i++)
         if (strcmp(sorted[i - 1]->name, sorted[i]->name) == 0)
-            return sgm_fail(SGM_ERROR_FORMAT, "'%s': the tensor '%s' is there twice; the file is damaged",
-                            gguf->path, sorted[i]->name);
+            return sgm_fail(SGM_ERROR_FORMAT, "'%s': the tensor '%s' is there twice" DAMAGED, gguf->path,
+                            sorted[i]->name);
     if (gguf->tensor_count > 0)
         qsort(sorted, gguf->tensor_count, sizeof *sorted, compare_places);
     for (size_t i = 1; i < gguf->tensor_count; i++)
         if (sorted[i]->at - sorted[i - 1]->at < sorted[i - 1]->size)
-            return sgm_fail(SGM_ERROR_FORMAT,
-                            "'%s': the tensors '%s' and '%s' have bytes in common; the file is damaged",
+            return sgm_fail(SGM_ERROR_FORMAT, "'%s': the tensors '%s' and '%s' have bytes in common" DAMAGED,
                             gguf->path, sorted[i - 1]->name, sorted[i]->name);
     return SGM_OK;
 }
@@ -325,14 +328,14 @@ static sgm_status place_tensors(const reader *r, uint64_t alignment)
         sgm__gguf_tensor *tensor = &gguf->tensors[i];
         if (tensor->at % alignment != 0)
             return sgm_fail(SGM_ERROR_FORMAT,
-                            "'%s': the tensor '%s' begins at %llu, which is no multiple of %llu", gguf->path,
-                            tensor->name, (unsigned long long)tensor->at, (unsigned long long)alignment);
+                            "'%s': the tensor '%s' begins at %llu, which is no multiple of %llu" DAMAGED,
+                            gguf->path, tensor->name, (unsigned long long)tensor->at,
+                            (unsigned long long)alignment);
         if (start > r->file_size || tensor->at > r->file_size - start ||
             tensor->size > r->file_size - start - tensor->at)
-            return sgm_fail(
-                SGM_ERROR_FORMAT,
-                "'%s': the %llu bytes of the tensor '%s' end behind the file; it is cut off, get it anew",
-                gguf->path, (unsigned long long)tensor->size, tensor->name);
+            return sgm_fail(SGM_ERROR_FORMAT,
+                            "'%s': the %llu bytes of the tensor '%s' end behind the file" DAMAGED, gguf->path,
+                            (unsigned long long)tensor->size, tensor->name);
         tensor->at += start;
     }
     return SGM_OK;
@@ -343,8 +346,8 @@ static sgm_status check_tensors(const reader *r)
     int64_t alignment = SGM__GGUF_ALIGNMENT;
     SGM__PASS(sgm__gguf_whole(r->gguf, "general.alignment", &alignment));
     if (alignment < 1 || alignment > MOST_ALIGNMENT || (alignment & (alignment - 1)) != 0)
-        return sgm__gguf_fail(r->gguf, "general.alignment", "is %lld; a power of 2 is wanted",
-                              (long long)alignment);
+        return sgm__gguf_fail(r->gguf, "general.alignment", "is %lld; a power of 2 up to %u is wanted",
+                              (long long)alignment, MOST_ALIGNMENT);
     SGM__PASS(place_tensors(r, (uint64_t)alignment));
     const sgm__gguf_tensor **sorted = sgm__allocate_zero(r->gguf->tensor_count, sizeof *sorted);
     sgm_status status = sorted != NULL ? check_pairs(r->gguf, sorted) : SGM_ERROR_MEMORY;

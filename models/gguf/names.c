@@ -58,17 +58,18 @@ static const sgm__gguf_setting gpt2_settings[] = {
     {"layer_norm_epsilon", "attention.layer_norm_epsilon", true, 1e-5},
     {NULL, NULL, false, 0}};
 
-#define TURNED(own, theirs) {own ".weight", theirs ".weight", NULL, true}, PLAIN(own ".bias", theirs ".bias")
+#define TRANSPOSED(own, theirs)                                                                              \
+    {own ".weight", theirs ".weight", NULL, true}, PLAIN(own ".bias", theirs ".bias")
 static const sgm__gguf_name gpt2_names[] = {PLAIN("transformer.wte.weight", "token_embd.weight"),
                                             PLAIN("transformer.wpe.weight", "position_embd.weight"),
                                             BOTH("transformer.ln_f", "output_norm"),
                                             PLAIN("lm_head.weight", "output.weight"),
                                             BOTH("transformer.h.#.ln_1", "blk.#.attn_norm"),
-                                            TURNED("transformer.h.#.attn.c_attn", "blk.#.attn_qkv"),
-                                            TURNED("transformer.h.#.attn.c_proj", "blk.#.attn_output"),
+                                            TRANSPOSED("transformer.h.#.attn.c_attn", "blk.#.attn_qkv"),
+                                            TRANSPOSED("transformer.h.#.attn.c_proj", "blk.#.attn_output"),
                                             BOTH("transformer.h.#.ln_2", "blk.#.ffn_norm"),
-                                            TURNED("transformer.h.#.mlp.c_fc", "blk.#.ffn_up"),
-                                            TURNED("transformer.h.#.mlp.c_proj", "blk.#.ffn_down"),
+                                            TRANSPOSED("transformer.h.#.mlp.c_fc", "blk.#.ffn_up"),
+                                            TRANSPOSED("transformer.h.#.mlp.c_proj", "blk.#.ffn_down"),
                                             {NULL, NULL, NULL, false}};
 
 /* --- the architectures --- */

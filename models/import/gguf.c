@@ -122,8 +122,8 @@ static int64_t heads_of(const json_t *config, const char *key)
 }
 
 /* The n rows of a head stand in two halves in a folder, and in n / 2 pairs in a file. */
-sgm_tensor *sgm__gguf_turn_heads(const json_t *config, const sgm__gguf_name *row, sgm_tensor *tensor,
-                                 bool back)
+sgm_tensor *sgm__gguf_permute_heads(const json_t *config, const sgm__gguf_name *row, sgm_tensor *tensor,
+                                    bool back)
 {
     const sgm_shape *shape = sgm_tensor_shape(tensor);
     const int64_t heads = heads_of(config, row->heads), rows = shape->rank > 0 ? shape->dims[0] : 0;
@@ -136,9 +136,9 @@ sgm_tensor *sgm__gguf_turn_heads(const json_t *config, const sgm__gguf_name *row
     const sgm_shape halves =
         back ? sgm_shape_of(heads, pairs, 2, columns) : sgm_shape_of(heads, 2, pairs, columns);
     sgm_tensor *split = sgm_tensor_reshape(tensor, &halves);
-    sgm_tensor *turned = split != NULL ? sgm_tensor_permute(split, (const int32_t[]){0, 2, 1, 3}) : NULL;
-    sgm_tensor *result = turned != NULL ? sgm_tensor_reshape(turned, shape) : NULL;
-    sgm_tensor_free(turned);
+    sgm_tensor *permuted = split != NULL ? sgm_tensor_permute(split, (const int32_t[]){0, 2, 1, 3}) : NULL;
+    sgm_tensor *result = permuted != NULL ? sgm_tensor_reshape(permuted, shape) : NULL;
+    sgm_tensor_free(permuted);
     sgm_tensor_free(split);
     return result;
 }
@@ -151,7 +151,7 @@ sgm_tensor *sgm__gguf_read_stored(const sgm_pretrained *p, const sgm__stored *st
     if (read == NULL || (row->heads == NULL && !row->transposed))
         return read;
     if (row->heads != NULL)
-        result = sgm__gguf_turn_heads(p->config, row, read, true);
+        result = sgm__gguf_permute_heads(p->config, row, read, true);
     else if (tensor->shape.rank == 2)
         result = sgm_tensor_permute(read, (const int32_t[]){1, 0});
     sgm_tensor_free(read);

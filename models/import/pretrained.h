@@ -118,8 +118,8 @@ sgm_status sgm__gguf_open_model(sgm_pretrained *p, const char *path);
 sgm_tensor *sgm__gguf_read_stored(const sgm_pretrained *p, const sgm__stored *stored);
 /* The rows of a tensor's heads in the order of a file of GGUF, or back in that of a folder; the caller frees
  * it. NULL on failure. */
-sgm_tensor *sgm__gguf_turn_heads(const json_t *config, const sgm__gguf_name *row, sgm_tensor *tensor,
-                                 bool back);
+sgm_tensor *sgm__gguf_permute_heads(const json_t *config, const sgm__gguf_name *row, sgm_tensor *tensor,
+                                    bool back);
 /* What the file calls a tensor, for messages; `room` is used for it. */
 const char *sgm__tensor_shown(const sgm_pretrained *p, const char *name, char room[128]);
 /* Writes config.json into a folder, and the metadata, if a tokenizer is in them. */

@@ -25,7 +25,7 @@ F32, F16, BF16 = (getattr(gguf.GGMLQuantizationType, name) for name in ("F32", "
 Q8_0, Q4_0 = gguf.GGMLQuantizationType.Q8_0, gguf.GGMLQuantizationType.Q4_0
 # The type of the matrices.
 MODELS = {"llama": F32, "llama3": BF16, "llama_linear": F32, "qwen2": F32, "qwen3": F32, "gpt2": F32, "gpt2_half": F16}
-TURNED = (".c_attn.weight", ".c_proj.weight", ".c_fc.weight")
+TRANSPOSED = (".c_attn.weight", ".c_proj.weight", ".c_fc.weight")
 
 
 def permute(values, heads):
@@ -87,7 +87,7 @@ def put_tensors(w, tensors, config, architecture, type_of):
         values = value.to(torch.float32).numpy()
         if heads_of(name, config) and architecture == "llama":
             values = permute(values, heads_of(name, config))
-        if architecture == "gpt2" and name.endswith(TURNED):
+        if architecture == "gpt2" and name.endswith(TRANSPOSED):
             values = values.T
         theirs = names.get_name(name, (".weight", ".bias"))
         kind = F32 if values.ndim == 1 or "position" in theirs else type_of(theirs)
@@ -135,6 +135,8 @@ def write_model(folder, name):
     architecture = config["model_type"]
     w = gguf.GGUFWriter(os.path.join(folder, "gguf", name + ".gguf"), architecture)
     w.add_name(name)
+    if name == "gpt2_half":
+        w.add_custom_alignment(256)
     put_settings(w, config, architecture)
     if name in ("llama", "gpt2"):
         put_words(w, name)

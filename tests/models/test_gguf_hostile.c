@@ -56,6 +56,29 @@ static void refuse(const char *fixture, const char *text, size_t more, const voi
     free(b.data);
 }
 
+/* A fixture with one key more, whose value has the type `kind`, and as many bytes behind it as that may move
+ * the tensors by: the model is refused. */
+static void refuse_with(const char *fixture, const char *key, uint32_t kind, const void *value, size_t size,
+                        const char *message)
+{
+    enum { COUNT = 16, VALUES = 24, MOVED = 64 };
+    const uint64_t length = strlen(key);
+    bytes b = read_fixture(fixture);
+    char *data = calloc(b.size + sizeof length + length + sizeof kind + size + MOVED, 1), *at = data + VALUES;
+    memcpy(data, b.data, VALUES);
+    data[COUNT]++;
+    at = mempcpy(at, &length, sizeof length);
+    at = mempcpy(at, key, length);
+    at = mempcpy(at, &kind, sizeof kind);
+    at = mempcpy(at, value, size);
+    at = mempcpy(at, b.data + VALUES, b.size - VALUES);
+    const char *path = write_bytes(new_folder(), data, (size_t)(at - data) + MOVED);
+    CHECK(sgm_pretrained_open(path) == NULL);
+    check_message(path, message);
+    free(data);
+    free(b.data);
+}
+
 #define U32(number) &(uint32_t){number}, sizeof(uint32_t)
 #define U64(number) &(uint64_t){number}, sizeof(uint64_t)
 
@@ -67,7 +90,6 @@ TEST(other_files_and_versions_are_named)
     refuse("llama.gguf", NULL, 4, U32(0x03000000), "the file is big endian; get the little-endian one");
     CHECK(sgm_pretrained_open("nowhere.gguf") == NULL);
     check_message("nowhere.gguf", "cannot read 'nowhere.gguf': No such file");
-    CHECK(sgm_pretrained_open("/dev/null.gguf") == NULL);
     const char *folder = new_folder();
     char path[300];
     snprintf(path, sizeof path, "%s/x.gguf", folder);
@@ -80,16 +102,48 @@ TEST(absurd_counts_and_sizes_take_no_memory)
 {
     refuse("llama.gguf", NULL, 8, U64(1ull << 60), "tensor 21 of 1152921504606846976 at byte");
     refuse("llama.gguf", NULL, 16, U64(1ull << 60), "of 1152921504606846976 at byte");
-    refuse("llama.gguf", NULL, 24, U64(1ull << 62), "a text of 4611686018427387904 bytes; at most 1000");
+    refuse("llama.gguf", NULL, 24, U64(1ull << 62),
+           "a text of 4611686018427387904 bytes, where at most 1000");
     refuse("llama.gguf", "general.name", 4, U64(1ull << 40),
-           "the key 'general.name' at byte 101: a text of 1099511627776 bytes; at most");
+           "the key 'general.name' at byte 101: a text of 1099511627776 bytes, where at most");
+    refuse("llama.gguf", "general.name", 4, U64(UINT64_MAX), "a text of 18446744073709551615 bytes");
+    refuse("llama.gguf", "general.name", 4, U64(400000000), "400000000 bytes are wanted, but only");
     refuse("llama.gguf", "tokenizer.ggml.scores", 8, U64(1ull << 61),
            "an array of 2305843009213693952 elements");
+    refuse("llama.gguf", "tokenizer.ggml.scores", 8, U64((1ull << 62) + 1),
+           "an array of 4611686018427387905 elements");
     refuse("llama.gguf", "tokenizer.ggml.scores", 8, U64(20000), "80000 bytes are wanted, but only");
     refuse("llama.gguf", "tokenizer.ggml.tokens", 8, U64(20000), "the key 'tokenizer.ggml.tokens' at byte");
     refuse("llama.gguf", "token_embd.weight", 4, U64(1ull << 62), "more numbers than a file of");
-    refuse("llama.gguf", "token_embd.weight", 4, U64(0), "a dimension of 0");
-    refuse("llama.gguf", "token_embd.weight", 0, U32(5), "5 dimensions; at most 4 are possible");
+    refuse("llama.gguf", "token_embd.weight", 4, ((uint64_t[]){1ull << 40, 1ull << 40}), 16,
+           "more numbers than a file of");
+    refuse("llama.gguf", "token_embd.weight", 4, ((uint64_t[]){1ull << 32, 1ull << 32}), 16,
+           "more numbers than a file of");
+    refuse("llama.gguf", "token_embd.weight", 4, U64(0),
+           "a dimension of 0; the file is cut off or damaged, get it anew");
+    refuse("llama.gguf", "token_embd.weight", 0, U32(5), "5 dimensions, where at most 4 are possible");
+}
+
+TEST(keys_are_there_once)
+{
+    refuse_with("llama.gguf", "general.name", 4, U32(1),
+                "the key 'general.name' is there twice; the file is cut off or damaged, get it anew");
+    refuse_with("llama.gguf", "", 4, U32(1), "key 1 of 22 at byte 32: a name without a letter");
+}
+
+TEST(alignments_are_powers_of_two)
+{
+    static const uint32_t wrong[] = {0, 3, 33, UINT32_MAX, 1u << 31};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        char message[100];
+        snprintf(message, sizeof message, "'general.alignment' is %u; a power of 2 up to 1048576 is wanted",
+                 wrong[i]);
+        refuse_with("llama.gguf", "general.alignment", 4, U32(wrong[i]), message);
+    }
+    refuse_with("llama.gguf", "general.alignment", 11, U64(UINT64_MAX),
+                "'general.alignment' is -1; a power of 2");
+    refuse_with("llama.gguf", "general.alignment", 6, U32(0),
+                "'general.alignment' is float32; a whole number is wanted");
 }
 
 TEST(values_are_of_their_types)
@@ -130,12 +184,20 @@ TEST(settings_and_tensors_must_be_of_one_model)
            "'llama.block_count' is missing; without it the file is no model");
     refuse("llama.gguf", "blk.1.ffn_gat", 0, "x", 1,
            "the tensor 'blk.1.ffn_gatx.weight' is none that a model 'llama' has");
+    refuse_with("llama.gguf", "llama.expert_count", 4, U32(8),
+                "'llama.expert_count' is not known here, and may change");
+    refuse_with(
+        "llama.gguf", "split.count", 2, (uint16_t[]){3}, 2,
+        "'split.count' is 3: the model is cut into so many files; llama-gguf-split --merge makes one");
     refuse("llama_linear.gguf", "rope.scaling.type", 12, "yarnxx", 6,
            "'llama.rope.scaling.type' is 'yarnxx'; these are known");
 }
 
 TEST(factors_of_rotary_positions_must_be_known)
 {
+    refuse_with("llama3.gguf", "llama.rope.scaling.factor", 6, &(float){2}, sizeof(float),
+                "positions are scaled by 'llama.rope.scaling.factor' and by the tensor 'rope_freqs.weight'; "
+                "models are only read where it is one of both");
     static const float factors[] = {1, 8, 8};
     bytes b = read_fixture("llama3.gguf");
     char *at = memmem(b.data, b.size, factors, sizeof factors);
@@ -164,11 +226,13 @@ TEST(tensors_lie_in_the_file_and_side_by_side)
 {
     refuse("llama.gguf", "blk.0.ffn_up.weight", 24, U64(33), "begins at 33, which is no multiple of 32");
     refuse("llama.gguf", "blk.0.ffn_up.weight", 24, U64(1ull << 40),
-           "of the tensor 'blk.0.ffn_up.weight' end behind the file");
+           "of the tensor 'blk.0.ffn_up.weight' end behind the file; the file is cut off or damaged, get it "
+           "anew");
     refuse("llama.gguf", "blk.0.ffn_up.weight", 24, U64(UINT64_MAX - 31), "end behind the file");
-    refuse("llama.gguf", "blk.0.ffn_up.weight", 24, U64(32), "have bytes in common; the file is damaged");
+    refuse("llama.gguf", "blk.0.ffn_up.weight", 24, U64(32),
+           "have bytes in common; the file is cut off or damaged, get it anew");
     refuse("llama.gguf", "blk.1.ffn_gate.weight", 24, U64(0), "have bytes in common");
-    refuse("llama.gguf", "blk.", 0, "1", 1, "is there twice; the file is damaged");
+    refuse("llama.gguf", "blk.", 0, "1", 1, "is there twice; the file is cut off or damaged, get it anew");
 }
 
 /* Whatever is done with the file, it is refused, or a model. */
