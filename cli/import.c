@@ -12,12 +12,12 @@
 #include <unistd.h>
 
 static const char usage_text[] =
-    "Usage: sigma import FOLDER|MODEL.onnx [--into DIR] [--context N] [--task TASK] [--classes N]\n"
-    "                    [--peft DIR]\n\n"
-    "Reads a model as the library transformers keeps it, a folder with config.json and *.safetensors, or a\n"
-    "file MODEL.onnx, says what it found, and writes the folder of a run: predict, eval, generate, serve,\n"
-    "export and inspect take it, and a training begins from it with 'from: DIR'. 'sigma export --hf' writes\n"
-    "such a folder back, 'sigma export --onnx' a file.\n"
+    "Usage: sigma import FOLDER|MODEL.gguf|MODEL.onnx [--into DIR] [--context N] [--task TASK]\n"
+    "                    [--classes N] [--peft DIR]\n\n"
+    "Reads a model as the library transformers keeps it, a folder with config.json and *.safetensors, as\n"
+    "llama.cpp does, MODEL.gguf, or a file MODEL.onnx, says what it found, and writes the folder of a run:\n"
+    "predict, eval, generate, serve, export and inspect take it, and a training begins from it with\n"
+    "'from: DIR'. 'sigma export' writes such a model back: --hf, --gguf, --onnx.\n"
     "Nothing is fetched from a network.\n\n"
     "  --into DIR      the folder to make (default runs/NAME-TIME)\n"
     "  --context N     steps of a sequence (default: those of the model, at most 1024)\n"

@@ -48,6 +48,7 @@ FLOORS = [
      "src/monitors/web/inspect"],
     ["src/environment"],
     ["models", "models/tokenizer/text"],
+    ["models/gguf"],
     ["models/architectures", "models/onnx", "models/tokenizer", "models/tokenizer/read"],
     ["models/import", "models/texts"],
     ["models/export"],

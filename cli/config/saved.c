@@ -268,8 +268,8 @@ void saved_close(saved *s)
 
 bool has_tokenizer(const char *folder)
 {
-    static const char *const files[] = {"tokenizer.json", "vocab.json", "vocab.txt"};
-    bool found = false;
+    static const char *const files[] = {"tokenizer.json", "vocab.json", "vocab.txt", "tokenizer.gguf"};
+    bool found = ends_with(folder, ".gguf") && sgm__file_exists(folder);
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         found = found || has_file(folder, files[i]);
     return found;
@@ -279,7 +279,9 @@ char *saved_tokenizer(const saved *s)
 {
     static const char *const places[] = {"model", "../model"};
     if (s->model != NULL)
-        return has_tokenizer(s->checkpoint) ? sgm__strdup(s->checkpoint) : NULL;
+        return sgm_pretrained_describe(s->model)->tokenizer != NULL && has_tokenizer(s->checkpoint)
+                   ? sgm__strdup(s->checkpoint)
+                   : NULL;
     const char *slash = strrchr(s->checkpoint, '/');
     int length = slash != NULL ? (int)(slash - s->checkpoint) : 1;
     for (size_t i = 0; i < 2; i++) {

@@ -126,6 +126,11 @@ SGM_API void sgm_tensor_set(sgm_tensor *tensor, const int64_t *indices, double v
 SGM_API sgm_status sgm_tensor_read(const sgm_tensor *tensor, double *out, size_t count);
 /* Writes all elements in row-major order, converted to the tensor's type. */
 SGM_API sgm_status sgm_tensor_write(sgm_tensor *tensor, const double *values, size_t count);
+/* `count` numbers of half precision (IEEE 754), which files have and tensors do not, become floats, exactly.
+ * `halves` has 2 bytes for each, at any address; they may be the last half of the bytes of `floats`. */
+SGM_API void sgm_floats_from_halves(float *floats, const void *halves, size_t count);
+/* Floats become numbers of half precision, rounded to nearest; beyond the largest, 65504, infinite. */
+SGM_API void sgm_halves_from_floats(void *halves, const float *floats, size_t count);
 /* Text like NumPy's, shortened beyond `max_elements`; free with sgm_string_free. */
 SGM_API char *sgm_tensor_text(const sgm_tensor *tensor, int64_t max_elements);
 /* A copy of `size` bytes with a 0 behind, from the library's memory, for functions that return texts as the

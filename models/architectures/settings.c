@@ -41,6 +41,18 @@ bool sgm__setting_has(const sgm__description *d, const char *key)
     return find(d, key) != NULL;
 }
 
+/* What messages call a key: by its name in the metadata, where settings come of those. */
+static const char *named(sgm__description *d, const char *key)
+{
+    const sgm__gguf_setting *setting = d->gguf != NULL ? d->gguf->settings : NULL;
+    for (; setting != NULL && setting->own != NULL; setting++)
+        if (strcmp(setting->own, key) == 0) {
+            snprintf(d->named, sizeof d->named, "%s.%s", d->gguf->type, setting->theirs);
+            return d->named;
+        }
+    return key;
+}
+
 /* What a value is, for messages. */
 static const char *shown(const json_t *value, char text[80])
 {
@@ -58,10 +70,10 @@ static int64_t whole(sgm__description *d, const char *key, int64_t most, int64_t
     if (value == NULL && otherwise > 0)
         return otherwise;
     if (value == NULL)
-        sgm__describe_fail(d, SGM_ERROR_FORMAT, "'%s' is missing; a whole number is wanted", key);
+        sgm__describe_fail(d, SGM_ERROR_FORMAT, "'%s' is missing; a whole number is wanted", named(d, key));
     else if (!json_is_integer(value) || json_integer_value(value) < 1 || json_integer_value(value) > most)
-        sgm__describe_fail(d, SGM_ERROR_FORMAT, "'%s' is %s; a whole number from 1 to %lld is wanted", key,
-                           shown(value, text), (long long)most);
+        sgm__describe_fail(d, SGM_ERROR_FORMAT, "'%s' is %s; a whole number from 1 to %lld is wanted",
+                           named(d, key), shown(value, text), (long long)most);
     return d->status == SGM_OK ? json_integer_value(value) : 1;
 }
 
@@ -70,7 +82,7 @@ static int64_t at_most(sgm__description *d, const char *key, int64_t number, int
 {
     if (number <= most || d->status != SGM_OK)
         return number;
-    sgm__describe_fail(d, SGM_ERROR_FORMAT, "'%s' is %lld, but the files have %lld %s in all", key,
+    sgm__describe_fail(d, SGM_ERROR_FORMAT, "'%s' is %lld, but the files have %lld %s in all", named(d, key),
                        (long long)number, (long long)most, what);
     return 1;
 }
@@ -98,7 +110,7 @@ int64_t sgm__setting_members(sgm__description *d, const char *key, int64_t other
         return otherwise;
     if (json_is_object(value) && json_object_size(value) > 0)
         return (int64_t)json_object_size(value);
-    sgm__describe_fail(d, SGM_ERROR_FORMAT, "'%s' is %s; an object with members is wanted", key,
+    sgm__describe_fail(d, SGM_ERROR_FORMAT, "'%s' is %s; an object with members is wanted", named(d, key),
                        shown(value, text));
     return otherwise;
 }
@@ -116,8 +128,8 @@ size_t sgm__setting_list(sgm__description *d, const char *key, int64_t most, int
     }
     if (!good)
         sgm__describe_fail(d, SGM_ERROR_FORMAT,
-                           "'%s' is %s; a list of 1 to %zu whole numbers from 1 to %lld is wanted", key,
-                           shown(list, text), room, (long long)most);
+                           "'%s' is %s; a list of 1 to %zu whole numbers from 1 to %lld is wanted",
+                           named(d, key), shown(list, text), room, (long long)most);
     return good ? count : 0;
 }
 
@@ -129,7 +141,7 @@ double sgm__setting_number(sgm__description *d, const char *key, double otherwis
         return otherwise;
     if (json_is_number(value) && json_number_value(value) > 0 && isfinite(json_number_value(value)))
         return json_number_value(value);
-    sgm__describe_fail(d, SGM_ERROR_FORMAT, "'%s' is %s; a number above 0 is wanted", key,
+    sgm__describe_fail(d, SGM_ERROR_FORMAT, "'%s' is %s; a number above 0 is wanted", named(d, key),
                        shown(value, text));
     return otherwise;
 }
@@ -141,7 +153,7 @@ bool sgm__setting_flag(sgm__description *d, const char *key, bool otherwise)
     if (value == NULL)
         return otherwise;
     if (!json_is_boolean(value))
-        sgm__describe_fail(d, SGM_ERROR_FORMAT, "'%s' is %s; true or false is wanted", key,
+        sgm__describe_fail(d, SGM_ERROR_FORMAT, "'%s' is %s; true or false is wanted", named(d, key),
                            shown(value, text));
     return json_is_true(value);
 }
@@ -154,7 +166,8 @@ const char *sgm__setting_text(sgm__description *d, const char *key, const char *
         return otherwise;
     if (json_is_string(value))
         return json_string_value(value);
-    sgm__describe_fail(d, SGM_ERROR_FORMAT, "'%s' is %s; a text is wanted", key, shown(value, text));
+    sgm__describe_fail(d, SGM_ERROR_FORMAT, "'%s' is %s; a text is wanted", named(d, key),
+                       shown(value, text));
     return otherwise;
 }
 
@@ -172,15 +185,15 @@ const char *sgm__setting_activation(sgm__description *d, const char *key, const 
     sgm__describe_fail(d, SGM_ERROR_UNSUPPORTED,
                        "'%s' is \"%.40s\", which is not known; these are: gelu, gelu_new, gelu_pytorch_tanh, "
                        "gelu_fast, silu, swish, relu, relu6, tanh",
-                       key, name);
+                       named(d, key), name);
     return "identity";
 }
 
 void sgm__setting_must_be(sgm__description *d, const char *key, bool value)
 {
     if (sgm__setting_flag(d, key, value) != value)
-        sgm__describe_fail(d, SGM_ERROR_UNSUPPORTED, "'%s' is %s; models are only read where it is %s", key,
-                           value ? "false" : "true", value ? "true" : "false");
+        sgm__describe_fail(d, SGM_ERROR_UNSUPPORTED, "'%s' is %s; models are only read where it is %s",
+                           named(d, key), value ? "false" : "true", value ? "true" : "false");
 }
 
 bool sgm__setting_is_for(const sgm__description *d, const char *ending)

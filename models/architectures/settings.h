@@ -5,6 +5,8 @@
 #ifndef SIGMA_MODELS_SETTINGS_H
 #define SIGMA_MODELS_SETTINGS_H
 
+#include "gguf/names.h"
+
 #include <sigma/base.h>
 
 #include <jansson.h>
@@ -28,7 +30,10 @@ typedef struct sgm__picture {
 /* An architecture being described: what config.json says, what the caller wants, and what comes of it. */
 typedef struct sgm__description {
     const json_t *config;
-    const json_t *processor;    /* preprocessor_config.json; NULL: there is none */
+    const json_t *processor; /* preprocessor_config.json; NULL: there is none */
+    /* Of a file of GGUF, whose metadata have become `config`: messages name its keys. NULL: it is none. */
+    const sgm__gguf_architecture *gguf;
+    char named[128];            /* a key, for messages */
     const char *path;           /* of config.json, for messages ... */
     const char *processor_path; /* ... and of preprocessor_config.json */
     const char *wanted_task;    /* NULL: what the folder says */

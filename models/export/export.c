@@ -52,7 +52,7 @@ static sgm_tensor *read_rest(sgm_pretrained *p, const sgm__stored *stored)
 {
     sgm_tensor_entry entry;
     if (!p->kept)
-        return sgm_tensor_file_read(p->shards[stored->shard].file, stored->index);
+        return sgm__stored_read(p, stored);
     for (size_t i = 0; sgm_tensor_file_entry(p->rest, i, &entry); i++)
         if (strcmp(entry.name, stored->name) == 0)
             return sgm_tensor_file_read(p->rest, i);

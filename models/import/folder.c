@@ -183,6 +183,12 @@ sgm__stored *sgm__stored_find(const sgm_pretrained *p, const char *name)
     return p->stored_count > 0 ? bsearch(&key, p->stored, p->stored_count, sizeof key, compare) : NULL;
 }
 
+sgm_tensor *sgm__stored_read(const sgm_pretrained *p, const sgm__stored *stored)
+{
+    return p->gguf != NULL ? sgm__gguf_read_stored(p, stored)
+                           : sgm_tensor_file_read(p->shards[stored->shard].file, stored->index);
+}
+
 /* --- opening --- */
 
 /* Opens a file of tensors and lists what it has; the number of the file is *shard. */

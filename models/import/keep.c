@@ -16,10 +16,12 @@
 static const struct {
     const char *name;
     sgm_dtype dtype;
-    bool half;
-} types[] = {{"F32", SGM_FLOAT32, false}, {"F16", SGM_FLOAT32, true}, {"BF16", SGM_BFLOAT16, false},
-             {"F64", SGM_FLOAT64, false}, {"I64", SGM_INT64, false},  {"I32", SGM_INT32, false},
-             {"U8", SGM_UINT8, false},    {"BOOL", SGM_BOOL, false}};
+    bool half, blocks;
+} types[] = {{"F32", SGM_FLOAT32, false, false},   {"F16", SGM_FLOAT32, true, false},
+             {"BF16", SGM_BFLOAT16, false, false}, {"F64", SGM_FLOAT64, false, false},
+             {"I64", SGM_INT64, false, false},     {"I32", SGM_INT32, false, false},
+             {"U8", SGM_UINT8, false, false},      {"BOOL", SGM_BOOL, false, false},
+             {"Q8_0", SGM_FLOAT32, false, true},   {"Q4_0", SGM_FLOAT32, false, true}};
 #define TYPE_COUNT (sizeof types / sizeof *types)
 
 /* --- files --- */
@@ -104,6 +106,8 @@ sgm_status sgm__copy_small_files(const sgm_pretrained *p, const char *folder)
 
 static const char *type_name(const sgm__stored *stored)
 {
+    if (stored->blocks != NULL)
+        return stored->blocks;
     for (size_t i = 0; i < TYPE_COUNT; i++)
         if (types[i].dtype == stored->dtype && types[i].half == stored->half)
             return types[i].name;
@@ -136,7 +140,7 @@ static sgm_status collect_rest(sgm_pretrained *p, sgm_bundle *rest)
         const sgm__stored *stored = &p->stored[i];
         if (stored->used)
             continue;
-        sgm_tensor *tensor = sgm_tensor_file_read(p->shards[stored->shard].file, stored->index);
+        sgm_tensor *tensor = sgm__stored_read(p, stored);
         sgm_status status = tensor != NULL ? sgm_bundle_add(rest, stored->name, tensor) : sgm_last_status();
         sgm_tensor_free(tensor);
         SGM__TRY(status);
@@ -173,7 +177,9 @@ static sgm_status keep_in(sgm_pretrained *p, const char *folder)
 {
     if (mkdir(folder, 0777) != 0 && errno != EEXIST)
         return sgm_fail(SGM_ERROR_FILE, "cannot make '%s': %s", folder, strerror(errno));
-    SGM__TRY(sgm__copy_small_files(p, folder));
+    SGM__TRY(p->gguf != NULL ? sgm__gguf_keep(p, folder) : sgm__copy_small_files(p, folder));
+    if (p->kept && sgm__folder_has(p->path, SGM__GGUF_KEPT))
+        SGM__TRY(copy_file(p, SGM__GGUF_KEPT, folder));
     if (!p->kept)
         SGM__TRY(keep_rest(p, folder));
     else if (p->rest != NULL)
@@ -240,6 +246,7 @@ static sgm_status read_entry(sgm_pretrained *p, const char *name, const json_t *
     }
     stored.dtype = types[t].dtype;
     stored.half = types[t].half;
+    stored.blocks = types[t].blocks ? types[t].name : NULL;
     SGM__TRY(number_of_shard(p, file, &stored.shard));
     return sgm__stored_add(p, name, stored);
 }

@@ -35,10 +35,10 @@ static char *known_architectures(void)
 static sgm_status find_architecture(sgm_pretrained *p)
 {
     if (!json_is_object(p->config))
-        return sgm_fail(SGM_ERROR_FORMAT, "'%s/config.json': an object, {...}, is wanted", p->path);
+        return sgm_fail(SGM_ERROR_FORMAT, "'%s': an object, {...}, is wanted", p->settings);
     const json_t *type = json_object_get(p->config, "model_type");
     if (!json_is_string(type))
-        return sgm_fail(SGM_ERROR_FORMAT, "'%s/config.json': 'model_type' is missing or no text", p->path);
+        return sgm_fail(SGM_ERROR_FORMAT, "'%s': 'model_type' is missing or no text", p->settings);
     const sgm__architecture *a;
     for (size_t i = 0; (a = sgm__architecture_at(i)) != NULL; i++)
         if (strcmp(a->type, json_string_value(type)) == 0) {
@@ -46,9 +46,9 @@ static sgm_status find_architecture(sgm_pretrained *p)
             return SGM_OK;
         }
     char *all = known_architectures();
-    sgm_status status = sgm_fail(SGM_ERROR_UNSUPPORTED,
-                                 "'%s/config.json': the architecture '%.60s' is not known; these are: %s",
-                                 p->path, json_string_value(type), all != NULL ? all : "");
+    sgm_status status =
+        sgm_fail(SGM_ERROR_UNSUPPORTED, "'%s': the architecture '%.60s' is not known; these are: %s",
+                 p->settings, json_string_value(type), all != NULL ? all : "");
     free(all);
     return status;
 }
@@ -71,18 +71,15 @@ static sgm_status describe(sgm_pretrained *p, const sgm_pretrained_options *opti
     sgm__description *d = &p->description;
     sgm__description sentences = {.pooling = "mean"};
     SGM__TRY(sgm__sentences_read(p, &sentences));
-    char *path = sgm__new_text("%s/config.json", p->path);
     char *processor_path = sgm__new_text("%s/preprocessor_config.json", p->path);
-    if (path == NULL || processor_path == NULL) {
-        free(processor_path);
-        free(path);
+    if (processor_path == NULL)
         return SGM_ERROR_MEMORY;
-    }
     char kept_task[sizeof d->task];
     memcpy(kept_task, d->task, sizeof kept_task); /* of the run, where the folder is one of a run */
     *d = (sgm__description){.config = p->config,
                             .processor = p->processor,
-                            .path = path,
+                            .gguf = p->gguf_architecture,
+                            .path = p->settings,
                             .processor_path = processor_path,
                             .wanted_task = kept_task[0] != '\0' ? kept_task : options->task,
                             .wanted_context = options->context,
@@ -104,7 +101,6 @@ static sgm_status describe(sgm_pretrained *p, const sgm_pretrained_options *opti
     d->processor_path = NULL;
     d->wanted_task = NULL;
     free(processor_path);
-    free(path);
     if (d->status == SGM_OK && d->wanted_classes > 0 && d->classes != d->wanted_classes)
         return sgm_fail(SGM_ERROR_ARGUMENT,
                         "other classes are for models that classify, and '%s' is one to %s; choose the task "
@@ -115,7 +111,8 @@ static sgm_status describe(sgm_pretrained *p, const sgm_pretrained_options *opti
 
 static sgm_status find_tokenizer(sgm_pretrained *p)
 {
-    static const char *const names[] = {"tokenizer.json", "vocab.json", "vocab.txt", "tokenizer.model"};
+    static const char *const names[] = {"tokenizer.json", "vocab.json", "vocab.txt", SGM__GGUF_KEPT,
+                                        "tokenizer.model"};
     for (size_t i = 0; i < sizeof names / sizeof *names && p->tokenizer == NULL; i++)
         if (sgm__folder_has(p->path, names[i]) &&
             (p->tokenizer = sgm__new_text("%s/%s", p->path, names[i])) == NULL)
@@ -146,13 +143,9 @@ static bool is_file(const char *path)
     return stat(path, &information) == 0 && S_ISREG(information.st_mode);
 }
 
-/* Call sgm_pretrained_free also on failure. */
-static sgm_status open_path(sgm_pretrained *p, const char *path, const sgm_pretrained_options *given)
+/* Reads what a folder has, which is one of transformers, or of a run that was imported. */
+static sgm_status open_folder(sgm_pretrained *p, const char *path)
 {
-    sgm_pretrained_options options;
-    SGM__TRY(read_options(&options, given));
-    if (sgm__is_onnx(path))
-        return sgm__onnx_open(p, path, &options);
     char *kept = sgm__new_text("%s/" SGM__KEPT_FOLDER, path);
     if (kept == NULL)
         return SGM_ERROR_MEMORY;
@@ -160,13 +153,15 @@ static sgm_status open_path(sgm_pretrained *p, const char *path, const sgm_pretr
     p->path = p->kept ? kept : sgm__new_text("%s", path);
     if (!p->kept)
         free(kept);
-    if (p->path == NULL)
+    p->settings = p->path != NULL ? sgm__new_text("%s/config.json", p->path) : NULL;
+    p->says = "config.json";
+    if (p->settings == NULL)
         return SGM_ERROR_MEMORY;
     if (!p->kept && is_file(path))
         return sgm_fail(
             SGM_ERROR_UNSUPPORTED,
-            "'%s' is a file, where a folder with config.json, or a file of ONNX, is expected; a file of "
-            "tensors alone says nothing of a network: write one, and 'from: %s' beside it, into the "
+            "'%s' is a file, where a folder with config.json, or a file of GGUF or ONNX, is expected; a file "
+            "of tensors alone says nothing of a network: write one, and 'from: %s' beside it, into the "
             "file of a training",
             path, path);
     if (!sgm__folder_has(p->path, "config.json"))
@@ -175,19 +170,35 @@ static sgm_status open_path(sgm_pretrained *p, const char *path, const sgm_pretr
             "there is no config.json in '%s'; a folder as the library transformers writes it is wanted",
             path);
     SGM__TRY(sgm__folder_json(p->path, "config.json", &p->config));
-    SGM__TRY(sgm__folder_optional_json(p->path, "preprocessor_config.json", &p->processor));
     SGM__TRY(find_architecture(p));
+    SGM__TRY(sgm__folder_optional_json(p->path, "preprocessor_config.json", &p->processor));
     SGM__TRY(p->kept ? sgm__kept_open_tensors(p) : sgm__folder_open_tensors(p));
+    return find_tokenizer(p);
+}
+
+static sgm_status open_gguf(sgm_pretrained *p, const char *path)
+{
+    SGM__TRY(sgm__gguf_open_model(p, path));
+    return find_architecture(p);
+}
+
+/* Call sgm_pretrained_free also on failure. */
+static sgm_status open_path(sgm_pretrained *p, const char *path, const sgm_pretrained_options *given)
+{
+    sgm_pretrained_options options;
+    SGM__TRY(read_options(&options, given));
+    if (sgm__is_onnx(path))
+        return sgm__onnx_open(p, path, &options);
+    SGM__TRY(sgm__is_gguf(path) ? open_gguf(p, path) : open_folder(p, path));
     SGM__TRY(describe(p, &options));
     SGM__TRY(sgm__weights_pair(p));
-    SGM__TRY(find_tokenizer(p));
     fill_info(p);
     return SGM_OK;
 }
 
 bool sgm_pretrained_is_there(const char *path)
 {
-    return path != NULL && (sgm__is_onnx(path) || sgm__folder_has(path, "config.json"));
+    return path != NULL && (sgm__is_onnx(path) || sgm__is_gguf(path) || sgm__folder_has(path, "config.json"));
 }
 
 sgm_pretrained *sgm_pretrained_open_with(const char *path, const sgm_pretrained_options *options)
@@ -220,6 +231,7 @@ void sgm_pretrained_free(sgm_pretrained *p)
         sgm_tensor_file_close(p->shards[i].file);
     }
     sgm_tensor_file_close(p->rest);
+    sgm__gguf_close(p->gguf);
     json_decref(p->processor);
     json_decref(p->config);
     free(p->made);
@@ -228,6 +240,7 @@ void sgm_pretrained_free(sgm_pretrained *p)
     free(p->network);
     free(p->tokenizer);
     sgm__translated_free(&p->translated);
+    free(p->settings);
     free(p->path);
     free(p);
 }

@@ -8,6 +8,7 @@
 #define SIGMA_MODELS_PRETRAINED_H
 
 #include "architectures/architectures.h"
+#include "gguf/names.h"
 #include "onnx/translate.h"
 #include "options.h"
 #include "text.h"
@@ -41,6 +42,8 @@ typedef struct sgm__stored {
     size_t index;    /* ... and its number there */
     sgm_dtype dtype; /* as it is read */
     bool half;       /* float16 in the file */
+    const char
+        *blocks; /* the type in a file of GGUF whose numbers are in blocks, "Q8_0"; NULL: they are not */
     sgm_shape shape;
     bool used; /* a parameter is made of it, or it has the numbers of one again */
     bool anew; /* of a last layer for other classes: its shape is the new one, and it is not read */
@@ -56,8 +59,10 @@ typedef struct sgm__made {
 } sgm__made;
 
 struct sgm_pretrained {
-    char *path;        /* of the folder with config.json */
+    char *path;        /* of the folder with config.json, or of the file */
     bool kept;         /* it is the kept one of a run */
+    char *settings;    /* for messages: where the settings are, "FOLDER/config.json" ... */
+    const char *says;  /* ... and what says them, "config.json" */
     json_t *config;    /* what config.json has */
     json_t *processor; /* what preprocessor_config.json has; NULL: it is not there */
     const sgm__architecture *architecture;
@@ -69,6 +74,8 @@ struct sgm_pretrained {
     size_t stored_count;
     sgm__made *made; /* in the order of the network's parameters */
     size_t made_count;
+    sgm__gguf *gguf; /* the file that the tensors are in; NULL: they are in those of a folder */
+    const sgm__gguf_architecture *gguf_architecture;
     bool onnx; /* it is a file of ONNX, and has none of the above but path */
     sgm__translated translated;
     char *network;
@@ -102,6 +109,21 @@ sgm_status sgm__stored_add(sgm_pretrained *p, const char *name, sgm__stored stor
 sgm_status sgm__stored_sort(sgm_pretrained *p);
 /* NULL: none of that name. */
 sgm__stored *sgm__stored_find(const sgm_pretrained *p, const char *name);
+/* The value of a tensor, which the caller frees; NULL on failure. Not of a kept folder. */
+sgm_tensor *sgm__stored_read(const sgm_pretrained *p, const sgm__stored *stored);
+
+/* --- import/gguf.c --- */
+/* Reads all but the tensors' numbers: the settings, and the list of tensors by the names of a folder. */
+sgm_status sgm__gguf_open_model(sgm_pretrained *p, const char *path);
+sgm_tensor *sgm__gguf_read_stored(const sgm_pretrained *p, const sgm__stored *stored);
+/* The rows of a tensor's heads in the order of a file of GGUF, or back in that of a folder; the caller frees
+ * it. NULL on failure. */
+sgm_tensor *sgm__gguf_permute_heads(const json_t *config, const sgm__gguf_name *row, sgm_tensor *tensor,
+                                    bool back);
+/* What the file calls a tensor, for messages; `room` is used for it. */
+const char *sgm__tensor_shown(const sgm_pretrained *p, const char *name, char room[128]);
+/* Writes config.json into a folder, and the metadata, if a tokenizer is in them. */
+sgm_status sgm__gguf_keep(const sgm_pretrained *p, const char *folder);
 
 /* --- import/onnx.c --- */
 /* Whether a path is that of a file of ONNX, by its end. */

@@ -155,33 +155,31 @@ static sgm_status check_part(const sgm_pretrained *p, const sgm__made *made, siz
         shape.dims[shape.rank - 1] = sgm__part_columns(p, made, part, &start);
     if (made->weight->transposed && shape.rank == 2)
         shape = sgm_shape_of(shape.dims[1], shape.dims[0]);
-    char there[128], wanted[128];
+    char name[128], there[128], wanted[128];
     if (!sgm_dtype_is_float(stored->dtype))
         return sgm_fail(SGM_ERROR_UNSUPPORTED,
                         "'%s': the tensor '%.100s' has elements of %s; floats are wanted", p->path,
                         stored->name, sgm_dtype_name(stored->dtype));
     if (!is_same_shape(&shape, &stored->shape))
-        return sgm_fail(
-            SGM_ERROR_SHAPE,
-            "'%s': the tensor '%.100s' is %s, but by config.json it is %s; one of both is of another "
-            "model",
-            p->path, stored->name, sgm_shape_text(&stored->shape, there, sizeof there),
-            sgm_shape_text(&shape, wanted, sizeof wanted));
+        return sgm_fail(SGM_ERROR_SHAPE,
+                        "'%s': the tensor '%s' is %s, but by %s it is %s; one of both is of another model",
+                        p->path, sgm__tensor_shown(p, stored->name, name),
+                        sgm_shape_text(&stored->shape, there, sizeof there), p->says,
+                        sgm_shape_text(&shape, wanted, sizeof wanted));
     return SGM_OK;
 }
 
 static sgm_status find_parts(sgm_pretrained *p, sgm__made *made)
 {
     for (size_t part = 0; part < sgm__part_count(made->weight); part++) {
-        char *wanted;
+        char *wanted, name[128];
         made->parts[part] = find_tensor(p, made, made->weight, part, &wanted);
         sgm_status status = SGM_OK;
         if (made->parts[part] == NULL)
             status = wanted == NULL
                          ? SGM_ERROR_MEMORY
-                         : sgm_fail(SGM_ERROR_NOT_FOUND,
-                                    "'%s' has no tensor '%.100s', which is needed by config.json; %s",
-                                    p->path, wanted,
+                         : sgm_fail(SGM_ERROR_NOT_FOUND, "'%s' has no tensor '%s', which is needed by %s; %s",
+                                    p->path, sgm__tensor_shown(p, wanted, name), p->says,
                                     made->weight->head
                                         ? "say how many classes to begin with a new last layer (--classes)"
                                         : "one of both is of another model");
@@ -298,12 +296,13 @@ static bool may_be_left(const sgm__architecture *a, const char *name)
 /* A tensor that is not known may change what the model computes. */
 static sgm_status check_others(const sgm_pretrained *p)
 {
+    char name[128];
     for (size_t i = 0; i < p->stored_count; i++)
         if (!p->stored[i].used && !may_be_left(p->architecture, p->stored[i].name))
-            return sgm_fail(SGM_ERROR_UNSUPPORTED,
-                            "'%s': the tensor '%.100s' is none that a model '%s' has by config.json, as far "
-                            "as is known here",
-                            p->path, p->stored[i].name, p->architecture->type);
+            return sgm_fail(
+                SGM_ERROR_UNSUPPORTED,
+                "'%s': the tensor '%s' is none that a model '%s' has by %s, as far as is known here", p->path,
+                sgm__tensor_shown(p, p->stored[i].name, name), p->architecture->type, p->says);
     return SGM_OK;
 }
 
@@ -318,7 +317,7 @@ sgm_status sgm__weights_pair(sgm_pretrained *p)
                             ? sgm_network_record(network, graph, &options, &recording)
                             : sgm_last_status();
     if (status != SGM_OK)
-        sgm_fail(status, "'%s/config.json': %s", p->path, sgm_last_error());
+        sgm_fail(status, "'%s': %s", p->settings, sgm_last_error());
     if (status == SGM_OK)
         status = sgm__classes_begin(p, &recording);
     if (status == SGM_OK) {
@@ -356,7 +355,7 @@ static sgm_status place_part(const sgm_pretrained *p, const sgm__made *made, siz
     const sgm__stored *stored = made->parts[part];
     int32_t rank = made->shape.rank;
     int64_t start, columns = sgm__part_columns(p, made, part, &start);
-    sgm_tensor *read = sgm_tensor_file_read(p->shards[stored->shard].file, stored->index);
+    sgm_tensor *read = sgm__stored_read(p, stored);
     if (read == NULL)
         return sgm_last_status();
     if (stored->dtype == SGM_FLOAT64 && sgm_tensor_dtype(own) != SGM_FLOAT64 && !fits_float32(read)) {

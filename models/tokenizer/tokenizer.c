@@ -1,4 +1,5 @@
 #include "tokenizer/tokenizer.h"
+#include "gguf/gguf.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -259,13 +260,14 @@ static sgm_status read_all(sgm_pretrained_tokenizer *tokenizer, const char *path
     const size_t folder_size = slash ? (size_t)(slash - path) : 0;
     char *config = beside(path, folder_size, "tokenizer_config.json");
     char *template = beside(path, folder_size, "chat_template.jinja");
+    const bool gguf = sgm__is_gguf(path);
     sgm_status status = config && template ? SGM_OK : SGM_ERROR_MEMORY;
 
     if (status == SGM_OK)
-        status = read_one(tokenizer, path, folder_size, config);
+        status = gguf ? sgm__read_gguf(tokenizer, path) : read_one(tokenizer, path, folder_size, config);
     if (status == SGM_OK)
         status = sgm__tokenizer_complete(tokenizer);
-    if (status == SGM_OK)
+    if (status == SGM_OK && !gguf)
         status = sgm__read_chat(tokenizer, config, template);
     free(config);
     free(template);
@@ -274,7 +276,7 @@ static sgm_status read_all(sgm_pretrained_tokenizer *tokenizer, const char *path
 
 static sgm_status read_folder(sgm_pretrained_tokenizer *tokenizer, const char *folder)
 {
-    static const char *const names[] = {"tokenizer.json", "vocab.json", "vocab.txt"};
+    static const char *const names[] = {"tokenizer.json", "vocab.json", "vocab.txt", SGM__GGUF_KEPT};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         struct stat info;
         char *path = beside(folder, strlen(folder), names[i]);

@@ -70,6 +70,12 @@ sgm_status sgm__read_tokenizer_json(sgm_pretrained_tokenizer *tokenizer, const c
 sgm_status sgm__read_gpt2_files(sgm_pretrained_tokenizer *tokenizer, const char *vocabulary,
                                 const char *merges);
 sgm_status sgm__read_bert_file(sgm_pretrained_tokenizer *tokenizer, const char *path, const char *config);
+/* Also how chats are written. */
+sgm_status sgm__read_gguf(sgm_pretrained_tokenizer *tokenizer, const char *path);
+/* Takes the family of chats by its template, of `size` bytes (NULL: there is none), and the tokens at the
+ * ends of a text. */
+sgm_status sgm__chat_take(struct sgm__chat *chat, const char *template, size_t size, const char *begin,
+                          const char *end);
 /* Takes the family of chats, and what it writes, from tokenizer_config.json and chat_template.jinja; there
  * may be no such files. */
 sgm_status sgm__read_chat(sgm_pretrained_tokenizer *tokenizer, const char *config, const char *template);

@@ -307,7 +307,7 @@ static sgm_status read_array(npz_reader *r, sgm_tensor **tensor)
     unsigned char *data = sgm_tensor_data(*tensor);
     SGM_TRY(read_exactly(r, data + (bytes - count * element), count * element));
     if (element < sgm_dtype_size(dtype))
-        sgm__float16_widen(data, count);
+        sgm_floats_from_halves(sgm_tensor_data(*tensor), data + (bytes - count * element), count);
     for (size_t i = 0; i < bytes && dtype == SGM_BOOL; i++)
         data[i] = data[i] != 0;
     la_ssize_t rest = archive_read_data(r->archive, &more, 1);

@@ -316,7 +316,7 @@ static sgm_status read_tensor(reader *r, claim *c)
             return sgm_fail(SGM_ERROR_FORMAT, "element %zu is %d, but it is of type BOOL: 0 or 1", i,
                             data[i]);
     if (c->element < sgm_dtype_size(c->dtype))
-        sgm__float16_widen(sgm_tensor_data(c->tensor), count);
+        sgm_floats_from_halves(sgm_tensor_data(c->tensor), data, count);
     return SGM_OK;
 }
 

@@ -131,7 +131,7 @@ static sgm_status copy_tensor(const sgm__bundle_tensor *entry, char *target, siz
     if (flat == NULL)
         return sgm_last_status();
     if (entry->half)
-        sgm__float16_narrow(sgm_tensor_const_data(flat), target, bytes / sizeof(uint16_t));
+        sgm_halves_from_floats(target, sgm_tensor_const_data(flat), bytes / sizeof(uint16_t));
     else
         memcpy(target, sgm_tensor_const_data(flat), bytes);
     sgm_tensor_free(flat);

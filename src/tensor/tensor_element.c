@@ -89,7 +89,7 @@ static uint16_t float16_from_float(float value)
     return (uint16_t)(sign | (size < 0x7c00u ? size : 0x7c00u));
 }
 
-void sgm__float16_narrow(const float *floats, void *halves, size_t count)
+void sgm_halves_from_floats(void *halves, const float *floats, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         uint16_t half = float16_from_float(floats[i]);
@@ -97,17 +97,14 @@ void sgm__float16_narrow(const float *floats, void *halves, size_t count)
     }
 }
 
-/* From the front: element i is written to 4i and read from 2 (count + i), so writing never passes what is
- * still to be read. */
-void sgm__float16_widen(void *floats, size_t count)
+/* From the front: where the halves lie at the end of the floats, element i is written to 4i and read from
+ * 2 (count + i), so that writing never passes what is still to be read. */
+void sgm_floats_from_halves(float *floats, const void *halves, size_t count)
 {
-    char *target = floats;
-    const char *source = target + count * (sizeof(float) - sizeof(uint16_t));
     for (size_t i = 0; i < count; i++) {
         uint16_t half;
-        memcpy(&half, source + i * sizeof half, sizeof half);
-        float value = sgm__float16_to_float(half);
-        memcpy(target + i * sizeof value, &value, sizeof value);
+        memcpy(&half, (const char *)halves + i * sizeof half, sizeof half);
+        floats[i] = sgm__float16_to_float(half);
     }
 }
 

@@ -22,11 +22,6 @@ uint16_t sgm__bfloat16_from_double(double value); /* the same, rounded once */
 /* IEEE 754 half precision, which files have and tensors do not; the conversion is exact, a NaN keeps its
  * payload. */
 float sgm__float16_to_float(uint16_t bits);
-/* Widens in place: `count` float16 values lie at the end of a block with room for as many floats, and become
- * these floats. */
-void sgm__float16_widen(void *floats, size_t count);
-/* Rounds to nearest; `halves` has room for `count` float16 values, at any address. */
-void sgm__float16_narrow(const float *floats, void *halves, size_t count);
 double sgm__element_load(sgm_dtype dtype, const void *element);
 void sgm__element_store(sgm_dtype dtype, void *element, double value);
 /* Copies one element, converting it as sgm__copy_strided does. */

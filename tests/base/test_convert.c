@@ -250,3 +250,47 @@ TEST(long_texts_are_shortened_and_broken)
                "[ 0  1  2  3  4  5  6  7  8  9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24\n"
                " 25 26 27 28 29]");
 }
+
+/* Ties go to the even one; below 2^-14 numbers are wholes of 2^-24; half a step beyond 65504 is infinite. */
+TEST(halves_are_rounded_to_nearest)
+{
+    static const struct {
+        float number;
+        uint16_t half;
+    } cases[] = {{0, 0},
+                 {-0.0f, 0x8000},
+                 {1, 0x3c00},
+                 {-2.5f, 0xc100},
+                 {0x1.004p0f, 0x3c01},
+                 {0x1.002p0f, 0x3c00},
+                 {0x1.006p0f, 0x3c02},
+                 {0x1p-24f, 1},
+                 {0x1p-25f, 0},
+                 {0x1.8p-24f, 2},
+                 {65504, 0x7bff},
+                 {65519, 0x7bff},
+                 {65520, 0x7c00},
+                 {INFINITY, 0x7c00}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        uint16_t half;
+        sgm_halves_from_floats(&half, &cases[i].number, 1);
+        CHECK_INT(half, cases[i].half);
+    }
+}
+
+/* All of them, from the last half of the floats' own bytes. */
+TEST(halves_become_floats_and_come_back)
+{
+    enum { ALL = 65536 };
+    float *floats = malloc(ALL * sizeof *floats);
+    uint16_t *halves = (uint16_t *)floats + ALL, *back = malloc(ALL * sizeof *back);
+    for (uint32_t i = 0; i < ALL; i++)
+        halves[i] = (uint16_t)i;
+    sgm_floats_from_halves(floats, halves, ALL);
+    sgm_halves_from_floats(back, floats, ALL);
+    for (uint32_t i = 0; i < ALL; i++)
+        CHECK_INT(back[i], i);
+    CHECK_NEAR(floats[0x3555], 0x1.554p-2, 0);
+    free(back);
+    free(floats);
+}

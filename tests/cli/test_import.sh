@@ -184,6 +184,29 @@ else
     has err 'built without ONNX'
 fi
 
+# --- files of GGUF ---
+files=$SIGMA_SOURCE_DIR/tests/models/gguf
+run 0 import "$files/llama.gguf" --into from-file
+has out 'gguf/llama.gguf: llama, to generate'
+has out '^tokens: 61, tokenizer: llama.gguf$'
+run 0 generate llama --numbers --text '3 1 4' --count 6 --greedy
+cp out first
+run 0 generate from-file --numbers --text '3 1 4' --count 6 --greedy
+same "a file of GGUF is the model that its folder is" "$(cat out)" "$(cat first)"
+run 0 generate "$files/llama.gguf" --text 'ab cat' --count 4 --greedy
+cp out first
+run 0 generate from-file --text 'ab cat' --count 4 --greedy
+same "the run has the tokenizer of the file" "$(cat out)" "$(cat first)"
+has out '^ab cat'
+run 0 generate llama --tokenizer "$files/llama.gguf" --text 'ab cat' --count 4 --greedy
+same "so has --tokenizer" "$(cat out)" "$(cat first)"
+sed "s|^from: .*|from: $files/gpt2.gguf|" train.yaml >from-file.yaml
+run 1 train from-file.yaml --folder trained-file
+has err "field 'inputs' has examples of the shape \(13,\), layer '0-input' wants \(32,\)"
+run 0 import "$files/gpt2.gguf" --context 13 --into short
+run 0 train from-file.yaml from=short --folder trained-file
+run 0 generate trained-file --text 'ab cat' --count 4 --greedy
+
 # --- adapters ---
 run 0 import "$fixtures/llama" --peft "$fixtures/llama_peft" --into adapted
 has adapted/config.yaml 'name=q_proj'
@@ -208,7 +231,7 @@ has out '^starting from .*tensors.npz: parameters$'
 run 2 train train.yaml from=tensors.npz --folder x
 has err "it has tensors, but no network; 'network' beside 'from' says which it is for"
 run 1 import tensors.npz --into x
-has err "'tensors.npz' is a file, where a folder with config.json, or a file of ONNX, is expected"
+has err "'tensors.npz' is a file, where a folder with config.json, or a file of GGUF or ONNX, is expected"
 
 # --- mistakes ---
 run 1 import "$fixtures/llama" --into llama

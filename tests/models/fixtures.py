@@ -314,24 +314,29 @@ def check(folder, fixture):
     assert difference == 0
 
 
-if sys.argv[1] == "--masked":
-    model = AutoModelForCausalLM.from_pretrained(sys.argv[2], dtype=torch.float32, attn_implementation="eager")
-    print(train(model, load_file(os.path.join(sys.argv[2], "expected.safetensors"))["batches"], masked=True).tolist())
-elif sys.argv[1] == "--generations":
-    for name in CASES:
-        write_generations(sys.argv[2], name)
-elif sys.argv[1] == "--check" and len(sys.argv) == 5:
-    check_adapters(*sys.argv[2:])
-elif sys.argv[1] == "--check":
-    check(sys.argv[2], sys.argv[3])
-else:
-    for name in CASES:
-        write(sys.argv[1], name)
-        write_generations(sys.argv[1], name)
-    for name in ENCODERS:
-        write_encoder(sys.argv[1], name)
-    draw_picture(sys.argv[1])
-    for name in PICTURES:
-        write_pictures(sys.argv[1], name)
-    for name in ADAPTERS:
-        write_adapters(sys.argv[1], name)
+def main():
+    if sys.argv[1] == "--masked":
+        model = AutoModelForCausalLM.from_pretrained(sys.argv[2], dtype=torch.float32, attn_implementation="eager")
+        print(train(model, load_file(os.path.join(sys.argv[2], "expected.safetensors"))["batches"], masked=True).tolist())
+    elif sys.argv[1] == "--generations":
+        for name in CASES:
+            write_generations(sys.argv[2], name)
+    elif sys.argv[1] == "--check" and len(sys.argv) == 5:
+        check_adapters(*sys.argv[2:])
+    elif sys.argv[1] == "--check":
+        check(sys.argv[2], sys.argv[3])
+    else:
+        for name in CASES:
+            write(sys.argv[1], name)
+            write_generations(sys.argv[1], name)
+        for name in ENCODERS:
+            write_encoder(sys.argv[1], name)
+        draw_picture(sys.argv[1])
+        for name in PICTURES:
+            write_pictures(sys.argv[1], name)
+        for name in ADAPTERS:
+            write_adapters(sys.argv[1], name)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,4 +1,5 @@
-/* Models of others: folders as the library transformers keeps them, with config.json and *.safetensors.
+/* Models of others: folders as the library transformers keeps them, with config.json and *.safetensors, and
+ * files of GGUF.
  *
  *     sgm_env *env = sgm_env_create("gpt2");
  *     sgm_model *model = sgm_model_import(env, "downloads/gpt2", .context = 256);
@@ -47,7 +48,7 @@ typedef struct sgm_pretrained_options {
 typedef struct sgm_pretrained_info {
     const char *architecture; /* "gpt2" */
     const char *task;         /* "generate" */
-    const char *tokenizer;    /* the file in the folder that tokens are from; NULL: none that is known */
+    const char *tokenizer;    /* the file that tokens are from; NULL: none that is known */
     int64_t parameters;       /* how many numbers are trained */
     int64_t classes;          /* that it tells apart; 0: none, or not known */
     int64_t height, width;    /* of the pictures that it takes; 0: it takes none, or arrays */
@@ -58,9 +59,10 @@ typedef struct sgm_pretrained_info {
 } sgm_pretrained_info;
 
 /* Reads config.json and the headers of all files, and compares them with the network; or, of a folder of a
- * run that was imported, what sgm_pretrained_keep wrote there; or a file FILE.onnx, whose graph becomes a
- * network in which each node is a layer, or a part of one, and which must give what the model gives. NULL and
- * an error that names what is missing, has another shape than config.json says, or is not known. */
+ * run that was imported, what sgm_pretrained_keep wrote there; or a file FILE.gguf, whose metadata say what
+ * config.json says of a folder; or a file FILE.onnx, whose graph becomes a network in which each node is a
+ * layer, or a part of one, and which must give what the model gives. NULL and an error that names what is
+ * missing, has another shape than config.json says, or is not known. */
 #define sgm_pretrained_open(...)                                                                             \
     SGM_WITH_OPTIONS(sgm_pretrained_open_with, sgm_pretrained_options, __VA_ARGS__)
 SGM_API sgm_pretrained *sgm_pretrained_open_with(const char *path, const sgm_pretrained_options *options);

@@ -7,9 +7,9 @@
  *
  * This header is of the library sigma_models. (sgm_tokenizer, in <sigma/text.h>, is the one that learns from
  * your own text.) It knows tokenizer.json with byte pair encoding (of bytes, or of characters with bytes for
- * what is missing), WordPiece and unigram models; vocab.json beside merges.txt, as GPT-2 has them; and
- * vocab.txt, as BERT has it. What a file asks for and is not known is an error that names it: tokens are
- * never silently others.
+ * what is missing), WordPiece and unigram models; vocab.json beside merges.txt, as GPT-2 has them;
+ * vocab.txt, as BERT has it; and files of GGUF. What a file asks for and is not known is an error that names
+ * it: tokens are never silently others.
  *
  * A tokenizer does not change once it is open: any number of threads may use it at once. Texts are UTF-8;
  * bytes that are not become U+FFFD, one for the longest beginning of a character, as Python's
@@ -26,10 +26,10 @@ extern "C" {
 
 typedef struct sgm_pretrained_tokenizer sgm_pretrained_tokenizer;
 
-/* Opens tokenizer.json, vocab.json (merges.txt lies beside it) or vocab.txt, or a folder with one of them,
- * taken in this order. A tokenizer_config.json beside it says how chats are written (if there is no
- * chat_template.jinja), and whether vocab.txt means small letters. NULL and an error that names the file, the
- * place in it and what is wrong. */
+/* Opens tokenizer.json, vocab.json (merges.txt lies beside it), vocab.txt or FILE.gguf, or a folder with one
+ * of them, taken in this order, where the last is tokenizer.gguf. A tokenizer_config.json beside it says how
+ * chats are written (if there is no chat_template.jinja), and whether vocab.txt means small letters. NULL and
+ * an error that names the file, the place in it and what is wrong. */
 SGM_API sgm_pretrained_tokenizer *sgm_pretrained_tokenizer_open(const char *path);
 SGM_API void sgm_pretrained_tokenizer_free(sgm_pretrained_tokenizer *tokenizer);
 

@@ -178,6 +178,17 @@ static sgm_status read_config(struct sgm__chat *chat, const sgm__node *root)
     return SGM_OK;
 }
 
+sgm_status sgm__chat_take(struct sgm__chat *chat, const char *template, size_t size, const char *begin,
+                          const char *end)
+{
+    chat->problem = template != NULL ? "a chat template that is none of these" : "no chat template";
+    if (template != NULL)
+        recognise(chat, template, size);
+    chat->begin = sgm__copy_text(begin, strlen(begin));
+    chat->end = sgm__copy_text(end, strlen(end));
+    return chat->begin != NULL && chat->end != NULL ? SGM_OK : SGM_ERROR_MEMORY;
+}
+
 /* Newer folders have the template in a file of its own, which counts. */
 static sgm_status read_template_file(struct sgm__chat *chat, const char *path)
 {
