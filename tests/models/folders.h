@@ -51,6 +51,13 @@ __attribute__((unused)) static const char *new_folder(void)
     return folder;
 }
 
+/* Files of a fixture's folder that are no part of the model: what it is expected to compute. */
+__attribute__((unused)) static bool is_of_the_model(const char *name)
+{
+    return name[0] != '.' && strcmp(name, "expected.safetensors") != 0 &&
+           strcmp(name, "generation.safetensors") != 0;
+}
+
 /* A copy of a fixture. */
 __attribute__((unused)) static const char *copy_of(const char *fixture)
 {
@@ -61,7 +68,7 @@ __attribute__((unused)) static const char *copy_of(const char *fixture)
     CHECK(entries != NULL);
     for (struct dirent *entry; (entry = readdir(entries)) != NULL;) {
         size_t size;
-        if (entry->d_name[0] == '.' || strcmp(entry->d_name, "expected.safetensors") == 0)
+        if (!is_of_the_model(entry->d_name))
             continue;
         char *bytes = read_file(path, entry->d_name, &size);
         write_file(folder, entry->d_name, bytes, size);

@@ -39,7 +39,7 @@ static void compare_folders(const char *old, const char *new)
     for (struct dirent *entry; (entry = readdir(entries)) != NULL;) {
         const char *name = entry->d_name;
         size_t sizes[2];
-        if (name[0] == '.' || strcmp(name, "expected.safetensors") == 0)
+        if (!is_of_the_model(name))
             continue;
         if (strstr(name, ".safetensors") != NULL && strstr(name, ".json") == NULL) {
             compare_tensors(old, new, name);
