@@ -205,9 +205,8 @@ typedef struct sgm__tiles {
     /* Of float32 alone (else NULL): to[q][i] = fours[4 * i + q]; and the other way round. */
     void (*split_fours)(int64_t n, void *const *to, const void *fours);
     void (*join_fours)(int64_t n, void *fours, const void *const *from);
-    sgm__winograd winograd; /* by tiles of 2 x 2 results */
-    sgm__winograd
-        winograd_fours; /* by tiles of 4 x 4: of float32, and without what gradients by weights need */
+    sgm__winograd winograd;       /* by tiles of 2 x 2 results */
+    sgm__winograd winograd_fours; /* by tiles of 4 x 4: of float32 alone */
 } sgm__tiles;
 
 /* A tile of a product of integers of 8 bits (vector_int8.h): c (rows x SGM__INT8_COLUMNS, row stride `c_row`)

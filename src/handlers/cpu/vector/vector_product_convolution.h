@@ -224,9 +224,80 @@ static void winograd_output_fours(int64_t count, float *to, int64_t to_stride, c
     }
 }
 
+/* out = A x: of four rows (or columns). */
+static inline __attribute__((always_inline)) void fours_results(vec_f *out, const vec_f *x)
+{
+    vec_f near_even = FMA_F(x[2], splat_f(NEAR_SQUARE), x[0]);
+    vec_f near_odd = FMA_F(x[3], splat_f(NEAR_SQUARE), x[1]) * splat_f(NEAR_POINT);
+    vec_f far_even = FMA_F(x[2], splat_f(FAR_SQUARE), x[0]);
+    vec_f far_odd = FMA_F(x[3], splat_f(FAR_SQUARE), x[1]) * splat_f(FAR_POINT);
+    out[0] = x[0];
+    out[1] = near_even + near_odd;
+    out[2] = near_even - near_odd;
+    out[3] = far_even + far_odd;
+    out[4] = far_even - far_odd;
+    out[5] = x[3];
+}
+
+/* A y A' for `count` tiles and on to the end of a vector. Result (i, k) of the tiles lies in phase (i, k) of
+ * `from`, `plane` numbers apart. Element e of 36 goes to target + e * to_stride. */
+static void winograd_results_fours(int64_t count, void *target, int64_t to_stride, const float *from,
+                                   int64_t plane)
+{
+    float *to = target;
+    for (int64_t n = 0; n < count; n += LANES) {
+        vec_f columns[4][6], x[4], out[6];
+        UNROLL for (int k = 0; k < 4; k++)
+        {
+            UNROLL for (int i = 0; i < 4; i++) x[i] = load_f(from + (4 * i + k) * plane + n);
+            fours_results(columns[k], x);
+        }
+        UNROLL for (int i = 0; i < 6; i++)
+        {
+            UNROLL for (int k = 0; k < 4; k++) x[k] = columns[k][i];
+            fours_results(out, x);
+            UNROLL for (int k = 0; k < 6; k++) store_f(to + (6 * i + k) * to_stride + n, out[k]);
+        }
+    }
+}
+
+/* out = G' x: of six rows (or columns). */
+static inline __attribute__((always_inline)) void fours_kernels(vec_f *out, const vec_f *x)
+{
+    vec_f near_even = (x[1] + x[2]) * splat_f(1 / NEAR_DISTANCES);
+    vec_f far_even = (x[3] + x[4]) * splat_f(1 / FAR_DISTANCES);
+    vec_f near_odd = (x[1] - x[2]) * splat_f(NEAR_POINT / NEAR_DISTANCES);
+    vec_f far_odd = (x[3] - x[4]) * splat_f(FAR_POINT / FAR_DISTANCES);
+    out[0] = FMA_F(x[0], splat_f(1 / ORIGIN_DISTANCES), near_even + far_even);
+    out[1] = near_odd + far_odd;
+    out[2] = FMA_F(near_even, splat_f(NEAR_SQUARE), FMA_F(far_even, splat_f(FAR_SQUARE), x[5]));
+}
+
+/* G' s G for `count` kernels and on to the end of a vector: element e of 36 lies at from + e * from_stride,
+ * place (i, k) of the kernels goes to to + (3 * i + k) * to_stride. */
+static void winograd_kernels_fours(int64_t count, float *to, int64_t to_stride, const float *from,
+                                   int64_t from_stride)
+{
+    for (int64_t n = 0; n < count; n += LANES) {
+        vec_f columns[6][3], x[6], out[3];
+        UNROLL for (int k = 0; k < 6; k++)
+        {
+            UNROLL for (int i = 0; i < 6; i++) x[i] = load_f(from + (6 * i + k) * from_stride + n);
+            fours_kernels(columns[k], x);
+        }
+        UNROLL for (int i = 0; i < 3; i++)
+        {
+            UNROLL for (int k = 0; k < 6; k++) x[k] = columns[k][i];
+            fours_kernels(out, x);
+            UNROLL for (int k = 0; k < 3; k++) store_f(to + (3 * i + k) * to_stride + n, out[k]);
+        }
+    }
+}
+
 #define WINOGRAD_FOURS_f32                                                                                   \
     {                                                                                                        \
-        .input = winograd_input_fours, .weights = winograd_weights_fours, .output = winograd_output_fours    \
+        .input = winograd_input_fours, .weights = winograd_weights_fours, .results = winograd_results_fours, \
+        .output = winograd_output_fours, .kernels = winograd_kernels_fours                                   \
     }
 #define WINOGRAD_FOURS_f64                                                                                   \
     {                                                                                                        \

@@ -11,8 +11,6 @@
 /* Which of the two; a gradient by the input is a convolution of the gradient by the weights, turned round. */
 typedef enum sgm__winograd_kind { SGM__WINOGRAD_FORWARD, SGM__WINOGRAD_INPUT } sgm__winograd_kind;
 
-#define SGM__WINOGRAD_ELEMENTS 16 /* of a transformed tile of 2 x 2 */
-
 /* Whether the shapes are such that it can be done so; never if the handler is `exact`. */
 bool sgm__winograd_suits(const sgm__cpu_call *call, const sgm__convolution *c);
 /* From one element's matrix to the next, whose rows together have so many numbers (float): transforms write
