@@ -14,6 +14,7 @@ static const char usage_text[] =
     "       sigma export --onnx FILE.onnx CHECKPOINT|FOLDER [--batch N] [--name NAME] [--int8]\n"
     "       sigma export --weights FILE CHECKPOINT|FOLDER [--names NAMES]\n"
     "       sigma export --hf DIR FOLDER\n"
+    "       sigma export --gguf FILE.gguf FOLDER [--type TYPE]\n"
     "       sigma export --peft DIR FOLDER\n\n"
     "Writes a trained network for other programs. Adapters become part of the weights, but with --peft.\n\n"
     "  --c FILE.c        one file of C99 that needs no library and takes no memory: the weights, and the\n"
@@ -23,6 +24,7 @@ static const char usage_text[] =
     "  --hf DIR          a folder as the library transformers keeps a model, of a run that 'sigma import' "
     "made,\n"
     "                    or that was trained from one\n"
+    "  --gguf FILE.gguf  such a model as a file for llama.cpp, with settings and tokenizer\n"
     "  --peft DIR        the adapters of such a run alone, as the library PEFT keeps them\n"
     "  --train           C: also NAME_train_step, which goes on training as the run did\n"
     "  --batch N         examples that one call takes (default: C: 1 for predict, the run's for\n"
@@ -34,6 +36,7 @@ static const char usage_text[] =
     "                    file, by DynamicQuantizeLinear and MatMulInteger; 'sigma eval --int8' tells about "
     "what\n"
     "                    it costs in accuracy\n"
+    "  --type TYPE       GGUF: of the matrices, f32, f16, bf16 or q8_0 (default: as the model had them)\n"
     "  --names NAMES     weights: 'torch', or 'torch(LAYER=MODULE, ...)': under PyTorch's names and in\n"
     "                    its layouts\n\n"
     "Of a network that was trained on a table by its columns' names, C and ONNX take raw columns and give\n"
@@ -42,7 +45,7 @@ static const char usage_text[] =
 
 /* What was asked for; texts are argv's. `path` is the file of the chosen format. */
 typedef struct export_options {
-    const char *path, *name, *names;
+    const char *path, *name, *names, *type;
     const char *run; /* the folder or the checkpoint */
     bool train, int8;
     /* Examples that one call takes; -1: not given, so each format has its default. */
@@ -99,10 +102,12 @@ static sgm_status export_weights(const saved *s, const export_options *w)
     return sgm_trainer_save_parts(s->trainer, w->path, .parts = SGM_PART_PARAMETERS, .names = w->names);
 }
 
-/* The description of the model is kept in the run's folder. */
+/* Writes the model of others that was opened, or whose description is kept in the run's folder. */
 static sgm_status export_model(const saved *s, const export_options *w,
-                               sgm_status (*write)(sgm_pretrained *, sgm_trainer *, const char *))
+                               sgm_status (*write)(sgm_pretrained *, sgm_trainer *, const export_options *))
 {
+    if (s->model != NULL)
+        return write(s->model, s->trainer, w);
     if (!has_file(w->run, "model/tensors.json"))
         return sgm_fail(
             SGM_ERROR_NOT_FOUND,
@@ -110,19 +115,42 @@ static sgm_status export_model(const saved *s, const export_options *w,
             "models of others can be written so",
             w->run);
     sgm_pretrained *model = sgm_pretrained_open(w->run);
-    sgm_status status = model != NULL ? write(model, s->trainer, w->path) : sgm__last_failure();
+    sgm_status status = model != NULL ? write(model, s->trainer, w) : sgm__last_failure();
     sgm_pretrained_free(model);
     return status;
 }
 
+static sgm_status write_hf(sgm_pretrained *model, sgm_trainer *trainer, const export_options *w)
+{
+    return sgm_pretrained_export(model, trainer, w->path);
+}
+
 static sgm_status export_hf(const saved *s, const export_options *w)
 {
-    return export_model(s, w, sgm_pretrained_export);
+    return export_model(s, w, write_hf);
+}
+
+static sgm_status write_gguf(sgm_pretrained *model, sgm_trainer *trainer, const export_options *w)
+{
+    return sgm_pretrained_export_gguf(model, trainer, w->path, .type = w->type);
+}
+
+/* Readers know the format by the ending. */
+static sgm_status export_gguf(const saved *s, const export_options *w)
+{
+    if (!ends_with(w->path, ".gguf"))
+        return sgm_fail(SGM_ERROR_ARGUMENT, "'%s' must end in .gguf", w->path);
+    return export_model(s, w, write_gguf);
+}
+
+static sgm_status write_peft(sgm_pretrained *model, sgm_trainer *trainer, const export_options *w)
+{
+    return sgm_pretrained_export_adapters(model, trainer, w->path);
 }
 
 static sgm_status export_peft(const saved *s, const export_options *w)
 {
-    return export_model(s, w, sgm_pretrained_export_adapters);
+    return export_model(s, w, write_peft);
 }
 
 /* What a network can be written as. */
@@ -133,13 +161,15 @@ static const struct format {
     bool rounds;  /* takes --int8 */
     bool names;   /* takes --names */
     bool batches; /* takes --batch and --name */
+    bool types;   /* takes --type */
     bool adapts;  /* writes adapters as they are; others get the network with adapters merged */
 } formats[] = {
-    {"--c", export_c, true, false, false, true, false},
-    {"--onnx", export_onnx, false, true, false, true, false},
-    {"--weights", export_weights, false, false, true, false, false},
-    {"--hf", export_hf, false, false, false, false, false},
-    {"--peft", export_peft, false, false, false, false, true},
+    {.option = "--c", .write = export_c, .trains = true, .batches = true},
+    {.option = "--onnx", .write = export_onnx, .rounds = true, .batches = true},
+    {.option = "--weights", .write = export_weights, .names = true},
+    {.option = "--hf", .write = export_hf},
+    {.option = "--gguf", .write = export_gguf, .types = true},
+    {.option = "--peft", .write = export_peft, .adapts = true},
 };
 #define FORMAT_COUNT (sizeof formats / sizeof *formats)
 
@@ -194,6 +224,8 @@ static const struct format *chosen(const char *const *paths, const arguments *a,
         *code = usage_error("export", "--batch and --name are not for %s", format->option);
     else if (!format->names && w->names != NULL)
         *code = usage_error("export", "--names is not for %s", format->option);
+    else if (!format->types && w->type != NULL)
+        *code = usage_error("export", "--type is for --gguf");
     else
         return format;
     return NULL;
@@ -205,11 +237,18 @@ int export_run(int argc, char **argv)
     const char *paths[FORMAT_COUNT] = {NULL};
     export_options w = {.batch = -1};
     const argument_rule rules[] = {
-        {formats[0].option, ARGUMENT_TEXT, &paths[0]}, {formats[1].option, ARGUMENT_TEXT, &paths[1]},
-        {formats[2].option, ARGUMENT_TEXT, &paths[2]}, {formats[3].option, ARGUMENT_TEXT, &paths[3]},
-        {formats[4].option, ARGUMENT_TEXT, &paths[4]}, {"--train", ARGUMENT_FLAG, &w.train},
-        {"--batch", ARGUMENT_COUNT, &w.batch},         {"--name", ARGUMENT_TEXT, &w.name},
-        {"--names", ARGUMENT_TEXT, &w.names},          {"--int8", ARGUMENT_FLAG, &w.int8},
+        {formats[0].option, ARGUMENT_TEXT, &paths[0]},
+        {formats[1].option, ARGUMENT_TEXT, &paths[1]},
+        {formats[2].option, ARGUMENT_TEXT, &paths[2]},
+        {formats[3].option, ARGUMENT_TEXT, &paths[3]},
+        {formats[4].option, ARGUMENT_TEXT, &paths[4]},
+        {formats[5].option, ARGUMENT_TEXT, &paths[5]},
+        {"--train", ARGUMENT_FLAG, &w.train},
+        {"--batch", ARGUMENT_COUNT, &w.batch},
+        {"--name", ARGUMENT_TEXT, &w.name},
+        {"--names", ARGUMENT_TEXT, &w.names},
+        {"--int8", ARGUMENT_FLAG, &w.int8},
+        {"--type", ARGUMENT_TEXT, &w.type},
     };
     arguments a = {.rules = rules, .rule_count = sizeof rules / sizeof *rules, .help = usage_text};
     int code;

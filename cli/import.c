@@ -100,12 +100,12 @@ static void tell_memory(import *m)
 
 static void tell_texts(const sgm_pretrained_info *info)
 {
-    const char *slash = info->tokenizer != NULL ? strrchr(info->tokenizer, '/') : NULL;
+    const char *tokenizer = info->tokenizer != NULL ? info->tokenizer : "none is there";
+    const char *slash = strrchr(tokenizer, '/');
     printf("context: %lld steps", (long long)info->context);
     if (info->longest > info->context)
         printf("; the model was trained for %lld, which --context chooses", (long long)info->longest);
-    printf("\ntokens: %lld, tokenizer: %s\n", (long long)info->tokens,
-           slash != NULL ? slash + 1 : "none is there");
+    printf("\ntokens: %lld, tokenizer: %s\n", (long long)info->tokens, slash != NULL ? slash + 1 : tokenizer);
 }
 
 static void tell_model(const import *m)

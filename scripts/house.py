@@ -49,7 +49,7 @@ FLOORS = [
     ["src/environment"],
     ["models", "models/tokenizer/text"],
     ["models/gguf"],
-    ["models/architectures", "models/onnx", "models/tokenizer", "models/tokenizer/read"],
+    ["models/architectures", "models/onnx", "models/tokenizer", "models/tokenizer/gguf", "models/tokenizer/read"],
     ["models/import", "models/texts"],
     ["models/export"],
     ["cli/config", "cli/config/data"],

@@ -17,6 +17,12 @@ static const sgm__made *find_made(const sgm_pretrained *p, const sgm__stored *st
     return NULL;
 }
 
+bool sgm__export_is_part(const sgm_pretrained *p, const sgm__stored *stored)
+{
+    size_t part;
+    return find_made(p, stored, &part) != NULL;
+}
+
 /* The parameter whose numbers a tensor has again. */
 static const sgm__made *find_original(const sgm_pretrained *p, const sgm__stored *stored)
 {
@@ -26,9 +32,9 @@ static const sgm__made *find_original(const sgm_pretrained *p, const sgm__stored
     return NULL;
 }
 
-/* Columns of a parameter, transposed as the files have them, in the type and shape of the file. */
+/* Columns of a parameter, transposed as the files have them, in the shape of the file. */
 static sgm_tensor *cut_part(const sgm_pretrained *p, const sgm__made *made, size_t part, sgm_tensor *own,
-                            const sgm__stored *stored)
+                            const sgm__stored *stored, sgm_dtype dtype)
 {
     int32_t rank = made->shape.rank;
     int64_t start, columns = sgm__part_columns(p, made, part, &start);
@@ -39,7 +45,7 @@ static sgm_tensor *cut_part(const sgm_pretrained *p, const sgm__made *made, size
         transposed = made->weight->transposed && rank == 2 ? sgm_tensor_permute(cut, (const int32_t[]){1, 0})
                                                            : sgm_tensor_retain(cut);
     if (transposed != NULL)
-        cast = sgm_tensor_cast(transposed, stored->dtype);
+        cast = sgm_tensor_cast(transposed, dtype);
     sgm_tensor *result = cast != NULL ? sgm_tensor_reshape(cast, &stored->shape) : NULL;
     sgm_tensor_free(cast);
     sgm_tensor_free(transposed);
@@ -60,8 +66,8 @@ static sgm_tensor *read_rest(sgm_pretrained *p, const sgm__stored *stored)
     return NULL;
 }
 
-/* The value of a tensor for the file; the caller frees it. */
-static sgm_tensor *value_of(sgm_pretrained *p, const sgm__stored *stored, sgm_trainer *trainer)
+sgm_tensor *sgm__export_value(sgm_pretrained *p, const sgm__stored *stored, sgm_trainer *trainer,
+                              sgm_dtype dtype)
 {
     size_t part = 0;
     const sgm__made *made = find_made(p, stored, &part);
@@ -74,7 +80,7 @@ static sgm_tensor *value_of(sgm_pretrained *p, const sgm__stored *stored, sgm_tr
     sgm_tensor *own = sgm_trainer_get(trainer, made->name);
     sgm_tensor *value = NULL;
     if (own != NULL && sgm_shape_equal(sgm_tensor_shape(own), &made->shape))
-        value = cut_part(p, made, part, own, stored);
+        value = cut_part(p, made, part, own, stored, dtype);
     else if (own != NULL)
         sgm_fail(SGM_ERROR_SHAPE, "the parameter '%s' has another shape than in the model", made->name);
     sgm_tensor_free(own);
@@ -84,7 +90,7 @@ static sgm_tensor *value_of(sgm_pretrained *p, const sgm__stored *stored, sgm_tr
 static sgm_status add_tensor(sgm_pretrained *p, const sgm__stored *stored, sgm_trainer *trainer,
                              sgm_bundle *bundle)
 {
-    sgm_tensor *value = value_of(p, stored, trainer);
+    sgm_tensor *value = sgm__export_value(p, stored, trainer, stored->dtype);
     sgm_status status = value != NULL ? sgm_bundle_add(bundle, stored->name, value) : sgm_last_status();
     sgm_tensor_free(value);
     return status == SGM_OK && stored->half ? sgm_bundle_set_half(bundle, stored->name, true) : status;
@@ -107,8 +113,7 @@ static sgm_status write_shard(sgm_pretrained *p, size_t shard, sgm_trainer *trai
     return status;
 }
 
-/* Parameters without what adapters add to them would be those of the model before it was trained. */
-static sgm_status refuse_adapters(sgm_trainer *trainer)
+sgm_status sgm__export_refuse_adapters(sgm_trainer *trainer)
 {
     char *text = sgm_trainer_network(trainer);
     sgm_network *network = text != NULL ? sgm_network_parse(text) : NULL;
@@ -131,10 +136,10 @@ sgm_status sgm_pretrained_export(sgm_pretrained *p, sgm_trainer *trainer, const 
                         "'%s' is an ONNX model, not a folder; sgm_trainer_export_onnx writes one", p->path);
     if (sgm__folder_has(folder, "config.json"))
         return sgm_fail(SGM_ERROR_FILE, "'%s' has a config.json already; choose another folder", folder);
-    SGM__TRY(refuse_adapters(trainer));
+    SGM__TRY(sgm__export_refuse_adapters(trainer));
     if (mkdir(folder, 0777) != 0 && errno != EEXIST)
         return sgm_fail(SGM_ERROR_FILE, "cannot make '%s': %s", folder, strerror(errno));
     for (size_t i = 0; i < p->shard_count; i++)
         SGM__TRY(write_shard(p, i, trainer, folder));
-    return sgm__copy_small_files(p, folder);
+    return p->gguf != NULL ? sgm__gguf_write_config(p, folder) : sgm__copy_small_files(p, folder);
 }

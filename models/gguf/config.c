@@ -366,10 +366,23 @@ static sgm_status check_activation(const sgm__gguf_model *model)
         a->activation, name, a->type, a->activations[0]);
 }
 
+/* llama.cpp reads the factors of rotary positions for the architecture "llama" alone. */
+static sgm_status check_scaling(const sgm__gguf_model *model)
+{
+    if (strcmp(model->a->type, "llama") == 0 || !has_scaling(model->config, "llama3"))
+        return SGM_OK;
+    return sgm_fail(
+        SGM_ERROR_UNSUPPORTED,
+        "positions are scaled as \"llama3\", which a file of GGUF does not have for a model '%s'; "
+        "'sigma export --hf' writes it as it is",
+        model->a->type);
+}
+
 sgm_status sgm__gguf_put_config(sgm__gguf_draft *draft, const sgm__gguf_model *model)
 {
     const sgm__gguf_architecture *a = model->a;
     SGM__PASS(check_activation(model));
+    SGM__PASS(check_scaling(model));
     sgm__gguf_put_text(draft, "general.architecture", a->type, strlen(a->type));
     put_settings(draft, model);
     put_whole(draft, a, "vocab_size", (int64_t)number_of(find(model->config, "vocab_size"), 0));

@@ -108,7 +108,7 @@ static sgm_status put_header(sgm__gguf_draft *header, const sgm__gguf_draft *met
     for (size_t i = 0; i < count; i++) {
         const sgm_shape *shape = &entries[i].shape;
         sgm__gguf_add_text(header, entries[i].name, strlen(entries[i].name));
-        add(header, &(uint32_t){(uint32_t)shape->rank}, sizeof(uint32_t));
+        sgm__gguf_add_int32(header, shape->rank);
         for (int32_t k = shape->rank; k-- > 0;)
             add(header, &shape->dims[k], sizeof shape->dims[k]);
         add(header, &entries[i].type->number, sizeof entries[i].type->number);
@@ -120,7 +120,13 @@ static sgm_status put_header(sgm__gguf_draft *header, const sgm__gguf_draft *met
     return header->status;
 }
 
-static sgm_status write_tensor(FILE *file, const sgm__gguf_entry *entry, const sgm_tensor *value)
+static sgm_status fail_write(const char *path)
+{
+    return sgm_fail(SGM_ERROR_FILE, "cannot write '%s': %s", path, strerror(errno));
+}
+
+static sgm_status write_tensor(const char *path, FILE *file, const sgm__gguf_entry *entry,
+                               const sgm_tensor *value)
 {
     const uint64_t size = size_of(entry), room = padded(size);
     unsigned char *bytes = sgm__allocate_zero((size_t)room, 1);
@@ -129,15 +135,16 @@ static sgm_status write_tensor(FILE *file, const sgm__gguf_entry *entry, const s
     entry->type->write(sgm_tensor_const_data(value), bytes, (size_t)sgm_shape_elements(&entry->shape));
     const bool written = fwrite(bytes, 1, (size_t)room, file) == room;
     free(bytes);
-    return written ? SGM_OK : sgm_fail(SGM_ERROR_FILE, "%s", strerror(errno));
+    return written ? SGM_OK : fail_write(path);
 }
 
-static sgm_status write_tensors(FILE *file, const sgm__gguf_entry *entries, size_t count,
+static sgm_status write_tensors(const char *path, FILE *file, const sgm__gguf_entry *entries, size_t count,
                                 sgm_tensor *(*value)(void *user, size_t index), void *user)
 {
     for (size_t i = 0; i < count; i++) {
         sgm_tensor *numbers = value(user, i);
-        sgm_status status = numbers != NULL ? write_tensor(file, &entries[i], numbers) : sgm_last_status();
+        sgm_status status =
+            numbers != NULL ? write_tensor(path, file, &entries[i], numbers) : sgm_last_status();
         sgm_tensor_free(numbers);
         if (status != SGM_OK)
             return status;
@@ -154,15 +161,15 @@ sgm_status sgm__gguf_write(const char *path, const sgm__gguf_draft *metadata, co
     FILE *file = status == SGM_OK ? fopen(partial, "wb") : NULL;
     if (status == SGM_OK &&
         (file == NULL || fwrite(header.bytes.data, 1, header.bytes.size, file) != header.bytes.size))
-        status = sgm_fail(SGM_ERROR_FILE, "cannot write '%s': %s", path, strerror(errno));
+        status = fail_write(path);
     if (status == SGM_OK)
-        status = write_tensors(file, entries, count, value, user);
+        status = write_tensors(path, file, entries, count, value, user);
     if (status == SGM_OK && (fflush(file) != 0 || fsync(fileno(file)) != 0))
-        status = sgm_fail(SGM_ERROR_FILE, "cannot write '%s': %s", path, strerror(errno));
+        status = fail_write(path);
     if (file != NULL && fclose(file) != 0 && status == SGM_OK)
-        status = sgm_fail(SGM_ERROR_FILE, "cannot write '%s': %s", path, strerror(errno));
+        status = fail_write(path);
     if (status == SGM_OK && rename(partial, path) != 0)
-        status = sgm_fail(SGM_ERROR_FILE, "cannot write '%s': %s", path, strerror(errno));
+        status = fail_write(path);
     if (status != SGM_OK && file != NULL)
         unlink(partial);
     sgm__gguf_draft_free(&header);

@@ -72,14 +72,14 @@ static unsigned char to_byte(float number)
     return isnan(number) ? 0 : (unsigned char)(signed char)roundf(number);
 }
 
-/* As ggml rounds: the largest number is 127, halves go away from 0. */
+/* As ggml rounds: the largest number is 127, halves go away from 0. Where none has an inverse, all are 0. */
 static void write_q8_0(const float *numbers, unsigned char *bytes, size_t count)
 {
     for (; count > 0; count -= BLOCK, bytes += Q8_0_BYTES, numbers += BLOCK) {
         float largest = 0;
         for (size_t i = 0; i < BLOCK; i++)
             largest = fmaxf(largest, fabsf(numbers[i]));
-        const float scale = largest / 127, inverse = scale > 0 ? 1 / scale : 0;
+        const float scale = largest / 127, inverse = isfinite(1 / scale) ? 1 / scale : 0;
         sgm_halves_from_floats(bytes, &scale, 1);
         for (size_t i = 0; i < BLOCK; i++)
             bytes[2 + i] = to_byte(numbers[i] * inverse);

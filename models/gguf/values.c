@@ -56,26 +56,22 @@ static bool to_whole(sgm__gguf_kind kind, const unsigned char *bytes, int64_t *o
     }
     switch (kind) {
         CASE(SGM__GGUF_UINT8, uint8_t)
-        CASE(SGM__GGUF_INT8, int8_t)
         CASE(SGM__GGUF_UINT16, uint16_t)
         CASE(SGM__GGUF_INT16, int16_t)
         CASE(SGM__GGUF_UINT32, uint32_t)
         CASE(SGM__GGUF_INT32, int32_t)
         CASE(SGM__GGUF_INT64, int64_t)
+    case SGM__GGUF_INT8:
+        *out = bytes[0] < 128 ? bytes[0] : bytes[0] - 256;
+        return true;
     case SGM__GGUF_UINT64:
         memcpy(&u64, bytes, sizeof u64);
         *out = u64 <= INT64_MAX ? (int64_t)u64 : INT64_MAX;
         return true;
-    case SGM__GGUF_FLOAT32:
-    case SGM__GGUF_FLOAT64:
-    case SGM__GGUF_BOOL:
-    case SGM__GGUF_TEXT:
-    case SGM__GGUF_ARRAY:
-    case SGM__GGUF_KINDS:
-        break;
+    default:
+        return false;
     }
 #undef CASE
-    return false;
 }
 
 sgm_status sgm__gguf_whole(const sgm__gguf *file, const char *key, int64_t *out)

@@ -183,11 +183,17 @@ static sgm_status keep_metadata(const sgm_pretrained *p, const char *folder)
     return status;
 }
 
-sgm_status sgm__gguf_keep(const sgm_pretrained *p, const char *folder)
+sgm_status sgm__gguf_write_config(const sgm_pretrained *p, const char *folder)
 {
     char *text = json_dumps(p->config, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
     sgm_status status = text != NULL ? sgm__write_file(folder, "config.json", text, strlen(text))
                                      : sgm_fail(SGM_ERROR_MEMORY, "no memory for config.json");
     free(text);
-    return status == SGM_OK && p->tokenizer != NULL ? keep_metadata(p, folder) : status;
+    return status;
+}
+
+sgm_status sgm__gguf_keep(const sgm_pretrained *p, const char *folder)
+{
+    SGM__TRY(sgm__gguf_write_config(p, folder));
+    return p->tokenizer != NULL ? keep_metadata(p, folder) : SGM_OK;
 }

@@ -122,7 +122,9 @@ sgm_tensor *sgm__gguf_permute_heads(const json_t *config, const sgm__gguf_name *
                                     bool back);
 /* What the file calls a tensor, for messages; `room` is used for it. */
 const char *sgm__tensor_shown(const sgm_pretrained *p, const char *name, char room[128]);
-/* Writes config.json into a folder, and the metadata, if a tokenizer is in them. */
+/* Writes what would be config.json of the same model into a folder ... */
+sgm_status sgm__gguf_write_config(const sgm_pretrained *p, const char *folder);
+/* ... and with it the metadata, if a tokenizer is in them. */
 sgm_status sgm__gguf_keep(const sgm_pretrained *p, const char *folder);
 
 /* --- import/onnx.c --- */
@@ -158,6 +160,17 @@ sgm_status sgm__classes_give_pipeline(const sgm_pretrained *p, sgm_trainer *trai
 /* Where other classes are wanted: the tensors of the last layer and the names in config.json become those of
  * these. */
 sgm_status sgm__classes_begin(sgm_pretrained *p, const sgm_recording *recording);
+
+/* --- export/export.c --- */
+/* Whether a parameter is made of a tensor, and not a tensor of its numbers again, or of no use here. */
+bool sgm__export_is_part(const sgm_pretrained *p, const sgm__stored *stored);
+/* The value of a tensor for the file; the caller frees it. A tensor that the network does not use is as it
+ * was, whatever the type. */
+sgm_tensor *sgm__export_value(sgm_pretrained *p, const sgm__stored *stored, sgm_trainer *trainer,
+                              sgm_dtype dtype);
+/* An error if the trainer has adapters: parameters without what these add to them would be those of the model
+ * before it was trained. */
+sgm_status sgm__export_refuse_adapters(sgm_trainer *trainer);
 
 /* --- import/keep.c --- */
 /* Reads the list of tensors of a kept folder. */

@@ -22,6 +22,7 @@ void sgm_pretrained_tokenizer_free(sgm_pretrained_tokenizer *tokenizer)
     free(tokenizer->pair.parts);
     free(tokenizer->chat.begin);
     free(tokenizer->chat.end);
+    free(tokenizer->chat.template);
     free(tokenizer);
 }
 

@@ -39,7 +39,9 @@ struct sgm_pretrained_tokenizer {
     struct sgm__chat {
         const struct sgm__family *family; /* NULL: none */
         char *begin, *end;                /* tokens at the begin and end of a text; "": none */
-        const char *problem;              /* why there is no family */
+        char *template;                   /* as the files have it, of `template_size` bytes; NULL: none */
+        size_t template_size;
+        const char *problem; /* why there is no family */
     } chat;
 };
 

@@ -206,6 +206,34 @@ has err "field 'inputs' has examples of the shape \(13,\), layer '0-input' wants
 run 0 import "$files/gpt2.gguf" --context 13 --into short
 run 0 train from-file.yaml from=short --folder trained-file
 run 0 generate trained-file --text 'ab cat' --count 4 --greedy
+run 0 export --gguf back.gguf from-file
+run 0 generate back.gguf --text 'ab cat' --count 4 --greedy
+same "a run is written as a file of GGUF" "$(cat out)" "$(cat first)"
+run 0 import back.gguf --into from-back
+has out '^tokens: 61, tokenizer: back.gguf$'
+run 0 export --gguf half.gguf llama --type f16
+run 0 inspect half.gguf
+run 0 export --hf from-file-back "$files/llama.gguf"
+run 0 generate from-file-back --numbers --text '3 1 4' --count 6 --greedy
+cp out first
+run 0 generate llama --numbers --text '3 1 4' --count 6 --greedy
+same "a file of GGUF is written as a folder" "$(cat out)" "$(cat first)"
+run 0 export --gguf trained.gguf trained-file
+run 0 import trained.gguf --into from-trained --context 13
+run 0 generate trained-file --text 'ab cat' --count 4 --greedy
+cp out first
+run 0 generate from-trained --text 'ab cat' --count 4 --greedy
+same "what was trained is in the file" "$(cat out)" "$(cat first)"
+run 1 export --gguf wrong.bin from-file
+has err "'wrong.bin' must end in .gguf"
+run 1 export --gguf wrong.gguf from-file --type q4_0
+has err "tensors of the type 'q4_0' are not written; these are: f32, f16, bf16, q8_0"
+[ ! -e wrong.gguf ] && [ ! -e wrong.gguf.tmp ]
+verdict "nothing is left of a file that is not written" $?
+run 2 export --hf x from-file --type f16
+has err '--type is for --gguf'
+run 1 export --gguf x.gguf vectors
+has err "is not written as a file of GGUF; these are: llama, mistral, qwen2, qwen3, gpt2"
 
 # --- adapters ---
 run 0 import "$fixtures/llama" --peft "$fixtures/llama_peft" --into adapted

@@ -5,10 +5,12 @@ convert_hf_to_gguf.py does it. No network is used.
     python3 tests/models/gguf_models.py tests/models        (made with gguf 0.19, transformers 5.24, sentencepiece 0.2)
     python3 tests/models/gguf_models.py --check FILE FIXTURE    (reads a file that Sigma wrote)
 
-NAME.gguf has the weights of fixtures/NAME, and llama.gguf and gpt2.gguf a tokenizer of a few letters. blocks.gguf is a Llama with tensors of Q8_0 and Q4_0; blocks.safetensors has what
-the package makes of them, by the names of transformers, and what transformers computes with that, as in fixtures.py.
+NAME.gguf has the weights of fixtures/NAME, and llama.gguf and gpt2.gguf a tokenizer of a few letters. blocks.gguf is a Llama
+with tensors of Q8_0 and Q4_0; blocks.safetensors has what the package makes of them, by the names of transformers, and what
+transformers computes with that, as in fixtures.py. types.gguf has the same numbers in several types.
 tokenizer_NAME.gguf has the tokenizer data/NAME.json and no tensors; tokenizer_spm.gguf one that sentencepiece learnt, whose
-hashes of tokens of 20,000 lines (see tests/cross/make_tokenizers.py) are in tokenizer_spm.txt.
+hashes of tokens of 20,000 lines (see tests/cross/make_tokenizers.py) are in tokenizer_spm.txt, and tokenizer_spm.json is the same
+as transformers would have it.
 """
 import json
 import os
@@ -78,21 +80,25 @@ def put_settings(w, config, architecture):
         w.add_tensor("rope_freqs.weight", numpy.array(factors, dtype=numpy.float32))
 
 
-def put_tensors(w, tensors, config, architecture, type_of):
+def converted(tensors, config, architecture):
+    """Names and values of tensors, as files of GGUF have them."""
     blocks = config.get("num_hidden_layers") or config["n_layer"]
     names = gguf.get_tensor_name_map(getattr(gguf.MODEL_ARCH, architecture.upper()), blocks)
     for name, value in tensors.items():
-        if name == "lm_head.weight" and config["tie_word_embeddings"] or name.endswith((".attn.bias", ".masked_bias")):
+        if name == "lm_head.weight" and config["tie_word_embeddings"]:
             continue
         values = value.to(torch.float32).numpy()
         if heads_of(name, config) and architecture == "llama":
             values = permute(values, heads_of(name, config))
         if architecture == "gpt2" and name.endswith(TRANSPOSED):
             values = values.T
-        theirs = names.get_name(name, (".weight", ".bias"))
-        kind = F32 if values.ndim == 1 or "position" in theirs else type_of(theirs)
-        values = numpy.ascontiguousarray(values)
-        w.add_tensor(theirs, gguf.quantize(values, kind), raw_dtype=kind)
+        yield names.get_name(name, (".weight", ".bias")), numpy.ascontiguousarray(values)
+
+
+def put_tensors(w, tensors, config, architecture, type_of):
+    for name, values in converted(tensors, config, architecture):
+        kind = F32 if values.ndim == 1 or "position" in name else type_of(name)
+        w.add_tensor(name, gguf.quantize(values, kind), raw_dtype=kind)
 
 
 def finish(w):
@@ -157,7 +163,7 @@ def write_blocks(folder):
     w = gguf.GGUFWriter(path, "llama")
     put_settings(w, config, "llama")
     w.add_tokenizer_model("no_vocab")
-    put_tensors(w, {k: v for k, v in model.state_dict().items()}, config, "llama", lambda name: Q4_0 if "blk.1" in name else Q8_0)
+    put_tensors(w, model.state_dict(), config, "llama", lambda name: Q4_0 if "blk.1" in name else Q8_0)
     finish(w)
     names = gguf.get_tensor_name_map(gguf.MODEL_ARCH.LLAMA, 2)
     read = {t.name: gguf.dequantize(t.data, t.tensor_type) for t in gguf.GGUFReader(path).tensors}
@@ -175,6 +181,27 @@ def write_blocks(folder):
     expected = {key: value.clone() for key, value in expected.items()}
     expected["losses"] = fixtures.train(model, batches)
     save_file(expected, os.path.join(folder, "gguf", "blocks.safetensors"))
+
+
+def write_types(folder):
+    """Numbers of all sizes as F32, in each type that is written, and what the package reads of Q4_0."""
+    random = numpy.random.default_rng(5)
+    values = random.standard_normal((8, 64)).astype(numpy.float32) * numpy.float32(10) ** random.integers(-9, 7, (8, 64))
+    values[0, :32] = 0
+    values[1, :32] = numpy.arange(-16, 16) / 2    # halves: of F16 and BF16 exactly, of Q8_0 between two numbers
+    values[1, 0] = 63.5
+    values[2, :8] = [65504, 65519.99, 65520, -70000, 2 ** -24, 2 ** -25, 3 * 2 ** -25, 1 + 2 ** -11]
+    values[3, :4] = [1 + 2 ** -8, 1 + 3 * 2 ** -8, 3.3e6, -1e-38]
+    values = values.astype(numpy.float32)
+    w = gguf.GGUFWriter(os.path.join(folder, "gguf", "types.gguf"), "llama")
+    for kind in (F32, F16, BF16, Q8_0):
+        w.add_tensor(kind.name, gguf.quantize(values, kind), raw_dtype=kind)
+    blocks = gguf.quantize(random.standard_normal((8, 64)).astype(numpy.float32), Q4_0)
+    w.add_tensor("Q4_0", blocks, raw_dtype=Q4_0)
+    w.add_tensor("Q4_0.read", gguf.dequantize(blocks, Q4_0))
+    for kind in (F16, BF16, Q8_0):
+        w.add_tensor(kind.name + ".read", gguf.dequantize(gguf.quantize(values, kind), kind))
+    finish(w)
 
 
 def put_pieces(w, tokens, types, scores=None):
@@ -230,6 +257,7 @@ def write_sentencepiece(folder):
     w.add_eos_token_id(sp.eos_id())
     w.add_unk_token_id(sp.unk_id())
     finish(w)
+    write_sentencepiece_json(os.path.join(folder, "gguf", "tokenizer_spm.json"), sp, types)
     lines, state = make_tokenizers.Lines(), 0xcbf29ce484222325
     for _ in range(20_000):
         line = lines.line()
@@ -242,9 +270,44 @@ def write_sentencepiece(folder):
         file.write("%016x\n" % state)
 
 
+def write_sentencepiece_json(path, sp, types):
+    """The tokenizer.json that transformers makes of such a model: all pairs of tokens that are a third one, in the order of scores."""
+    from transformers.convert_slow_tokenizer import generate_merges
+    vocabulary = {sp.id_to_piece(i): i for i in range(len(types))}
+    scores = {sp.id_to_piece(i): sp.get_score(i) for i, kind in enumerate(types) if kind == gguf.TokenType.NORMAL}
+    added = [i for i, kind in enumerate(types) if kind in (gguf.TokenType.UNKNOWN, gguf.TokenType.CONTROL, gguf.TokenType.USER_DEFINED)]
+    root = {"added_tokens": [{"id": i, "content": sp.id_to_piece(i), "single_word": False, "lstrip": False, "rstrip": False,
+                              "normalized": False, "special": sp.id_to_piece(i) != "newword"} for i in added],
+            "normalizer": {"type": "Sequence", "normalizers": [{"type": "Prepend", "prepend": "\u2581"},
+                                                               {"type": "Replace", "pattern": {"String": " "}, "content": "\u2581"}]},
+            "pre_tokenizer": None,
+            "post_processor": {"type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "<s>", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}],
+                               "pair": [{"SpecialToken": {"id": "<s>", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}},
+                                        {"SpecialToken": {"id": "<s>", "type_id": 1}}, {"Sequence": {"id": "B", "type_id": 1}}],
+                               "special_tokens": {"<s>": {"id": "<s>", "ids": [1], "tokens": ["<s>"]}}},
+            "decoder": {"type": "Sequence", "decoders": [{"type": "Replace", "pattern": {"String": "\u2581"}, "content": " "},
+                                                         {"type": "ByteFallback"}, {"type": "Fuse"},
+                                                         {"type": "Strip", "content": " ", "start": 1, "stop": 0}]},
+            "model": {"type": "BPE", "unk_token": "<unk>", "fuse_unk": True, "byte_fallback": True, "vocab": vocabulary,
+                      "merges": [" ".join(pair) for pair in generate_merges({k: vocabulary[k] for k in scores}, scores)]}}
+    json.dump(root, open(path, "w"), ensure_ascii=False)
+
+
 def check(path, fixture):
-    """The file has the fixture's tensors bit by bit, if they are of its types, and the settings of its config.json."""
-    ...
+    """The file has the fixture's tensors, in whatever types the file has, bit by bit."""
+    config, tensors = read_folder(fixture)
+    architecture = {"mistral": "llama"}.get(config["model_type"], config["model_type"])
+    reader = gguf.GGUFReader(path)
+    found = {tensor.name: tensor for tensor in reader.tensors}
+    factors = found.pop("rope_freqs.weight", None)
+    for name, values in converted(tensors, config, architecture):
+        tensor = found.pop(name)
+        wanted = gguf.quantize(values, tensor.tensor_type)
+        assert numpy.array_equal(tensor.data.view(numpy.uint8), wanted.view(numpy.uint8)), name
+    assert not found, found.keys()
+    assert (factors is not None) == (config.get("rope_parameters", {}).get("rope_type") == "llama3")
+    assert reader.fields["general.architecture"].contents() == architecture
+    print(path, "read by gguf:", len(reader.tensors), "tensors, of", {tensor.tensor_type.name for tensor in reader.tensors})
 
 
 if __name__ == "__main__":
@@ -255,6 +318,7 @@ if __name__ == "__main__":
         for name in MODELS:
             write_model(sys.argv[1], name)
         write_blocks(sys.argv[1])
+        write_types(sys.argv[1])
         write_tokenizer(sys.argv[1], "gpt2", "gpt-2")
         write_tokenizer(sys.argv[1], "llama3", "llama-bpe", 0)
         write_tokenizer(sys.argv[1], "qwen", "qwen2")

@@ -1,15 +1,7 @@
 /* Files of GGUF (gguf_models.py) against the folders that have the same weights, and against what the package
  * gguf makes of numbers in blocks. */
 #include "models/compare.h"
-
-#define GGUF "tests/models/gguf/"
-
-static char *file_of(const char *name)
-{
-    static char path[200];
-    snprintf(path, sizeof path, GGUF "%s.gguf", name);
-    return path;
-}
+#include "models/gguf_files.h"
 
 /* The same network in the same words, but for what the folder has and the file does not: its precision. */
 static void compare_networks(const char *name, bool has_tokenizer)

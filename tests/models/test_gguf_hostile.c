@@ -2,6 +2,7 @@
  * memory is taken for it. */
 #include "models/folders.h"
 
+#include <math.h>
 #include <sigma/models.h>
 
 #define GGUF "tests/models/gguf"
@@ -233,6 +234,45 @@ TEST(tensors_lie_in_the_file_and_side_by_side)
            "have bytes in common; the file is cut off or damaged, get it anew");
     refuse("llama.gguf", "blk.1.ffn_gate.weight", 24, U64(0), "have bytes in common");
     refuse("llama.gguf", "blk.", 0, "1", 1, "is there twice; the file is cut off or damaged, get it anew");
+}
+
+/* As `refuse`, of the tokenizer. */
+static void refuse_tokenizer(const char *fixture, const char *text, size_t more, const void *new, size_t size,
+                             const char *message)
+{
+    bytes b = read_fixture(fixture);
+    memcpy(behind(b, text, more), new, size);
+    const char *path = write_bytes(new_folder(), b.data, b.size);
+    CHECK(sgm_pretrained_tokenizer_open(path) == NULL);
+    check_message(path, message);
+    free(b.data);
+}
+
+/* Behind a key stand the type, and of an array the type and the count of its elements. */
+TEST(tokenizers_are_of_one_piece)
+{
+    enum { TEXT = 12, ARRAY = 16 };
+    refuse_tokenizer("llama.gguf", "tokenizer.ggml.mode", 0, "x", 1,
+                     "'tokenizer.ggml.model' is missing; the file has no tokenizer");
+    refuse_tokenizer("llama.gguf", "tokenizer.ggml.model", TEXT, "lorem", 5,
+                     "'tokenizer.ggml.model' is 'lorem', which is not known; these are: llama, gpt2");
+    refuse_tokenizer("llama.gguf", "tokenizer.ggml.token", 0, "x", 1,
+                     "'tokenizer.ggml.tokens' is missing; the file has no tokenizer");
+    refuse_tokenizer("llama.gguf", "w5", 0, "1", 1, "'tokenizer.ggml.tokens' has 'w51' twice");
+    refuse_tokenizer("llama.gguf", "bos_token_id", 4, U32(61),
+                     "'tokenizer.ggml.bos_token_id' is 61, but there are 61 tokens");
+    refuse_tokenizer("llama.gguf", "tokenizer.ggml.score", 0, "x", 1,
+                     "'tokenizer.ggml.scores' has 0 elements for 61 tokens");
+    refuse_tokenizer("llama.gguf", "tokenizer.ggml.scores", ARRAY, &(float){NAN}, 4,
+                     "'tokenizer.ggml.scores' has no number for token 0");
+    refuse_tokenizer("gpt2.gguf", "tokenizer.ggml.pr", 0, "x", 1,
+                     "'tokenizer.ggml.pre' is missing, so it is not known how texts are split");
+    refuse_tokenizer("gpt2.gguf", "tokenizer.ggml.pre", TEXT, "gpt-3", 5,
+                     "'tokenizer.ggml.pre' is 'gpt-3', which is not known; these are: gpt-2, llama-bpe");
+    refuse_tokenizer("gpt2.gguf", "tokenizer.ggml.merges", ARRAY + 9, "_", 1,
+                     "'tokenizer.ggml.merges' has 'a_b', where two tokens with a space between are wanted");
+    refuse_tokenizer("gpt2.gguf", "tokenizer.ggml.merge", 0, "x", 1,
+                     "'tokenizer.ggml.merges' is missing; 'gpt2' has some");
 }
 
 /* Whatever is done with the file, it is refused, or a model. */

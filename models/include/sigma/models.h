@@ -89,6 +89,21 @@ SGM_API sgm_status sgm_pretrained_keep(sgm_pretrained *pretrained, const char *f
 SGM_API sgm_status sgm_pretrained_export(sgm_pretrained *pretrained, sgm_trainer *trainer,
                                          const char *folder);
 
+typedef struct sgm_gguf_options {
+    size_t struct_size;
+    /* Of the matrices: "f32", "f16", "bf16", "q8_0". Default: as the files have them, float32 for float64,
+     * q8_0 for q4_0. Vectors and positions are float32, and rows that are no multiple of 32 f16 instead of
+     * q8_0. */
+    const char *type;
+} SGM_BY_NAME sgm_gguf_options;
+/* Writes the parameters of a trainer as a file FILE.gguf, as llama.cpp reads it, with the settings and the
+ * tokenizer of the model; what was read from such a file has all of its metadata again. Errors name what such
+ * a file cannot say. Adapters are one, as for sgm_pretrained_export. */
+#define sgm_pretrained_export_gguf(...)                                                                      \
+    SGM_WITH_OPTIONS_3(sgm_pretrained_export_gguf_with, sgm_gguf_options, __VA_ARGS__)
+SGM_API sgm_status sgm_pretrained_export_gguf_with(sgm_pretrained *pretrained, sgm_trainer *trainer,
+                                                   const char *path, const sgm_gguf_options *options);
+
 /* Gives a trainer, which has the model's network, the adapters of a folder as the library PEFT writes it: a
  * statement lora(...) for each kind of matrix, and their values. What adapter_config.json asks for and is not
  * known is an error that names it; the trainer may have some of the adapters then. */

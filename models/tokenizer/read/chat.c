@@ -144,12 +144,19 @@ static uint64_t hash_of(const char *template, size_t size)
     return hash;
 }
 
-static void recognise(struct sgm__chat *chat, const char *template, size_t size)
+/* A template, which replaces the one before. */
+static sgm_status take_template(struct sgm__chat *chat, const char *template, size_t size)
 {
     const uint64_t hash = hash_of(template, size);
+    free(chat->template);
+    chat->template = sgm__copy_text(template, size);
+    chat->template_size = size;
+    chat->problem = "a chat template that is none of these";
+    chat->family = NULL;
     for (size_t i = 0; i < sizeof families / sizeof *families; i++)
         if (families[i].hash == hash)
             chat->family = &families[i];
+    return chat->template != NULL ? SGM_OK : SGM_ERROR_MEMORY;
 }
 
 /* "bos_token": "<s>", or an object whose content it is. */
@@ -173,17 +180,17 @@ static sgm_status read_config(struct sgm__chat *chat, const sgm__node *root)
     if (!template.value)
         return SGM_OK;
     chat->problem = "a chat template that is none of these";
-    if (json_is_string(template.value))
-        recognise(chat, json_string_value(template.value), json_string_length(template.value));
-    return SGM_OK;
+    return json_is_string(template.value)
+               ? take_template(chat, json_string_value(template.value), json_string_length(template.value))
+               : SGM_OK;
 }
 
 sgm_status sgm__chat_take(struct sgm__chat *chat, const char *template, size_t size, const char *begin,
                           const char *end)
 {
-    chat->problem = template != NULL ? "a chat template that is none of these" : "no chat template";
+    chat->problem = "no chat template";
     if (template != NULL)
-        recognise(chat, template, size);
+        SGM__PASS(take_template(chat, template, size));
     chat->begin = sgm__copy_text(begin, strlen(begin));
     chat->end = sgm__copy_text(end, strlen(end));
     return chat->begin != NULL && chat->end != NULL ? SGM_OK : SGM_ERROR_MEMORY;
@@ -194,11 +201,8 @@ static sgm_status read_template_file(struct sgm__chat *chat, const char *path)
 {
     sgm__buffer text = {0};
     sgm_status status = sgm__read_file(path, &text);
-    if (status == SGM_OK) {
-        chat->family = NULL;
-        chat->problem = "a chat template that is none of these";
-        recognise(chat, text.data, text.size);
-    }
+    if (status == SGM_OK)
+        status = take_template(chat, text.data, text.size);
     sgm__buffer_free(&text);
     return status;
 }

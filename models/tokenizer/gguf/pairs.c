@@ -1,6 +1,6 @@
 /* Which tokens of a vocabulary two others become: SentencePiece puts any two together whose texts make a
  * third one's (Kudo and Richardson, 2018). */
-#include "tokenizer/read/gguf.h"
+#include "tokenizer/gguf/tokens.h"
 #include "tokenizer/text/utf8.h"
 
 /* Bytes of a token that consists of others: SentencePiece makes none of over 64. */

@@ -1,6 +1,6 @@
 /* Tokenizers of files of GGUF: SentencePiece's pairs by their scores ("llama"), and byte-level pairs by their
  * order ("gpt2"). */
-#include "tokenizer/read/gguf.h"
+#include "tokenizer/gguf/tokens.h"
 #include "tokenizer/text/utf8.h"
 
 #include <math.h>
@@ -24,13 +24,13 @@ typedef struct reading {
 static sgm_status read_types(reading *r)
 {
     sgm__gguf_list list;
+    r->types = sgm__allocate_zero(r->count, sizeof *r->types);
+    if (r->types == NULL)
+        return SGM_ERROR_MEMORY;
     SGM__PASS(sgm__gguf_list_of(r->file, KEY("token_type"), SGM__GGUF_INT32, &list));
     if (list.at != NULL && list.count != r->count)
         return sgm__gguf_fail(r->file, KEY("token_type"), "has %llu elements for %zu tokens",
                               (unsigned long long)list.count, r->count);
-    r->types = sgm__allocate_zero(r->count, sizeof *r->types);
-    if (r->types == NULL)
-        return SGM_ERROR_MEMORY;
     for (size_t i = 0; i < r->count; i++)
         r->types[i] = list.at != NULL ? sgm__gguf_next_int32(&list) : SGM__GGUF_NORMAL;
     return SGM_OK;
@@ -204,43 +204,6 @@ static sgm_status read_pairs(reading *r)
     return sgm__gguf_pairs(&r->tokenizer->model.vocabulary, r->types, add_pair, r);
 }
 
-/* A text that a step writes. */
-static sgm_status set_text(char **text, size_t *size, const char *value)
-{
-    *size = strlen(value);
-    *text = sgm__copy_text(value, *size);
-    return *text != NULL ? SGM_OK : SGM_ERROR_MEMORY;
-}
-
-/* Spaces are '▁' in tokens, and one stands before a text. */
-static sgm_status add_space_steps(sgm_pretrained_tokenizer *tokenizer, bool before)
-{
-    sgm__normalizer *normalizer;
-    sgm__decoder *decoder;
-    if (before) {
-        if (!(normalizer = sgm__new_normalizer(&tokenizer->normalizers, SGM__PREPEND)))
-            return SGM_ERROR_MEMORY;
-        SGM__PASS(set_text(&normalizer->content, &normalizer->size, "\u2581"));
-    }
-    if (!(normalizer = sgm__new_normalizer(&tokenizer->normalizers, SGM__REPLACE)))
-        return SGM_ERROR_MEMORY;
-    SGM__PASS(sgm__pattern_open_string(&normalizer->pattern, " ", 1));
-    SGM__PASS(set_text(&normalizer->content, &normalizer->size, "\u2581"));
-    if (!(decoder = sgm__new_decoder(&tokenizer->decoders, SGM__DECODE_REPLACE)))
-        return SGM_ERROR_MEMORY;
-    SGM__PASS(sgm__pattern_open_string(&decoder->pattern, "\u2581", 3));
-    SGM__PASS(set_text(&decoder->text, &decoder->size, " "));
-    if (!sgm__new_decoder(&tokenizer->decoders, SGM__DECODE_FALLBACK) ||
-        !sgm__new_decoder(&tokenizer->decoders, SGM__DECODE_FUSE))
-        return SGM_ERROR_MEMORY;
-    if (!before)
-        return SGM_OK;
-    if (!(decoder = sgm__new_decoder(&tokenizer->decoders, SGM__DECODE_STRIP)))
-        return SGM_ERROR_MEMORY;
-    decoder->left = 1;
-    return set_text(&decoder->text, &decoder->size, " ");
-}
-
 static sgm_status read_llama(reading *r)
 {
     sgm__model *model = &r->tokenizer->model;
@@ -255,7 +218,7 @@ static sgm_status read_llama(reading *r)
     SGM__PASS(read_tokens(r, true));
     SGM__PASS(read_id(r, KEY("unknown_token_id"), &model->unknown));
     SGM__PASS(read_pairs(r));
-    SGM__PASS(add_space_steps(r->tokenizer, before));
+    SGM__PASS(sgm__gguf_add_spaces(r->tokenizer, before));
     return read_ends(r, true);
 }
 
@@ -296,41 +259,39 @@ static bool is_among(const char *names, const char *name, size_t size)
     return false;
 }
 
-static sgm_status find_splitting(const reading *r, const sgm__gguf_splitting **out)
+/* NULL and an error: the file does not say it, or says what is not known. */
+static const sgm__gguf_splitting *find_splitting(const reading *r)
 {
+    const sgm__gguf_splitting *splitting;
     const char *name = NULL;
     size_t size = 0;
-    SGM__PASS(sgm__gguf_text(r->file, KEY("pre"), &name, &size));
+    if (sgm__gguf_text(r->file, KEY("pre"), &name, &size) != SGM_OK)
+        return NULL;
+    for (size_t i = 0; name != NULL && (splitting = sgm__gguf_splitting_at(i)) != NULL; i++)
+        if (is_among(splitting->names, name, size))
+            return splitting;
     if (name == NULL)
-        return sgm__gguf_fail(r->file, KEY("pre"),
-                              "is missing, so it is not known how texts are split; 'gguf-new-metadata "
-                              "--pre-tokenizer NAME' of the package gguf says it");
-    for (size_t i = 0; (*out = sgm__gguf_splitting_at(i)) != NULL; i++)
-        if (is_among((*out)->names, name, size))
-            return SGM_OK;
-    return sgm__gguf_fail(r->file, KEY("pre"),
-                          "is '%.*s', which is not known; these are: gpt-2, llama-bpe, qwen2, smollm, tekken",
-                          (int)(size < 60 ? size : 60), name);
+        sgm__gguf_fail(r->file, KEY("pre"),
+                       "is missing, so it is not known how texts are split; 'gguf-new-metadata "
+                       "--pre-tokenizer NAME' of the package gguf says it");
+    else
+        sgm__gguf_fail(r->file, KEY("pre"),
+                       "is '%.*s', which is not known; these are: gpt-2, llama-bpe, qwen2, smollm, tekken",
+                       (int)(size < 60 ? size : 60), name);
+    return NULL;
 }
 
 static sgm_status read_gpt2(reading *r)
 {
     sgm_pretrained_tokenizer *tokenizer = r->tokenizer;
-    const sgm__gguf_splitting *splitting = NULL;
-    sgm__normalizer *step;
-    SGM__PASS(find_splitting(r, &splitting));
+    const sgm__gguf_splitting *splitting = find_splitting(r);
+    if (splitting == NULL)
+        return sgm_last_status();
     tokenizer->model.kind = SGM__BPE;
     tokenizer->model.bpe.ignore_merges = splitting->ignore_merges;
     SGM__PASS(read_tokens(r, false));
     SGM__PASS(read_merges(r));
-    if (splitting->normal_form != NULL) {
-        if (!(step = sgm__new_normalizer(&tokenizer->normalizers, SGM__NORMAL_FORM)) ||
-            !(step->form = sgm__normal_form_open(splitting->normal_form)))
-            return sgm_last_status();
-    }
-    SGM__PASS(sgm__gguf_add_splitters(splitting, r->file->path, &tokenizer->splitters));
-    if (!sgm__new_decoder(&tokenizer->decoders, SGM__DECODE_BYTES))
-        return SGM_ERROR_MEMORY;
+    SGM__PASS(sgm__gguf_add_splitting(tokenizer, splitting));
     return read_ends(r, splitting->begins);
 }
 
