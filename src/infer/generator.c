@@ -17,6 +17,8 @@
  * 135 million parameters 32 cost as much as two or three single ones. */
 #define PIECE 32
 
+#define MAXIMUM_SEQUENCES 4096
+
 /* --- recording --- */
 
 /* Records a step of each sequence, or a piece of several. */
@@ -192,7 +194,6 @@ static sgm_status begin(sgm_generator *g, sgm_trainer *trainer)
     g->session = sgm_session_create(settings->handler);
     if (g->notation == NULL || g->session == NULL)
         return sgm__last_failure();
-    g->sequences = 1;
     g->averaged =
         !learner->averages_in && learner->optimiser != NULL && learner->optimiser->options.average > 0;
     g->inference = settings->inference;
@@ -205,12 +206,24 @@ static sgm_status begin(sgm_generator *g, sgm_trainer *trainer)
     return fill(g, learner->session);
 }
 
-sgm_generator *sgm_generator_create(sgm_trainer *trainer)
+sgm_generator *sgm_generator_create_with(sgm_trainer *trainer, const sgm_generator_options *given)
 {
+    sgm_generator_options o;
+    if (sgm__options_read(&o, sizeof o, given, "sgm_generator_create") != SGM_OK)
+        return NULL;
+    if (o.sequences < 0 || o.sequences > MAXIMUM_SEQUENCES) {
+        sgm_fail(SGM_ERROR_ARGUMENT, "a generator reads 1 to %d sequences side by side, not %lld",
+                 MAXIMUM_SEQUENCES, (long long)o.sequences);
+        return NULL;
+    }
     if (sgm_trainer_status(trainer) != SGM_OK || sgm__trainer_open(trainer) != SGM_OK)
         return NULL;
     sgm_generator *g = sgm__calloc(1, sizeof *g);
-    sgm_status status = g != NULL ? begin(g, trainer) : SGM_ERROR_MEMORY;
+    sgm_status status = SGM_ERROR_MEMORY;
+    if (g != NULL) {
+        g->sequences = o.sequences > 0 ? o.sequences : 1;
+        status = begin(g, trainer);
+    }
     if (status != SGM_OK)
         sgm__fail_within("trainer '%s'", sgm_trainer_name(trainer));
     sgm__trainer_unlock(trainer);
@@ -241,6 +254,18 @@ void sgm_generator_free(sgm_generator *g)
     sgm__free(g->read);
     sgm__free(g->kept);
     sgm__free(g);
+}
+
+sgm_status sgm__generator_is_single(const sgm_generator *g, const char *function)
+{
+    if (g == NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "%s wants a generator, got NULL", function);
+    if (g->sequences == 1)
+        return SGM_OK;
+    return sgm_fail(SGM_ERROR_ARGUMENT,
+                    "%s is for a generator of one sequence; this one reads %lld side by side, for "
+                    "sgm_generator_generate_all",
+                    function, (long long)g->sequences);
 }
 
 int64_t sgm_generator_vocabulary(const sgm_generator *g)

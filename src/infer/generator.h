@@ -43,12 +43,22 @@ struct sgm_generator {
 #define SGM__SHARES "shares"
 #define SGM__LOGITS "logits"
 
+/* Whether logits of tokens that were seen are changed. */
+static inline bool sgm__is_penalised(const sgm_generation_options *options)
+{
+    return options->repetition_penalty != 0 && options->repetition_penalty != 1;
+}
+
+/* An error unless it is a generator of one sequence; `function` is who asks. */
+sgm_status sgm__generator_is_single(const sgm_generator *g, const char *function);
 /* Makes the program that reads pieces, unless it is there. */
 sgm_status sgm__generator_add_pieces(sgm_generator *g);
 /* The state of this name becomes a number, int64 of rank 0. */
 sgm_status sgm__generator_set_number(sgm_generator *g, const char *state, double number);
 
 /* --- generator_read.c --- */
+/* Whether all are tokens of the vocabulary. */
+sgm_status sgm__generator_check(const sgm_generator *g, const int64_t *tokens, size_t count);
 /* Reads `count` tokens of each sequence, by pieces where it can. */
 sgm_status sgm__generator_read_many(sgm_generator *g, const int64_t *const *tokens, int64_t count);
 /* Reads the shares, or the logits, that the newest step gave into g->probabilities. */

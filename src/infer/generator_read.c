@@ -105,9 +105,9 @@ static sgm_status read_some(sgm_generator *g, const int64_t *const *tokens, int6
 
 /* A network with places for so many steps (learnt positions, or keys of attention) cannot read more. When all
  * places are taken, the newest half of the tokens is read again from place 0: the context stays at least half
- * as long, and reading again costs one step per token on average. Dropping the oldest place alone would cost
- * less, but keys of upper layers have seen what is dropped, and learnt positions would be those of other
- * places. */
+ * as long, and reading again costs at most one step per token on average. Dropping the oldest place alone
+ * would cost less, but keys of upper layers have seen what is dropped, and learnt positions would be those of
+ * other places. */
 static sgm_status make_room(sgm_generator *g)
 {
     int64_t kept = g->places / 2;
@@ -125,13 +125,17 @@ static sgm_status make_room(sgm_generator *g)
     return status;
 }
 
+sgm_status sgm__generator_check(const sgm_generator *g, const int64_t *tokens, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (tokens[i] < 0 || tokens[i] >= g->vocabulary)
+            return sgm_fail(SGM_ERROR_ARGUMENT, "%lld is no token: there are %lld, numbered from 0",
+                            (long long)tokens[i], (long long)g->vocabulary);
+    return SGM_OK;
+}
+
 sgm_status sgm__generator_read_many(sgm_generator *g, const int64_t *const *tokens, int64_t count)
 {
-    for (int64_t s = 0; s < g->sequences; s++)
-        for (int64_t i = 0; i < count; i++)
-            if (tokens[s][i] < 0 || tokens[s][i] >= g->vocabulary)
-                return sgm_fail(SGM_ERROR_ARGUMENT, "%lld is no token: there are %lld, numbered from 0",
-                                (long long)tokens[s][i], (long long)g->vocabulary);
     for (int64_t done = 0; done < count;) {
         SGM_TRY(make_room(g));
         int64_t left = count - done, room = g->places - g->count;
@@ -154,8 +158,8 @@ sgm_status sgm__generator_output(sgm_generator *g, const char *name)
 
 sgm_status sgm_generator_read(sgm_generator *g, int64_t token, const double **shares)
 {
-    if (g == NULL)
-        return sgm_fail(SGM_ERROR_ARGUMENT, "sgm_generator_read wants a generator, got NULL");
+    SGM_TRY(sgm__generator_is_single(g, "sgm_generator_read"));
+    SGM_TRY(sgm__generator_check(g, &token, 1));
     SGM_TRY(sgm__generator_read_many(g, &(const int64_t *){&token}, 1));
     if (shares == NULL)
         return SGM_OK;
