@@ -33,7 +33,6 @@ int import_run(int argc, char **argv);
 int finetune_run(int argc, char **argv);
 int export_run(int argc, char **argv);
 int serve_run(int argc, char **argv);
-int generate_run(int argc, char **argv);
 int tokenize_run(int argc, char **argv);
 int monitor_run(int argc, char **argv);
 int report_run(int argc, char **argv);

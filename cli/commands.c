@@ -2,6 +2,7 @@
 #include "cli.h"
 #include "data/data.h"
 #include "eval/eval.h"
+#include "generate/generate.h"
 #include "inspect/inspect.h"
 #include "mcp/mcp.h"
 #include "predict/predict.h"

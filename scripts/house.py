@@ -53,7 +53,7 @@ FLOORS = [
     ["models/import", "models/texts"],
     ["models/export"],
     ["cli/config", "cli/config/data"],
-    ["cli/plot", "cli/predict", "cli/data", "cli/runs", "cli/inspect"],
+    ["cli/plot", "cli/generate", "cli/predict", "cli/data", "cli/runs", "cli/inspect"],
     ["cli/eval", "cli/mcp", "cli/mcp/tools"],
     ["cli"],
 ]

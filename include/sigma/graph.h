@@ -485,9 +485,9 @@ SGM_API sgm_value sgm_rms_norm(sgm_graph *graph, sgm_value x, double epsilon);
  * s, and position t takes nothing from later ones. */
 SGM_API sgm_value sgm_attention(sgm_graph *graph, sgm_value queries, sgm_value keys, sgm_value values,
                                 bool causal);
-/* The same, where all queries see the keys and values 0 to `place` (int64 or int32, rank 0) of the s, which
- * need not be filled behind it, but with finite numbers. A place that is none stops the run. With write_at it
- * is how a sequence is read step by step. */
+/* The same, where queries see the keys and values 0 to `place` (int64 or int32; rank 0: of all queries, or
+ * (t): of each) of the s, which need not be filled behind it, but with finite numbers. A place that is none
+ * stops the run. With write_at it is how a sequence is read step by step. */
 SGM_API sgm_value sgm_attention_at(sgm_graph *graph, sgm_value queries, sgm_value keys, sgm_value values,
                                    sgm_value place);
 /* Attention of `heads` heads: (..., time, 3 features), in which features of the queries lie before those of

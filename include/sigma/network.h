@@ -263,6 +263,8 @@ typedef struct sgm_parameter {
     bool adapted; /* adapters change what products with it give */
     const char *adapts; /* of an adapter: the parameter that it is for; NULL: it is a layer's own */
     size_t adapter;     /* of an adapter: its number in the network (sgm_network_get_adapter) */
+    bool placed; /* of a recording of steps: keys or values of each place, (batch, heads, places, size), which
+                  * may be written again from any place on */
 } sgm_parameter;
 
 /* A value of a recording. */
@@ -286,12 +288,12 @@ typedef struct sgm_recording_options {
     uint64_t iteration; /* for layers that record something else each time */
     const char *prefix; /* of the parameters' names as states; default "" (the averaged ones: "average.") */
     bool part; /* the examples are a part of a minibatch, which several workers share: sgm_layer_is_part */
-    bool step; /* one step of sequences, whose inputs are declared with all: layers that look back keep
-                * what they need in states of their own, zeros at first. Not while training; layers
-                * that look ahead refuse */
-    int64_t
-        steps; /* of sequences whose input names their lengths, if fewer than it declares; 0: all. Parameters
-                * are those of all steps, so that predictions of short sequences cost what these are long */
+    bool step; /* one step of sequences, or `steps` of them, whose inputs are declared with all: layers that
+                * look back keep what they need in states of their own, zeros at first. Not while training;
+                * layers that look ahead refuse */
+    int64_t steps; /* of sequences whose input names their lengths, if fewer than it declares; 0: all.
+                    * Parameters are those of all steps, so that predictions of short sequences cost what
+                    * these are long. With `step`: how many come in at each run; 0: one */
 } SGM_BY_NAME sgm_recording_options;
 
 /* What a network recorded. Arrays and names belong to the network and stay until it records again. */
@@ -407,7 +409,7 @@ SGM_API sgm_value sgm_layer_field(sgm_layer_call *call, sgm_graph *graph, const 
 /* How many steps of each example of the input (batch, steps, ...) count, int64 (batch); nothing: all do. What
  * a layer gives has the same lengths if it has as many steps. */
 SGM_API sgm_value sgm_layer_lengths(const sgm_layer_call *call);
-/* True: what comes in is one step of sequences, the next one at each run. */
+/* True: what comes in are one or more steps of sequences, the next ones at each run. */
 SGM_API bool sgm_layer_is_step(const sgm_layer_call *call);
 /* For a cost: it is a mean over so many steps or other things of the minibatch, one number of a float type;
  * without this call over its examples. Workers that share a minibatch weight their parts so. It may depend on

@@ -447,9 +447,17 @@ SGM_API sgm_status sgm_trainer_export_onnx_with(sgm_trainer *trainer, const char
 
 /* A trained network that continues sequences. */
 typedef struct sgm_generator sgm_generator;
+/* How a generator is made. */
+typedef struct sgm_generator_options {
+    size_t struct_size;
+    int64_t sequences; /* that it reads side by side, for sgm_generator_generate_all: a step of all of them
+                        * costs little more than one, as it reads the parameters once; default 1 */
+} SGM_BY_NAME sgm_generator_options;
 /* With the parameters that the trainer has now, which are copied; its environment must outlive the generator.
  * A network that looks ahead (bidirectional, attention without `causal`, convolutions) is an error. */
-SGM_API sgm_generator *sgm_generator_create(sgm_trainer *trainer);
+SGM_API sgm_generator *sgm_generator_create_with(sgm_trainer *trainer, const sgm_generator_options *options);
+#define sgm_generator_create(...)                                                                            \
+    SGM_WITH_OPTIONS(sgm_generator_create_with, sgm_generator_options, __VA_ARGS__)
 SGM_API void sgm_generator_free(sgm_generator *generator);
 /* The number of tokens in the vocabulary. */
 SGM_API int64_t sgm_generator_vocabulary(const sgm_generator *generator);
@@ -457,9 +465,9 @@ SGM_API int64_t sgm_generator_vocabulary(const sgm_generator *generator);
 SGM_API int64_t sgm_generator_places(const sgm_generator *generator);
 /* Forgets all tokens that were read. */
 SGM_API sgm_status sgm_generator_reset(sgm_generator *generator);
-/* Reads one more token. *shares then points to the probability of each token to come next, valid until the
- * next call (NULL: not wanted). When as many tokens were read as there are places, it continues with the
- * newest half of them, which it reads again. */
+/* Of a generator of one sequence: reads one more token. *shares then points to the probability of each token
+ * to come next, valid until the next call (NULL: not wanted). When as many tokens were read as there are
+ * places, it continues with the newest half of them, which it reads again. */
 SGM_API sgm_status sgm_generator_read(sgm_generator *generator, int64_t token, const double **shares);
 
 /* How tokens are drawn. */
@@ -480,11 +488,28 @@ typedef struct sgm_generation_options {
 } SGM_BY_NAME sgm_generation_options;
 /* Options for sgm_generator_generate: SGM_GENERATION(.seed = 1). */
 #define SGM_GENERATION(...) SGM_OPTIONS(sgm_generation_options, __VA_ARGS__)
-/* Reads `begin_count` tokens (at least 1) after what was read before, then draws up to `count` that follow,
- * each of which is read in turn, into `tokens` (NULL: not wanted). The same seed gives the same tokens. */
+/* Of a generator of one sequence: reads `begin_count` tokens (at least 1) after what was read before, then
+ * draws up to `count` that follow, each of which is read in turn, into `tokens` (NULL: not wanted). The same
+ * seed gives the same tokens. What it begins with is read several tokens at a time where nothing but keys and
+ * values of attention is kept, which costs less than as many steps. */
 SGM_API sgm_status sgm_generator_generate(sgm_generator *generator, const int64_t *begin, size_t begin_count,
                                           int64_t *tokens, size_t count,
                                           const sgm_generation_options *options);
+
+/* A text that is gone on with, of several. */
+typedef struct sgm_continuation {
+    const int64_t *begin; /* tokens to begin with, at least 1 */
+    size_t begin_count;   /* how many */
+    int64_t *tokens;      /* room for `count` tokens that follow; NULL: not wanted */
+    size_t count;         /* how many may follow; then, how many did */
+    void *user;           /* passed to `told` */
+} sgm_continuation;
+/* Goes on with each text from its own beginning, without what was read before, and as sgm_generator_generate
+ * would with each alone and the same options, up to rounding. As many as the generator has sequences are read
+ * side by side: each may have its own length, and ends by itself (`told`, `count`); the next ones begin when
+ * all of them have ended, so texts of like lengths go fastest together. */
+SGM_API sgm_status sgm_generator_generate_all(sgm_generator *generator, sgm_continuation *texts, size_t count,
+                                              const sgm_generation_options *options);
 
 #ifdef __cplusplus
 }

@@ -325,7 +325,7 @@ sgm_value sgm_layer_parameter(sgm_layer_call *call, sgm_graph *graph, const char
 sgm_value sgm__layer_cache(sgm_layer_call *call, sgm_graph *graph, const char *name, const sgm_shape *shape)
 {
     const sgm_parameter parameter = {
-        .name = name, .type = {sgm_layer_dtype(call), *shape}, .initialiser = "constant(0)"};
+        .name = name, .type = {sgm_layer_dtype(call), *shape}, .initialiser = "constant(0)", .placed = true};
     return record_parameter(call, graph, &parameter);
 }
 

@@ -1,9 +1,9 @@
 /* States that go on from one run to the next: the index of a step, and the memories of layers.
  *
- * There are two kinds, and neither is trained. Where single steps are recorded (options.step, for
- * src/infer/generator.c), every run reads one step of a sequence; the state "step.place" counts them, and
- * layers keep keys, values or hidden states of the steps before. While training, recurrent layers with
- * `streams` remember where each example ended, to go on from there with the next minibatch. The trainer
+ * There are two kinds, and neither is trained. Where steps are recorded (options.step, for
+ * src/infer/generator.c), every run reads one or a few steps of a sequence; the state "step.place" counts
+ * them, and layers keep keys, values or hidden states of the steps before. While training, recurrent layers
+ * with `streams` remember where each example ended, to go on from there with the next minibatch. The trainer
  * empties these memories at the beginning of each epoch (sgm__network_memory_at). */
 #include "network/network_internal.h"
 
@@ -22,6 +22,19 @@ sgm_value sgm__layer_place(sgm_layer_call *call, sgm_graph *graph)
     return sgm_state(graph, PLACE, SGM_INT64, &scalar);
 }
 
+int64_t sgm__step_count(const sgm_recording_options *options)
+{
+    return options->steps > 0 ? options->steps : 1;
+}
+
+sgm_value sgm__layer_places(sgm_layer_call *call, sgm_graph *graph)
+{
+    int64_t count = sgm__step_count(call->options);
+    sgm_value first = sgm__layer_place(call, graph);
+    const sgm_shape line = sgm_shape_of(count);
+    return count == 1 ? first : sgm_add(graph, sgm_iota(graph, SGM_INT64, &line, 0), first);
+}
+
 bool sgm__layer_refuses_step(const sgm_layer_call *call, sgm_graph *graph, const char *why)
 {
     if (!call->options->step)
@@ -31,11 +44,11 @@ bool sgm__layer_refuses_step(const sgm_layer_call *call, sgm_graph *graph, const
     return true;
 }
 
-void sgm__network_next_place(sgm_graph *graph)
+void sgm__network_next_place(sgm_graph *graph, int64_t steps)
 {
     const sgm_shape scalar = sgm_scalar_shape();
     sgm_value place = sgm_state(graph, PLACE, SGM_INT64, &scalar);
-    sgm_assign(graph, place, sgm_add(graph, place, sgm_number(graph, 1)));
+    sgm_assign(graph, place, sgm_add(graph, place, sgm_number(graph, (double)steps)));
 }
 
 /* Adds the state's name to the network's memories, once. The list is never cleared: a recording to predict

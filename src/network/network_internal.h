@@ -338,14 +338,18 @@ sgm_value sgm__layer_memory(sgm_layer_call *call, sgm_graph *graph, const char *
 /* The state "LAYER.name" in which a layer keeps what later steps need, zeros at first: in the layer's own
  * type, as it is read as it was written, and nothing is summed in it. */
 sgm_value sgm__layer_cache(sgm_layer_call *call, sgm_graph *graph, const char *name, const sgm_shape *shape);
-/* The index of the step that is recorded, from 0, int64 of rank 0. Asking for it limits the network to as
- * many steps as the input declares, since the layer tells that many places apart. */
+/* The index of the step that is recorded, or of the first of several, from 0, int64 of rank 0. Asking for it
+ * limits the network to as many steps as the input declares, since the layer tells that many places apart. */
 sgm_value sgm__layer_place(sgm_layer_call *call, sgm_graph *graph);
+/* The indices of all steps that are recorded, int64 (steps), or of rank 0 if it is one. */
+sgm_value sgm__layer_places(sgm_layer_call *call, sgm_graph *graph);
 /* For a layer that needs later steps or all steps at once. Where single steps are recorded it makes the
  * graph fail with the reason `why` and returns true; otherwise it returns false. */
 bool sgm__layer_refuses_step(const sgm_layer_call *call, sgm_graph *graph, const char *why);
-/* Records that the run adds 1 to the place, so that the next run reads the next step. */
-void sgm__network_next_place(sgm_graph *graph);
+/* How many steps come in at a run, where steps are recorded. */
+int64_t sgm__step_count(const sgm_recording_options *options);
+/* Records that the run adds so many to the place, so that the next run reads the next steps. */
+void sgm__network_next_place(sgm_graph *graph, int64_t steps);
 
 /* --- parts of a minibatch (part.c) --- */
 /* The summand of this worker's part in a cost of the whole minibatch: cost * share, or the cost itself if it

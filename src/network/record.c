@@ -261,7 +261,7 @@ sgm_status sgm__network_record_from(sgm_network *network, sgm_graph *graph,
     SGM_TRY(index_parameters(network));
     sgm_value part = options->part ? sgm__part_of_costs(graph, network->costs, network->cost_count) : *total;
     if (options->step)
-        sgm__network_next_place(graph);
+        sgm__network_next_place(graph, sgm__step_count(options));
     *recording = (sgm_recording){.inputs = network->inputs,
                                  .targets = network->targets,
                                  .input_count = network->input_count,

@@ -5,7 +5,7 @@
  * where queries, keys and values lie side by side as one product made them, (batch..., time, 3 *
  * features): it stays an instruction, and handlers with a kernel do it head by head without moving
  * anything; for the others it is composed block by block (compose), so that memory grows with the length
- * of a sequence, not with its square. attention_at is that of queries at one place of a sequence whose later
+ * of a sequence, not with its square. attention_at is that of queries at places of a sequence whose later
  * keys and values do not exist yet: handlers with a kernel do not read those. Layers with attention are in
  * src/network/layers/attention.c. */
 #include "ops/rules.h"
@@ -277,13 +277,28 @@ sgm_value sgm_self_attention(sgm_graph *graph, sgm_value x, int64_t heads, bool 
 
 /* --- attention_at; inputs: queries, keys, values, place --- */
 
+/* One index, or one for each of the queries (..., t, d). */
+static sgm_status want_places(const sgm_type *place, const sgm_shape *queries)
+{
+    char text[SGM__TYPE_TEXT];
+    if (place->shape.rank == 0)
+        return sgm__want_place(place);
+    SGM_TRY(sgm__want_index(place));
+    int64_t count = queries->rank >= 2 ? queries->dims[queries->rank - 2] : 0;
+    if (place->shape.rank == 1 && place->shape.dims[0] == count)
+        return SGM_OK;
+    return sgm_fail(SGM_ERROR_SHAPE,
+                    "wants one index, of rank 0, as the place, or one for each of the %lld queries, got %s",
+                    (long long)count, sgm__type_text(place, text));
+}
+
 static sgm_status infer_at(const sgm_type *inputs, int32_t count, const sgm_attributes *attributes,
                            sgm_type *result)
 {
     (void)count, (void)attributes;
     char q[SGM__TYPE_TEXT], k[SGM__TYPE_TEXT], v[SGM__TYPE_TEXT];
     SGM_TRY(sgm__want_float(&inputs[0]));
-    SGM_TRY(sgm__want_place(&inputs[3]));
+    SGM_TRY(want_places(&inputs[3], &inputs[0].shape));
     if (!fits(&inputs[0].shape, &inputs[1].shape, &inputs[2].shape, false) ||
         inputs[1].dtype != inputs[0].dtype || inputs[2].dtype != inputs[0].dtype)
         return sgm_fail(SGM_ERROR_SHAPE,
@@ -297,7 +312,7 @@ static sgm_status infer_at(const sgm_type *inputs, int32_t count, const sgm_attr
     return SGM_OK;
 }
 
-/* All scores, of which those behind the place are hidden. The place is looked up in a list of all that there
+/* All scores, of which those behind the place are hidden. Places are looked up in a list of all that there
  * are, so that one out of range is an error. */
 static sgm_value compose_at(sgm_graph *graph, const sgm_value *inputs, int32_t count,
                             const sgm_attributes *attributes)
@@ -308,7 +323,11 @@ static sgm_value compose_at(sgm_graph *graph, const sgm_value *inputs, int32_t c
     sgm_value places = sgm_iota(graph, SGM_INT64, &line, 0);
     sgm_value queries = scaled(graph, inputs[0], shape.dims[shape.rank - 1]);
     sgm_value scores = sgm_matmul(graph, queries, sgm_transpose(graph, inputs[1]));
-    sgm_value seen = sgm_less_equal(graph, places, sgm_gather(graph, places, inputs[3], 0));
+    sgm_value newest = sgm_gather(graph, places, inputs[3], 0);
+    sgm_shape column = sgm_shape_of(-1, 1);
+    if (sgm_value_type(graph, newest).shape.rank == 1)
+        newest = sgm_reshape(graph, newest, &column);
+    sgm_value seen = sgm_less_equal(graph, places, newest);
     scores = sgm_select(graph, seen, scores, sgm_filled_like(graph, scores, HIDDEN));
     return sgm_matmul(graph, sgm_softmax(graph, scores), inputs[2]);
 }

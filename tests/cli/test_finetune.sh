@@ -70,7 +70,7 @@ same "a stop ends the answer before it" "$(cat out)" 'y'
 run 1 generate run --chat --text d
 has err 'the model has no chat template'
 run 2 generate chat --chat
-has err 'chat: expected what the user says, --text TEXT, and no --numbers'
+has err 'chat: expected what the user says, --text TEXT or --texts FILE, and no --numbers'
 run 2 generate chat --text a --system b
 has err 'system: expected with --chat only'
 run 2 generate chat --stop ''

@@ -56,6 +56,42 @@ same "only the likeliest are as likely as the likeliest" "$(cat out)" 'row, row,
 run 0 generate bytes --text 'row, row, row yo' --count 8 --greedy --repetition-penalty 1000
 same "no letter comes twice" "$(cut -c17- out | fold -w1 | sort | uniq -d | wc -l)" 0
 
+# --- several texts ---
+printf 'row, row, row yo\nmerrily, mer\n\nlife is but a "dr\n' >texts.txt
+run 0 generate bytes --texts texts.txt --count 12 --greedy --batch 2
+same "a line for each text" "$(wc -l <out)" 4
+has out '^\{"text":"merrily, mer","continuation":"rily, merril"\}$'
+has out '^\{"text":"life is but a \\"dr","continuation":"'
+"$sigma" generate bytes --texts - --count 8 --greedy --stop , <texts.txt >out 2>err
+code 0 $? 'texts of the standard input'
+has out '^\{"text":"row, row, row yo","continuation":"ur boat"\}$'
+printf '114 111 119\n109 101 114 114\n\n100 114 101\n32\n' >numbers.txt
+run 0 generate bytes --numbers --texts numbers.txt --count 12 --temperature 2 --seed 4 --batch 3
+cp out together
+while IFS= read -r text; do
+    run 0 generate bytes --numbers --text "${text:-0}" --count 12 --temperature 2 --seed 4
+    cut -c"$((1 + ${#text} + (${#text} == 0)))-" out | sed "s/^/$text/"
+done <numbers.txt >alone
+same "each is what it is alone" "$(cat together)" "$(grep '[0-9] ' alone)"
+printf '1\n300\n' >numbers.txt
+run 1 generate bytes --numbers --texts numbers.txt
+has err 'numbers.txt, from line 1 on: text 1: 300 is no token'
+printf '1\nx\n' >numbers.txt
+run 1 generate bytes --numbers --texts numbers.txt
+has err "numbers.txt, line 2: the text: expected whole numbers, got 'x'"
+printf 'a\0b\n' >zero.txt
+run 1 generate bytes --texts zero.txt
+has err 'zero.txt, line 1: expected a text, got a zero byte'
+run 1 generate bytes --texts missing.txt
+has err 'missing.txt'
+: >none.txt
+run 1 generate bytes --texts none.txt
+has err 'none.txt: expected at least one line'
+run 2 generate bytes --texts texts.txt --text row
+has err 'text, --texts: expected one of them'
+run 2 generate bytes --text row --batch 2
+has err 'batch: expected with --texts only'
+
 # --- mistakes ---
 run 1 generate bytes --tokenizer song.tokens
 has err "the tokenizer song.tokens has 280 tokens, but layer '1-embedding' knows 256: both must be of one size; --tokenizer names another"

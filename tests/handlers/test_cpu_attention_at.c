@@ -11,7 +11,8 @@ typedef struct sizes {
 } sizes;
 
 static const sizes cases[] = {
-    {1, 1, 1, 1, 1}, {2, 1, 5, 3, 2}, {6, 1, 300, 64, 64}, {3, 4, 131, 83, 35}, {2, 2, 66, 16, 130},
+    {1, 1, 1, 1, 1},     {2, 1, 5, 3, 2},     {6, 1, 300, 64, 64},
+    {3, 4, 131, 83, 35}, {2, 2, 66, 16, 130}, {2, 70, 90, 8, 9},
 };
 
 #define THREADS 3
@@ -62,10 +63,18 @@ static void define(const sizes *s, sgm_tensor *const x[3], int64_t head, int64_t
     }
 }
 
-static void check_values(const sizes *s, sgm_tensor *const x[3], int64_t seen, const sgm_tensor *got)
+/* How many places the test lets a row see: all the same, or, with `each`, fewer from row to row. */
+static int64_t seen_by(bool each, int64_t row, int64_t place)
+{
+    return each ? place - row % (place + 1) + 1 : place + 1;
+}
+
+static void check_values(const sizes *s, sgm_tensor *const x[3], bool each, int64_t place,
+                         const sgm_tensor *got)
 {
     double result[256], magnitude[256], half = sgm_tensor_dtype(got) == SGM_BFLOAT16 ? 0x1p-8 * 1.001 : 0;
     for (int64_t line = 0; line < s->heads * s->rows; line++) {
+        int64_t seen = seen_by(each, line % s->rows, place);
         define(s, x, line / s->rows, line % s->rows, seen, result, magnitude);
         for (int64_t i = 0; i < s->wide; i++)
             if (!(fabs(at(got, line * s->wide + i) - result[i]) <=
@@ -75,11 +84,16 @@ static void check_values(const sizes *s, sgm_tensor *const x[3], int64_t seen, c
     }
 }
 
-static sgm_tensor *compute(sgm_handler *handler, sgm_tensor *const x[3], int64_t place)
+static sgm_tensor *compute(sgm_handler *handler, const sizes *s, sgm_tensor *const x[3], bool each,
+                           int64_t place)
 {
     static const char *const names[] = {"q", "k", "v"};
+    sgm_shape shape = each ? sgm_shape_of(s->rows) : sgm_scalar_shape();
+    sgm_tensor *places = sgm_tensor_create(SGM_INT64, &shape);
+    for (int64_t row = 0; row < sgm_shape_elements(&shape); row++)
+        ((int64_t *)sgm_tensor_data(places))[row] = seen_by(each, row, place) - 1;
     sgm_graph *graph = sgm_graph_create();
-    sgm_value values[3], at_place = sgm_input_value(graph, "place", SGM_INT64, SCALAR);
+    sgm_value values[3], at_place = sgm_input_value(graph, "place", SGM_INT64, &shape);
     for (int i = 0; i < 3; i++)
         values[i] = sgm_input_value(graph, names[i], sgm_tensor_dtype(x[i]), sgm_tensor_shape(x[i]));
     sgm_graph_add_output(graph, "y", sgm_attention_at(graph, values[0], values[1], values[2], at_place));
@@ -89,7 +103,8 @@ static sgm_tensor *compute(sgm_handler *handler, sgm_tensor *const x[3], int64_t
     CHECK_OK(program);
     for (int i = 0; i < 3; i++)
         CHECK_OK(sgm_session_feed(session, program, names[i], x[i]));
-    feed(session, program, "place", SGM_INT64, SCALAR, NUMBERS((double)place));
+    CHECK_OK(sgm_session_feed(session, program, "place", places));
+    sgm_tensor_free(places);
     CHECK_OK(sgm_session_run(session, program));
     sgm_type type = sgm_program_output_type(program, "y");
     sgm_tensor *result = sgm_tensor_create(type.dtype, &type.shape);
@@ -99,15 +114,16 @@ static sgm_tensor *compute(sgm_handler *handler, sgm_tensor *const x[3], int64_t
     return result;
 }
 
-static void check_case(sgm_handler *const handlers[THREADS], const sizes *s, sgm_dtype dtype, int64_t place)
+static void check_case(sgm_handler *const handlers[THREADS], const sizes *s, sgm_dtype dtype, bool each,
+                       int64_t place)
 {
     sgm_tensor *x[] = {rows_of(dtype, s, s->rows, s->size, s->rows, 1),
                        rows_of(dtype, s, s->places, s->size, place + 1, 2),
                        rows_of(dtype, s, s->places, s->wide, place + 1, 3)};
     sgm_tensor *results[THREADS];
     for (int t = 0; t < THREADS; t++)
-        results[t] = compute(handlers[t], x, place);
-    check_values(s, x, place + 1, results[0]);
+        results[t] = compute(handlers[t], s, x, each, place);
+    check_values(s, x, each, place, results[0]);
     size_t bytes = (size_t)(s->heads * s->rows * s->wide) * sgm_dtype_size(dtype);
     for (int t = 1; t < THREADS; t++)
         CHECK(memcmp(sgm_tensor_const_data(results[t]), sgm_tensor_const_data(results[0]), bytes) == 0);
@@ -130,8 +146,10 @@ static void check_instructions(const char *instructions)
         int64_t last = cases[i].places - 1;
         for (int64_t place = 0; place <= last;
              place = place * 2 + 1 < last || place == last ? place * 2 + 1 : last) {
-            check_case(handlers, &cases[i], SGM_FLOAT32, place);
-            check_case(handlers, &cases[i], SGM_BFLOAT16, place);
+            check_case(handlers, &cases[i], SGM_FLOAT32, false, place);
+            check_case(handlers, &cases[i], SGM_BFLOAT16, false, place);
+            check_case(handlers, &cases[i], SGM_FLOAT32, true, place);
+            check_case(handlers, &cases[i], SGM_BFLOAT16, true, place);
         }
     }
     for (int t = 0; t < THREADS; t++)

@@ -12,6 +12,7 @@ static const char *const names[] = {"gpt2",         "gpt2_half", "llama", "llama
 typedef struct speaker {
     const char *name;
     sgm_env *env;
+    sgm_trainer *trainer;
     sgm_generator *generator;
     sgm_bundle *expected, *generation;
     const int64_t *inputs;
@@ -22,7 +23,8 @@ static speaker open_speaker(const char *name)
     speaker s = {.name = name, .env = sgm_env_create("generation")};
     sgm_model *model = sgm_model_import(s.env, path_of(name), .context = TIME);
     CHECK_OK(model);
-    s.generator = sgm_generator_create(sgm_model_trainer(model));
+    s.trainer = sgm_model_trainer(model);
+    s.generator = sgm_generator_create(s.trainer);
     CHECK_OK(s.generator);
     s.expected = expected_of(name);
     s.generation = bundle_of(name, "generation");
@@ -49,6 +51,30 @@ static void check_said(const speaker *s, int row, const int64_t *expected,
         if (said[i] != expected[i])
             TEST_FAIL("%s: token %d behind input %d is %lld, not %lld", s->name, i, row, (long long)said[i],
                       (long long)expected[i]);
+}
+
+/* Both inputs side by side, after other texts. */
+TEST(texts_side_by_side_are_those_of_transformers)
+{
+    for (size_t n = 0; n < NAME_COUNT; n++) {
+        speaker s = open_speaker(names[n]);
+        sgm_generator *generator = sgm_generator_create(s.trainer, .sequences = 2);
+        const int64_t *expected = sgm_tensor_const_data(sgm_bundle_get(s.generation, "penalised"));
+        int64_t said[4 * SAID];
+        sgm_continuation texts[4];
+        CHECK_OK(generator);
+        for (int i = 0; i < 4; i++)
+            texts[i] = (sgm_continuation){.begin = s.inputs + i % 2 * TIME,
+                                          .begin_count = i < 2 ? 2 : BEGIN,
+                                          .tokens = said + i * SAID,
+                                          .count = SAID};
+        CHECK_OK(sgm_generator_generate_all(generator, texts, 4,
+                                            SGM_GENERATION(.greedy = true, .repetition_penalty = 1.5)));
+        for (int i = 0; i < 2 * SAID; i++)
+            CHECK_INT(said[2 * SAID + i], expected[i]);
+        sgm_generator_free(generator);
+        close_speaker(&s);
+    }
 }
 
 TEST(repetitions_are_penalised_as_transformers_does)

@@ -73,7 +73,10 @@ TEST(shapes_that_do_not_fit_are_named)
         sgm_attention_at(g, x, x, y, sgm_sum(g, n)),
         "attention_at: wants queries (..., t, d), keys (..., s, d) and values (..., s, e) of one type, got "
         "float32 (2, 3), float32 (2, 3) and float32 (4,)");
-    REFUSES(sgm_attention_at(g, x, x, x, n), "attention_at: wants one index");
+    REFUSES(
+        sgm_attention_at(g, x, x, x, n),
+        "attention_at: wants one index, of rank 0, as the place, or one for each of the 2 queries, got int64 "
+        "(3,)");
     REFUSES(sgm_top_k(g, y, 0, 5), "top_k: axis 0 of (4,) has no 5 largest elements");
     REFUSES(sgm_gather(g, input(g, "deep", SGM_FLOAT32, OP_DIMS(1, 1, 1, 1, 1, 1, 1, 1)),
                        input(g, "rows", SGM_INT64, OP_DIMS(1, 1)), 0),
@@ -184,6 +187,11 @@ TEST(places_out_of_range_stop_the_run)
         all = op_constant(g, SGM_FLOAT32, OP_DIMS(3, 2), OP_LIST(1, 2, 3, 4, 5, 6));
         part = op_constant(g, SGM_FLOAT32, OP_DIMS(2, 2), OP_LIST(7, 8, 9, 0));
         place = sgm_sum(g, op_constant(g, SGM_INT64, NULL, OP_LIST(cases[i].place)));
+        expect_place_error(g, sgm_attention_at(g, part, all, all, place), cases[i].attend);
+        g = sgm_graph_create();
+        all = op_constant(g, SGM_FLOAT32, OP_DIMS(3, 2), OP_LIST(1, 2, 3, 4, 5, 6));
+        part = op_constant(g, SGM_FLOAT32, OP_DIMS(2, 2), OP_LIST(7, 8, 9, 0));
+        place = op_constant(g, SGM_INT64, OP_DIMS(2), OP_LIST(1, cases[i].place));
         expect_place_error(g, sgm_attention_at(g, part, all, all, place), cases[i].attend);
     }
 }

@@ -177,6 +177,16 @@ TEST(attention_at_a_place_sees_no_later_one)
     }
 }
 
+/* The same query three times, at a place of its own each time. */
+TEST(attention_at_places_sees_none_behind_each)
+{
+    sgm_graph *g = sgm_graph_create();
+    sgm_value q = MATRIX(3, 4, 2, 0, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0), v = MATRIX(3, 2, 7, 0, 1, 1, 2, 1);
+    sgm_value k = MATRIX(3, 4, 0, 1, 2, 3, log(2), 0, 9, 9, log(4), 7, 7, 7);
+    sgm_value places = op_constant(g, SGM_INT64, OP_DIMS(3), OP_LIST(2, 0, 1));
+    op_expect(g, sgm_attention_at(g, q, k, v, places), OP_LIST(17.0 / 7, 6.0 / 7, 7, 0, 3, 2.0 / 3));
+}
+
 TEST(integers_of_64_bits_stay_exact_where_they_move_and_add_up)
 {
     const int64_t large = ((int64_t)1 << 53) + 1, values[] = {large, large - 1, large + 1};

@@ -4,7 +4,7 @@
  * that: queries and keys are turned by their places (rotary), keys and values are spread where several heads
  * share them, and steps that do not count are hidden. All of it goes into one self_attention
  * (src/ops/attention.c), which handlers do without keeping the scores, and which knows no masks but the
- * causal one. A single step, when a network generates, looks at keys and values that are kept in states
+ * causal one. Single steps, when a network generates, look at keys and values that are kept in states
  * (look_back). */
 #include "network/layers/blocks.h"
 
@@ -53,7 +53,7 @@ static double turn_of_pair(const heads *h, int64_t i)
 }
 
 /* cos or sin of place * turn_of_pair(i), a constant (time, 1, size / 2) in the master type, since bfloat16
- * would round the angles. A single step gathers the row of its place from the table of all places. */
+ * would round the angles. Single steps gather the rows of their places from the table of all places. */
 static sgm_value wave(const heads *h, double (*function)(double))
 {
     bool step = sgm_layer_is_step(h->call);
@@ -70,7 +70,7 @@ static sgm_value wave(const heads *h, double (*function)(double))
                           : sgm_graph_fail(h->graph, SGM_ERROR_MEMORY,
                                            "no memory for the turns of %lld places", (long long)places);
     sgm_tensor_free(tensor);
-    return step ? sgm_gather(h->graph, value, sgm__layer_place(h->call, h->graph), 0) : value;
+    return step ? sgm_gather(h->graph, value, sgm__layer_places(h->call, h->graph), 0) : value;
 }
 
 /* Rotary position embedding (Su et al., 2021) for x (batch, time, heads, size): elements i of the first and
@@ -144,11 +144,11 @@ static sgm_value look_at_steps(const heads *h, sgm_value q, sgm_value k, sgm_val
     return part(h, apart(h, y, h->count, h->size + 1), 3, 0, h->size);
 }
 
-/* --- one step, with the keys and values of those before it --- */
+/* --- one step or a few, with the keys and values of those before --- */
 
-/* The state of keys or values of all places, (batch, shared, places, size), with x (batch, 1, shared, size),
- * those of this step, in its place; the program assigns the result to the state, and writes no other place.
- */
+/* The state of keys or values of all places, (batch, shared, places, size), with x (batch, time, shared,
+ * size), those of these steps, in their places; the program assigns the result to the state, and writes no
+ * other places. */
 static sgm_value keep(const heads *h, sgm_value x, sgm_value place, const char *prefix, const char *name)
 {
     sgm_graph *graph = h->graph;
@@ -163,19 +163,32 @@ static sgm_value keep(const heads *h, sgm_value x, sgm_value place, const char *
     return all;
 }
 
-/* This step's query (batch, 1, heads, size) over the keys and values of this step and all before it, giving
- * (batch, heads * size). Places that have not come yet are not looked at. Heads that share keys are rows of
- * one attention to them. */
+/* The places of the rows of look_back: those of the steps, again for each head that shares keys. */
+static sgm_value places_of_rows(const heads *h)
+{
+    int64_t groups = h->count / h->shared;
+    sgm_value places = sgm__layer_places(h->call, h->graph);
+    sgm_shape table = sgm_shape_of(groups, h->time), line = sgm_shape_of(groups * h->time);
+    return h->time == 1 ? places : sgm_reshape(h->graph, sgm_broadcast(h->graph, places, &table), &line);
+}
+
+/* The queries of these steps (batch, time, heads, size) over the keys and values of these steps and all
+ * before, giving (batch * time, heads * size). A step does not look at places behind it, which may not have
+ * come yet. Heads that share keys are rows of one attention to them, each with all of its steps. */
 static sgm_value look_back(const heads *h, sgm_value q, sgm_value k, sgm_value v, const char *prefix)
 {
+    static const int32_t swapped[] = {0, 2, 1, 3};
     sgm_graph *graph = h->graph;
     sgm_value place = sgm__layer_place(h->call, graph);
-    sgm_shape groups = sgm_shape_of(-1, h->shared, h->count / h->shared, h->size),
+    sgm_shape groups = sgm_shape_of(-1, h->shared, h->count / h->shared * h->time, h->size),
+              each = sgm_shape_of(-1, h->count, h->time, h->size),
               rows = sgm_shape_of(-1, h->count * h->size);
     sgm_value keys = keep(h, k, place, prefix, "cache_keys"),
               values = keep(h, v, place, prefix, "cache_values");
-    q = sgm_reshape(graph, q, &groups);
-    return sgm_reshape(graph, sgm_attention_at(graph, q, keys, values, place), &rows);
+    q = sgm_reshape(graph, sgm_permute(graph, q, swapped), &groups);
+    sgm_value y = sgm_attention_at(graph, q, keys, values, places_of_rows(h));
+    y = sgm_permute(graph, sgm_reshape(graph, y, &each), swapped);
+    return sgm_reshape(graph, y, &rows);
 }
 
 /* The argument "head_size", or an equal part of the features if it is not given. */

@@ -15,11 +15,12 @@ static sgm_value read_lengths(sgm_layer_call *call, sgm_graph *graph, const char
     return sgm_gather(graph, sgm_iota(graph, SGM_INT64, &numbers, 0), given, 0);
 }
 
-/* Makes `example` one step of it. Its declared steps become the most that layers with places can take, so all
- * inputs must declare as many; an example that is one number has none. */
-static sgm_status take_step(sgm_network *network, sgm_shape *example)
+/* Makes `example` the steps of it that come in at a run. Its declared steps become the most that layers with
+ * places can take, so all inputs must declare as many; an example that is one number has none. */
+static sgm_status take_step(const sgm_layer_call *call, sgm_shape *example)
 {
-    int64_t steps = example->dims[0];
+    sgm_network *network = call->network;
+    int64_t steps = example->dims[0], wanted = sgm__step_count(call->options);
     if (example->rank == 0)
         return SGM_OK;
     if (network->steps > 0 && network->steps != steps)
@@ -28,8 +29,11 @@ static sgm_status take_step(sgm_network *network, sgm_shape *example)
             "input: one step at a time is read of sequences of one length: this one declares %lld "
             "steps, an input before it %lld",
             (long long)steps, (long long)network->steps);
+    if (wanted > steps)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "input: %lld steps at a time are wanted of sequences of %lld",
+                        (long long)wanted, (long long)steps);
     network->steps = steps;
-    example->dims[0] = 1;
+    example->dims[0] = wanted;
     return SGM_OK;
 }
 
@@ -49,8 +53,8 @@ static sgm_status take_steps(sgm_layer_call *call, sgm_shape *example)
     return SGM_OK;
 }
 
-/* Where single steps are recorded, each run feeds one step. All steps that are fed count, so lengths are not
- * read. */
+/* Where steps are recorded, each run feeds those that come next. All steps that are fed count, so lengths are
+ * not read. */
 static sgm_value forward(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs, int32_t count)
 {
     (void)inputs;
@@ -59,7 +63,7 @@ static sgm_value forward(sgm_layer_call *call, sgm_graph *graph, const sgm_value
     bool named = call->entry->layer->name != NULL;
     const char *lengths = sgm_layer_text(call, "lengths");
     if (sgm_layer_is_step(call)) {
-        if (take_step(call->network, &example) != SGM_OK)
+        if (take_step(call, &example) != SGM_OK)
             return sgm__record_fail(graph);
     } else if (lengths != NULL) {
         if (take_steps(call, &example) != SGM_OK)

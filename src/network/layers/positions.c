@@ -9,8 +9,8 @@
 
 #include <stdio.h>
 
-/* The weights have a row for each step that the input declares, or `places` of them, also where a single step
- * is recorded, which gathers its row. */
+/* The weights have a row for each step that the input declares, or `places` of them, also where single steps
+ * are recorded, which gather their rows. */
 static sgm_value forward_positions(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs,
                                    int32_t count)
 {
@@ -37,7 +37,7 @@ static sgm_value forward_positions(sgm_layer_call *call, sgm_graph *graph, const
     if (steps < places)
         weights = sgm_slice(graph, weights, 0, first, first + steps, 1);
     if (step && !same)
-        weights = sgm_gather(graph, weights, sgm__layer_place(call, graph), 0);
+        weights = sgm_gather(graph, weights, sgm__layer_places(call, graph), 0);
     return sgm_add(graph, inputs[0], weights);
 }
 

@@ -1,0 +1,174 @@
+/* `sigma generate`: a trained network continues a text, or several.
+ *
+ * The generator of the library (src/infer/generator.c) reads texts and draws tokens; this file reads the
+ * command line, opens the checkpoint and the tokenizer that belongs to it, and goes on with one text. */
+#include "generate/generate.h"
+
+#include <stdio.h>
+
+static const char usage_text[] =
+    "Usage: sigma generate CHECKPOINT|FOLDER [--text TEXT | --texts FILE] [--count N] [--seed N]\n"
+    "                      [--temperature T] [--top-k K] [--top-p P] [--min-p P] [--greedy]\n"
+    "                      [--repetition-penalty P] [--chat] [--system TEXT] [--stop TEXT] [--batch N]\n"
+    "                      [--tokenizer FILE] [--numbers] [--int8]\n\n"
+    "Continues a text: the network reads it, one of the tokens that may follow is drawn by their\n"
+    "probabilities and read in turn. The same seed says the same. Takes networks whose input is a sequence\n"
+    "of tokens and whose output is a probability for each, such as those of 'data: {text: FILE}'.\n"
+    "A model of others also ends by itself, with the token that ends a text.\n\n"
+    "  --text TEXT        the beginning; a line end if not given\n"
+    "  --texts FILE       each line of FILE is a text to continue ('-': standard input); a line of JSON is\n"
+    "                     printed for each, {\"text\": TEXT, \"continuation\": TEXT}\n"
+    "  --batch N          so many lines of FILE side by side; 8 if not given\n"
+    "  --chat             TEXT is what a user says, and the answer is printed: the chat is written by the\n"
+    "                     template of a model of others\n"
+    "  --system TEXT      of --chat: what the assistant is told before\n"
+    "  --count N          so many tokens more at most; 200 if not given\n"
+    "  --stop TEXT        ends before this text\n"
+    "  --temperature T    1 takes the probabilities as they are, less is surer, more is bolder\n"
+    "  --top-k K          only the K likeliest tokens\n"
+    "  --top-p P          only as many of the likeliest as have the probability P together\n"
+    "  --min-p P          only tokens at least P times as likely as the likeliest\n"
+    "  --repetition-penalty P\n"
+    "                     logits of tokens that came already are divided by P if positive, multiplied by it\n"
+    "                     if negative: above 1 against repetitions\n"
+    "  --greedy           always the likeliest\n"
+    "  --seed N           of what is drawn; 0 if not given\n"
+    "  --tokenizer FILE   of 'sigma tokenize', or the folder of a model of others; that of the run's "
+    "training\n"
+    "                     data, of the model that 'sigma import' read, or bytes, if not given\n"
+    "  --numbers          tokens are numbers, with spaces between them, in TEXT and in what is printed\n"
+    "  --int8             dynamic quantization: weights of dense and recurrent layers and of attention are\n"
+    "                     rounded to 8 bits in advance, their inputs while they are computed, so that a\n"
+    "                     quarter of the bytes are read for a token; 'sigma eval --int8' tells the error\n\n"
+    "Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.\n";
+
+sgm_generation_options generate_options(const generation *g, void *user)
+{
+    return *SGM_GENERATION(.seed = (uint64_t)g->seed, .temperature = g->temperature, .top_k = g->top_k,
+                           .top_p = g->top_p, .min_p = g->min_p, .repetition_penalty = g->repetition_penalty,
+                           .greedy = g->greedy, .told = speech_say, .user = user);
+}
+
+/* Prints the text and what follows. */
+static sgm_status go_on(const generation *g)
+{
+    speech s = {0};
+    sgm_tensor *begin = tokens_of(g, g->text);
+    sgm_status status = begin != NULL ? speech_begin(&s, g, false) : sgm__last_failure();
+    if (status == SGM_OK) {
+        if (g->text != NULL && !g->chat)
+            fputs(g->text, stdout);
+        sgm_generation_options options = generate_options(g, &s);
+        status = sgm_generator_generate(g->generator, sgm_tensor_const_data(begin),
+                                        (size_t)sgm_tensor_shape(begin)->dims[0], NULL, (size_t)g->count,
+                                        &options);
+        speech_end(&s);
+        putchar('\n');
+    }
+    sgm_tensor_free(begin);
+    speech_free(&s);
+    return status;
+}
+
+/* Goes on with what was asked for. */
+static sgm_status generate_all(generation *g)
+{
+    g->generator = sgm_generator_create(g->s.trainer, .sequences = g->texts != NULL ? g->batch : 1);
+    if (g->generator == NULL)
+        return sgm__last_failure();
+    sgm_status status = g->texts != NULL ? texts_generate(g) : go_on(g);
+    if (g->others != NULL && status != SGM_OK && strstr(sgm_last_error(), " is no token: ") != NULL)
+        return sgm_fail(
+            status,
+            "%s; the tokenizer is of another model than the network: --tokenizer names the folder of its "
+            "own, --numbers takes and prints numbers of tokens",
+            sgm_last_error());
+    return status;
+}
+
+/* The checkpoint is described first, so that a tokenizer that does not fit is found before the network is
+ * loaded. Returns an exit code. */
+static int generate(const char *checkpoint, generation *g)
+{
+    sgm_status status = g->texts != NULL ? texts_read(g) : SGM_OK;
+    if (status == SGM_OK)
+        status = saved_describe(&g->s, checkpoint);
+    if (status == SGM_OK)
+        status = tokens_open(g);
+    if (status == SGM_OK)
+        status = saved_load(&g->s);
+    if (status == SGM_OK)
+        status = saved_infer(&g->s, g->int8);
+    if (status == SGM_OK)
+        status = generate_all(g);
+    int code = status == SGM_OK ? CLI_OK : report_error("generate", CLI_FAILED);
+    sgm_generator_free(g->generator);
+    sgm_tokenizer_free(g->tokenizer);
+    sgm_pretrained_tokenizer_free(g->others);
+    texts_free(g);
+    saved_close(&g->s);
+    return code;
+}
+
+/* What is wrong with the options together, as an exit code; CLI_OK: nothing. */
+static int check(const generation *g, size_t words)
+{
+    bool one = g->texts == NULL;
+    if (g->temperature > 1e6)
+        return usage_error("generate", "--temperature: expected a number up to 1e6, got '%g'",
+                           g->temperature);
+    if (g->top_p > 1)
+        return usage_error("generate", "--top-p: expected a number above 0, at most 1, got '%g'", g->top_p);
+    if (g->min_p > 1)
+        return usage_error("generate", "--min-p: expected a number above 0, at most 1, got '%g'", g->min_p);
+    if (g->chat && ((g->text == NULL && one) || g->numbers))
+        return usage_error("generate",
+                           "--chat: expected what the user says, --text TEXT or --texts FILE, and no "
+                           "--numbers");
+    if (g->system != NULL && !g->chat)
+        return usage_error("generate", "--system: expected with --chat only");
+    if (g->stop != NULL && (*g->stop == '\0' || g->numbers))
+        return usage_error("generate", "--stop: expected a text that is not empty, and no --numbers");
+    if (g->text != NULL && (!one || g->text[0] == '\0'))
+        return one ? usage_error("generate", "--text: expected something to begin with, got ''")
+                   : usage_error("generate", "--text, --texts: expected one of them");
+    if (g->batch > 0 && one)
+        return usage_error("generate", "--batch: expected with --texts only");
+    return words == 1 ? CLI_OK : usage_error("generate", "expected one checkpoint or folder of a run");
+}
+
+/* All checks come before anything is opened. */
+int generate_run(int argc, char **argv)
+{
+    const char *seed = NULL;
+    generation g = {.count = 200, .end = -1};
+    const argument_rule rules[] = {
+        {"--text", ARGUMENT_TEXT, &g.text},
+        {"--texts", ARGUMENT_TEXT, &g.texts},
+        {"--batch", ARGUMENT_COUNT, &g.batch},
+        {"--chat", ARGUMENT_FLAG, &g.chat},
+        {"--system", ARGUMENT_TEXT, &g.system},
+        {"--stop", ARGUMENT_TEXT, &g.stop},
+        {"--count", ARGUMENT_COUNT, &g.count},
+        {"--temperature", ARGUMENT_NUMBER, &g.temperature},
+        {"--top-k", ARGUMENT_COUNT, &g.top_k},
+        {"--top-p", ARGUMENT_NUMBER, &g.top_p},
+        {"--min-p", ARGUMENT_NUMBER, &g.min_p},
+        {"--greedy", ARGUMENT_FLAG, &g.greedy},
+        {"--seed", ARGUMENT_TEXT, &seed},
+        {"--tokenizer", ARGUMENT_TEXT, &g.tokenizer_path},
+        {"--numbers", ARGUMENT_FLAG, &g.numbers},
+        {"--int8", ARGUMENT_FLAG, &g.int8},
+        {"--repetition-penalty", ARGUMENT_NUMBER, &g.repetition_penalty},
+    };
+    arguments a = {.rules = rules, .rule_count = sizeof rules / sizeof *rules, .help = usage_text};
+    int code;
+    if (arguments_read(&a, argc, argv, &code)) {
+        if (seed != NULL && !sgm__parse_int64(seed, &g.seed))
+            code = usage_error("generate", "--seed: expected a whole number, got '%s'", seed);
+        else if ((code = check(&g, a.word_count)) == CLI_OK)
+            code = generate(a.words[0], &g);
+    }
+    arguments_free(&a);
+    return code;
+}

@@ -1,0 +1,122 @@
+/* Texts that are read side by side become what each becomes alone. */
+#include "test.h"
+
+#include <sigma/sigma.h>
+
+#define TOKENS 7
+#define TEXTS 5
+#define LONGEST 60
+#define COUNT 30
+
+/* Lengths of what they begin with, and how many tokens may follow. The network has 48 places. */
+static const size_t begins[TEXTS] = {3, 40, 1, 60, 12}, counts[TEXTS] = {30, 9, 30, 2, 0};
+
+/* A text ends when it has said token 6 so many times. */
+typedef struct listener {
+    int64_t said[COUNT];
+    size_t count;
+    int patience;
+} listener;
+
+static bool listen(void *user, int64_t token)
+{
+    listener *l = user;
+    l->said[l->count++] = token;
+    return token != 6 || --l->patience > 0;
+}
+
+static void begin_with(int64_t tokens[LONGEST], size_t text)
+{
+    for (int64_t i = 0; i < LONGEST; i++)
+        tokens[i] = (i * i + (int64_t)text * i + 3) % TOKENS;
+}
+
+static void check_alone(sgm_generator *alone, size_t text, const sgm_continuation *together,
+                        const listener *heard, sgm_generation_options options)
+{
+    int64_t begin[LONGEST], tokens[COUNT];
+    listener l = {.patience = (int)text + 1};
+    begin_with(begin, text);
+    options.user = &l;
+    CHECK_OK(sgm_generator_reset(alone));
+    CHECK_OK(sgm_generator_generate(alone, begin, begins[text], tokens, counts[text], &options));
+    CHECK_INT(together->count, l.count);
+    CHECK_INT(heard->count, l.count);
+    for (size_t i = 0; i < l.count; i++) {
+        CHECK_INT(heard->said[i], tokens[i]);
+        CHECK_INT(together->tokens[i], tokens[i]);
+    }
+}
+
+static void check_texts(const char *network, int64_t sequences, sgm_generation_options options)
+{
+    sgm_env *env = sgm_env_create("texts", .seed = 5, .precision = SGM_FLOAT64, .handler = "cpu");
+    sgm_trainer *trainer = sgm_trainer_create(env, "texts");
+    sgm_trainer_set_network(trainer, network);
+    sgm_trainer_add_initialiser(trainer, "*.*", sgm_gaussian(.standard_deviation = 0.5));
+    CHECK_OK(sgm_trainer_prepare(trainer));
+    sgm_generator *all = sgm_generator_create(trainer, .sequences = sequences);
+    sgm_generator *alone = sgm_generator_create(trainer);
+    CHECK_OK(all);
+    CHECK_OK(alone);
+    int64_t begin[TEXTS][LONGEST], tokens[TEXTS][COUNT];
+    listener heard[TEXTS];
+    sgm_continuation texts[TEXTS];
+    for (size_t i = 0; i < TEXTS; i++) {
+        begin_with(begin[i], i);
+        heard[i] = (listener){.patience = (int)i + 1};
+        texts[i] = (sgm_continuation){.begin = begin[i],
+                                      .begin_count = begins[i],
+                                      .tokens = tokens[i],
+                                      .count = counts[i],
+                                      .user = &heard[i]};
+    }
+    options.told = listen;
+    CHECK_OK(sgm_generator_generate_all(all, texts, TEXTS, &options));
+    for (size_t i = 0; i < TEXTS; i++)
+        check_alone(alone, i, &texts[i], &heard[i], options);
+    sgm_generator_free(all);
+    sgm_generator_free(alone);
+    sgm_env_free(env);
+}
+
+TEST(texts_side_by_side_become_what_each_becomes_alone)
+{
+    static const char *const networks[] = {
+        "input(48) + embedding(7, 8) + transformer(4, causal, key_heads=2, rotary) + dense(7, "
+        "time_distributed) + softmax_cross_entropy",
+        "input(48) + embedding(7, 8) + positions + transformer(2, causal) + dense(7, time_distributed) + "
+        "softmax_cross_entropy",
+        "input(48) + embedding(7, 6) + lstm(5) + dense(7, time_distributed) + softmax_cross_entropy",
+    };
+    for (size_t i = 0; i < sizeof networks / sizeof *networks; i++)
+        for (int64_t sequences = 2; sequences < 8; sequences += 2) {
+            check_texts(networks[i], sequences, *SGM_GENERATION(.seed = 3));
+            check_texts(networks[i], sequences, *SGM_GENERATION(.greedy = true, .repetition_penalty = 1.2));
+        }
+}
+
+TEST(mistakes_name_the_text)
+{
+    sgm_env *env = sgm_env_create("texts", .seed = 5, .handler = "cpu");
+    sgm_trainer *trainer = sgm_trainer_create(env, "texts");
+    sgm_trainer_set_network(trainer, "input(8) + embedding(7, 6) + lstm(5) + dense(7, time_distributed) + "
+                                     "softmax_cross_entropy");
+    sgm_generator *generator = sgm_generator_create(trainer, .sequences = 2);
+    CHECK_OK(generator);
+    const int64_t tokens[] = {1, 7};
+    sgm_continuation texts[] = {{.begin = tokens, .begin_count = 1, .count = 1}, {.count = 1}};
+    CHECK_ERROR(sgm_generator_generate_all(generator, texts, 2, NULL),
+                "text 1: at least 1 token is wanted to begin with");
+    texts[1] = (sgm_continuation){.begin = tokens, .begin_count = 2, .count = 1};
+    CHECK_ERROR(sgm_generator_generate_all(generator, texts, 2, NULL), "text 1: 7 is no token: there are 7");
+    CHECK_ERROR(sgm_generator_generate_all(NULL, texts, 2, NULL), "wants a generator and texts, got NULL");
+    CHECK_ERROR(sgm_generator_read(generator, 1, NULL),
+                "sgm_generator_read is for a generator of one sequence; this one reads 2 side by side");
+    CHECK_ERROR(sgm_generator_generate(generator, tokens, 1, NULL, 1, NULL),
+                "sgm_generator_generate is for a generator of one sequence");
+    CHECK_OK(sgm_generator_generate_all(generator, NULL, 0, NULL));
+    sgm_generator_free(generator);
+    CHECK_ERROR(sgm_generator_create(trainer, .sequences = -1), "1 to 4096 sequences side by side, not -1");
+    sgm_env_free(env);
+}
