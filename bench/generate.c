@@ -5,7 +5,7 @@
  *
  * Prints the seconds until the first token behind a prompt of PROMPT (512) tokens, at first, which makes
  * programs, and at best of 3; then tokens in a second, of COUNT (32); then those of 8 texts side by side, of
- * prompts of 32. */
+ * prompts of 32, and of one text by 4 beams. */
 #include "measure.h"
 #include <sigma/sigma.h>
 
@@ -38,26 +38,30 @@ static double time_of(sgm_generator *generator, const int64_t *prompt, size_t re
 
 #define SIDE_BY_SIDE 8
 #define SHORT 32
+#define BEAMS 4
 
-/* Tokens in a second of several texts, without the time to read their beginnings. */
-static double speed_of_many(sgm_trainer *trainer, const int64_t *prompt, size_t count)
+/* Tokens in a second of several texts, or of one by so many beams, without the time to read what they begin
+ * with. */
+static double speed_of_many(sgm_trainer *trainer, const int64_t *prompt, size_t text_count, int64_t beams,
+                            size_t count)
 {
-    sgm_generator *generator = sgm_generator_create(trainer, .sequences = SIDE_BY_SIDE);
+    sgm_generator *generator =
+        sgm_generator_create(trainer, .sequences = beams > 1 ? beams : (int64_t)text_count);
     double took[2] = {1e9, 1e9};
     check(generator != NULL);
     for (int i = 0; i < 6; i++) {
         sgm_continuation texts[SIDE_BY_SIDE];
-        for (size_t k = 0; k < SIDE_BY_SIDE; k++)
+        for (size_t k = 0; k < text_count; k++)
             texts[k] = (sgm_continuation){
                 .begin = prompt + k, .begin_count = SHORT, .count = i % 2 == 0 ? 1 : count + 1};
         double begin = now();
-        check(sgm_generator_generate_all(generator, texts, SIDE_BY_SIDE, SGM_GENERATION(.greedy = true)) ==
-              SGM_OK);
+        check(sgm_generator_generate_all(generator, texts, text_count,
+                                         SGM_GENERATION(.greedy = true, .beams = beams)) == SGM_OK);
         double one = now() - begin;
         took[i % 2] = one < took[i % 2] ? one : took[i % 2];
     }
     sgm_generator_free(generator);
-    return (double)(SIDE_BY_SIDE * count) / (took[1] - took[0]);
+    return (double)(text_count * count) / (took[1] - took[0]);
 }
 
 static int64_t argument(int argc, char **argv, int index, int64_t otherwise)
@@ -89,7 +93,9 @@ int main(int argc, char **argv)
     printf("%lld more: %.1f tokens a second\n", (long long)count, (double)count / (longer - best));
     sgm_generator_free(generator);
     printf("%d texts side by side: %.1f tokens a second\n", SIDE_BY_SIDE,
-           speed_of_many(trainer, prompt, (size_t)count));
+           speed_of_many(trainer, prompt, SIDE_BY_SIDE, 1, (size_t)count));
+    printf("%d beams: %.1f tokens a second\n", BEAMS,
+           speed_of_many(trainer, prompt, 1, BEAMS, (size_t)count));
     sgm_env_free(env);
     free(prompt);
     return 0;

@@ -4,13 +4,15 @@
  * command line, opens the checkpoint and the tokenizer that belongs to it, and goes on with one text. */
 #include "generate/generate.h"
 
+#include <float.h>
+#include <math.h>
 #include <stdio.h>
 
 static const char usage_text[] =
     "Usage: sigma generate CHECKPOINT|FOLDER [--text TEXT | --texts FILE] [--count N] [--seed N]\n"
     "                      [--temperature T] [--top-k K] [--top-p P] [--min-p P] [--greedy]\n"
-    "                      [--repetition-penalty P] [--chat] [--system TEXT] [--stop TEXT] [--batch N]\n"
-    "                      [--tokenizer FILE] [--numbers] [--int8]\n\n"
+    "                      [--repetition-penalty P] [--beams N] [--length-penalty P] [--batch N]\n"
+    "                      [--chat] [--system TEXT] [--stop TEXT] [--tokenizer FILE] [--numbers] [--int8]\n\n"
     "Continues a text: the network reads it, one of the tokens that may follow is drawn by their\n"
     "probabilities and read in turn. The same seed says the same. Takes networks whose input is a sequence\n"
     "of tokens and whose output is a probability for each, such as those of 'data: {text: FILE}'.\n"
@@ -32,6 +34,10 @@ static const char usage_text[] =
     "                     logits of tokens that came already are divided by P if positive, multiplied by it\n"
     "                     if negative: above 1 against repetitions\n"
     "  --greedy           always the likeliest\n"
+    "  --beams N          nothing is drawn: the N likeliest texts so far are kept at each step, and the\n"
+    "                     best that ends is printed\n"
+    "  --length-penalty P of --beams: the sum of a text's logarithms is divided by its length to the\n"
+    "                     power P: above 0 favours long texts, below 0 short ones; 1 if not given\n"
     "  --seed N           of what is drawn; 0 if not given\n"
     "  --tokenizer FILE   of 'sigma tokenize', or the folder of a model of others; that of the run's "
     "training\n"
@@ -46,7 +52,9 @@ sgm_generation_options generate_options(const generation *g, void *user)
 {
     return *SGM_GENERATION(.seed = (uint64_t)g->seed, .temperature = g->temperature, .top_k = g->top_k,
                            .top_p = g->top_p, .min_p = g->min_p, .repetition_penalty = g->repetition_penalty,
-                           .greedy = g->greedy, .told = speech_say, .user = user);
+                           .greedy = g->greedy, .told = speech_say, .user = user, .ends = &g->end,
+                           .end_count = g->beams > 1 && g->end >= 0, .beams = g->beams,
+                           .length_penalty = g->length_penalty);
 }
 
 /* Prints the text and what follows. */
@@ -73,7 +81,8 @@ static sgm_status go_on(const generation *g)
 /* Goes on with what was asked for. */
 static sgm_status generate_all(generation *g)
 {
-    g->generator = sgm_generator_create(g->s.trainer, .sequences = g->texts != NULL ? g->batch : 1);
+    int64_t sequences = g->beams > 1 ? g->beams : g->texts != NULL ? g->batch : 1;
+    g->generator = sgm_generator_create(g->s.trainer, .sequences = sequences);
     if (g->generator == NULL)
         return sgm__last_failure();
     sgm_status status = g->texts != NULL ? texts_generate(g) : go_on(g);
@@ -132,20 +141,37 @@ static int check(const generation *g, size_t words)
     if (g->text != NULL && (!one || g->text[0] == '\0'))
         return one ? usage_error("generate", "--text: expected something to begin with, got ''")
                    : usage_error("generate", "--text, --texts: expected one of them");
-    if (g->batch > 0 && one)
-        return usage_error("generate", "--batch: expected with --texts only");
+    if (g->batch > 0 && (one || g->beams > 0))
+        return usage_error("generate", "--batch: expected with --texts only, and not with --beams");
+    if (g->beams > 1 && (g->temperature > 0 || g->top_k > 0 || g->top_p > 0 || g->min_p > 0 || g->greedy))
+        return usage_error("generate",
+                           "--beams: expected without --temperature, --top-k, --top-p, --min-p and --greedy, "
+                           "as nothing is drawn");
+    if (g->length_penalty != 0 && g->beams < 2)
+        return usage_error("generate", "--length-penalty: expected with --beams of 2 or more only");
     return words == 1 ? CLI_OK : usage_error("generate", "expected one checkpoint or folder of a run");
+}
+
+/* A finite number; 0 becomes one that is next to it, as 0 stands for the default. */
+static bool read_penalty(const char *text, double *penalty)
+{
+    bool right = sgm__parse_double(text, penalty) && isfinite(*penalty);
+    if (right && *penalty == 0)
+        *penalty = DBL_MIN;
+    return right;
 }
 
 /* All checks come before anything is opened. */
 int generate_run(int argc, char **argv)
 {
-    const char *seed = NULL;
+    const char *seed = NULL, *length_penalty = NULL;
     generation g = {.count = 200, .end = -1};
     const argument_rule rules[] = {
         {"--text", ARGUMENT_TEXT, &g.text},
         {"--texts", ARGUMENT_TEXT, &g.texts},
         {"--batch", ARGUMENT_COUNT, &g.batch},
+        {"--beams", ARGUMENT_COUNT, &g.beams},
+        {"--length-penalty", ARGUMENT_TEXT, &length_penalty},
         {"--chat", ARGUMENT_FLAG, &g.chat},
         {"--system", ARGUMENT_TEXT, &g.system},
         {"--stop", ARGUMENT_TEXT, &g.stop},
@@ -166,6 +192,8 @@ int generate_run(int argc, char **argv)
     if (arguments_read(&a, argc, argv, &code)) {
         if (seed != NULL && !sgm__parse_int64(seed, &g.seed))
             code = usage_error("generate", "--seed: expected a whole number, got '%s'", seed);
+        else if (length_penalty != NULL && !read_penalty(length_penalty, &g.length_penalty))
+            code = usage_error("generate", "--length-penalty: expected a number, got '%s'", length_penalty);
         else if ((code = check(&g, a.word_count)) == CLI_OK)
             code = generate(a.words[0], &g);
     }

@@ -23,8 +23,8 @@ typedef struct generation {
     sgm_pretrained_tokenizer *others; /* of a model of others */
     int64_t end;                      /* its token that ends a text; -1: none */
     sgm_generator *generator;
-    int64_t count, seed, batch;
-    double temperature, top_p, min_p, repetition_penalty;
+    int64_t count, seed, batch, beams;
+    double temperature, top_p, min_p, repetition_penalty, length_penalty;
     int64_t top_k;
     bool greedy, numbers, int8, chat;
 } generation;

@@ -450,8 +450,9 @@ typedef struct sgm_generator sgm_generator;
 /* How a generator is made. */
 typedef struct sgm_generator_options {
     size_t struct_size;
-    int64_t sequences; /* that it reads side by side, for sgm_generator_generate_all: a step of all of them
-                        * costs little more than one, as it reads the parameters once; default 1 */
+    /* That it reads side by side, for sgm_generator_generate_all and for beams: a step of several costs
+     * little more than one, as it reads the parameters once. Default 1. */
+    int64_t sequences;
 } SGM_BY_NAME sgm_generator_options;
 /* With the parameters that the trainer has now, which are copied; its environment must outlive the generator.
  * A network that looks ahead (bidirectional, attention without `causal`, convolutions) is an error. */
@@ -485,13 +486,26 @@ typedef struct sgm_generation_options {
      * multiplied by it where negative, before all else: above 1 such tokens come less often, below 1 more
      * often; default 1 (Keskar et al., 2019). */
     double repetition_penalty;
+    /* Tokens that end a text, which is their last then; the vocabulary of a model of others has one or a few.
+     */
+    const int64_t *ends;
+    size_t end_count; /* how many; default none */
+    /* Beam search: so many texts are kept at each step, and the likeliest of those that have ended is what
+     * follows, as transformers finds it (early_stopping=False). The generator has as many sequences
+     * (`.sequences`), reads them without what was read before, and is to be reset behind it; `told` gets the
+     * tokens at the end. Temperature, top_k, top_p and min_p are for drawing; a repetition penalty multiplies
+     * logarithms of probabilities. Default 1: tokens are drawn. */
+    int64_t beams;
+    double length_penalty; /* of beams: the sum of a text's logarithms is divided by its length to this power:
+                            * above 0 favours long texts, below 0 short ones; default 1 */
 } SGM_BY_NAME sgm_generation_options;
 /* Options for sgm_generator_generate: SGM_GENERATION(.seed = 1). */
 #define SGM_GENERATION(...) SGM_OPTIONS(sgm_generation_options, __VA_ARGS__)
 /* Of a generator of one sequence: reads `begin_count` tokens (at least 1) after what was read before, then
  * draws up to `count` that follow, each of which is read in turn, into `tokens` (NULL: not wanted). The same
- * seed gives the same tokens. What it begins with is read several tokens at a time where nothing but keys and
- * values of attention is kept, which costs less than as many steps. */
+ * seed gives the same tokens. Where a text has ended before, -1 follows. What it begins with is read several
+ * tokens at a time where nothing but keys and values of attention is kept, which costs less than as many
+ * steps. */
 SGM_API sgm_status sgm_generator_generate(sgm_generator *generator, const int64_t *begin, size_t begin_count,
                                           int64_t *tokens, size_t count,
                                           const sgm_generation_options *options);

@@ -4,7 +4,7 @@
  * Several texts begin at place 0 together and are read side by side, a step of each at a time, so they are at
  * the same place whatever their lengths are: while one still reads what it begins with, another may draw. A
  * text that has ended reads on with another one's tokens, which nobody looks at. */
-#include "infer/generator.h"
+#include "infer/generate.h"
 #include <sigma/text.h>
 
 #include <math.h>
@@ -62,7 +62,9 @@ static sgm_status draw(const group *all, int64_t index)
     if (t->given->tokens != NULL)
         t->given->tokens[t->drawn] = t->next;
     t->drawn++;
-    t->ended = (o->told != NULL && !o->told(t->given->user, t->next)) || t->drawn == t->given->count;
+    t->ended = t->drawn == t->given->count || sgm__is_end(o, t->next);
+    if (o->told != NULL && !o->told(t->given->user, t->next))
+        t->ended = true;
     return SGM_OK;
 }
 
@@ -127,10 +129,13 @@ static sgm_status go_on(const group *all)
     return SGM_OK;
 }
 
-/* Goes on with `count` texts, as many as there are sequences at most, from where the generator is. */
-static sgm_status generate(sgm_generator *g, sgm_continuation *given, int64_t count,
-                           const sgm_generation_options *options)
+/* Goes on with `count` texts, as many as there are sequences at most, from where the generator is; by beams
+ * with one. */
+static sgm_status go_on_with(sgm_generator *g, sgm_continuation *given, int64_t count,
+                             const sgm_generation_options *options)
 {
+    if (options->beams > 1)
+        return sgm__beams_generate(g, given, options);
     group all = {.generator = g,
                  .options = options,
                  .texts = sgm__calloc((size_t)count, sizeof *all.texts),
@@ -148,11 +153,38 @@ static sgm_status generate(sgm_generator *g, sgm_continuation *given, int64_t co
     return status;
 }
 
+/* Beams take the likeliest: what changes how tokens are drawn is a mistake. */
+static sgm_status check_beams(const sgm_generator *g, const sgm_generation_options *o)
+{
+    if (o->beams != g->sequences)
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "%lld beams want a generator of as many sequences (.sequences), this one has %lld",
+                        (long long)o->beams, (long long)g->sequences);
+    if (!isfinite(o->length_penalty))
+        return sgm_fail(SGM_ERROR_ARGUMENT, "the length_penalty is a finite number, not %g",
+                        o->length_penalty);
+    if (o->temperature != 0 || o->top_k != 0 || o->top_p != 0 || o->min_p != 0)
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "beams are the likeliest texts, of which nothing is drawn: leave out temperature, "
+                        "top_k, top_p and min_p");
+    if ((int64_t)o->end_count >= g->vocabulary)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "%zu of %lld tokens end a text; beams want one that goes on",
+                        o->end_count, (long long)g->vocabulary);
+    return SGM_OK;
+}
+
 static sgm_status check_options(const sgm_generator *g, const sgm_generation_options *o)
 {
     if (!(o->repetition_penalty >= 0) || !isfinite(o->repetition_penalty))
         return sgm_fail(SGM_ERROR_ARGUMENT, "the repetition_penalty is above 0, not %g",
                         o->repetition_penalty);
+    if (o->end_count > 0 && o->ends == NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "%zu tokens that end a text are wanted, got NULL", o->end_count);
+    SGM_TRY(sgm__generator_check(g, o->ends, o->end_count));
+    if (o->beams < 0)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "there is at least 1 beam, not %lld", (long long)o->beams);
+    if (o->beams > 1)
+        return check_beams(g, o);
     if (o->repetition_penalty != 0 && !g->logits)
         return sgm_fail(SGM_ERROR_UNSUPPORTED,
                         "a repetition_penalty wants logits, but the network's output is not the softmax of "
@@ -172,12 +204,18 @@ sgm_status sgm_generator_generate(sgm_generator *g, const int64_t *begin_tokens,
 {
     sgm_generation_options o;
     SGM_TRY(sgm__options_read(&o, sizeof o, given, "sgm_generator_generate"));
-    SGM_TRY(sgm__generator_is_single(g, "sgm_generator_generate"));
+    if (g == NULL || o.beams < 2)
+        SGM_TRY(sgm__generator_is_single(g, "sgm_generator_generate"));
     SGM_TRY(check_options(g, &o));
     sgm_continuation only = {
         .begin = begin_tokens, .begin_count = begin_count, .tokens = tokens, .count = count, .user = o.user};
     SGM_TRY(check_beginning(g, &only));
-    return generate(g, &only, 1, &o);
+    if (o.beams > 1)
+        SGM_TRY(sgm_generator_reset(g));
+    SGM_TRY(go_on_with(g, &only, 1, &o));
+    for (size_t i = only.count; i < count && tokens != NULL; i++)
+        tokens[i] = -1;
+    return SGM_OK;
 }
 
 sgm_status sgm_generator_generate_all(sgm_generator *g, sgm_continuation *texts, size_t count,
@@ -189,13 +227,14 @@ sgm_status sgm_generator_generate_all(sgm_generator *g, sgm_continuation *texts,
         return sgm_fail(SGM_ERROR_ARGUMENT,
                         "sgm_generator_generate_all wants a generator and texts, got NULL");
     SGM_TRY(check_options(g, &o));
-    size_t at_once = (size_t)g->sequences;
+    size_t at_once = o.beams > 1 ? 1 : (size_t)g->sequences;
     for (size_t i = 0; i < count; i++)
         if (check_beginning(g, &texts[i]) != SGM_OK)
             return sgm__fail_within("text %zu", i);
     for (size_t i = 0; i < count; i += at_once) {
+        size_t together = count - i < at_once ? count - i : at_once;
         SGM_TRY(sgm_generator_reset(g));
-        SGM_TRY(generate(g, texts + i, (int64_t)(count - i < at_once ? count - i : at_once), &o));
+        SGM_TRY(go_on_with(g, texts + i, (int64_t)together, &o));
     }
     return SGM_OK;
 }

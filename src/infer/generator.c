@@ -248,6 +248,7 @@ void sgm_generator_free(sgm_generator *g)
     sgm_session_free(g->session);
     free_reader(&g->one);
     free_reader(&g->piece);
+    sgm_graph_free(g->mover);
     sgm_string_free(g->notation);
     sgm__free(g->probabilities);
     sgm__free(g->seen);

@@ -26,6 +26,9 @@ struct sgm_generator {
     bool averaged;      /* with the moving averages of the parameters */
     sgm_session *session;
     sgm__reader one, piece;
+    sgm_graph
+        *mover; /* the graph of `move`, which takes other rows of the states (beams); NULL: not needed yet */
+    sgm_program *move;
     int64_t sequences; /* that are read side by side */
     bool shares;       /* tokens are fed as one-hot rows, not as numbers */
     bool logits;       /* the shares are a softmax, whose input is an output of `one`, too */
@@ -43,12 +46,6 @@ struct sgm_generator {
 #define SGM__SHARES "shares"
 #define SGM__LOGITS "logits"
 
-/* Whether logits of tokens that were seen are changed. */
-static inline bool sgm__is_penalised(const sgm_generation_options *options)
-{
-    return options->repetition_penalty != 0 && options->repetition_penalty != 1;
-}
-
 /* An error unless it is a generator of one sequence; `function` is who asks. */
 sgm_status sgm__generator_is_single(const sgm_generator *g, const char *function);
 /* Makes the program that reads pieces, unless it is there. */
@@ -61,6 +58,9 @@ sgm_status sgm__generator_set_number(sgm_generator *g, const char *state, double
 sgm_status sgm__generator_check(const sgm_generator *g, const int64_t *tokens, size_t count);
 /* Reads `count` tokens of each sequence, by pieces where it can. */
 sgm_status sgm__generator_read_many(sgm_generator *g, const int64_t *const *tokens, int64_t count);
+/* Row s of all that the sequences have read becomes what row `rows[s]` was, up to the place where they are.
+ */
+sgm_status sgm__generator_take_rows(sgm_generator *g, const int64_t *rows);
 /* Reads the shares, or the logits, that the newest step gave into g->probabilities. */
 sgm_status sgm__generator_output(sgm_generator *g, const char *name);
 

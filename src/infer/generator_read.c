@@ -125,6 +125,73 @@ static sgm_status make_room(sgm_generator *g)
     return status;
 }
 
+/* --- other rows --- */
+
+/* A program that takes, of each state that steps change, the rows of the input "rows". */
+static sgm_status make_mover(sgm_generator *g)
+{
+    const sgm_shape line = sgm_shape_of(g->sequences);
+    if (g->move != NULL)
+        return SGM_OK;
+    sgm_graph_free(g->mover);
+    g->mover = sgm_graph_create();
+    sgm_value rows = sgm_input_value(g->mover, "rows", SGM_INT64, &line);
+    for (size_t i = 0; i < g->one.recording.parameter_count; i++) {
+        const sgm_parameter *p = &g->one.recording.parameters[i];
+        if (!g->kept[i])
+            continue;
+        sgm_value state = sgm_state(g->mover, p->name, p->type.dtype, &p->type.shape);
+        sgm_assign(g->mover, state, sgm_gather(g->mover, state, rows, 0));
+    }
+    g->move = sgm_session_prepare(g->session, g->mover);
+    return g->move != NULL ? SGM_OK : sgm__last_failure();
+}
+
+/* Of `count` rows of `size` bytes; `old` has room for all. */
+static void take(void *data, size_t size, const int64_t *rows, int64_t count, unsigned char *old)
+{
+    memcpy(old, data, (size_t)count * size);
+    for (int64_t i = 0; i < count; i++)
+        memcpy((unsigned char *)data + (size_t)i * size, old + (size_t)rows[i] * size, size);
+}
+
+/* The same of what the generator itself knows of each sequence. */
+static sgm_status take_known(const sgm_generator *g, const int64_t *rows)
+{
+    size_t seen = (size_t)g->vocabulary * sizeof *g->seen, read = (size_t)g->places * sizeof *g->read;
+    unsigned char *old = sgm__calloc((size_t)g->sequences, seen > read ? seen : read);
+    if (old == NULL)
+        return SGM_ERROR_MEMORY;
+    take(g->seen, seen, rows, g->sequences, old);
+    if (g->read != NULL)
+        take(g->read, read, rows, g->sequences, old);
+    sgm__free(old);
+    return SGM_OK;
+}
+
+sgm_status sgm__generator_take_rows(sgm_generator *g, const int64_t *rows)
+{
+    const sgm_shape line = sgm_shape_of(g->sequences);
+    bool same = true;
+    for (int64_t s = 0; s < g->sequences; s++)
+        same = same && rows[s] == s;
+    if (same)
+        return SGM_OK;
+    SGM_TRY(make_mover(g));
+    sgm_tensor *fed = sgm_tensor_create(SGM_INT64, &line);
+    sgm_status status = fed != NULL ? SGM_OK : SGM_ERROR_MEMORY;
+    if (status == SGM_OK) {
+        memcpy(sgm_tensor_data(fed), rows, (size_t)g->sequences * sizeof *rows);
+        status = sgm_session_feed(g->session, g->move, "rows", fed);
+    }
+    if (status == SGM_OK)
+        status = sgm_session_run(g->session, g->move);
+    sgm_tensor_free(fed);
+    return status == SGM_OK ? take_known(g, rows) : status;
+}
+
+/* --- what is read --- */
+
 sgm_status sgm__generator_check(const sgm_generator *g, const int64_t *tokens, size_t count)
 {
     for (size_t i = 0; i < count; i++)

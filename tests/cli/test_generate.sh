@@ -56,6 +56,18 @@ same "only the likeliest are as likely as the likeliest" "$(cat out)" 'row, row,
 run 0 generate bytes --text 'row, row, row yo' --count 8 --greedy --repetition-penalty 1000
 same "no letter comes twice" "$(cut -c17- out | fold -w1 | sort | uniq -d | wc -l)" 0
 
+# --- beams ---
+run 0 generate bytes --text 'row, row, row yo' --count 32 --beams 3
+same "beams go on with the song" "$(cat out)" 'row, row, row your boat, gently down the stream.'
+run 0 generate bytes --text 'row, row, row yo' --count 12 --beams 2 --length-penalty 0 --stop ' boat'
+same "beams end before a text" "$(cat out)" 'row, row, row your'
+run 2 generate bytes --beams 2 --top-k 3
+has err 'beams: expected without --temperature'
+run 2 generate bytes --length-penalty 2
+has err 'length-penalty: expected with --beams of 2 or more only'
+run 2 generate bytes --beams 2 --length-penalty x
+has err "length-penalty: expected a number, got 'x'"
+
 # --- several texts ---
 printf 'row, row, row yo\nmerrily, mer\n\nlife is but a "dr\n' >texts.txt
 run 0 generate bytes --texts texts.txt --count 12 --greedy --batch 2
@@ -87,6 +99,11 @@ has err 'missing.txt'
 : >none.txt
 run 1 generate bytes --texts none.txt
 has err 'none.txt: expected at least one line'
+run 0 generate bytes --texts texts.txt --count 8 --beams 2
+has out '^\{"text":"row, row, row yo","continuation":"ur boat,"\}$'
+same "a line for each text of beams" "$(wc -l <out)" 4
+run 2 generate bytes --texts texts.txt --beams 2 --batch 2
+has err 'batch: expected with --texts only, and not with --beams'
 run 2 generate bytes --texts texts.txt --text row
 has err 'text, --texts: expected one of them'
 run 2 generate bytes --text row --batch 2

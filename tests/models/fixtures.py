@@ -10,7 +10,7 @@ transformers writes them, and what transformers computes with them. No network i
 
 expected.safetensors has "inputs" (2, 12), their "logits", "greedy", what follows the first 5 tokens of the first
 input, and a training: "batches" (20, 2, 13) of tokens and the "losses" of AdamW. generation.safetensors has what generate() says
-behind the first 5 tokens of each input: "penalised" (2, 2, 7), greedily with each of PENALTIES. A folder NAME_peft has adapters of
+behind the first 5 tokens of each input: "penalised" (2, 2, 7), greedily with each of PENALTIES, and "beams" (5, 2, 7), for each of BEAMS, -1 behind an end. A folder NAME_peft has adapters of
 the model NAME as the library PEFT writes them, and in its expected.safetensors their "logits", and the "losses" of
 their training with the model's batches. Of encoders it has "lengths" (2),
 "logits" of what the model is for (embeddings are means over the tokens that count), and of a training "batches"
@@ -144,6 +144,9 @@ def write(folder, name):
 
 
 PENALTIES = [1.5, 0.7]  # of repetitions
+# Beams, penalties of length and of repetitions; every text ends with one of ENDS.
+BEAMS = [(2, 1.0, 1.0), (3, 1.0, 1.0), (3, 2.0, 1.0), (4, -1.0, 1.0), (4, 1.0, 1.3)]
+ENDS = [7, 12, 19, 24, 31, 46, 49]
 
 
 def write_generations(folder, name):
@@ -157,7 +160,10 @@ def write_generations(folder, name):
         said = [model.generate(prompt[None], attention_mask=torch.ones(1, 5))[0, 5:] for prompt in prompts]
         return torch.stack([torch.nn.functional.pad(row, (0, TIME - 5 - len(row)), value=-1) for row in said])
 
-    save_file({"penalised": torch.stack([generate(repetition_penalty=penalty) for penalty in PENALTIES])},
+    beams = [generate(num_beams=n, length_penalty=length, repetition_penalty=penalty, eos_token_id=ENDS)
+             for n, length, penalty in BEAMS]
+    save_file({"penalised": torch.stack([generate(repetition_penalty=penalty) for penalty in PENALTIES]),
+               "beams": torch.stack(beams)},
               os.path.join(path, "generation.safetensors"))
 
 

@@ -53,6 +53,31 @@ static void check_said(const speaker *s, int row, const int64_t *expected,
                       (long long)expected[i]);
 }
 
+/* Rows of `said` are -1 behind the end of a text. */
+TEST(beams_are_those_of_transformers)
+{
+    static const struct {
+        int64_t beams;
+        double length_penalty, repetition_penalty;
+    } cases[] = {{2, 1, 1}, {3, 1, 1}, {3, 2, 1}, {4, -1, 1}, {4, 1, 1.3}};
+    static const int64_t ends[] = {7, 12, 19, 24, 31, 46, 49};
+    for (size_t n = 0; n < NAME_COUNT; n++) {
+        speaker s = open_speaker(names[n]);
+        const int64_t *said = sgm_tensor_const_data(sgm_bundle_get(s.generation, "beams"));
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+            sgm_generator_free(s.generator);
+            s.generator = sgm_generator_create(s.trainer, .sequences = cases[i].beams);
+            CHECK_OK(s.generator);
+            for (int row = 0; row < 2; row++)
+                check_said(&s, row, said + (2 * (int)i + row) * SAID,
+                           SGM_GENERATION(.beams = cases[i].beams, .length_penalty = cases[i].length_penalty,
+                                          .repetition_penalty = cases[i].repetition_penalty, .ends = ends,
+                                          .end_count = 7));
+        }
+        close_speaker(&s);
+    }
+}
+
 /* Both inputs side by side, after other texts. */
 TEST(texts_side_by_side_are_those_of_transformers)
 {

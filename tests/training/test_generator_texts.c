@@ -3,6 +3,8 @@
 
 #include <sigma/sigma.h>
 
+#include <math.h>
+
 #define TOKENS 7
 #define TEXTS 5
 #define LONGEST 60
@@ -96,6 +98,81 @@ TEST(texts_side_by_side_become_what_each_becomes_alone)
         }
 }
 
+/* What beams find is at least as likely as the greedy text; with a list of texts each is found by itself, and
+ * told when it is known. A recurrent network has no places. */
+static void check_beams(const char *network)
+{
+    static const int64_t begin[] = {1, 2, 3, 4, 5, 6, 0, 1};
+    sgm_env *env = sgm_env_create("beams", .seed = 5, .precision = SGM_FLOAT64, .handler = "cpu");
+    sgm_trainer *trainer = sgm_trainer_create(env, "beams");
+    sgm_trainer_set_network(trainer, network);
+    sgm_trainer_add_initialiser(trainer, "*.*", sgm_gaussian(.standard_deviation = 0.5));
+    CHECK_OK(sgm_trainer_prepare(trainer));
+    sgm_generator *all = sgm_generator_create(trainer, .sequences = 7 * 7 * 7);
+    sgm_generator *alone = sgm_generator_create(trainer);
+    CHECK_OK(all);
+    CHECK_OK(alone);
+    int64_t tokens[2][3], best[3] = {0};
+    listener heard[2] = {{.patience = 9}, {.patience = 9}};
+    sgm_continuation texts[2];
+    for (size_t i = 0; i < 2; i++)
+        texts[i] = (sgm_continuation){
+            .begin = begin + i, .begin_count = 7, .tokens = tokens[i], .count = 3, .user = &heard[i]};
+    CHECK_OK(sgm_generator_generate_all(all, texts, 2, SGM_GENERATION(.beams = 7 * 7 * 7, .told = listen)));
+    double most = 0;
+    for (int64_t i = 0; i < 7 * 7 * 7; i++) {
+        const int64_t text[] = {i / 49, i / 7 % 7, i % 7};
+        const double *shares;
+        double chance = 1;
+        CHECK_OK(sgm_generator_reset(alone));
+        CHECK_OK(sgm_generator_generate(alone, begin + 1, 6, NULL, 0, NULL));
+        CHECK_OK(sgm_generator_read(alone, begin[7], &shares));
+        for (int k = 0; k < 3; k++) {
+            chance *= shares[text[k]];
+            CHECK_OK(sgm_generator_read(alone, text[k], &shares));
+        }
+        if (chance > most)
+            memcpy(best, text, sizeof best);
+        most = chance > most ? chance : most;
+    }
+    CHECK_INT(texts[1].count, 3);
+    CHECK_INT(heard[1].count, 3);
+    CHECK_INT(memcmp(heard[1].said, best, sizeof best), 0);
+    CHECK_INT(memcmp(tokens[1], best, sizeof best), 0);
+    sgm_generator_free(all);
+    sgm_generator_free(alone);
+    sgm_env_free(env);
+}
+
+TEST(as_many_beams_as_texts_find_the_likeliest)
+{
+    check_beams("input(16) + embedding(7, 8) + transformer(4, causal, key_heads=2, rotary) + dense(7, "
+                "time_distributed) + softmax_cross_entropy");
+    check_beams("input(16) + embedding(7, 6) + lstm(5) + dense(7, time_distributed) + softmax_cross_entropy");
+}
+
+TEST(a_text_ends_with_a_token_that_ends_it)
+{
+    sgm_env *env = sgm_env_create("ends", .seed = 5, .handler = "cpu");
+    sgm_trainer *trainer = sgm_trainer_create(env, "ends");
+    sgm_trainer_set_network(trainer, "input(8) + embedding(7, 6) + lstm(5) + dense(7, time_distributed) + "
+                                     "softmax_cross_entropy");
+    sgm_generator *generator = sgm_generator_create(trainer);
+    CHECK_OK(generator);
+    int64_t said[40];
+    static const int64_t begin[] = {1, 2}, ends[] = {3, 6};
+    CHECK_OK(sgm_generator_generate(generator, begin, 2, said, 40,
+                                    SGM_GENERATION(.seed = 1, .ends = ends, .end_count = 2)));
+    size_t count = 0;
+    while (said[count] != 3 && said[count] != 6)
+        CHECK(said[count++] >= 0);
+    CHECK(count < 39);
+    for (count++; count < 40; count++)
+        CHECK_INT(said[count], -1);
+    sgm_generator_free(generator);
+    sgm_env_free(env);
+}
+
 TEST(mistakes_name_the_text)
 {
     sgm_env *env = sgm_env_create("texts", .seed = 5, .handler = "cpu");
@@ -116,6 +193,25 @@ TEST(mistakes_name_the_text)
     CHECK_ERROR(sgm_generator_generate(generator, tokens, 1, NULL, 1, NULL),
                 "sgm_generator_generate is for a generator of one sequence");
     CHECK_OK(sgm_generator_generate_all(generator, NULL, 0, NULL));
+    CHECK_ERROR(sgm_generator_generate_all(generator, texts, 1, SGM_GENERATION(.beams = -1)),
+                "at least 1 beam, not -1");
+    CHECK_ERROR(sgm_generator_generate(generator, tokens, 1, NULL, 1, SGM_GENERATION(.beams = 3)),
+                "3 beams want a generator of as many sequences (.sequences), this one has 2");
+    CHECK_ERROR(sgm_generator_generate(generator, tokens, 1, NULL, 1, SGM_GENERATION(.beams = 2, .top_k = 2)),
+                "leave out temperature, top_k, top_p and min_p");
+    CHECK_ERROR(sgm_generator_generate(generator, tokens, 1, NULL, 1,
+                                       SGM_GENERATION(.beams = 2, .length_penalty = NAN)),
+                "the length_penalty is a finite number, not nan");
+    static const int64_t ends[] = {0, 1, 2, 3, 4, 5, 6, 9};
+    CHECK_ERROR(sgm_generator_generate(generator, tokens, 1, NULL, 1,
+                                       SGM_GENERATION(.beams = 2, .ends = ends, .end_count = 7)),
+                "7 of 7 tokens end a text");
+    CHECK_ERROR(sgm_generator_generate(generator, tokens, 1, NULL, 1,
+                                       SGM_GENERATION(.beams = 2, .ends = ends, .end_count = 8)),
+                "9 is no token");
+    CHECK_ERROR(
+        sgm_generator_generate(generator, tokens, 1, NULL, 1, SGM_GENERATION(.beams = 2, .end_count = 1)),
+        "1 tokens that end a text are wanted, got NULL");
     sgm_generator_free(generator);
     CHECK_ERROR(sgm_generator_create(trainer, .sequences = -1), "1 to 4096 sequences side by side, not -1");
     sgm_env_free(env);
