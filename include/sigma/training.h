@@ -501,11 +501,11 @@ typedef struct sgm_generation_options {
 } SGM_BY_NAME sgm_generation_options;
 /* Options for sgm_generator_generate: SGM_GENERATION(.seed = 1). */
 #define SGM_GENERATION(...) SGM_OPTIONS(sgm_generation_options, __VA_ARGS__)
-/* Of a generator of one sequence: reads `begin_count` tokens (at least 1) after what was read before, then
- * draws up to `count` that follow, each of which is read in turn, into `tokens` (NULL: not wanted). The same
- * seed gives the same tokens. Where a text has ended before, -1 follows. What it begins with is read several
- * tokens at a time where nothing but keys and values of attention is kept, which costs less than as many
- * steps. */
+/* Of a generator of one sequence, or of as many as there are beams: reads `begin_count` tokens (at least 1)
+ * after what was read before, then draws up to `count` that follow, each of which is read in turn, into
+ * `tokens` (NULL: not wanted). The same seed gives the same tokens. Where a text has ended before, -1
+ * follows. What it begins with is read several tokens at a time where nothing but keys and values of
+ * attention is kept, which costs less than as many steps. */
 SGM_API sgm_status sgm_generator_generate(sgm_generator *generator, const int64_t *begin, size_t begin_count,
                                           int64_t *tokens, size_t count,
                                           const sgm_generation_options *options);
@@ -520,8 +520,9 @@ typedef struct sgm_continuation {
 } sgm_continuation;
 /* Goes on with each text from its own beginning, without what was read before, and as sgm_generator_generate
  * would with each alone and the same options, up to rounding. As many as the generator has sequences are read
- * side by side: each may have its own length, and ends by itself (`told`, `count`); the next ones begin when
- * all of them have ended, so texts of like lengths go fastest together. */
+ * side by side: each may have its own length, and ends by itself (`told`, `ends`, `count`); the next ones
+ * begin when all of them have ended, so texts of like lengths go fastest together. With beams it is one at a
+ * time. */
 SGM_API sgm_status sgm_generator_generate_all(sgm_generator *generator, sgm_continuation *texts, size_t count,
                                               const sgm_generation_options *options);
 

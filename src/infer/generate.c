@@ -204,7 +204,9 @@ sgm_status sgm_generator_generate(sgm_generator *g, const int64_t *begin_tokens,
 {
     sgm_generation_options o;
     SGM_TRY(sgm__options_read(&o, sizeof o, given, "sgm_generator_generate"));
-    if (g == NULL || o.beams < 2)
+    if (g == NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "sgm_generator_generate wants a generator, got NULL");
+    if (o.beams < 2)
         SGM_TRY(sgm__generator_is_single(g, "sgm_generator_generate"));
     SGM_TRY(check_options(g, &o));
     sgm_continuation only = {

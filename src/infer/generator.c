@@ -142,18 +142,32 @@ static sgm_status prepare(const sgm_generator *g, sgm__reader *reader)
     return reader->program != NULL ? SGM_OK : sgm__last_failure();
 }
 
+/* The programs are the session's. */
+static void free_reader(sgm__reader *reader)
+{
+    sgm_graph_free(reader->graph);
+    sgm_network_free(reader->network);
+    sgm_tensor_free(reader->fed);
+    *reader = (sgm__reader){0};
+}
+
 /* States that steps do not change are constants in both programs. Since others have changed, the session
  * forgets the program of a step when another one is made, so it is made again. */
 sgm_status sgm__generator_add_pieces(sgm_generator *g)
 {
     if (g->piece.program != NULL)
         return SGM_OK;
-    if (g->piece.graph == NULL) {
-        SGM_TRY(record(g, &g->piece, g->places < PIECE ? g->places : PIECE));
-        SGM_TRY(make_room_to_feed(&g->piece));
+    sgm_status status = record(g, &g->piece, g->places < PIECE ? g->places : PIECE);
+    if (status == SGM_OK)
+        status = make_room_to_feed(&g->piece);
+    if (status == SGM_OK) {
+        status = prepare(g, &g->piece);
+        sgm_status again = prepare(g, &g->one);
+        status = status == SGM_OK ? again : status;
     }
-    SGM_TRY(prepare(g, &g->piece));
-    return prepare(g, &g->one);
+    if (status != SGM_OK)
+        free_reader(&g->piece);
+    return status;
 }
 
 /* Fills all states and compiles the program of a step. */
@@ -231,14 +245,6 @@ sgm_generator *sgm_generator_create_with(sgm_trainer *trainer, const sgm_generat
         return g;
     sgm_generator_free(g);
     return NULL;
-}
-
-/* The programs are the session's. */
-static void free_reader(sgm__reader *reader)
-{
-    sgm_graph_free(reader->graph);
-    sgm_network_free(reader->network);
-    sgm_tensor_free(reader->fed);
 }
 
 void sgm_generator_free(sgm_generator *g)

@@ -26,9 +26,8 @@ struct sgm_generator {
     bool averaged;      /* with the moving averages of the parameters */
     sgm_session *session;
     sgm__reader one, piece;
-    sgm_graph
-        *mover; /* the graph of `move`, which takes other rows of the states (beams); NULL: not needed yet */
-    sgm_program *move;
+    sgm_program *move; /* takes other rows of the states; NULL: not needed yet */
+    sgm_graph *mover;  /* its graph */
     int64_t sequences; /* that are read side by side */
     bool shares;       /* tokens are fed as one-hot rows, not as numbers */
     bool logits;       /* the shares are a softmax, whose input is an output of `one`, too */

@@ -135,6 +135,8 @@ static sgm_status make_mover(sgm_generator *g)
         return SGM_OK;
     sgm_graph_free(g->mover);
     g->mover = sgm_graph_create();
+    if (g->mover == NULL)
+        return sgm__last_failure();
     sgm_value rows = sgm_input_value(g->mover, "rows", SGM_INT64, &line);
     for (size_t i = 0; i < g->one.recording.parameter_count; i++) {
         const sgm_parameter *p = &g->one.recording.parameters[i];
