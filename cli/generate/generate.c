@@ -23,7 +23,7 @@ static const char usage_text[] =
     "  --batch N          so many lines of FILE side by side; 8 if not given\n"
     "  --chat             TEXT is what a user says, and the answer is printed: the chat is written by the\n"
     "                     template of a model of others\n"
-    "  --system TEXT      of --chat: what the assistant is told before\n"
+    "  --system TEXT      of --chat: instructions of the assistant\n"
     "  --count N          so many tokens more at most; 200 if not given\n"
     "  --stop TEXT        ends before this text\n"
     "  --temperature T    1 takes the probabilities as they are, less is surer, more is bolder\n"
