@@ -53,6 +53,7 @@ FLOORS = [
     ["models/import", "models/texts"],
     ["models/export"],
     ["cli/config", "cli/config/data"],
+    ["cli/texts"],
     ["cli/plot", "cli/generate", "cli/predict", "cli/data", "cli/runs", "cli/inspect"],
     ["cli/eval", "cli/mcp", "cli/mcp/tools"],
     ["cli"],
