@@ -2,18 +2,20 @@
  *
  * The server is src/monitors/serve, with the rules of safety of the monitors' HTTP server (this machine
  * only, a token). This file opens the checkpoint, passes on what the run's configuration says about inputs
- * and classes, prints the address and an example for curl, and waits for a signal. */
+ * and classes, prints the address and an example for curl, and waits for a signal. With --openai the server
+ * is openai/. */
 #include "monitors/serve/serve.h"
 #include "cli.h"
 #include "data/kinds/kind.h"
 #include "monitors/serve/rows.h"
+#include "openai/openai.h"
 #include "text/json_text.h"
 
 #include <stdio.h>
 
 static const char usage_text[] =
     "Usage: sigma serve CHECKPOINT|FOLDER [--port PORT] [--token-file FILE] [--unknown=ignore|refuse]\n"
-    "                   [--int8]\n\n"
+    "                   [--int8] [--openai [--tokenizer FILE]]\n\n"
     "Serves predictions of a trained network in JSON over HTTP, at this machine only, until Ctrl-C:\n\n"
     "  POST /api/predict  {\"input\": [EXAMPLE, ...]} -> {\"output\": [...], \"class\": [...], \"label\": "
     "[...]}\n"
@@ -26,6 +28,8 @@ static const char usage_text[] =
     "\"town\": \"Bonn\"}, with null where there is no value; predicted numbers have the units of the table.\n"
     "To a network that was trained on folders of files the body is such a file (image/png, image/jpeg,\n"
     "audio/wav, audio/flac, text/plain), or a form with files (curl -F picture=@cat.png).\n\n"
+    "With --openai a network that continues or embeds texts answers what programs for OpenAI's API ask:\n\n"
+    "  POST /v1/chat/completions, /v1/completions, /v1/embeddings; GET /v1/models\n\n"
     "It prints an address for one click, and a line for curl: both have the token, without which every\n"
     "request is refused.\n\n"
     "  --port PORT        another one than the first free one from 8080 on\n"
@@ -36,7 +40,11 @@ static const char usage_text[] =
     "                     given, --unknown=refuse, they are an error\n"
     "  --int8             dynamic quantization: weights of dense and recurrent layers and of attention are\n"
     "                     rounded to 8 bits in advance, their inputs while they are computed: faster;\n"
-    "                     'sigma eval --int8' tells the error\n\n"
+    "                     'sigma eval --int8' tells the error\n"
+    "  --openai           answer as OpenAI's API does: the address that is printed is the base_url of "
+    "client\n"
+    "                     programs, the token their api_key\n"
+    "  --tokenizer FILE   with --openai: as 'sigma generate' takes it\n\n"
     "Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.\n";
 
 /* A token file is one line. */
@@ -122,6 +130,30 @@ static int serve_until_signal(const sgm__serve_options *options)
     return CLI_OK;
 }
 
+/* What a client is to be told, with a request for curl. */
+static void print_openai(const openai *server)
+{
+    const char *what = openai_embeds(server) ? "embeddings" : "completions";
+    const char *body = openai_embeds(server) ? "\"input\": \"Hello\"" : "\"prompt\": \"Hello\"";
+    printf("serve: %s, model %s\n"
+           "curl -H 'Authorization: Bearer %s' -H 'Content-Type: application/json' -d '{%s}' %s/%s\n"
+           "Ctrl-C ends it.\n",
+           openai_url(server), openai_model(server), openai_token(server), body, openai_url(server), what);
+    fflush(stdout);
+}
+
+static int serve_openai_until_signal(const openai_options *options)
+{
+    signals_hold();
+    openai *server = openai_start(options);
+    if (server == NULL)
+        return report_error("serve", CLI_FAILED);
+    print_openai(server);
+    signals_wait();
+    openai_stop(server);
+    return CLI_OK;
+}
+
 /* Names of the classes, where the pipeline or the run's training data have some; else NULL. They live as long
  * as *dataset, which the caller frees. */
 static const char *const *class_names(saved *s, sgm_dataset **dataset)
@@ -133,54 +165,77 @@ static const char *const *class_names(saved *s, sgm_dataset **dataset)
     return *dataset != NULL ? sgm_dataset_get_class_names(*dataset) : NULL;
 }
 
-/* Opens the network and serves it; returns an exit code. `token` NULL: a random one. */
-static int serve(const char *checkpoint, int port, const char *token, bool ignores_unknown, bool int8)
+/* What was asked for. */
+typedef struct serving {
+    const char *checkpoint, *tokenizer;
+    int64_t port;
+    char *token; /* NULL: a random one */
+    bool ignores_unknown, int8, openai;
+} serving;
+
+static int serve_predictions(saved *s, const serving *asked)
 {
-    saved s;
     sgm_dataset *dataset = NULL;
-    if (saved_open(&s, checkpoint) != SGM_OK)
-        return report_error("serve", CLI_FAILED);
-    if (saved_infer(&s, int8) != SGM_OK) {
-        saved_close(&s);
-        return report_error("serve", CLI_FAILED);
-    }
-    sgm__serve_options options = {.trainer = s.trainer,
-                                  .network = s.network,
-                                  .precision = config_precision(&s.c),
-                                  .classes = class_names(&s, &dataset),
-                                  .ignores_unknown = ignores_unknown,
-                                  .port = port,
-                                  .token = token};
+    sgm__serve_options options = {.trainer = s->trainer,
+                                  .network = s->network,
+                                  .precision = config_precision(&s->c),
+                                  .classes = class_names(s, &dataset),
+                                  .ignores_unknown = asked->ignores_unknown,
+                                  .port = (int)asked->port,
+                                  .token = asked->token};
     /* Requests have numbers as the run's files had them, and the server scales them. */
-    options.scales = saved_range(&s, &options.minimum, &options.maximum);
+    options.scales = saved_range(s, &options.minimum, &options.maximum);
     int code = serve_until_signal(&options);
     sgm_dataset_free(dataset);
+    return code;
+}
+
+static int serve_openai(saved *s, const serving *asked)
+{
+    return serve_openai_until_signal(&(openai_options){.saved = s,
+                                                       .path = asked->checkpoint,
+                                                       .tokenizer = asked->tokenizer,
+                                                       .port = (int)asked->port,
+                                                       .token = asked->token});
+}
+
+/* Opens the network and serves it; returns an exit code. */
+static int serve(const serving *asked)
+{
+    saved s;
+    if (saved_open(&s, asked->checkpoint) != SGM_OK)
+        return report_error("serve", CLI_FAILED);
+    int code = saved_infer(&s, asked->int8) != SGM_OK ? report_error("serve", CLI_FAILED)
+               : asked->openai                        ? serve_openai(&s, asked)
+                                                      : serve_predictions(&s, asked);
     saved_close(&s);
     return code;
 }
 
 int serve_run(int argc, char **argv)
 {
-    int64_t port = 0;
     const char *token_file = NULL, *unknown = NULL;
-    bool int8 = false;
-    const argument_rule rules[] = {{"--port", ARGUMENT_PORT, &port},
-                                   {"--token-file", ARGUMENT_TEXT, &token_file},
-                                   {"--unknown", ARGUMENT_TEXT, &unknown},
-                                   {"--int8", ARGUMENT_FLAG, &int8}};
+    serving asked = {0};
+    const argument_rule rules[] = {
+        {"--port", ARGUMENT_PORT, &asked.port},     {"--token-file", ARGUMENT_TEXT, &token_file},
+        {"--unknown", ARGUMENT_TEXT, &unknown},     {"--int8", ARGUMENT_FLAG, &asked.int8},
+        {"--openai", ARGUMENT_FLAG, &asked.openai}, {"--tokenizer", ARGUMENT_TEXT, &asked.tokenizer}};
     arguments a = {.rules = rules, .rule_count = sizeof rules / sizeof *rules, .help = usage_text};
-    bool ignores_unknown;
     int code;
     if (arguments_read(&a, argc, argv, &code) &&
-        unknown_is_ignored("serve", unknown, &ignores_unknown, &code)) {
-        char *token = NULL;
+        unknown_is_ignored("serve", unknown, &asked.ignores_unknown, &code)) {
+        asked.checkpoint = a.word_count == 1 ? a.words[0] : NULL;
         if (a.word_count != 1)
             code = usage_error("serve", "expected one checkpoint or folder, got %zu", a.word_count);
-        else if (token_file != NULL && (token = read_token(token_file)) == NULL)
+        else if (asked.tokenizer != NULL && !asked.openai)
+            code = usage_error("serve", "--tokenizer: expected with --openai only");
+        else if (asked.openai && unknown != NULL)
+            code = usage_error("serve", "--unknown: expected without --openai only");
+        else if (token_file != NULL && (asked.token = read_token(token_file)) == NULL)
             code = report_error("serve", CLI_FAILED);
         else
-            code = serve(a.words[0], (int)port, token, ignores_unknown, int8);
-        sgm__free(token);
+            code = serve(&asked);
+        sgm__free(asked.token);
     }
     arguments_free(&a);
     return code;

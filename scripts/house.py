@@ -53,8 +53,9 @@ FLOORS = [
     ["models/import", "models/texts"],
     ["models/export"],
     ["cli/config", "cli/config/data"],
+    ["cli/texts"],
     ["cli/plot", "cli/generate", "cli/predict", "cli/data", "cli/runs", "cli/inspect"],
-    ["cli/eval", "cli/mcp", "cli/mcp/tools"],
+    ["cli/eval", "cli/mcp", "cli/mcp/tools", "cli/openai"],
     ["cli"],
 ]
 # Folders of one floor do not know each other, but for these, and for folders within one: src/data and src/data/read.

@@ -275,6 +275,8 @@ bool has_tokenizer(const char *folder)
     return found;
 }
 
+/* A folder of this name that 'sigma import' has not written, such as the download of another model beside the
+ * run's folder, is none: it has no tensors.json. */
 char *saved_tokenizer(const saved *s)
 {
     static const char *const places[] = {"model", "../model"};
@@ -286,11 +288,21 @@ char *saved_tokenizer(const saved *s)
     int length = slash != NULL ? (int)(slash - s->checkpoint) : 1;
     for (size_t i = 0; i < 2; i++) {
         char *folder = sgm__format("%.*s/%s", length, slash != NULL ? s->checkpoint : ".", places[i]);
-        if (folder == NULL || has_tokenizer(folder))
+        if (folder == NULL || (has_tokenizer(folder) && has_file(folder, "tensors.json")))
             return folder;
         sgm__free(folder);
     }
     return NULL;
+}
+
+char *saved_model(const saved *s)
+{
+    char *folder = saved_tokenizer(s);
+    if (folder == NULL || s->model != NULL)
+        return folder;
+    char *run = sgm__format("%s/..", folder);
+    sgm__free(folder);
+    return run;
 }
 
 bool saved_range(const saved *s, double *minimum, double *maximum)

@@ -50,6 +50,9 @@ sgm_status saved_start_from(sgm_trainer *trainer, const start_config *start, boo
 /* The folder with the tokenizer of a model of others that 'sigma import' kept beside the checkpoint, or
  * beside the folder that the checkpoint is in; sgm__free. NULL: there is none, or no memory. */
 char *saved_tokenizer(const saved *s);
+/* What sgm_pretrained_open reads of such a model: the path itself, or the folder that its tokenizer is in a
+ * folder of; sgm__free. NULL: there is none, or no memory. */
+char *saved_model(const saved *s);
 /* Whether a folder has a tokenizer of a model of others, or is a file of GGUF. */
 bool has_tokenizer(const char *folder);
 /* The ends of the training data's input_range, which is brought to 0 to 1. False: numbers stay as they are.

@@ -48,21 +48,36 @@ static const char usage_text[] =
     "                     quarter of the bytes are read for a token; 'sigma eval --int8' tells the error\n\n"
     "Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.\n";
 
+speech generate_speech(const generation *g, bool (*say)(void *user, const char *text, size_t size),
+                       void *user)
+{
+    return (speech){
+        .codec = &g->codec, .stops = &g->stop, .stop_count = g->stop != NULL, .say = say, .user = user};
+}
+
 sgm_generation_options generate_options(const generation *g, void *user)
 {
     return *SGM_GENERATION(.seed = (uint64_t)g->seed, .temperature = g->temperature, .top_k = g->top_k,
                            .top_p = g->top_p, .min_p = g->min_p, .repetition_penalty = g->repetition_penalty,
-                           .greedy = g->greedy, .told = speech_say, .user = user, .ends = &g->end,
-                           .end_count = g->beams > 1 && g->end >= 0, .beams = g->beams,
+                           .greedy = g->greedy, .told = speech_take, .user = user, .ends = &g->codec.end,
+                           .end_count = g->beams > 1 && g->codec.end >= 0, .beams = g->beams,
                            .length_penalty = g->length_penalty);
+}
+
+static bool print_part(void *user, const char *text, size_t size)
+{
+    (void)user;
+    fwrite(text, 1, size, stdout);
+    fflush(stdout);
+    return ferror(stdout) == 0;
 }
 
 /* Prints the text and what follows. */
 static sgm_status go_on(const generation *g)
 {
-    speech s = {0};
+    speech s = generate_speech(g, print_part, NULL);
     sgm_tensor *begin = tokens_of(g, g->text);
-    sgm_status status = begin != NULL ? speech_begin(&s, g, false) : sgm__last_failure();
+    sgm_status status = begin != NULL ? speech_begin(&s) : sgm__last_failure();
     if (status == SGM_OK) {
         if (g->text != NULL && !g->chat)
             fputs(g->text, stdout);
@@ -86,7 +101,7 @@ static sgm_status generate_all(generation *g)
     if (g->generator == NULL)
         return sgm__last_failure();
     sgm_status status = g->texts != NULL ? texts_generate(g) : go_on(g);
-    if (g->others != NULL && status != SGM_OK && strstr(sgm_last_error(), " is no token: ") != NULL)
+    if (g->codec.others != NULL && status != SGM_OK && strstr(sgm_last_error(), " is no token: ") != NULL)
         return sgm_fail(
             status,
             "%s; the tokenizer is of another model than the network: --tokenizer names the folder of its "
@@ -112,8 +127,7 @@ static int generate(const char *checkpoint, generation *g)
         status = generate_all(g);
     int code = status == SGM_OK ? CLI_OK : report_error("generate", CLI_FAILED);
     sgm_generator_free(g->generator);
-    sgm_tokenizer_free(g->tokenizer);
-    sgm_pretrained_tokenizer_free(g->others);
+    text_codec_close(&g->codec);
     texts_free(g);
     saved_close(&g->s);
     return code;
@@ -165,7 +179,7 @@ static bool read_penalty(const char *text, double *penalty)
 int generate_run(int argc, char **argv)
 {
     const char *seed = NULL, *length_penalty = NULL;
-    generation g = {.count = 200, .end = -1};
+    generation g = {.count = 200, .codec.end = -1};
     const argument_rule rules[] = {
         {"--text", ARGUMENT_TEXT, &g.text},
         {"--texts", ARGUMENT_TEXT, &g.texts},

@@ -85,9 +85,23 @@ static json_t *json_of(const char *bytes, size_t size)
     return text;
 }
 
-static sgm_status print(const generation *g, const char *line, speech *s)
+/* What is said of a line. */
+typedef struct spoken {
+    speech speech;
+    sgm__text said;
+} spoken;
+
+/* A closed output ends all texts. */
+static bool collect(void *user, const char *text, size_t size)
 {
-    speech_end(s);
+    spoken *s = user;
+    sgm__text_append_bytes(&s->said, text, size);
+    return !s->said.failed && ferror(stdout) == 0;
+}
+
+static sgm_status print(const generation *g, const char *line, spoken *s)
+{
+    speech_end(&s->speech);
     sgm__text_append_bytes(&s->said, "", 1); /* the zero byte that ends it */
     if (s->said.failed)
         return SGM_ERROR_MEMORY;
@@ -113,7 +127,7 @@ typedef struct batch {
     size_t first, count;
     sgm_continuation *texts;
     sgm_tensor **begins; /* their tokens to begin with */
-    speech *speeches;
+    spoken *spoken;
 } batch;
 
 static sgm_status begin_text(const generation *g, batch *b, size_t index)
@@ -125,8 +139,9 @@ static sgm_status begin_text(const generation *g, batch *b, size_t index)
     b->texts[index] = (sgm_continuation){.begin = sgm_tensor_const_data(b->begins[index]),
                                          .begin_count = (size_t)sgm_tensor_shape(b->begins[index])->dims[0],
                                          .count = (size_t)g->count,
-                                         .user = &b->speeches[index]};
-    return speech_begin(&b->speeches[index], g, true);
+                                         .user = &b->spoken[index].speech};
+    b->spoken[index].speech = generate_speech(g, collect, &b->spoken[index]);
+    return speech_begin(&b->spoken[index].speech);
 }
 
 static sgm_status go_on(const generation *g, batch *b)
@@ -137,7 +152,7 @@ static sgm_status go_on(const generation *g, batch *b)
     if (sgm_generator_generate_all(g->generator, b->texts, b->count, &options) != SGM_OK)
         return sgm__fail_within("%s, from line %zu on", g->texts, b->first + 1);
     for (size_t i = 0; i < b->count; i++)
-        SGM_TRY(print(g, g->lines[b->first + i], &b->speeches[i]));
+        SGM_TRY(print(g, g->lines[b->first + i], &b->spoken[i]));
     fflush(stdout);
     return SGM_OK;
 }
@@ -148,16 +163,17 @@ static sgm_status generate_batch(const generation *g, size_t first, size_t count
                .count = count,
                .texts = sgm__calloc(count, sizeof *b.texts),
                .begins = sgm__calloc(count, sizeof(sgm_tensor *)),
-               .speeches = sgm__calloc(count, sizeof *b.speeches)};
-    bool there = b.texts != NULL && b.begins != NULL && b.speeches != NULL;
+               .spoken = sgm__calloc(count, sizeof *b.spoken)};
+    bool there = b.texts != NULL && b.begins != NULL && b.spoken != NULL;
     sgm_status status = there ? go_on(g, &b) : SGM_ERROR_MEMORY;
     for (size_t i = 0; i < count && there; i++) {
         sgm_tensor_free(b.begins[i]);
-        speech_free(&b.speeches[i]);
+        speech_free(&b.spoken[i].speech);
+        sgm__text_free(&b.spoken[i].said);
     }
     sgm__free(b.texts);
     sgm__free(b.begins);
-    sgm__free(b.speeches);
+    sgm__free(b.spoken);
     return status;
 }
 

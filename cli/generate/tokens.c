@@ -1,45 +1,13 @@
-/* Which tokenizer `sigma generate` takes, and tokens of texts and chats. With --numbers tokens are numbers,
- * and no tokenizer is needed. A model of others has its own tokenizer, of <sigma/tokenizer.h>. */
+/* Tokens of texts and chats for `sigma generate`. With --numbers tokens are numbers, and no tokenizer is
+ * needed. */
 #include "generate/generate.h"
-
-/* Where the tokenizer of a model of others is: the folder of --tokenizer, or the one that 'sigma import'
- * kept, or that of the run's chats; sgm__free. NULL: there is none, or no memory. */
-static char *folder_of_others(const generation *g)
-{
-    if (g->tokenizer_path != NULL)
-        return has_tokenizer(g->tokenizer_path) ? sgm__strdup(g->tokenizer_path) : NULL;
-    char *folder = saved_tokenizer(&g->s);
-    return folder == NULL && g->s.has_config && g->s.c.data.training.chats != NULL
-               ? sgm__strdup(g->s.c.data.training.tokenizer)
-               : folder;
-}
-
-static sgm_status open_others(generation *g, const char *folder)
-{
-    g->others = sgm_pretrained_tokenizer_open(folder);
-    g->end = g->others != NULL ? sgm_pretrained_tokenizer_end(g->others) : -1;
-    return g->others != NULL ? SGM_OK : sgm__last_failure();
-}
 
 sgm_status tokens_open(generation *g)
 {
-    if (g->numbers)
+    if (g->numbers || text_codec_open(&g->codec, &g->s, g->tokenizer_path) == SGM_OK)
         return SGM_OK;
-    if (g->tokenizer_path != NULL || !g->s.has_config || g->s.c.data.training.tokenizer == NULL ||
-        g->s.c.data.training.chats != NULL) {
-        char *folder = folder_of_others(g);
-        sgm_status status = folder != NULL ? open_others(g, folder) : SGM_OK;
-        sgm__free(folder);
-        if (g->others != NULL || status != SGM_OK)
-            return status;
-    }
-    data_config named = {.tokenizer = g->tokenizer_path};
-    const data_config *data = g->tokenizer_path == NULL && g->s.has_config ? &g->s.c.data.training : &named;
-    g->tokenizer = experiment_tokenizer(data);
-    if (g->tokenizer == NULL)
+    if (g->codec.tokenizer == NULL)
         return sgm__last_failure();
-    if (experiment_check_tokens(g->s.network, g->tokenizer, data->tokenizer) == SGM_OK)
-        return SGM_OK;
     return sgm_fail(sgm_last_status(),
                     "%s; --tokenizer names another, --numbers takes and prints numbers of tokens",
                     sgm_last_error());
@@ -62,30 +30,12 @@ static sgm_tensor *read_numbers(const char *text)
     return tokens;
 }
 
-/* The chat up to the beginning of the answer. */
-static sgm_tensor *read_chat(const generation *g, const char *said)
-{
-    const sgm_chat_message messages[] = {{"system", g->system}, {"user", said}};
-    size_t first = g->system != NULL ? 0 : 1;
-    if (g->others == NULL) {
-        sgm_fail(SGM_ERROR_UNSUPPORTED,
-                 "--chat is for models of others, whose tokenizers say how chats are written");
-        return NULL;
-    }
-    char *text = sgm_pretrained_tokenizer_chat(g->others, messages + first, 2 - first, true);
-    sgm_tensor *tokens =
-        text != NULL ? sgm_pretrained_tokenizer_encode(g->others, text, strlen(text), .no_special = true)
-                     : NULL;
-    sgm_string_free(text);
-    return tokens;
-}
-
 sgm_tensor *tokens_of(const generation *g, const char *given)
 {
     const char *text = given != NULL ? given : g->numbers ? "0" : "\n";
+    const sgm_chat_message messages[] = {{"system", g->system}, {"user", text}};
+    const size_t first = g->system != NULL ? 0 : 1;
     if (g->chat)
-        return read_chat(g, text);
-    if (g->others != NULL)
-        return sgm_pretrained_tokenizer_encode(g->others, text, strlen(text));
-    return g->numbers ? read_numbers(text) : sgm_tokenizer_encode(g->tokenizer, text, strlen(text));
+        return text_codec_encode_chat(&g->codec, messages + first, 2 - first);
+    return g->numbers ? read_numbers(text) : text_codec_encode(&g->codec, text);
 }

@@ -76,10 +76,10 @@ sgm_status predict_texts(prediction *p, const char *given, const char *path)
             SGM_ERROR_UNSUPPORTED,
             "texts are for encoders that 'sigma import' read with their tokenizer, whose input has "
             "lengths; this network takes a file or --data");
-    char *folder = saved_tokenizer(&p->s), *run = folder != NULL ? sgm__format("%s/..", folder) : NULL;
+    char *folder = saved_tokenizer(&p->s), *model = saved_model(&p->s);
     sgm_pretrained_tokenizer *tokenizer = folder != NULL ? sgm_pretrained_tokenizer_open(folder) : NULL;
     sgm__text text = {0};
-    p->model = run != NULL && tokenizer != NULL ? sgm_pretrained_open(run) : NULL;
+    p->model = model != NULL && tokenizer != NULL ? sgm_pretrained_open(model) : NULL;
     sgm_status status = p->model != NULL ? SGM_OK : sgm__last_failure();
     if (status == SGM_OK && given != NULL && strcmp(given, "-") != 0)
         status = predict_lines(p, tokenizer, (char *[]){(char *)(uintptr_t)given}, 1);
@@ -93,7 +93,7 @@ sgm_status predict_texts(prediction *p, const char *given, const char *path)
     }
     sgm__text_free(&text);
     sgm_pretrained_tokenizer_free(tokenizer);
-    sgm__free(run);
+    sgm__free(model);
     sgm__free(folder);
     return status;
 }

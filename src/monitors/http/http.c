@@ -75,6 +75,7 @@ static void *run_loop(void *user)
     for (;;) {
         wait_for_something(server);
         sgm__http_lanes_deliver(server);
+        sgm__http_streams_deliver(server);
         sgm__http_events_deliver(server, false);
         MHD_run(server->daemon);
         sgm__http_cut_late(server);
@@ -301,11 +302,13 @@ void sgm__http_release(sgm__http *server)
     sgm__free(server);
 }
 
-/* The page must be among the files that the build has put into the library. */
+/* The page, if there is to be one, must be among the files that the build has put into the library. */
 static sgm_status find_page(sgm__http *server)
 {
     char path[128];
     const char *name = server->options.page != NULL ? server->options.page : "index.html";
+    if (*name == '\0')
+        return SGM_OK;
     snprintf(path, sizeof path, "/%s", name);
     server->page = sgm__asset_find(path);
     return server->page != NULL

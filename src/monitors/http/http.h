@@ -66,6 +66,12 @@ typedef struct sgm__http_answer {
 /* Makes `json` the body. Takes the reference, also on failure. NULL counts as a lack of memory. */
 sgm_status sgm__http_answer_json(sgm__http_answer *answer, json_t *json);
 
+/* Sends a part of the answer while the function runs, with code 200 and a media type, a text that stays and
+ * is the same for all parts. The bytes are copied; it never waits for the client. Once something was sent
+ * `answer` is ignored, and after a failure of the function the answer ends without the mark of its end.
+ * False: nobody reads any more, or much too slowly, or there is no memory; the function should return. */
+bool sgm__http_send(const sgm__http_request *request, const char *type, const char *bytes, size_t length);
+
 /* The function of a route. After a failure the server answers {"error": sgm_last_error()} with the code
  * that belongs to the status (400, 404, 409 ...) and ignores what `answer` holds. */
 typedef sgm_status (*sgm__http_function)(void *user, const sgm__http_request *request,
@@ -88,14 +94,17 @@ struct sgm__http_route {
 };
 
 typedef struct sgm__http_options {
-    const char *address;           /* NULL: 127.0.0.1; others than loopback only with behind_proxy */
-    int port;                      /* 0: the first free port from 8080 to 8099, or any */
-    const char *token;             /* at least 16 of A-Z a-z 0-9 - _; NULL: a random token */
-    const char *tokens;            /* further ones: lines "ROLE TOKEN [NAME]"; NULL: none */
-    double changes_per_second;     /* for each token; 0: SGM__RATE_DEFAULT, less: any number */
-    bool behind_proxy;             /* browsers come through a proxy that speaks TLS with them ... */
-    const char *public_host;       /* ... and know it under this name, "example.org" or "example.org:8443" */
-    const char *page;              /* the file of web/ that "/" shows; NULL: "index.html" */
+    const char *address;       /* NULL: 127.0.0.1; others than loopback only with behind_proxy */
+    int port;                  /* 0: the first free port from 8080 to 8099, or any */
+    const char *token;         /* at least 16 of A-Z a-z 0-9 - _; NULL: a random token */
+    const char *tokens;        /* further ones: lines "ROLE TOKEN [NAME]"; NULL: none */
+    double changes_per_second; /* for each token; 0: SGM__RATE_DEFAULT, less: any number */
+    bool behind_proxy;         /* browsers come through a proxy that speaks TLS with them ... */
+    const char *public_host;   /* ... and know it under this name, "example.org" or "example.org:8443" */
+    const char *page;          /* the file of web/ that "/" shows; NULL: "index.html"; "": no pages */
+    /* The body of an answer with this HTTP code, of a request that was refused or has failed; `why` is UTF-8.
+     * NULL: {"error": why}. */
+    json_t *(*error)(int code, const char *why);
     const sgm__http_route *routes; /* remain valid while the server runs */
     size_t route_count;
     void *user; /* first argument of routes' functions */

@@ -14,7 +14,8 @@
 
 #define SGM__HTTP_TOKEN_BYTES 16 /* of a random token; its text has twice as many characters */
 /* Limits of memory: pages that listen at once, events that wait for one page, and their bytes (which also
- * limit a single event), connections, client addresses whose rates are known, parameters of a query. */
+ * limit a single event, and what waits of an answer that is sent in parts), connections, client addresses
+ * whose rates are known, parameters of a query. */
 #define SGM__HTTP_LISTENERS 16
 #define SGM__HTTP_QUEUE 256
 #define SGM__HTTP_QUEUE_BYTES 1048576
@@ -22,6 +23,7 @@
 #define SGM__HTTP_ADDRESSES 32
 #define SGM__HTTP_PARAMETERS 64
 #define SGM__HTTP_DEFAULT_BODY 65536
+#define SGM__HTTP_ANSWER_SECONDS 30.0 /* to read an answer; longer ones get more */
 /* What an IPv4 address has before it where there is room for one of IPv6 (RFC 4291, section 2.5.5.2). */
 #define SGM__HTTP_FOUR "\0\0\0\0\0\0\0\0\0\0\xff\xff"
 #define SGM__HTTP_FOUR_LENGTH 12
@@ -95,6 +97,13 @@ typedef enum sgm__http_stage {
     SGM__HTTP_DONE     /* the function has returned, its answer is to be sent */
 } sgm__http_stage;
 
+/* An answer that is sent while its function runs (stream.c); under the lock. */
+typedef struct sgm__http_stream {
+    const char *type;  /* media type; NULL: nothing was sent, the answer comes as a whole */
+    sgm__text waiting; /* what libmicrohttpd has not taken yet */
+    bool cut;          /* the client has left too much unread */
+} sgm__http_stream;
+
 typedef struct sgm__http_listener sgm__http_listener;
 /* A request and its answer. Belongs to the loop, except in the stages WAITING and RUNNING, in which a lane
  * has it and the connection is suspended. */
@@ -124,6 +133,7 @@ struct sgm__http_exchange {
     bool unread;            /* the body of a refused request is too long to be read to its end */
     sgm__text body;
     sgm__http_answer answer;
+    sgm__http_stream stream;
     sgm_status status;
     char *error; /* message of a function that has failed */
     sgm__http_listener *listener;
@@ -173,7 +183,7 @@ struct sgm__http {
     size_t token_count;
     char cookie_token[2 * SGM__HTTP_TOKEN_BYTES + 1]; /* the cookie's value */
     char *url, *public_host;
-    const sgm__asset *page; /* what "/" shows */
+    const sgm__asset *page; /* what "/" shows; NULL: there are no pages */
     /* The port, and descriptors: listening socket, eventfd that wakes the loop, libmicrohttpd's epoll. */
     int port, listener, wake, epoll;
     struct MHD_Daemon *daemon;
@@ -289,6 +299,14 @@ void sgm__http_lanes_deliver(sgm__http *server);
 bool sgm__http_lanes_stop(sgm__http *server);
 /* Loop, at the end: requests that still wait for a lane are answered with 503. */
 void sgm__http_lanes_clear(sgm__http *server);
+
+/* --- stream.c: loop only --- */
+/* Whether the function of a request has sent a part of its answer. */
+bool sgm__http_stream_has_begun(sgm__http_exchange *exchange);
+/* Answers with what the function sends, and has sent. */
+enum MHD_Result sgm__http_stream_open(sgm__http_exchange *exchange);
+/* Resumes the connections whose functions have sent something. */
+void sgm__http_streams_deliver(sgm__http *server);
 
 /* --- events.c --- */
 /* Begins the stream of events to a browser. */

@@ -35,6 +35,11 @@ static sgm__http_exchange *take_next(sgm__http_lane *lane)
 bool sgm__http_has_left(const sgm__http_request *request)
 {
     const sgm__http_exchange *exchange = (const sgm__http_exchange *)request;
+    pthread_mutex_lock(&exchange->server->lock);
+    bool is_gone = exchange->abandoned;
+    pthread_mutex_unlock(&exchange->server->lock);
+    if (is_gone)
+        return true;
     struct pollfd look = {.fd = exchange->descriptor, .events = POLLRDHUP};
     return poll(&look, 1, 0) > 0 && (look.revents & (POLLHUP | POLLRDHUP | POLLERR)) != 0;
 }
@@ -129,8 +134,9 @@ void sgm__http_lanes_deliver(sgm__http *server)
     pthread_mutex_unlock(&server->lock);
     while (list != NULL) {
         sgm__http_exchange *next = list->next;
+        if (list->suspended) /* one whose answer is being written is not */
+            MHD_resume_connection(list->connection);
         list->suspended = false;
-        MHD_resume_connection(list->connection);
         list = next;
     }
 }

@@ -4,7 +4,7 @@
  * sgm__http_on_completed, always on the loop's thread. Everything that can be judged from the headers is
  * judged before the body is read (`inspect`). Then the request is refused (respond.c), answered with a
  * file, turned into a stream of events (events.c), or given to a lane (lanes.c), during which its
- * connection is suspended. */
+ * connection is suspended; what the function sends meanwhile is in stream.c. */
 #include "monitors/http/http_internal.h"
 
 #include <strings.h>
@@ -47,6 +47,7 @@ void sgm__http_exchange_free(sgm__http_exchange *exchange)
     sgm__free(exchange->target);
     sgm__http_body_free(exchange);
     sgm__free(exchange->answer.body);
+    sgm__text_free(&exchange->stream.waiting);
     if (exchange->answer.is_file)
         close(exchange->answer.descriptor);
     sgm__free(exchange->error);
@@ -113,7 +114,8 @@ static int find_route(sgm__http_exchange *exchange)
     if (exchange->request.route != NULL)
         return 0;
     bool is_file =
-        strcmp(path, "/") == 0 || strcmp(path, "/api/events") == 0 || sgm__asset_find(path) != NULL;
+        exchange->server->page != NULL &&
+        (strcmp(path, "/") == 0 || strcmp(path, "/api/events") == 0 || sgm__asset_find(path) != NULL);
     if (is_file && strcmp(exchange->request.method, "GET") == 0)
         return 0;
     return longest > 0 || is_file ? MHD_HTTP_METHOD_NOT_ALLOWED : MHD_HTTP_NOT_FOUND;
@@ -225,6 +227,8 @@ enum MHD_Result sgm__http_on_request(void *user, struct MHD_Connection *connecti
     sgm__http_exchange *exchange = *state;
     if (exchange == NULL)
         return MHD_NO;
+    if (sgm__http_stream_has_begun(exchange))
+        return sgm__http_stream_open(exchange);
     switch (stage_of(exchange)) {
     case SGM__HTTP_HEADERS:
         exchange->stage = SGM__HTTP_BODY;

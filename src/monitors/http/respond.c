@@ -10,8 +10,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-/* Time limit to read an answer: so many seconds, and one more for each ANSWER_RATE bytes. */
-#define ANSWER_SECONDS 30.0
+/* Time limit to read an answer: SGM__HTTP_ANSWER_SECONDS, and a second more for each ANSWER_RATE bytes. */
 #define ANSWER_RATE 65536.0
 #define PAGE_TOKEN_QUERY "?page-token="
 
@@ -69,7 +68,7 @@ enum MHD_Result sgm__http_respond(sgm__http_exchange *exchange, int code, struct
     if (MHD_get_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL) == NULL)
         MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
     sgm__http_phase_set(exchange->server, exchange->place, sgm__http_busy_phase(exchange),
-                        exchange->listener != NULL ? 0 : ANSWER_SECONDS);
+                        exchange->listener != NULL ? 0 : SGM__HTTP_ANSWER_SECONDS);
     enum MHD_Result result = MHD_queue_response(exchange->connection, (unsigned)code, response);
     MHD_destroy_response(response);
     return result;
@@ -90,13 +89,17 @@ static struct MHD_Response *own_bytes(char *body, size_t length, const char *typ
 
 /* --- refusals and errors --- */
 
-/* {"error": why}. A text that is no UTF-8, for example because it was cut, cannot be JSON. */
-static struct MHD_Response *error_response(const char *why)
+/* {"error": why}, or what the server's options make of it. A text that is no UTF-8, for example because it
+ * was cut, cannot be JSON. */
+static struct MHD_Response *error_response(const sgm__http_exchange *exchange, int code, const char *why)
 {
-    json_t *error = json_pack("{s:s}", "error", why);
+    json_t *text = json_string(why);
+    if (text == NULL)
+        why = "the reason cannot be told: it is no text";
+    json_decref(text);
+    json_t *error = exchange->server->options.error != NULL ? exchange->server->options.error(code, why)
+                                                            : json_pack("{s:s}", "error", why);
     sgm__http_answer answer = {0};
-    if (error == NULL)
-        error = json_pack("{s:s}", "error", "the reason cannot be told: it is no text");
     if (sgm__http_answer_json(&answer, error) != SGM_OK)
         return NULL;
     return own_bytes(answer.body, answer.length, "application/json");
@@ -123,8 +126,10 @@ static struct MHD_Response *error_page(const sgm__http_exchange *exchange)
 enum MHD_Result sgm__http_respond_refusal(sgm__http_exchange *exchange)
 {
     int code = exchange->refusal;
-    bool is_page = exchange->path != NULL && strcmp(exchange->path, "/") == 0;
-    struct MHD_Response *response = is_page ? error_page(exchange) : error_response(exchange->why);
+    bool is_page =
+        exchange->server->page != NULL && exchange->path != NULL && strcmp(exchange->path, "/") == 0;
+    struct MHD_Response *response =
+        is_page ? error_page(exchange) : error_response(exchange, code, exchange->why);
     if (response == NULL)
         return MHD_NO;
     if (exchange->standing != SGM__HTTP_OWNER)
@@ -193,8 +198,8 @@ static struct MHD_Response *answer_response(sgm__http_answer *answer)
 static enum MHD_Result respond_failure(sgm__http_exchange *exchange)
 {
     int code = code_of(exchange->status);
-    struct MHD_Response *response =
-        error_response(exchange->error != NULL ? exchange->error : sgm_status_text(exchange->status));
+    struct MHD_Response *response = error_response(
+        exchange, code, exchange->error != NULL ? exchange->error : sgm_status_text(exchange->status));
     if (response != NULL && code == MHD_HTTP_TOO_MANY_REQUESTS)
         MHD_add_response_header(response, MHD_HTTP_HEADER_RETRY_AFTER, "1");
     return sgm__http_respond(exchange, code, response);

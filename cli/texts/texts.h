@@ -1,0 +1,52 @@
+/* Texts that a trained network continues, for `sigma generate` and `sigma serve --openai`: which tokenizer is
+ * its own and how chats are written (codec.c), what is said with tokens and where it ends (speech.c). */
+#ifndef SGM_CLI_TEXTS_TEXTS_H
+#define SGM_CLI_TEXTS_TEXTS_H
+
+#include "config/saved.h"
+
+#include <sigma/tokenizer.h>
+
+/* --- codec.c --- */
+/* How texts become tokens of a network, and tokens texts. Of the first two one is there; none: tokens are
+ * numbers. */
+typedef struct text_codec {
+    sgm_tokenizer *tokenizer;         /* of 'sigma tokenize', or bytes */
+    sgm_pretrained_tokenizer *others; /* of a model of others */
+    int64_t end;                      /* its token that ends a text; -1: none */
+} text_codec;
+/* Opens the tokenizer at `path`; if that is NULL, the one of the run's training data, else that of the model
+ * of others that it began with, else bytes. Needs saved_describe only. On failure it may be closed as well.
+ */
+sgm_status text_codec_open(text_codec *codec, const saved *s, const char *path);
+void text_codec_close(text_codec *codec);
+/* The tokens of a text; a new tensor, int64 (count). NULL and an error on failure, as below. */
+sgm_tensor *text_codec_encode(const text_codec *codec, const char *text);
+/* Those of a chat up to the beginning of the answer. */
+sgm_tensor *text_codec_encode_chat(const text_codec *codec, const sgm_chat_message *messages, size_t count);
+
+/* --- speech.c --- */
+/* What is said of one text. The first members are borrowed and set before speech_begin, the others zero. */
+typedef struct speech {
+    const text_codec *codec;
+    const char *const *stops; /* texts before which it ends, none of them empty ... */
+    size_t stop_count;        /* ... and how many */
+    /* Gets each part of the text, which may end within a character if the tokenizer is no model's of others;
+     * called for each token, with a size of 0 where nothing is certain yet. False ends the text. */
+    bool (*say)(void *user, const char *text, size_t size);
+    void *user;
+    int64_t drawn;                 /* tokens */
+    bool has_ended;                /* with the token of an end, or before a text of `stops` */
+    sgm_pretrained_stream *stream; /* what turns tokens of a model of others into text */
+    sgm__text held;                /* what may be the beginning of a text of `stops` */
+    bool stopped;                  /* such a text came */
+} speech;
+sgm_status speech_begin(speech *s);
+/* The generator's callback for each token; `user` is the speech. False ends the text: at its last token, at a
+ * text of `stops`, out of memory, or as `say` wants. */
+bool speech_take(void *user, int64_t token);
+/* Says what was held back and comes after all. */
+void speech_end(speech *s);
+void speech_free(speech *s);
+
+#endif
