@@ -286,6 +286,18 @@ TEST(a_change_that_is_cancelled_is_not_made)
     remove_folder(folder);
 }
 
+/* What a branch says of itself, which it does a moment after it was begun. The caller releases it. */
+static json_t *await_status(client *c, const char *arguments)
+{
+    json_t *status = call(c, "get_run", arguments, false);
+    for (int i = 0; i < 400 && at(status, "now") == NULL; i++) {
+        json_decref(status);
+        usleep(20000);
+        status = call(c, "get_run", arguments, false);
+    }
+    return status;
+}
+
 TEST(a_branch_trains_beside_the_run)
 {
     const char *folder = new_folder();
@@ -310,7 +322,7 @@ TEST(a_branch_trains_beside_the_run)
              false);
     CHECK_STR(text_at(begun, "run"), "live-slow");
     json_decref(begun);
-    json_t *status = call(c, "get_run", "{\"run\":\"live-slow\"}", false);
+    json_t *status = await_status(c, "{\"run\":\"live-slow\"}");
     CHECK_STR(text_at(status, "now/state"), "paused");
     json_decref(status);
     json_t *values =
