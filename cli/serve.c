@@ -12,6 +12,7 @@
 #include "text/json_text.h"
 
 #include <stdio.h>
+#include <unistd.h>
 
 static const char usage_text[] =
     "Usage: sigma serve CHECKPOINT|FOLDER [--port PORT] [--token-file FILE] [--unknown=ignore|refuse]\n"
@@ -108,6 +109,13 @@ static char *example_arguments(const sgm__serve *serve, const sgm_pipeline *pipe
     return words;
 }
 
+/* The end, where a request still computes with the network: what it uses must not be freed. */
+_Noreturn static void leave(void)
+{
+    fflush(NULL);
+    _exit(CLI_OK);
+}
+
 /* Signals are blocked before the server starts its threads, and waited for. The token for curl is cut out
  * of the address. */
 static int serve_until_signal(const sgm__serve_options *options)
@@ -126,7 +134,8 @@ static int serve_until_signal(const sgm__serve_options *options)
     sgm__free(example);
     fflush(stdout);
     signals_wait();
-    sgm__serve_stop(serve);
+    if (!sgm__serve_stop(serve))
+        leave();
     return CLI_OK;
 }
 
@@ -150,7 +159,8 @@ static int serve_openai_until_signal(const openai_options *options)
         return report_error("serve", CLI_FAILED);
     print_openai(server);
     signals_wait();
-    openai_stop(server);
+    if (!openai_stop(server))
+        leave();
     return CLI_OK;
 }
 

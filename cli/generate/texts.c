@@ -35,7 +35,10 @@ static sgm_status read_lines(generation *g, FILE *file)
                               g->line_count + 1);
             break;
         }
-        line[strcspn(line, "\r\n")] = '\0';
+        if (line[length - 1] == '\n')
+            line[--length] = '\0';
+        if (length > 0 && line[length - 1] == '\r')
+            line[length - 1] = '\0';
         status = add_line(g, &room, sgm__strdup(line));
     }
     if (status == SGM_OK && ferror(file))

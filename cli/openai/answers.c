@@ -7,6 +7,8 @@
 /* Tokens of a text at most where the network has no limit of steps, and where a completion does not say how
  * many. */
 #define MOST_TOKENS 4096
+/* Tokens of a question to such a network at most: it is read to its end, whoever waits. */
+#define MOST_READ 32768
 #define USUAL_COMPLETION 16
 
 /* The answer to a request while it is made. */
@@ -138,13 +140,16 @@ static int64_t tokens_of(const sgm_tensor *tokens)
 static int64_t room_behind(const openai *server, const sgm_tensor *begin)
 {
     int64_t places = sgm_generator_places(server->generator);
-    return places > 0 ? places - tokens_of(begin) : MOST_TOKENS;
+    if (places > 0)
+        return places - tokens_of(begin);
+    return tokens_of(begin) <= MOST_READ ? MOST_TOKENS : 0;
 }
 
 /* The last part of a text, and why it ends here. */
 static void finish_one(answering *a, const char *reason)
 {
     take_characters(&a->waiting, "", 0, true, &a->text);
+    a->is_lost = a->waiting.failed || a->text.failed;
     send_characters(a);
     if (a->sampling->streams)
         send_part(a, "", reason);
@@ -173,6 +178,8 @@ static sgm_status continue_one(answering *a, const sgm_tensor *begin)
                 .user = a};
     how.told = speech_take;
     how.user = &s;
+    if (!sampling->is_seeded) /* else texts with the same beginning would be the same */
+        SGM_TRY(random_number(&how.seed));
     SGM_TRY(sgm_generator_reset(generator));
     if (sampling->streams && a->is_chat)
         send_role(a);
@@ -201,9 +208,11 @@ static sgm_status check_room(asking *ask, const char *param, const sgm_tensor *b
         return ask_refuse(ask, param, "the text has no tokens");
     if (room_behind(ask->server, begin) > 0)
         return SGM_OK;
+    int64_t places = sgm_generator_places(ask->server->generator);
     ask->code = "context_length_exceeded";
-    return ask_refuse(ask, param, "%lld tokens are too many for this model, which takes %lld with the answer",
-                      (long long)tokens_of(begin), (long long)sgm_generator_places(ask->server->generator));
+    return ask_refuse(ask, param, "%lld tokens are too many for this model, which takes %lld%s",
+                      (long long)tokens_of(begin), (long long)(places > 0 ? places : MOST_READ),
+                      places > 0 ? " with the answer" : "");
 }
 
 static sgm_status continue_all(answering *a, sgm_tensor *const *begins, size_t count)

@@ -54,7 +54,8 @@ sgm_status ask_flag(asking *ask, const char *name, bool *value);
 /* How a text is to be continued. */
 typedef struct sampling_options {
     sgm_generation_options how;
-    int64_t count; /* tokens at most; 0: not given */
+    int64_t count;  /* tokens at most; 0: not given */
+    bool is_seeded; /* else each text has a seed of its own */
     const char *stops[MOST_STOPS];
     size_t stop_count;
     bool streams, tells_usage; /* answers come as events; the last of them with the numbers of tokens */

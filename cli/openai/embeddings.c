@@ -101,10 +101,10 @@ static bool all_are_finite(const sgm_tensor *vectors)
 }
 
 /* The vectors as float32, a row for each text. */
-static sgm_status embed(asking *ask, const char *const *texts, size_t count, sgm_tensor **vectors)
+static sgm_status embed(asking *ask, const char *const *texts, size_t count, int64_t dimensions,
+                        sgm_tensor **vectors)
 {
     const openai *server = ask->server;
-    int64_t dimensions = 0;
     sgm_tensor *made = sgm_pretrained_predict_texts(server->saved->trainer, server->codec.others, texts,
                                                     count, .longest = server->longest);
     *vectors = made != NULL ? sgm_tensor_cast(made, SGM_FLOAT32) : NULL;
@@ -115,7 +115,6 @@ static sgm_status embed(asking *ask, const char *const *texts, size_t count, sgm
         return sgm_fail(SGM_ERROR_STATE, "the model gives numbers that are not finite");
     int64_t size = sgm_shape_elements(sgm_tensor_shape(*vectors)) / (int64_t)count;
     /* A part of a vector would be another answer. */
-    SGM_TRY(ask_integer(ask, "dimensions", 1, INT64_MAX, &dimensions));
     return dimensions == 0 || dimensions == size
                ? SGM_OK
                : ask_refuse(ask, "dimensions", "a vector of this model has %lld numbers", (long long)size);
@@ -126,13 +125,14 @@ sgm_status answer_embeddings(asking *ask, sgm__http_answer *answer)
     const char **texts;
     size_t count;
     bool in_base64;
-    int64_t tokens;
+    int64_t tokens, dimensions = 0;
     sgm_tensor *vectors = NULL;
     SGM_TRY(read_format(ask, &in_base64));
+    SGM_TRY(ask_integer(ask, "dimensions", 1, INT64_MAX, &dimensions));
     SGM_TRY(ask_texts(ask, "input", MOST_TEXTS, &texts, &count));
     sgm_status status = count_tokens(ask, texts, count, &tokens);
     if (status == SGM_OK)
-        status = embed(ask, texts, count, &vectors);
+        status = embed(ask, texts, count, dimensions, &vectors);
     if (status == SGM_OK)
         status = write_answer(ask, vectors, in_base64, tokens, answer);
     sgm_tensor_free(vectors);

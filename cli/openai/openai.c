@@ -240,14 +240,17 @@ bool openai_embeds(const openai *server)
 }
 
 /* If a request is not done in time, its thread still uses `server`, which then stays allocated. */
-void openai_stop(openai *server)
+bool openai_stop(openai *server)
 {
-    if (server == NULL || !sgm__http_stop(server->http))
-        return;
+    if (server == NULL)
+        return true;
+    if (!sgm__http_stop(server->http))
+        return false;
     sgm_generator_free(server->generator);
     text_codec_close(&server->codec);
     sgm__free(server->token);
     sgm__free(server->url);
     sgm__free(server->name);
     sgm__free(server);
+    return true;
 }

@@ -31,7 +31,8 @@ const char *openai_token(const openai *server);
 /* The name of the model, and whether it embeds texts and does not continue them. */
 const char *openai_model(const openai *server);
 bool openai_embeds(const openai *server);
-/* Ends what is being answered. NULL is allowed. */
-void openai_stop(openai *server);
+/* Ends what is being answered. False: it does not end in time; its thread still uses `saved`, which must not
+ * be closed. NULL is allowed. */
+bool openai_stop(openai *server);
 
 #endif

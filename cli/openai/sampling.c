@@ -30,11 +30,11 @@ static sgm_status read_stops(asking *ask, sampling_options *s)
 /* Both names are of one number; of two, the smaller counts. */
 static sgm_status read_count(asking *ask, sampling_options *s)
 {
-    int64_t count = INT64_MAX, completion = INT64_MAX;
-    SGM_TRY(ask_integer(ask, "max_tokens", 1, INT64_MAX, &count));
+    int64_t completion = 0;
+    SGM_TRY(ask_integer(ask, "max_tokens", 1, INT64_MAX, &s->count));
     SGM_TRY(ask_integer(ask, "max_completion_tokens", 1, INT64_MAX, &completion));
-    count = completion < count ? completion : count;
-    s->count = count < INT64_MAX ? count : 0;
+    if (s->count == 0 || (completion > 0 && completion < s->count))
+        s->count = completion;
     return SGM_OK;
 }
 
@@ -66,8 +66,8 @@ sgm_status sampling_read(asking *ask, sampling_options *s)
     SGM_TRY(ask_integer(ask, "top_k", -1, INT64_MAX, &top_k));
     SGM_TRY(ask_number(ask, "min_p", 0, 1, &how->min_p));
     SGM_TRY(ask_number(ask, "repetition_penalty", 1e-6, HIGHEST_PENALTY, &penalty));
-    SGM_TRY(random_number(&how->seed));
-    if (ask_value(ask, "seed") != NULL) {
+    s->is_seeded = ask_value(ask, "seed") != NULL;
+    if (s->is_seeded) {
         SGM_TRY(ask_integer(ask, "seed", INT64_MIN, INT64_MAX, &seed));
         how->seed = (uint64_t)seed;
     }

@@ -106,7 +106,7 @@ static void offer(search *s, candidate new)
 
 /* The best continuations of all beams. A repetition penalty multiplies logarithms of probabilities, which are
  * negative. */
-static void look_for_best(search *s)
+static sgm_status look_for_best(search *s)
 {
     const sgm_generator *g = s->generator;
     double penalty = sgm__is_penalised(s->options) ? s->options->repetition_penalty : 1;
@@ -114,9 +114,13 @@ static void look_for_best(search *s)
     for (int64_t b = 0; b < s->beams; b++)
         for (int64_t i = 0; i < g->vocabulary; i++) {
             int64_t at = b * g->vocabulary + i;
+            if (!(g->probabilities[at] >= 0) || !isfinite(g->probabilities[at]))
+                return sgm_fail(SGM_ERROR_NUMERIC, "the network's probability of number %lld is %g",
+                                (long long)i, g->probabilities[at]);
             double chance = log(g->probabilities[at]) * (g->seen[at] ? penalty : 1);
             offer(s, (candidate){s->running[b].score + chance, b, i});
         }
+    return SGM_OK;
 }
 
 /* `to` becomes the candidate's text. */
@@ -184,7 +188,7 @@ static sgm_status run(search *s, const sgm_continuation *given)
     for (;;) {
         SGM_TRY(sgm__generator_read_many(g, s->tokens, 1));
         SGM_TRY(sgm__generator_output(g, SGM__SHARES));
-        look_for_best(s);
+        SGM_TRY(look_for_best(s));
         if (!choose(s) || !may_improve(s))
             return SGM_OK;
         SGM_TRY(sgm__generator_take_rows(g, s->parents));

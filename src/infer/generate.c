@@ -185,7 +185,7 @@ static sgm_status check_options(const sgm_generator *g, const sgm_generation_opt
         return sgm_fail(SGM_ERROR_ARGUMENT, "there is at least 1 beam, not %lld", (long long)o->beams);
     if (o->beams > 1)
         return check_beams(g, o);
-    if (o->repetition_penalty != 0 && !g->logits)
+    if (sgm__is_penalised(o) && !g->logits)
         return sgm_fail(SGM_ERROR_UNSUPPORTED,
                         "a repetition_penalty wants logits, but the network's output is not the softmax of "
                         "some; leave it out, or end the network with softmax_cross_entropy");

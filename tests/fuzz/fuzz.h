@@ -27,14 +27,15 @@ static inline void fuzz_expect(bool holds, const char *what)
     abort();
 }
 
-/* A folder of this process alone, in memory. */
+/* A folder of this process alone, within that of run.sh. */
 static inline const char *fuzz_folder(void)
 {
-    static char folder[] = "/dev/shm/sigma-fuzz-XXXXXX";
-    static bool made;
-    if (!made)
+    static char folder[PATH_MAX];
+    const char *within = getenv("SIGMA_FUZZ_FOLDER");
+    if (folder[0] == '\0') {
+        snprintf(folder, sizeof folder, "%s/XXXXXX", within != NULL ? within : "/tmp");
         fuzz_expect(mkdtemp(folder) != NULL, "mkdtemp");
-    made = true;
+    }
     return folder;
 }
 

@@ -1,13 +1,21 @@
-/* Files of GGUF: a model and its tokenizer in one. */
-#include "fuzz.h"
+/* Files of GGUF: a model, whose numbers a trainer loads, and its tokenizer in one. */
+#include "tokens.h"
 
 #include <sigma/models.h>
-#include <sigma/tokenizer.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const char *path = fuzz_write("model.gguf", data, size);
-    sgm_pretrained_free(sgm_pretrained_open(path));
-    sgm_pretrained_tokenizer_free(sgm_pretrained_tokenizer_open(path));
+    sgm_pretrained *model = sgm_pretrained_open(path);
+    if (model != NULL) {
+        sgm_env *env = sgm_env_create("fuzz");
+        sgm_trainer *trainer = sgm_trainer_create(env, "model");
+        if (sgm_trainer_set_network(trainer, sgm_pretrained_network(model)) == SGM_OK &&
+            sgm_trainer_prepare(trainer) == SGM_OK)
+            (void)sgm_pretrained_load(model, trainer);
+        sgm_env_free(env);
+    }
+    sgm_pretrained_free(model);
+    fuzz_tokenize(path);
     return 0;
 }

@@ -32,6 +32,9 @@ seeds_of()
 export ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1
 export UBSAN_OPTIONS=print_stacktrace=1
 mkdir -p "$build/findings"
+SIGMA_FUZZ_FOLDER=$(mktemp -d /dev/shm/sigma-fuzz-XXXXXX) || exit 2 # in memory
+export SIGMA_FUZZ_FOLDER
+trap 'rm -rf "$SIGMA_FUZZ_FOLDER"' EXIT
 count=0 findings=0
 for program in "$build"/tests/fuzz/fuzz_*; do
     name=${program##*/fuzz_}
@@ -61,7 +64,6 @@ for program in "$build"/tests/fuzz/fuzz_*; do
         printf ': %s\n' "$(grep -m 1 -E 'ERROR: |runtime error: ' "$log" || tail -1 "$log")" "    $log"
     fi
 done
-rm -rf /dev/shm/sigma-fuzz-??????
 if [ "$count" = 0 ]; then
     echo "There is no fuzzer '$wanted' in $build; make fuzz builds them (clang)." >&2
     exit 2

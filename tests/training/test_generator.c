@@ -300,13 +300,15 @@ TEST(the_same_seed_says_the_same)
 TEST(a_repetition_penalty_needs_logits)
 {
     sgm_trainer *trainer = trainer_of("input(6) + embedding(5, 4) + lstm(4) + dense(5, time_distributed) + "
-                                      "multi_class_hinge",
+                                      "binary_cross_entropy",
                                       SGM_FLOAT32);
     sgm_generator *generator = sgm_generator_create(trainer);
     CHECK_OK(generator);
     CHECK_ERROR(sgm_generator_generate(generator, (const int64_t[]){1}, 1, NULL, 4,
                                        SGM_GENERATION(.repetition_penalty = 1.5)),
                 "the network's output is not the softmax of some");
+    CHECK_OK(sgm_generator_generate(generator, (const int64_t[]){1}, 1, NULL, 4,
+                                    SGM_GENERATION(.repetition_penalty = 1))); /* that is none */
     sgm_generator_free(generator);
     sgm_env_free(env);
 }

@@ -538,8 +538,12 @@ int64_t sgm__serve_elements(const sgm__serve *serve)
 }
 
 /* If a prediction does not return in time, its thread still uses `serve`, which then stays allocated. */
-void sgm__serve_stop(sgm__serve *serve)
+bool sgm__serve_stop(sgm__serve *serve)
 {
-    if (serve != NULL && sgm__http_stop(serve->http)) /* otherwise a function still runs */
+    if (serve == NULL)
+        return true;
+    bool ended = sgm__http_stop(serve->http);
+    if (ended)
         release(serve);
+    return ended;
 }
