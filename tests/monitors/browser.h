@@ -179,16 +179,33 @@ static inline int browser_start_driver(browser *b)
     return browser_driver_port(output[0]);
 }
 
+static inline void browser_stop_driver(browser *b)
+{
+    if (b->keeper <= 0)
+        return;
+    close(b->life);
+    close(b->output);
+    waitpid(b->keeper, NULL, 0);
+    b->keeper = 0;
+}
+
+/* One gives up at times, if another process takes the port that it has chosen. */
+static inline int browser_try_driver(browser *b)
+{
+    int port = browser_start_driver(b);
+    for (int i = 0; i < 4 && port == 0; i++) {
+        browser_stop_driver(b);
+        port = browser_start_driver(b);
+    }
+    return port;
+}
+
 static inline void browser_close(browser *b)
 {
     char why[256];
     if (b->session != NULL)
         json_decref(browser_ask(b, "DELETE", "", NULL, why));
-    if (b->keeper > 0) {
-        close(b->life);
-        close(b->output);
-        waitpid(b->keeper, NULL, 0);
-    }
+    browser_stop_driver(b);
     curl_easy_cleanup(b->curl);
     sgm__free(b->session);
     *b = (browser){0};
@@ -212,7 +229,7 @@ static inline browser browser_open(void)
         SKIP("there is no chromedriver with a Chromium: 'scripts/setup.sh --test' installs both");
     curl_global_init(CURL_GLOBAL_DEFAULT);
     b.curl = curl_easy_init();
-    int port = browser_start_driver(&b);
+    int port = browser_try_driver(&b);
     if (port == 0) {
         browser_close(&b);
         TEST_FAIL("chromedriver does not start");
