@@ -34,7 +34,7 @@ sgm_status ask_texts(asking *ask, const char *name, size_t most, const char ***t
 
 sgm_status prompts_read(asking *ask, sgm_tensor *prompts[MOST_PROMPTS], size_t *count)
 {
-    const char **texts;
+    const char **texts = NULL;
     size_t size = 0;
     SGM_TRY(ask_texts(ask, "prompt", MOST_PROMPTS, &texts, &size));
     sgm_status status = SGM_OK;

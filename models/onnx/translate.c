@@ -447,7 +447,7 @@ sgm_status sgm__translate(const char *path, const sgm_onnx *model, bool classify
         out_of_memory(&t);
     else
         begin(&t);
-    if (t.status == SGM_OK)
+    if (t.status == SGM_OK && t.done != NULL)
         mark_needed(&t, node_count);
     for (t.node = 0; t.status == SGM_OK && sgm_onnx_node_at(model, t.node, &t.info); t.node++)
         if (!t.done[t.node])
