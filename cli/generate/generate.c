@@ -85,7 +85,8 @@ static sgm_status go_on(const generation *g)
         status = sgm_generator_generate(g->generator, sgm_tensor_const_data(begin),
                                         (size_t)sgm_tensor_shape(begin)->dims[0], NULL, (size_t)g->count,
                                         &options);
-        speech_end(&s);
+        sgm_status said = speech_end(&s);
+        status = status == SGM_OK ? said : status;
         putchar('\n');
     }
     sgm_tensor_free(begin);

@@ -74,16 +74,14 @@ void texts_free(generation *g)
 
 /* --- what is printed --- */
 
-/* The bytes as a text of JSON; what is no UTF-8, such as a part of a character at the end, becomes U+FFFD. A
- * zero byte follows them. */
+/* The bytes as a text of JSON; what is no UTF-8, such as a part of a character at the end, becomes U+FFFD. */
 static json_t *json_of(const char *bytes, size_t size)
 {
-    sgm__text clean = {0};
-    for (size_t i = 0, length; i<size; i += length> 0 ? length : 1) {
-        length = (unsigned char)bytes[i] < 0x80 ? 1 : sgm__utf8_length((const unsigned char *)bytes + i);
-        sgm__text_append_bytes(&clean, length > 0 ? bytes + i : "\xef\xbf\xbd", length > 0 ? length : 3);
-    }
-    json_t *text = !clean.failed ? json_stringn(clean.data != NULL ? clean.data : "", clean.length) : NULL;
+    sgm__text waiting = {0}, clean = {0};
+    take_characters(&waiting, bytes, size, true, &clean);
+    bool failed = waiting.failed || clean.failed;
+    json_t *text = !failed ? json_stringn(clean.data != NULL ? clean.data : "", clean.length) : NULL;
+    sgm__text_free(&waiting);
     sgm__text_free(&clean);
     return text;
 }
@@ -104,7 +102,7 @@ static bool collect(void *user, const char *text, size_t size)
 
 static sgm_status print(const generation *g, const char *line, spoken *s)
 {
-    speech_end(&s->speech);
+    SGM_TRY(speech_end(&s->speech));
     sgm__text_append_bytes(&s->said, "", 1); /* the zero byte that ends it */
     if (s->said.failed)
         return SGM_ERROR_MEMORY;

@@ -188,8 +188,7 @@ static sgm_status continue_one(answering *a, const sgm_tensor *begin)
         status = sgm_generator_generate(generator, sgm_tensor_const_data(begin), (size_t)tokens_of(begin),
                                         NULL, (size_t)count_of(a, begin), &how);
     if (status == SGM_OK)
-        speech_end(&s);
-    a->is_lost = a->is_lost || s.held.failed;
+        status = speech_end(&s);
     a->read += tokens_of(begin);
     a->made += s.drawn;
     if (status == SGM_OK && !a->is_lost)
@@ -232,7 +231,8 @@ static sgm_status finish(answering *a, sgm_status status, sgm__http_answer *answ
             send_event(a, openai_error(500, sgm_last_error()));
         return status;
     }
-    SGM_TRY(status);
+    if (status != SGM_OK)
+        return ask_fail_inside(a->ask, status);
     json_t *made = frame(a, a->is_chat ? "chat.completion" : "text_completion", json_incref(a->choices));
     json_object_set_new(made, "usage", usage_of(a));
     return sgm__http_answer_json(answer, made);

@@ -39,6 +39,8 @@ int64_t unix_time(void); /* seconds */
 /* --- parameters.c --- */
 /* Refuses the request for a parameter, a text that is copied; returns a failure. */
 sgm_status ask_refuse(asking *ask, const char *param, const char *format, ...) SGM_PRINTF(3, 4);
+/* A failure of the model or the machine, not of the request: it is answered with 500. Returns `status`. */
+sgm_status ask_fail_inside(asking *ask, sgm_status status);
 /* Reads the body, and refuses parameters that are not known, or would change the answer and are not done
  * here. */
 sgm_status ask_begin(asking *ask);
@@ -80,12 +82,6 @@ sgm_status ask_texts(asking *ask, const char *name, size_t most, const char ***t
 /* Continues each of the texts; `param` is the parameter that they are of. */
 sgm_status answer_texts(asking *ask, const sampling_options *sampling, const char *param,
                         sgm_tensor *const *begins, size_t count, sgm__http_answer *answer);
-
-/* --- characters.c --- */
-/* Appends to `whole` the characters of `waiting` and of more bytes; the beginning of one that may be
- * completed waits. What is no UTF-8, one for the longest beginning of a character, and the character 0 become
- * U+FFFD; with `is_end` nothing waits. */
-void take_characters(sgm__text *waiting, const char *bytes, size_t size, bool is_end, sgm__text *whole);
 
 /* --- embeddings.c --- */
 sgm_status answer_embeddings(asking *ask, sgm__http_answer *answer);

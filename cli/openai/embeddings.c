@@ -110,9 +110,10 @@ static sgm_status embed(asking *ask, const char *const *texts, size_t count, int
     *vectors = made != NULL ? sgm_tensor_cast(made, SGM_FLOAT32) : NULL;
     sgm_tensor_free(made);
     if (*vectors == NULL)
-        return sgm__last_failure();
+        return ask_fail_inside(ask, sgm__last_failure());
     if (!all_are_finite(*vectors))
-        return sgm_fail(SGM_ERROR_STATE, "the model gives numbers that are not finite");
+        return ask_fail_inside(ask,
+                               sgm_fail(SGM_ERROR_NUMERIC, "the model gives numbers that are not finite"));
     int64_t size = sgm_shape_elements(sgm_tensor_shape(*vectors)) / (int64_t)count;
     /* A part of a vector would be another answer. */
     return dimensions == 0 || dimensions == size

@@ -30,8 +30,8 @@ json_t *openai_error(int status, const char *why)
     return error_object(status, why, NULL, status == 401 ? "invalid_api_key" : NULL);
 }
 
-/* Answers a request that `act` has served. One that was refused for a parameter is answered here, other
- * failures by the server, with openai_error. */
+/* Answers a request that `act` has served. A failure with a status of its own is answered here, others by the
+ * server, with openai_error. */
 static sgm_status answer_with(sgm_status (*act)(asking *ask, sgm__http_answer *answer), asking *ask,
                               sgm__http_answer *answer)
 {
@@ -47,10 +47,11 @@ static sgm_status answer_with(sgm_status (*act)(asking *ask, sgm__http_answer *a
         return SGM_OK;
     }
     sgm_log_message(SGM_LOG_DEBUG, "serve", "refused %s: %s", ask->request->route->path, sgm_last_error());
-    if (ask->param[0] == '\0')
+    if (ask->status == 0)
         return status;
+    const char *param = ask->param[0] != '\0' ? ask->param : NULL;
     answer->code = ask->status;
-    return sgm__http_answer_json(answer, error_object(ask->status, sgm_last_error(), ask->param, ask->code));
+    return sgm__http_answer_json(answer, error_object(ask->status, sgm_last_error(), param, ask->code));
 }
 
 /* --- routes --- */

@@ -81,6 +81,12 @@ sgm_status ask_refuse(asking *ask, const char *param, const char *format, ...)
     return sgm_fail(SGM_ERROR_ARGUMENT, "'%s': %s", ask->param, sgm__make_printable(why));
 }
 
+sgm_status ask_fail_inside(asking *ask, sgm_status status)
+{
+    ask->status = 500;
+    return status;
+}
+
 static const parameter *find(const char *name, endpoint asked)
 {
     for (size_t i = 0; i < sizeof parameters / sizeof *parameters; i++)

@@ -53,7 +53,17 @@ static bool say(speech *s, const char *text, size_t size)
         memmove(s->held.data, s->held.data + part, s->held.length);
     }
     s->has_ended = s->stopped;
+    if (s->held.failed)
+        s->status = SGM_ERROR_MEMORY;
     return goes_on && !s->stopped && !s->held.failed;
+}
+
+/* Says a text that a token became; NULL: it failed. */
+static bool say_decoded(speech *s, const char *text, size_t size)
+{
+    if (text == NULL)
+        s->status = sgm__last_failure();
+    return text != NULL && say(s, text, size);
 }
 
 bool speech_take(void *user, int64_t token)
@@ -63,8 +73,10 @@ bool speech_take(void *user, int64_t token)
     s->drawn++;
     if (s->stream != NULL) {
         s->has_ended = token == codec->end;
-        const char *text = s->has_ended ? NULL : sgm_pretrained_stream_next(s->stream, token);
-        return text != NULL && say(s, text, strlen(text));
+        if (s->has_ended)
+            return false;
+        const char *text = sgm_pretrained_stream_next(s->stream, token);
+        return say_decoded(s, text, text != NULL ? strlen(text) : 0);
     }
     if (codec->tokenizer == NULL) {
         char number[32];
@@ -75,18 +87,19 @@ bool speech_take(void *user, int64_t token)
         return say(s, "", 0);
     size_t size;
     char *bytes = sgm_tokenizer_decode(codec->tokenizer, &token, 1, &size);
-    bool goes_on = bytes != NULL && say(s, bytes, size);
+    bool goes_on = say_decoded(s, bytes, size);
     sgm_string_free(bytes);
     return goes_on;
 }
 
-void speech_end(speech *s)
+sgm_status speech_end(speech *s)
 {
     const char *rest = s->stream != NULL ? sgm_pretrained_stream_end(s->stream) : NULL;
     if (!s->stopped && rest != NULL && *rest != '\0')
         say(s, rest, strlen(rest));
     if (!s->stopped && s->held.length > 0)
         s->say(s->user, s->held.data, s->held.length);
+    return s->status;
 }
 
 void speech_free(speech *s)

@@ -1,5 +1,6 @@
 /* Texts that a trained network continues, for `sigma generate` and `sigma serve --openai`: which tokenizer is
- * its own and how chats are written (codec.c), what is said with tokens and where it ends (speech.c). */
+ * its own and how chats are written (codec.c), what is said with tokens and where it ends (speech.c), and
+ * which characters bytes are (characters.c). */
 #ifndef SGM_CLI_TEXTS_TEXTS_H
 #define SGM_CLI_TEXTS_TEXTS_H
 
@@ -25,6 +26,12 @@ sgm_tensor *text_codec_encode(const text_codec *codec, const char *text);
 /* Those of a chat up to the beginning of the answer. */
 sgm_tensor *text_codec_encode_chat(const text_codec *codec, const sgm_chat_message *messages, size_t count);
 
+/* --- characters.c --- */
+/* Appends to `whole` the characters of `waiting` and of more bytes; the beginning of one that may be
+ * completed waits. What is no UTF-8, one for the longest beginning of a character, and the character 0 become
+ * U+FFFD; with `is_end` nothing waits. */
+void take_characters(sgm__text *waiting, const char *bytes, size_t size, bool is_end, sgm__text *whole);
+
 /* --- speech.c --- */
 /* What is said of one text. The first members are borrowed and set before speech_begin, the others zero. */
 typedef struct speech {
@@ -40,13 +47,14 @@ typedef struct speech {
     sgm_pretrained_stream *stream; /* what turns tokens of a model of others into text */
     sgm__text held;                /* what may be the beginning of a text of `stops` */
     bool stopped;                  /* such a text came */
+    sgm_status status;             /* a failure, which ends the text */
 } speech;
 sgm_status speech_begin(speech *s);
 /* The generator's callback for each token; `user` is the speech. False ends the text: at its last token, at a
- * text of `stops`, out of memory, or as `say` wants. */
+ * text of `stops`, after a failure, or as `say` wants. */
 bool speech_take(void *user, int64_t token);
-/* Says what was held back and comes after all. */
-void speech_end(speech *s);
+/* Says what was held back and comes after all. A failure: not all tokens became text. */
+sgm_status speech_end(speech *s);
 void speech_free(speech *s);
 
 #endif

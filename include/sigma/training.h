@@ -440,10 +440,11 @@ SGM_API sgm_status sgm_trainer_export_onnx_with(sgm_trainer *trainer, const char
  *                            SGM_GENERATION(.seed = 1, .temperature = 0.8));
  *     sgm_generator_free(generator);
  *
- * The network reads a sequence of tokens, input(TIME) of numbers or input(TIME, TOKENS) of shares, and gives
- * a share for each token that may come next, at each step or behind the last one. It is run one step at a
- * time: what layers need of the steps before (keys and values of attention, what recurrent layers remember)
- * they keep. So a token costs one step, not TIME of them, and the shares are those of all steps at once. */
+ * The network reads a sequence of tokens, input(TIME) of numbers or input(TIME, TOKENS) of one-hot rows, and
+ * gives a probability for each token that may come next, at each step or behind the last one. It is run one
+ * step at a time: what layers need of the steps before (keys and values of attention, what recurrent layers
+ * remember) they keep. So a token costs one step, not TIME of them, and the probabilities are those of all
+ * steps at once. */
 
 /* A trained network that continues sequences. */
 typedef struct sgm_generator sgm_generator;
@@ -466,10 +467,10 @@ SGM_API int64_t sgm_generator_vocabulary(const sgm_generator *generator);
 SGM_API int64_t sgm_generator_places(const sgm_generator *generator);
 /* Forgets all tokens that were read. */
 SGM_API sgm_status sgm_generator_reset(sgm_generator *generator);
-/* Of a generator of one sequence: reads one more token. *shares then points to the probability of each token
- * to come next, valid until the next call (NULL: not wanted). When as many tokens were read as there are
- * places, it continues with the newest half of them, which it reads again. */
-SGM_API sgm_status sgm_generator_read(sgm_generator *generator, int64_t token, const double **shares);
+/* Of a generator of one sequence: reads one more token. *probabilities then points to the probability of each
+ * token to come next, valid until the next call (NULL: not wanted). When as many tokens were read as there
+ * are places, it continues with the newest half of them, which it reads again. */
+SGM_API sgm_status sgm_generator_read(sgm_generator *generator, int64_t token, const double **probabilities);
 
 /* How tokens are drawn. */
 typedef struct sgm_generation_options {

@@ -182,9 +182,9 @@ static void put_file_type(gguf_export *e)
             counts[k] += e->entries[i].shape.rank == 2 && e->entries[i].type->number == numbers[k].type;
     for (uint32_t k = 1; k < 4; k++)
         most = counts[k] > counts[most] ? k : most;
-    sgm__gguf_put_whole(&e->metadata, "general.file_type", numbers[most].number);
+    sgm__gguf_put_integer(&e->metadata, "general.file_type", numbers[most].number);
     if (counts[2] > 0)
-        sgm__gguf_put_whole(&e->metadata, "general.quantization_version", 2);
+        sgm__gguf_put_integer(&e->metadata, "general.quantization_version", 2);
 }
 
 static sgm_status collect_metadata(gguf_export *e)

@@ -41,7 +41,7 @@ static sgm_status read_setting(reading *r, const sgm__gguf_setting *setting)
         SGM__PASS(sgm__gguf_number(r->file, key, &number));
         return set(r->config, setting->own, json_real(number));
     }
-    SGM__PASS(sgm__gguf_whole(r->file, key, &whole));
+    SGM__PASS(sgm__gguf_integer(r->file, key, &whole));
     return set(r->config, setting->own, json_integer(whole));
 }
 
@@ -71,13 +71,13 @@ static sgm_status read_heads(reading *r)
     const int64_t features = json_integer_value(json_object_get(r->config, "hidden_size"));
     const int64_t heads = json_integer_value(json_object_get(r->config, "num_attention_heads"));
     int64_t shared = heads, size = heads > 0 ? features / heads : 0;
-    SGM__PASS(sgm__gguf_whole(r->file, key_of(r, "attention.head_count_kv"), &shared));
+    SGM__PASS(sgm__gguf_integer(r->file, key_of(r, "attention.head_count_kv"), &shared));
     SGM__PASS(set(r->config, "num_key_value_heads", json_integer(shared)));
-    SGM__PASS(sgm__gguf_whole(r->file, key_of(r, "attention.key_length"), &size));
+    SGM__PASS(sgm__gguf_integer(r->file, key_of(r, "attention.key_length"), &size));
     static const char *const others[] = {"attention.value_length", "rope.dimension_count"};
     for (size_t i = 0; i < 2; i++) {
         int64_t other = size;
-        SGM__PASS(sgm__gguf_whole(r->file, key_of(r, others[i]), &other));
+        SGM__PASS(sgm__gguf_integer(r->file, key_of(r, others[i]), &other));
         if (other != size)
             return sgm__gguf_fail(r->file, r->key,
                                   "is %lld; models are only read where it is the size of a head, %lld",
@@ -169,7 +169,7 @@ static sgm_status read_ends(reading *r)
                                           {"tokenizer.ggml.eos_token_id", "eos_token_id"}};
     for (size_t i = 0; i < 2; i++) {
         int64_t id = -1;
-        SGM__PASS(sgm__gguf_whole(r->file, keys[i][0], &id));
+        SGM__PASS(sgm__gguf_integer(r->file, keys[i][0], &id));
         if (id >= 0)
             SGM__PASS(set(r->config, keys[i][1], json_integer(id)));
     }
@@ -208,7 +208,7 @@ static sgm_status check_keys(reading *r)
         const bool counts =
             strcmp(key + prefix, ".expert_count") == 0 || strcmp(key + prefix, ".expert_used_count") == 0;
         if (counts)
-            SGM__PASS(sgm__gguf_whole(r->file, key, &experts));
+            SGM__PASS(sgm__gguf_integer(r->file, key, &experts));
         if (!counts || experts != 0)
             return sgm__gguf_fail(r->file, key, "is not known here, and may change what the model computes");
     }
@@ -271,12 +271,12 @@ static double number_of(const json_t *value, double otherwise)
     return json_is_number(value) ? json_number_value(value) : otherwise;
 }
 
-static void put_whole(sgm__gguf_draft *draft, const sgm__gguf_architecture *a, const char *name,
-                      int64_t number)
+static void put_integer(sgm__gguf_draft *draft, const sgm__gguf_architecture *a, const char *name,
+                        int64_t number)
 {
     char key[128];
     snprintf(key, sizeof key, "%s.%s", a->type, name);
-    sgm__gguf_put_whole(draft, key, number);
+    sgm__gguf_put_integer(draft, key, number);
 }
 
 static void put_number(sgm__gguf_draft *draft, const sgm__gguf_architecture *a, const char *name,
@@ -296,11 +296,11 @@ static void put_settings(sgm__gguf_draft *draft, const sgm__gguf_model *model)
             strcmp(setting->own, "n_inner") == 0 ? 4 * number_of(features, 0) : setting->otherwise;
         const double number = number_of(find(model->config, setting->own), usual);
         if (strcmp(setting->theirs, "context_length") == 0)
-            put_whole(draft, model->a, setting->theirs, model->longest);
+            put_integer(draft, model->a, setting->theirs, model->longest);
         else if (setting->fraction)
             put_number(draft, model->a, setting->theirs, number);
         else
-            put_whole(draft, model->a, setting->theirs, (int64_t)number);
+            put_integer(draft, model->a, setting->theirs, (int64_t)number);
     }
 }
 
@@ -323,11 +323,11 @@ static bool has_scaling(const json_t *config, const char *name)
 static void put_rotary(sgm__gguf_draft *draft, const sgm__gguf_model *model)
 {
     const double heads = number_of(find(model->config, "num_attention_heads"), 0);
-    put_whole(draft, model->a, "attention.head_count_kv",
-              (int64_t)number_of(find(model->config, "num_key_value_heads"), heads));
-    put_whole(draft, model->a, "attention.key_length", model->head_size);
-    put_whole(draft, model->a, "attention.value_length", model->head_size);
-    put_whole(draft, model->a, "rope.dimension_count", model->head_size);
+    put_integer(draft, model->a, "attention.head_count_kv",
+                (int64_t)number_of(find(model->config, "num_key_value_heads"), heads));
+    put_integer(draft, model->a, "attention.key_length", model->head_size);
+    put_integer(draft, model->a, "attention.value_length", model->head_size);
+    put_integer(draft, model->a, "rope.dimension_count", model->head_size);
     put_number(draft, model->a, "rope.freq_base", base_of(model->config));
     if (!has_scaling(model->config, "linear"))
         return;
@@ -385,7 +385,7 @@ sgm_status sgm__gguf_put_config(sgm__gguf_draft *draft, const sgm__gguf_model *m
     SGM__PASS(check_scaling(model));
     sgm__gguf_put_text(draft, "general.architecture", a->type, strlen(a->type));
     put_settings(draft, model);
-    put_whole(draft, a, "vocab_size", (int64_t)number_of(find(model->config, "vocab_size"), 0));
+    put_integer(draft, a, "vocab_size", (int64_t)number_of(find(model->config, "vocab_size"), 0));
     if (a->rotary)
         put_rotary(draft, model);
     return draft->status;

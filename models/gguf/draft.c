@@ -46,7 +46,7 @@ static void put_key(sgm__gguf_draft *draft, const char *key, sgm__gguf_kind kind
     draft->count++;
 }
 
-void sgm__gguf_put_whole(sgm__gguf_draft *draft, const char *key, int64_t number)
+void sgm__gguf_put_integer(sgm__gguf_draft *draft, const char *key, int64_t number)
 {
     put_key(draft, key, SGM__GGUF_UINT32);
     add(draft, &(uint32_t){(uint32_t)number}, sizeof(uint32_t));

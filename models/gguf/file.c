@@ -344,7 +344,7 @@ static sgm_status place_tensors(const reader *r, uint64_t alignment)
 static sgm_status check_tensors(const reader *r)
 {
     int64_t alignment = SGM__GGUF_ALIGNMENT;
-    SGM__PASS(sgm__gguf_whole(r->gguf, "general.alignment", &alignment));
+    SGM__PASS(sgm__gguf_integer(r->gguf, "general.alignment", &alignment));
     if (alignment < 1 || alignment > MOST_ALIGNMENT || (alignment & (alignment - 1)) != 0)
         return sgm__gguf_fail(r->gguf, "general.alignment", "is %lld; a power of 2 up to %u is wanted",
                               (long long)alignment, MOST_ALIGNMENT);

@@ -95,7 +95,8 @@ const sgm__gguf_value *sgm__gguf_find(const sgm__gguf *file, const char *key);
 /* An error that names the key: "'FILE': KEY ...". */
 sgm_status sgm__gguf_fail(const sgm__gguf *file, const char *key, const char *format, ...) SGM_PRINTF(3, 4);
 /* A value of this kind. *out stays as it is where the key is missing; a value of another kind is an error. */
-sgm_status sgm__gguf_whole(const sgm__gguf *file, const char *key, int64_t *out); /* of any size of integer */
+sgm_status sgm__gguf_integer(const sgm__gguf *file, const char *key,
+                             int64_t *out);                                       /* of any size of integer */
 sgm_status sgm__gguf_number(const sgm__gguf *file, const char *key, double *out); /* float32 in few digits */
 sgm_status sgm__gguf_flag(const sgm__gguf *file, const char *key, bool *out);
 /* The text is the file's, and has no 0 behind it. */
@@ -122,8 +123,8 @@ typedef struct sgm__gguf_draft {
     sgm_status status;
 } sgm__gguf_draft;
 void sgm__gguf_draft_free(sgm__gguf_draft *draft);
-void sgm__gguf_put_whole(sgm__gguf_draft *draft, const char *key, int64_t number); /* uint32 */
-void sgm__gguf_put_number(sgm__gguf_draft *draft, const char *key, double number); /* float32 */
+void sgm__gguf_put_integer(sgm__gguf_draft *draft, const char *key, int64_t number); /* uint32 */
+void sgm__gguf_put_number(sgm__gguf_draft *draft, const char *key, double number);   /* float32 */
 void sgm__gguf_put_flag(sgm__gguf_draft *draft, const char *key, bool flag);
 void sgm__gguf_put_text(sgm__gguf_draft *draft, const char *key, const char *text, size_t size);
 /* An array of `count` elements, which are added right after it. */

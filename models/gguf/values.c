@@ -74,7 +74,7 @@ static bool to_whole(sgm__gguf_kind kind, const unsigned char *bytes, int64_t *o
 #undef CASE
 }
 
-sgm_status sgm__gguf_whole(const sgm__gguf *file, const char *key, int64_t *out)
+sgm_status sgm__gguf_integer(const sgm__gguf *file, const char *key, int64_t *out)
 {
     const sgm__gguf_value *value = sgm__gguf_find(file, key);
     if (value == NULL)

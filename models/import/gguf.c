@@ -23,7 +23,7 @@ static sgm_status refuse_architecture(const sgm__gguf *file, const char *type, s
 static sgm_status refuse_parts(const sgm__gguf *file)
 {
     int64_t parts = 1;
-    sgm_status status = sgm__gguf_whole(file, "split.count", &parts);
+    sgm_status status = sgm__gguf_integer(file, "split.count", &parts);
     if (status != SGM_OK || parts <= 1)
         return status;
     return sgm__gguf_fail(

@@ -187,7 +187,7 @@ static sgm_status run(search *s, const sgm_continuation *given)
         s->tokens[i] = given->begin + given->begin_count - 1;
     for (;;) {
         SGM_TRY(sgm__generator_read_many(g, s->tokens, 1));
-        SGM_TRY(sgm__generator_output(g, SGM__SHARES));
+        SGM_TRY(sgm__generator_output(g, SGM__PROBABILITIES));
         SGM_TRY(look_for_best(s));
         if (!choose(s) || !may_improve(s))
             return SGM_OK;

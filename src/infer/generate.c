@@ -109,8 +109,8 @@ static sgm_status draw_together(const group *all)
         if (t->ended)
             continue;
         if (!there)
-            SGM_TRY(sgm__generator_output(all->generator,
-                                          sgm__is_penalised(all->options) ? SGM__LOGITS : SGM__SHARES));
+            SGM_TRY(sgm__generator_output(
+                all->generator, sgm__is_penalised(all->options) ? SGM__LOGITS : SGM__PROBABILITIES));
         there = true;
         SGM_TRY(draw(all, i));
     }

@@ -59,30 +59,32 @@ static sgm_status check_tokens(sgm_generator *g)
     sgm_type out = sgm_value_type(g->one.graph, recording->outputs[0].value);
     if (in.shape.rank < 2 || in.shape.rank > 3)
         return sgm_fail(SGM_ERROR_SHAPE,
-                        "the input of a step is %s; a sequence of tokens (time), or of shares "
+                        "the input of a step is %s; a sequence of tokens (time), or of one-hot rows "
                         "(time, tokens), is wanted",
                         sgm_shape_text(&in.shape, text, sizeof text));
-    g->shares = in.shape.rank == 3;
+    g->one_hot = in.shape.rank == 3;
     g->vocabulary = out.shape.rank > 0 ? out.shape.dims[out.shape.rank - 1] : 0;
     if (sgm_shape_elements(&out.shape) != g->sequences * g->vocabulary || g->vocabulary < 2)
-        return sgm_fail(SGM_ERROR_SHAPE, "a step gives %s; a share for each token is wanted",
+        return sgm_fail(SGM_ERROR_SHAPE, "a step gives %s; a probability for each token is wanted",
                         sgm_shape_text(&out.shape, text, sizeof text));
-    if (g->shares && in.shape.dims[2] != g->vocabulary)
-        return sgm_fail(SGM_ERROR_SHAPE,
-                        "the network reads %lld different tokens, but gives shares of %lld; it must give a "
-                        "probability for each token",
-                        (long long)in.shape.dims[2], (long long)g->vocabulary);
+    if (g->one_hot && in.shape.dims[2] != g->vocabulary)
+        return sgm_fail(
+            SGM_ERROR_SHAPE,
+            "the network reads %lld different tokens, but gives probabilities of %lld; it must give a "
+            "probability for each token",
+            (long long)in.shape.dims[2], (long long)g->vocabulary);
     return SGM_OK;
 }
 
-/* The shares, and what they are the softmax of, so that a repetition penalty sees the sign of a logit. */
+/* The probabilities, and what they are the softmax of, so that a repetition penalty sees the sign of a logit.
+ */
 static void add_outputs(sgm_generator *g)
 {
-    sgm_value shares = g->one.recording.outputs[0].value;
+    sgm_value probabilities = g->one.recording.outputs[0].value;
     const sgm_value *inputs;
-    sgm_graph_add_output(g->one.graph, SGM__SHARES, shares);
-    g->logits = sgm_value_op(g->one.graph, shares) == &sgm__op_softmax;
-    if (g->logits && sgm_value_inputs(g->one.graph, shares, &inputs) > 0)
+    sgm_graph_add_output(g->one.graph, SGM__PROBABILITIES, probabilities);
+    g->logits = sgm_value_op(g->one.graph, probabilities) == &sgm__op_softmax;
+    if (g->logits && sgm_value_inputs(g->one.graph, probabilities, &inputs) > 0)
         sgm_graph_add_output(g->one.graph, SGM__LOGITS, inputs[0]);
 }
 

@@ -29,8 +29,8 @@ struct sgm_generator {
     sgm_program *move; /* takes other rows of the states; NULL: not needed yet */
     sgm_graph *mover;  /* its graph */
     int64_t sequences; /* that are read side by side */
-    bool shares;       /* tokens are fed as one-hot rows, not as numbers */
-    bool logits;       /* the shares are a softmax, whose input is an output of `one`, too */
+    bool one_hot;      /* tokens are fed as one-hot rows, not as numbers */
+    bool logits;       /* the probabilities are a softmax, whose input is an output of `one`, too */
     bool pieces; /* all that is kept of the steps before is placed, so that several can be read at once */
     int64_t vocabulary;    /* tokens that the network tells apart */
     int64_t places;        /* how many steps it can look back; 0: any number */
@@ -42,7 +42,7 @@ struct sgm_generator {
 };
 
 /* Outputs of the program of a step, (sequences, vocabulary). */
-#define SGM__SHARES "shares"
+#define SGM__PROBABILITIES "probabilities"
 #define SGM__LOGITS "logits"
 
 /* An error unless it is a generator of one sequence; `function` is who asks. */
@@ -60,7 +60,7 @@ sgm_status sgm__generator_read_many(sgm_generator *g, const int64_t *const *toke
 /* Row s of all that the sequences have read becomes what row `rows[s]` was, up to the place where they are.
  */
 sgm_status sgm__generator_take_rows(sgm_generator *g, const int64_t *rows);
-/* Reads the shares, or the logits, that the newest step gave into g->probabilities. */
+/* Reads the probabilities, or the logits, that the newest step gave into g->probabilities. */
 sgm_status sgm__generator_output(sgm_generator *g, const char *name);
 
 #endif

@@ -41,7 +41,7 @@ static void put(const sgm_generator *g, const sgm__reader *reader, int64_t seque
 {
     float *values = sgm_tensor_data(reader->fed);
     int64_t at = sequence * reader->steps + step;
-    if (!g->shares) {
+    if (!g->one_hot) {
         values[at] = (float)token;
         return;
     }
@@ -225,13 +225,13 @@ sgm_status sgm__generator_output(sgm_generator *g, const char *name)
     return status;
 }
 
-sgm_status sgm_generator_read(sgm_generator *g, int64_t token, const double **shares)
+sgm_status sgm_generator_read(sgm_generator *g, int64_t token, const double **probabilities)
 {
     SGM_TRY(sgm__generator_is_single(g, "sgm_generator_read"));
     SGM_TRY(sgm__generator_check(g, &token, 1));
     SGM_TRY(sgm__generator_read_many(g, &(const int64_t *){&token}, 1));
-    if (shares == NULL)
+    if (probabilities == NULL)
         return SGM_OK;
-    *shares = g->probabilities;
-    return sgm__generator_output(g, SGM__SHARES);
+    *probabilities = g->probabilities;
+    return sgm__generator_output(g, SGM__PROBABILITIES);
 }

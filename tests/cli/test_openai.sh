@@ -209,6 +209,14 @@ has serve.err 'refused /v1/completions: nobody waits for the answer any more'
 has serve.err 'refused /v1/completions: the client has left while its request waited'
 end_serve
 
+# --- a model whose numbers are none: no request is to blame ---
+cp -r model broken
+size=$(stat -c %s broken/model.safetensors)
+head -c 2000 /dev/zero | tr '\0' '\377' |
+    dd of=broken/model.safetensors bs=1 seek=$((size - 2000)) conv=notrunc status=none
+serve broken --openai
+refuses completions 500 '{"prompt": "a"}' null 'nan.*","type":"server_error"'
+
 # --- vectors ---
 cp -r "$SIGMA_SOURCE_DIR/tests/models/fixtures/bert_embed" encoder
 printf '[PAD]\n[UNK]\n[CLS]\n[SEP]\na\nb\nc\n' >encoder/vocab.txt

@@ -143,7 +143,7 @@ TEST(files_come_back_as_they_were)
         free(bytes[1]);
     }
     int64_t type = -1;
-    CHECK_OK(sgm__gguf_whole(own, "general.file_type", &type));
+    CHECK_OK(sgm__gguf_integer(own, "general.file_type", &type));
     CHECK_INT(type, 7); /* most are of Q8_0 */
     sgm__gguf_close(own);
     sgm__gguf_close(other);
@@ -168,7 +168,7 @@ TEST(types_can_be_chosen)
             const bool plain = tensor->shape.rank < 2 || strcmp(tensor->name, "position_embd.weight") == 0;
             CHECK_STR(tensor->type->name, plain ? "F32" : cases[i].matrices);
         }
-        CHECK_OK(sgm__gguf_whole(file, "general.file_type", &type));
+        CHECK_OK(sgm__gguf_integer(file, "general.file_type", &type));
         CHECK_INT(type, cases[i].file_type);
         sgm__gguf_close(file);
     }
@@ -183,7 +183,7 @@ TEST(mistral_is_llama_of_the_steps_of_its_window)
     int64_t longest = 0;
     CHECK_OK(sgm__gguf_text(file, "general.architecture", &type, &size));
     CHECK(size == 5 && memcmp(type, "llama", size) == 0);
-    CHECK_OK(sgm__gguf_whole(file, "llama.context_length", &longest));
+    CHECK_OK(sgm__gguf_integer(file, "llama.context_length", &longest));
     CHECK_INT(longest, 16);
     sgm__gguf_close(file);
 }

@@ -1,13 +1,11 @@
 /* One step at a time gives what all steps at once give; limits and mistakes. */
-#include "test.h"
-
-#include "handlers/handler.h"
-#include <sigma/sigma.h>
-
-#include <math.h>
-
 #define TIME 6
 #define TOKENS 5
+#include "training/generators.h"
+
+#include "handlers/handler.h"
+
+#include <math.h>
 
 static sgm_env *env;
 
@@ -21,29 +19,6 @@ static sgm_trainer *trainer_of(const char *network, sgm_dtype precision)
     return trainer;
 }
 
-static int64_t token_at(int64_t i)
-{
-    return (i * i + 3 * i + 1) % TOKENS;
-}
-
-/* Behind `count` tokens, read at once. */
-static void predict(sgm_trainer *trainer, int64_t first, int64_t count, bool shares, double expected[TOKENS])
-{
-    sgm_shape shape = shares ? sgm_shape_of(1, TIME, TOKENS) : sgm_shape_of(1, TIME);
-    sgm_tensor *inputs = sgm_tensor_create(SGM_FLOAT32, &shape);
-    for (int64_t t = 0; t < count; t++)
-        if (shares)
-            sgm_tensor_set(inputs, (const int64_t[]){0, t, token_at(first + t)}, 1);
-        else
-            sgm_tensor_set(inputs, (const int64_t[]){0, t}, (double)token_at(first + t));
-    sgm_tensor *all = sgm_trainer_predict(trainer, inputs, NULL);
-    CHECK_OK(all);
-    for (int64_t k = 0; k < TOKENS; k++)
-        expected[k] = sgm_tensor_get(all, (const int64_t[]){0, count - 1, k});
-    sgm_tensor_free(all);
-    sgm_tensor_free(inputs);
-}
-
 static void check_steps(const char *network, sgm_dtype precision, const char *quantize, double tolerance)
 {
     sgm_trainer *trainer = trainer_of(network, precision);
@@ -54,13 +29,13 @@ static void check_steps(const char *network, sgm_dtype precision, const char *qu
     double expected[TOKENS];
     for (int round = 0; round < 2; round++) {
         for (int64_t t = 0; t < TIME; t++) {
-            const double *shares;
-            CHECK_OK(sgm_generator_read(generator, token_at(t), &shares));
+            const double *probabilities;
+            CHECK_OK(sgm_generator_read(generator, token_at(t), &probabilities));
             predict(trainer, 0, t + 1, strstr(network, "input(6, 5)") != NULL, expected);
             for (int64_t k = 0; k < TOKENS; k++)
-                if (!test_near(shares[k], expected[k], tolerance))
-                    TEST_FAIL("%s: share %lld behind step %lld is %.17g, not %.17g", network, (long long)k,
-                              (long long)t, shares[k], expected[k]);
+                if (!test_near(probabilities[k], expected[k], tolerance))
+                    TEST_FAIL("%s: probability %lld behind step %lld is %.17g, not %.17g", network,
+                              (long long)k, (long long)t, probabilities[k], expected[k]);
         }
         CHECK_OK(sgm_generator_reset(generator));
     }
@@ -224,12 +199,12 @@ TEST(the_averages_are_what_is_read_with)
     CHECK_OK(sgm_trainer_run(trainer, .epochs = 2));
     sgm_generator *generator = sgm_generator_create(trainer);
     CHECK_OK(generator);
-    const double *shares;
+    const double *probabilities;
     double expected[TOKENS];
-    CHECK_OK(sgm_generator_read(generator, token_at(0), &shares));
+    CHECK_OK(sgm_generator_read(generator, token_at(0), &probabilities));
     predict(trainer, 0, 1, false, expected);
     for (int64_t k = 0; k < TOKENS; k++)
-        CHECK_NEAR(shares[k], expected[k], 1e-12);
+        CHECK_NEAR(probabilities[k], expected[k], 1e-12);
     sgm_generator_free(generator);
     sgm_env_free(env);
     sgm_dataset_free(data);
@@ -245,13 +220,13 @@ TEST(what_is_longer_than_the_places_goes_on)
     double expected[TOKENS];
     int64_t first = 0;
     for (int64_t t = 0; t < 4 * TIME; t++) {
-        const double *shares;
-        CHECK_OK(sgm_generator_read(generator, token_at(t), &shares));
+        const double *probabilities;
+        CHECK_OK(sgm_generator_read(generator, token_at(t), &probabilities));
         if (t - first >= TIME)
             first = t - TIME / 2;
         predict(trainer, first, t - first + 1, false, expected);
         for (int64_t k = 0; k < TOKENS; k++)
-            CHECK_NEAR(shares[k], expected[k], 1e-12);
+            CHECK_NEAR(probabilities[k], expected[k], 1e-12);
     }
     sgm_generator_free(generator);
     sgm_env_free(env);
@@ -359,6 +334,6 @@ TEST(networks_that_look_ahead_are_told)
     check_refused("input(6) + embedding(5, 4) + dense(5) + softmax_cross_entropy",
                   "2-dense.weights is (4, 5) for one step, but (24, 5) for all");
     check_refused("input(6, 3) + lstm(4) + dense(5, time_distributed) + softmax_cross_entropy",
-                  "the network reads 3 different tokens, but gives shares of 5");
+                  "the network reads 3 different tokens, but gives probabilities of 5");
     CHECK_ERROR(sgm_generator_create(NULL), "");
 }

@@ -1,16 +1,9 @@
 /* A text to begin with is read in pieces of several steps: what follows is what all steps at once give. */
-#include "test.h"
-
-#include "infer/generator.h"
-#include <sigma/sigma.h>
-
 #define TIME 90
 #define TOKENS 7
+#include "training/generators.h"
 
-static int64_t token_at(int64_t i)
-{
-    return (i * i + 3 * i + 1) % TOKENS;
-}
+#include "infer/generator.h"
 
 static sgm_trainer *trainer_of(sgm_env *env, const char *network)
 {
@@ -21,41 +14,23 @@ static sgm_trainer *trainer_of(sgm_env *env, const char *network)
     return trainer;
 }
 
-/* Behind tokens `first` to `first + count` - 1, read at once. */
-static void predict(sgm_trainer *trainer, int64_t first, int64_t count, bool shares, double expected[TOKENS])
-{
-    sgm_shape shape = shares ? sgm_shape_of(1, TIME, TOKENS) : sgm_shape_of(1, TIME);
-    sgm_tensor *inputs = sgm_tensor_create(SGM_FLOAT32, &shape);
-    for (int64_t t = 0; t < count; t++)
-        if (shares)
-            sgm_tensor_set(inputs, (const int64_t[]){0, t, token_at(first + t)}, 1);
-        else
-            sgm_tensor_set(inputs, (const int64_t[]){0, t}, (double)token_at(first + t));
-    sgm_tensor *all = sgm_trainer_predict(trainer, inputs, NULL);
-    CHECK_OK(all);
-    for (int64_t k = 0; k < TOKENS; k++)
-        expected[k] = sgm_tensor_get(all, (const int64_t[]){0, count - 1, k});
-    sgm_tensor_free(all);
-    sgm_tensor_free(inputs);
-}
-
-/* Reads `count` tokens from `first` on, then one more, whose shares are compared with those of all steps from
- * `seen` on. */
+/* Reads `count` tokens from `first` on, then one more, whose probabilities are compared with those of all
+ * steps from `seen` on. */
 static void read_on(sgm_trainer *trainer, sgm_generator *generator, bool one_hot, int64_t first,
                     int64_t count, int64_t seen, double tolerance)
 {
     int64_t tokens[2 * TIME];
     double expected[TOKENS];
-    const double *shares;
+    const double *probabilities;
     for (int64_t i = 0; i < count; i++)
         tokens[i] = token_at(first + i);
     CHECK_OK(sgm_generator_generate(generator, tokens, (size_t)count, NULL, 0, NULL));
-    CHECK_OK(sgm_generator_read(generator, token_at(first + count), &shares));
+    CHECK_OK(sgm_generator_read(generator, token_at(first + count), &probabilities));
     predict(trainer, seen, first + count + 1 - seen, one_hot, expected);
     for (int64_t k = 0; k < TOKENS; k++)
-        if (!test_near(shares[k], expected[k], tolerance))
-            TEST_FAIL("share %lld behind %lld tokens is %.17g, not %.17g", (long long)k,
-                      (long long)(first + count), shares[k], expected[k]);
+        if (!test_near(probabilities[k], expected[k], tolerance))
+            TEST_FAIL("probability %lld behind %lld tokens is %.17g, not %.17g", (long long)k,
+                      (long long)(first + count), probabilities[k], expected[k]);
 }
 
 /* A piece with a rest, and a short one; then one that ends with the last place but two, so it begins earlier;

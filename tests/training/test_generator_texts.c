@@ -122,14 +122,14 @@ static void check_beams(const char *network)
     double most = 0;
     for (int64_t i = 0; i < 7 * 7 * 7; i++) {
         const int64_t text[] = {i / 49, i / 7 % 7, i % 7};
-        const double *shares;
+        const double *probabilities;
         double chance = 1;
         CHECK_OK(sgm_generator_reset(alone));
         CHECK_OK(sgm_generator_generate(alone, begin + 1, 6, NULL, 0, NULL));
-        CHECK_OK(sgm_generator_read(alone, begin[7], &shares));
+        CHECK_OK(sgm_generator_read(alone, begin[7], &probabilities));
         for (int k = 0; k < 3; k++) {
-            chance *= shares[text[k]];
-            CHECK_OK(sgm_generator_read(alone, text[k], &shares));
+            chance *= probabilities[text[k]];
+            CHECK_OK(sgm_generator_read(alone, text[k], &probabilities));
         }
         if (chance > most)
             memcpy(best, text, sizeof best);

@@ -88,7 +88,7 @@ static sgm_status read_tokens(reading *r, bool pieces)
 static sgm_status read_id(const reading *r, const char *key, uint32_t *id)
 {
     int64_t number = -1;
-    SGM__PASS(sgm__gguf_whole(r->file, key, &number));
+    SGM__PASS(sgm__gguf_integer(r->file, key, &number));
     *id = SGM__NONE;
     if (number >= (int64_t)r->count)
         return sgm__gguf_fail(r->file, key, "is %lld, but there are %zu tokens", (long long)number, r->count);

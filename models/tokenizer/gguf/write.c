@@ -309,7 +309,7 @@ static sgm_status put_llama(writing *w)
     SGM__PASS(put_scores(w));
     sgm__gguf_put_flag(w->draft, KEY("add_space_prefix"), before);
     if (model->unknown != SGM__NONE)
-        sgm__gguf_put_whole(w->draft, KEY("unknown_token_id"), model->unknown);
+        sgm__gguf_put_integer(w->draft, KEY("unknown_token_id"), model->unknown);
     return w->draft->status;
 }
 
@@ -335,7 +335,7 @@ static sgm_status read_template(writing *w)
 static void put_id(const writing *w, const char *key, int64_t id)
 {
     if (id >= 0)
-        sgm__gguf_put_whole(w->draft, key, id);
+        sgm__gguf_put_integer(w->draft, key, id);
 }
 
 /* The token of a name; else that of a template; else what config.json says, of several the first; -1: none.

@@ -1,6 +1,7 @@
 /* Bytes of tokens become whole characters, wherever they are cut. */
-#include "openai/asking.h"
 #include "test.h"
+
+#include "texts/texts.h"
 
 /* All bytes, in parts of `step`. */
 static char *taken(const char *bytes, size_t length, size_t step)

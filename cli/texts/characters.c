@@ -1,5 +1,5 @@
 /* Bytes of tokens as they come become whole characters of UTF-8, since JSON has no others. */
-#include "openai/asking.h"
+#include "texts/texts.h"
 
 #define REPLACEMENT "\xef\xbf\xbd"
 
