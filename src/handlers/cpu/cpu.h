@@ -35,8 +35,9 @@ typedef struct sgm__cpu {
     struct sgm__onednn *onednn;      /* computes products of bfloat16; NULL: it does not */
     /* One line for users: which way products of bfloat16 take, and why. */
     char bfloat16[200];
-    double bfloat16_speed; /* times as fast as float32, measured; 0: it was not */
-    pthread_mutex_t busy;  /* held during a run: the pool takes loops from one thread at a time */
+    double bfloat16_speed;         /* times as fast as float32, measured; 0: it was not */
+    const char *bfloat16_measured; /* the instructions that this is for; a literal */
+    pthread_mutex_t busy;          /* held during a run: the pool takes loops from one thread at a time */
     int32_t threads;
     /* Elementwise steps are interpreted although machine code could be made of them: the option asked for
      * that (`told`), or the system allows no code. */

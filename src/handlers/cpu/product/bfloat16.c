@@ -1,12 +1,13 @@
 /* Decides how products of bfloat16 are computed on this processor: by our own loops, by oneDNN, or through
  * float32.
  *
- * With AMX oneDNN is taken, if it is installed. Our own blocks for AMX (blocks_amx.c) are taken where they
- * are asked for alone, as they have run on an emulator only. With AVX512_BF16 our own tiles are
+ * With AMX our own blocks are (blocks_amx.c), with AVX512_BF16 our own tiles
  * (vector/vector_avx512_bfloat16.c), where they are faster than those of float32: on some processors
  * vdpbf16ps multiplies twice as many numbers a second, on others half as many (docs/performance.md, Mixed
- * precision), so both are timed (bfloat16_speed.c). Through float32 means that the plan casts operands and
- * results (SGM__THROUGH_FLOAT32). Called by open_cpu (run/cpu.c). */
+ * precision), so both are timed (bfloat16_speed.c). oneDNN is taken where it is asked for, or where there is
+ * AMX but the compiler did not know it. Through float32 means that the plan casts operands and results
+ * (SGM__THROUGH_FLOAT32). Called by open_cpu (run/cpu.c).
+ */
 #include "handlers/cpu/cpu.h"
 #include "handlers/cpu/product/bfloat16_speed.h"
 #include "handlers/cpu/product/blocks.h"
@@ -149,32 +150,49 @@ static sgm_status choose_named(sgm__cpu *cpu, const char *way)
     return SGM_OK;
 }
 
-/* Our own tiles where they are faster than those of float32; else what was chosen before stays. */
-static sgm_status choose_faster(sgm__cpu *cpu)
+/* These tiles of our own, if they are faster than those of float32; else what was chosen before stays. */
+static sgm_status choose_faster(sgm__cpu *cpu, const char *instructions)
 {
-    double speed = sgm__bfloat16_speed(cpu->vector);
+    double speed = sgm__bfloat16_speed(&cpu->table.pairs, &cpu->table.f32);
     if (speed == 0)
         return SGM_ERROR_MEMORY;
     cpu->bfloat16_speed = speed;
+    cpu->bfloat16_measured = instructions;
     if (speed >= WORTH_IT)
-        choose(cpu, SGM__BFLOAT16_OWN, "own loops with AVX512_BF16");
-    else if (cpu->bfloat16[0] == '\0')
-        choose(cpu, SGM__BFLOAT16_WIDENED, "through float32: AVX512_BF16 is too slow here");
+        choose(cpu, SGM__BFLOAT16_OWN, "own loops with %s", instructions);
+    else
+        choose(cpu, SGM__BFLOAT16_WIDENED, "through float32: %s is too slow here", instructions);
     return SGM_OK;
+}
+
+/* What nobody asked for by name. */
+static sgm_status choose_own(sgm__cpu *cpu)
+{
+    sgm__tiles portable = cpu->table.pairs;
+    const sgm__tiles *blocks = amx_blocks(cpu);
+    if (blocks != NULL) {
+        use_blocks(cpu, blocks);
+        SGM_TRY(choose_faster(cpu, "AMX"));
+    } else if (has_amx()) {
+        SGM_TRY(choose_onednn(cpu, true));
+    }
+    if (cpu->products != SGM__BFLOAT16_WIDENED)
+        return SGM_OK;
+    cpu->table.pairs = portable;
+    return use_instructions(cpu) ? choose_faster(cpu, "AVX512_BF16") : SGM_OK;
 }
 
 sgm_status sgm__cpu_choose_bfloat16(sgm__cpu *cpu, const sgm_handler_options *options)
 {
     const char *dense = options->dense;
-    bool amx = has_amx();
     if (options->bfloat16 != NULL)
         return choose_named(cpu, options->bfloat16);
     if (dense != NULL && strcmp(dense, "openblas") == 0)
         choose(cpu, SGM__BFLOAT16_WIDENED, "through float32: dense is '%s'", dense);
-    else if (dense == NULL ? amx : strcmp(dense, "onednn") == 0)
-        SGM_TRY(choose_onednn(cpu, amx));
-    if (cpu->onednn == NULL && use_instructions(cpu))
-        SGM_TRY(choose_faster(cpu));
+    else if (dense != NULL && strcmp(dense, "onednn") == 0)
+        SGM_TRY(choose_onednn(cpu, has_amx()));
+    else
+        SGM_TRY(choose_own(cpu));
     if (cpu->bfloat16[0] == '\0')
         choose(cpu, SGM__BFLOAT16_WIDENED, "through float32: no AMX and no AVX512_BF16 here");
     sgm_clear_error();

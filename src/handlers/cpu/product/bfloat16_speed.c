@@ -10,48 +10,58 @@
 #define TILES 16    /* at a time, some 30 microseconds */
 #define RUNS 12
 
-/* The largest tile of one type: seconds of the fastest of some runs, kept in *fastest. */
-static void time_tile(const sgm__tiles *tiles, int64_t numbers, unsigned char *memory, size_t bytes,
-                      double *fastest)
+/* Largest tiles of one type; returns seconds for each multiplication. `bytes`: of each of the three parts of
+ * the memory, operands and sums. */
+static double time_tiles(const sgm__tiles *tiles, int64_t numbers, unsigned char *memory, size_t bytes)
 {
+    bool block = tiles->block != NULL;
+    int32_t configured = 0;
     sgm__tile tile = {.depth = NUMBERS / numbers,
                       .a = memory,
+                      .a_row = NUMBERS / numbers,
                       .a_step = tiles->rows,
                       .b = memory + bytes,
                       .b_stride = tiles->columns,
                       .c = memory + 2 * bytes,
                       .c_stride = tiles->columns,
                       .sums = (float *)(void *)(memory + 2 * bytes),
-                      .sums_stride = tiles->columns};
+                      .sums_stride = tiles->columns,
+                      .rows = tiles->rows,
+                      .columns = tiles->columns,
+                      .configured = &configured};
+    sgm__tile_function function = block ? tiles->block : tiles->packed.wide[tiles->rows - 1];
     double since = sgm__now();
     for (int i = 0; i < TILES; i++)
-        tiles->packed.wide[tiles->rows - 1](&tile);
-    double seconds = sgm__now() - since;
-    *fastest = seconds < *fastest ? seconds : *fastest;
+        function(&tile);
+    if (block)
+        tiles->block_end();
+    return (sgm__now() - since) / (TILES * NUMBERS * tiles->rows * tiles->columns);
 }
 
-static double measure_tiles(const sgm__vector *vector)
+static double measure(const sgm__tiles *halves, const sgm__tiles *singles)
 {
-    size_t bytes = (size_t)NUMBERS * (size_t)vector->f32.columns * sizeof(float);
+    size_t bytes = (size_t)NUMBERS * SGM__BLOCK_COLUMNS * sizeof(float);
     unsigned char *memory = sgm__calloc(3, bytes);
-    double halves = 1, singles = 1;
+    double least_half = 1, least_single = 1;
     for (int i = 0; memory != NULL && i < RUNS; i++) {
-        time_tile(&vector->pairs, 2, memory, bytes, &halves);
-        time_tile(&vector->f32, 1, memory, bytes, &singles);
+        double half = time_tiles(halves, 2, memory, bytes), single = time_tiles(singles, 1, memory, bytes);
+        least_half = half < least_half ? half : least_half;
+        least_single = single < least_single ? single : least_single;
     }
     sgm__free(memory);
-    return memory != NULL && halves > 0 ? singles / halves : 0;
+    return memory != NULL && least_half > 0 ? least_single / least_half : 0;
 }
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-double sgm__bfloat16_speed(const sgm__vector *vector)
+double sgm__bfloat16_speed(const sgm__tiles *halves, const sgm__tiles *singles)
 {
-    static double speed;
+    static double speeds[2]; /* of pairs and of blocks */
+    double *speed = &speeds[halves->block != NULL];
     pthread_mutex_lock(&lock);
-    if (speed == 0)
-        speed = measure_tiles(vector);
-    double now = speed;
+    if (*speed == 0)
+        *speed = measure(halves, singles);
+    double now = *speed;
     pthread_mutex_unlock(&lock);
     return now;
 }

@@ -5,8 +5,8 @@
 
 #include "handlers/cpu/vector/vector.h"
 
-/* How many times as many multiplications a second a table's tiles of pairs do as its tiles of float32; 0,
- * with an error set: out of memory. */
-double sgm__bfloat16_speed(const sgm__vector *vector);
+/* How many times as many multiplications a second the largest of these tiles of bfloat16 (pairs, or blocks
+ * for AMX) does as that of float32; 0, with an error set: out of memory. */
+double sgm__bfloat16_speed(const sgm__tiles *halves, const sgm__tiles *singles);
 
 #endif

@@ -109,8 +109,8 @@ static void describe(void *self, sgm__text *text)
     sgm__text_append(text, "products of bfloat16: %s\n", sgm__cpu_bfloat16(self));
     sgm__text_append(text, "products of int8: %s\n", cpu->int8->name);
     if (cpu->bfloat16_speed > 0)
-        sgm__text_append(text, "measured: AVX512_BF16 multiplies %.2g times as fast as float32\n",
-                         cpu->bfloat16_speed);
+        sgm__text_append(text, "measured: %s multiplies %.2g times as fast as float32\n",
+                         cpu->bfloat16_measured, cpu->bfloat16_speed);
 }
 
 /* Whether an operation in bfloat16 is computed by the float32 kernel, with casts that the planner adds.
