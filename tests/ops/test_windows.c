@@ -380,6 +380,46 @@ TEST(random_convolutions_of_bfloat16_agree_with_the_reference)
     }
 }
 
+/* Enough channels and filters for blocks, of all that windows can be, and with as many results as pixels. */
+static window_case random_wide_convolution(uint64_t *state)
+{
+    window_case c = {CONVOLUTION, .count = (int32_t)draw(state, 2, 3), .groups = 1};
+    int64_t channels = draw(state, 16, 70), filters = draw(state, 16, 70), in[2], size[2];
+    bool same = draw(state, 0, 2) == 0;
+    for (int i = 0; i < 2; i++) {
+        size[i] = same ? 3 : draw(state, 1, 4);
+        c.stride[i] = same ? 1 : draw(state, 1, 2);
+        c.dilation[i] = same ? 1 : draw(state, 1, 2);
+        c.before[i] = same ? 1 : draw(state, 0, 3);
+        c.after[i] = same ? 1 : draw(state, 0, 3);
+        in[i] = draw(state, same ? 4 : (size[i] - 1) * c.dilation[i] + 1, 13);
+    }
+    c.shapes[0] = sgm_shape_of(draw(state, 1, 4), channels, in[0], in[1]);
+    c.shapes[1] = sgm_shape_of(filters, channels, size[0], size[1]);
+    c.shapes[2] = sgm_shape_of(filters);
+    return c;
+}
+
+/* Blocks as AMX has them give the bits of those in plain C, with any number of threads. Sums are of float32. */
+TEST(random_convolutions_by_blocks_agree_with_the_reference)
+{
+    static double expected[RANDOM_VALUES], values[RANDOM_VALUES], again[RANDOM_VALUES];
+    uint64_t state = 29;
+    short_numbers = true;
+    for (int i = 0; i < 60; i++) {
+        window_case c = random_wide_convolution(&state);
+        size_t count = compute("cpu", SGM_FLOAT64, 2, &c, expected, RANDOM_VALUES);
+        CHECK_INT(compute("cpu(bfloat16=amx)", SGM_BFLOAT16, 1, &c, values, RANDOM_VALUES), count);
+        for (size_t k = 0; k < count; k++)
+            if (!test_near(values[k], expected[k], 0x1p-8 * fabs(expected[k]) + 3e-4))
+                TEST_FAIL("case %d: value %zu is %.9g, expected %.9g", i, k, values[k], expected[k]);
+        compute("cpu(bfloat16=amx)", SGM_BFLOAT16, 2, &c, again, RANDOM_VALUES);
+        CHECK(memcmp(values, again, count * sizeof *values) == 0);
+        compute("cpu(bfloat16=amx,instructions=portable)", SGM_BFLOAT16, 2, &c, again, RANDOM_VALUES);
+        CHECK(memcmp(values, again, count * sizeof *values) == 0);
+    }
+}
+
 /* A filter for each channel, which is computed in float32, and a relu that runs with it. */
 static size_t compute_depthwise(const char *name, sgm_dtype dtype, int32_t threads, double *values)
 {

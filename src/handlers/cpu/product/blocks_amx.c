@@ -164,12 +164,18 @@ static inline __attribute__((always_inline)) void block(const sgm__tile *tile, b
     round_sums(tile, last);
 }
 
+/* Sets the registers up, unless they are. */
+static inline void prepare(int32_t *configured, int32_t rows)
+{
+    if (*configured == rows)
+        return;
+    configure(rows);
+    *configured = rows;
+}
+
 static void run(const sgm__tile *tile)
 {
-    if (*tile->configured != tile->rows) {
-        configure(tile->rows);
-        *tile->configured = tile->rows;
-    }
+    prepare(tile->configured, tile->rows);
     bool tall = tile->rows > TILE_ROWS, wide = tile->columns == SGM__BLOCK_COLUMNS;
     if (tall && wide)
         block(tile, true, true);
@@ -181,13 +187,78 @@ static void run(const sgm__tile *tile)
         block(tile, false, false);
 }
 
+/* All steps of a gathered block, into its sums. */
+static inline __attribute__((always_inline)) void gather_sums(const sgm__block_gather *g, bool tall,
+                                                              bool wide)
+{
+    int64_t a_stride = g->a_row * PAIR_BYTES, b_stride = g->b_row * PAIR_BYTES;
+    int64_t sums_stride = SGM__BLOCK_COLUMNS * SUM_BYTES;
+    begin((const char *)g->sums, sums_stride, g->add, tall, wide);
+    MEMORY_IS_READ();
+    for (int64_t k = 0; k < g->steps; k++) {
+        const char *a = (const char *)g->a + g->a_steps[k] * PAIR_BYTES;
+        int64_t at = g->b_steps[k] * PAIR_BYTES;
+        _tile_loadd(B_LEFT, (const char *)g->b[0] + at, b_stride);
+        _tile_loadd(A_ABOVE, a, a_stride);
+        _tile_dpbf16ps(LEFT_ABOVE, A_ABOVE, B_LEFT);
+        if (wide) {
+            _tile_loadd(B_RIGHT, (const char *)g->b[1] + at, b_stride);
+            _tile_dpbf16ps(RIGHT_ABOVE, A_ABOVE, B_RIGHT);
+        }
+        if (tall) {
+            _tile_loadd(A_BELOW, a + TILE_ROWS * a_stride, a_stride);
+            _tile_dpbf16ps(LEFT_BELOW, A_BELOW, B_LEFT);
+        }
+        if (tall && wide)
+            _tile_dpbf16ps(RIGHT_BELOW, A_BELOW, B_RIGHT);
+    }
+    end((char *)g->sums, sums_stride, tall, wide);
+}
+
+/* Sums of a gathered block to c. */
+static void finish_gather(const sgm__block_gather *g)
+{
+    __m512 low = _mm512_set1_ps(g->low), high = _mm512_set1_ps(g->high);
+    for (int half = 0; half < 2 && g->columns[half] > 0; half++) {
+        __mmask16 mask = (__mmask16)((1U << g->columns[half]) - 1);
+        const float *sums = g->sums + half * TILE_ROWS;
+        for (int64_t row = 0; row < g->rows; row++) {
+            uint32_t bias = g->biases != NULL ? (uint32_t)g->biases[row] << 16 : 0;
+            __m512 x = _mm512_add_ps(_mm512_load_ps(sums + row * SGM__BLOCK_COLUMNS),
+                                     _mm512_castsi512_ps(_mm512_set1_epi32((int)bias)));
+            /* A NaN is the second operand, which stays. */
+            x = _mm512_min_ps(high, _mm512_max_ps(low, x));
+            _mm256_mask_storeu_epi16(g->c[half] + row * g->c_row, mask, (__m256i)_mm512_cvtneps_pbh(x));
+        }
+    }
+}
+
+static void run_gather(const sgm__block_gather *g)
+{
+    bool tall = g->rows > TILE_ROWS, wide = g->columns[1] > 0;
+    prepare(g->configured, tall ? SGM__BLOCK_ROWS : TILE_ROWS);
+    if (tall && wide)
+        gather_sums(g, true, true);
+    else if (tall)
+        gather_sums(g, true, false);
+    else if (wide)
+        gather_sums(g, false, true);
+    else
+        gather_sums(g, false, false);
+    if (g->rounds)
+        finish_gather(g);
+}
+
 static void give_back(void)
 {
     _tile_release();
 }
 
-const sgm__tiles sgm__blocks_amx = {
-    .rows = SGM__BLOCK_ROWS, .columns = SGM__BLOCK_COLUMNS, .block = run, .block_end = give_back};
+const sgm__tiles sgm__blocks_amx = {.rows = SGM__BLOCK_ROWS,
+                                    .columns = SGM__BLOCK_COLUMNS,
+                                    .block = run,
+                                    .block_gather = run_gather,
+                                    .block_end = give_back};
 #elif defined(__x86_64__)
 const sgm__tiles sgm__blocks_amx = {0};
 #endif

@@ -63,5 +63,34 @@ static void multiply(const sgm__tile *tile)
     }
 }
 
+/* A row of one half of a gathered block to c; NaN stays NaN. */
+static void finish_row(const sgm__block_gather *g, int half, int64_t row)
+{
+    const float *sums = g->sums + row * SGM__BLOCK_COLUMNS + half * SGM__BLOCK_COLUMNS / 2;
+    float bias = g->biases != NULL ? widen(g->biases[row]) : 0;
+    for (int32_t i = 0; i < g->columns[half]; i++) {
+        float x = sums[i] + bias;
+        x = x < g->low ? g->low : x > g->high ? g->high : x;
+        g->c[half][row * g->c_row + i] = rounded(x);
+    }
+}
+
+static void gather(const sgm__block_gather *g)
+{
+    const uint16_t *a = (const uint16_t *)(const void *)g->a;
+    for (int64_t row = 0; row < g->rows; row++)
+        for (int half = 0; half < 2 && g->columns[half] > 0; half++) {
+            const uint16_t *b = (const uint16_t *)(const void *)g->b[half];
+            float *sums = g->sums + row * SGM__BLOCK_COLUMNS + half * SGM__BLOCK_COLUMNS / 2;
+            if (!g->add)
+                memset(sums, 0, SGM__BLOCK_COLUMNS / 2 * sizeof *sums);
+            for (int64_t k = 0; k < g->steps; k++)
+                add_steps(sums, a + 2 * (row * g->a_row + g->a_steps[k]), b + 2 * g->b_steps[k], g->b_row,
+                          SGM__BLOCK_STEPS, g->columns[half]);
+            if (g->rounds)
+                finish_row(g, half, row);
+        }
+}
+
 const sgm__tiles sgm__blocks_portable = {
-    .rows = SGM__BLOCK_ROWS, .columns = SGM__BLOCK_COLUMNS, .block = multiply};
+    .rows = SGM__BLOCK_ROWS, .columns = SGM__BLOCK_COLUMNS, .block = multiply, .block_gather = gather};

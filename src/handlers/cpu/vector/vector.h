@@ -85,6 +85,28 @@ typedef void (*sgm__tile_function)(const sgm__tile *tile);
 #define SGM__BLOCK_STEPS 16
 #define SGM__ROW_PANELS 4
 #define SGM__MAXIMUM_TILE_ROWS 14
+/* A block whose operands are gathered, as convolutions need: step k, of SGM__BLOCK_STEPS pairs, reads them at
+ * a_steps[k] and b_steps[k] from where they begin. Its two halves of SGM__BLOCK_COLUMNS / 2 columns are apart
+ * in b and in the result, and of either just some columns may be wanted. Strides and steps count pairs. */
+typedef struct sgm__block_gather {
+    int64_t steps;
+    const unsigned char *a, *b[2];
+    int64_t a_row, b_row;
+    const int64_t *a_steps, *b_steps;
+    int32_t rows;       /* up to SGM__BLOCK_ROWS; rows of a are there, to the next multiple of 16 */
+    int32_t columns[2]; /* 0: the block has no such half */
+    float *sums;        /* a whole block */
+    bool add;           /* to those in `sums` */
+    /* Sums, with the bias of each row (bfloat16; NULL: 0), are kept between limits, rounded, and go to c;
+     * else they stay in `sums`. */
+    bool rounds;
+    uint16_t *c[2];
+    int64_t c_row;
+    const uint16_t *biases;
+    float low, high;
+    int32_t *configured; /* sgm__tile has it */
+} sgm__block_gather;
+typedef void (*sgm__block_gather_function)(const sgm__block_gather *block);
 /* A function for each number of rows, so that no row is computed that is thrown away. Wide tiles have two
  * vectors of columns, narrow ones one. */
 typedef struct sgm__tile_functions {
@@ -175,6 +197,7 @@ typedef struct sgm__tiles {
     /* Of bfloat16: a block of any size, in place of all functions above; NULL: there is none. Once a thread
      * has done its last block of a task, it calls block_end, unless that is NULL. */
     sgm__tile_function block;
+    sgm__block_gather_function block_gather;
     void (*block_end)(void);
     /* A whole small product. */
     void (*small)(const sgm__small_product *product);

@@ -1,50 +1,94 @@
-/* Convolutions of bfloat16 where the handler's own tiles multiply it: the same three kernels.
+/* Convolutions of bfloat16 where the handler's own tiles multiply it: the same three kernels, in one of three
+ * ways.
  *
- * All but groups of few channels (convolution_slide.c) are multiplied as pairs, by the kernels of float32.
- * Those are computed in float32: operands are copied to scratch memory, and the result is rounded from there.
+ * With tiles of pairs, all but groups of few channels (convolution_slide.c) are multiplied as pairs, by the
+ * kernels of float32. With blocks, those that fill them are (convolution_blocks.h). The others are computed
+ * in float32: operands are copied to scratch memory, and the result is rounded from there.
  */
 #include "handlers/cpu/kernels/convolution/convolution.h"
+#include "handlers/cpu/kernels/convolution/convolution_blocks.h"
 #include "handlers/cpu/kernels/kernels.h"
 #include "ops/ops.h"
 
 #define OPERANDS 3
 #define NUMBERS_PER_TASK (1 << 14)
 
-/* A plan: the call of float32, whose operands and result lie in scratch memory; none of what is `native`. */
-typedef struct singles {
-    const sgm__cpu_kernel *kernel;
-    bool native;
+/* One of the three kernels. */
+typedef struct three {
+    const sgm__cpu_kernel *kernel;                  /* of float32, and of pairs */
+    bool (*takes_pairs)(const sgm__cpu_call *call); /* of these shapes */
+    sgm_status (*read)(const sgm_type *a, const sgm_type *b, const sgm_attributes *attributes,
+                       sgm__window *window);
+    size_t (*scratch)(const sgm__cpu_call *call, const sgm__sheets *s);
+    void (*run)(const sgm__cpu_call *call, const sgm__sheets *s);
+    bool backward; /* sgm__sheets_make's */
+} three;
+
+typedef enum way { AS_PAIRS, BY_BLOCKS, IN_FLOAT32 } way;
+
+/* A plan: of blocks the sheets; in float32 the call, whose operands and result lie in scratch memory. */
+typedef struct halves {
+    const three *of;
+    way way;
+    sgm__sheets sheets;
     sgm__cpu_call inner;
     sgm_array inputs[OPERANDS];
     size_t at[OPERANDS], result_at, scratch_at, total;
-} singles;
+} halves;
 
-static singles plan_of(const sgm__cpu_call *call, const sgm__cpu_kernel *kernel, bool native)
+static sgm__window window_of(const sgm__cpu_call *call, const three *of)
 {
-    singles s = {.kernel = kernel, .native = native, .inner = *call};
-    size_t total = 0;
-    if (native)
-        return s;
-    for (int32_t i = 0; i < call->input_count; i++) {
-        s.inputs[i] = call->inputs[i];
-        s.inputs[i].dtype = SGM_FLOAT32;
-        s.at[i] = total;
-        total += sgm__convolution_align(sgm_shape_elements(&call->inputs[i].shape) * (int64_t)sizeof(float));
-    }
-    s.inner.inputs = s.inputs; /* for kernel->scratch */
-    s.inner.output.dtype = SGM_FLOAT32;
-    s.inner.plan = NULL;
-    s.result_at = total;
-    total += sgm__convolution_align(sgm_shape_elements(&call->output.shape) * (int64_t)sizeof(float));
-    s.scratch_at = total;
-    total += kernel->scratch(&s.inner);
-    s.total = total;
-    return s;
+    sgm_type a = sgm__window_type(&call->inputs[0]), b = sgm__window_type(&call->inputs[1]);
+    sgm__window w = {0};
+    of->read(&a, &b, &call->node->attributes, &w);
+    return w;
 }
 
-static size_t scratch_of(const sgm__cpu_call *call, const sgm__cpu_kernel *kernel, bool native)
+static way way_of(const sgm__cpu_call *call, const three *of)
 {
-    return native ? kernel->scratch(call) : plan_of(call, kernel, native).total;
+    if (call->cpu->vector->pairs.block == NULL)
+        return of->takes_pairs(call) ? AS_PAIRS : IN_FLOAT32;
+    sgm__window w = window_of(call, of);
+    return sgm__sheets_fit(call->cpu, &w) ? BY_BLOCKS : IN_FLOAT32;
+}
+
+static void plan_float32(const sgm__cpu_call *call, halves *h)
+{
+    size_t total = 0;
+    for (int32_t i = 0; i < call->input_count; i++) {
+        h->inputs[i] = call->inputs[i];
+        h->inputs[i].dtype = SGM_FLOAT32;
+        h->at[i] = total;
+        total += sgm__convolution_align(sgm_shape_elements(&call->inputs[i].shape) * (int64_t)sizeof(float));
+    }
+    h->inner.inputs = h->inputs; /* for kernel->scratch */
+    h->inner.output.dtype = SGM_FLOAT32;
+    h->inner.plan = NULL;
+    h->result_at = total;
+    total += sgm__convolution_align(sgm_shape_elements(&call->output.shape) * (int64_t)sizeof(float));
+    h->scratch_at = total;
+    h->total = total + h->of->kernel->scratch(&h->inner);
+}
+
+static void plan_of(const sgm__cpu_call *call, const three *of, halves *h)
+{
+    *h = (halves){.of = of, .way = way_of(call, of), .inner = *call};
+    if (h->way == BY_BLOCKS) {
+        sgm__window w = window_of(call, of);
+        h->sheets = sgm__sheets_make(&w, of->backward);
+        h->total = of->scratch(call, &h->sheets);
+    } else if (h->way == IN_FLOAT32) {
+        plan_float32(call, h);
+    } else {
+        h->total = of->kernel->scratch(call);
+    }
+}
+
+static size_t scratch_of(const sgm__cpu_call *call, const three *of)
+{
+    halves h;
+    plan_of(call, of, &h);
+    return h.total;
 }
 
 /* A loop of casts. */
@@ -78,40 +122,61 @@ static void cast(const sgm__cpu *cpu, const sgm_array *from, const sgm_array *to
 
 static sgm_status run(const sgm__cpu_call *call)
 {
-    singles *s = (singles *)(uintptr_t)call->plan;
-    if (s->native)
-        return s->kernel->run(call);
-    s->inner.inputs = s->inputs; /* the plan is where it stays, now */
-    s->inner.limits = call->limits;
-    s->inner.scratch = call->scratch + s->scratch_at;
-    s->inner.output.data = call->scratch + s->result_at;
-    for (int32_t i = 0; i < call->input_count; i++) {
-        s->inputs[i].data = call->scratch + s->at[i];
-        cast(call->cpu, &call->inputs[i], &s->inputs[i]);
+    halves *h = (halves *)(uintptr_t)call->plan;
+    if (h->way == AS_PAIRS)
+        return h->of->kernel->run(call);
+    if (h->way == BY_BLOCKS) {
+        h->of->run(call, &h->sheets);
+        return SGM_OK;
     }
-    SGM_TRY(s->kernel->run(&s->inner));
-    cast(call->cpu, &s->inner.output, &call->output);
+    h->inner.inputs = h->inputs; /* the plan is where it stays, now */
+    h->inner.limits = call->limits;
+    h->inner.scratch = call->scratch + h->scratch_at;
+    h->inner.output.data = call->scratch + h->result_at;
+    for (int32_t i = 0; i < call->input_count; i++) {
+        h->inputs[i].data = call->scratch + h->at[i];
+        cast(call->cpu, &call->inputs[i], &h->inputs[i]);
+    }
+    SGM_TRY(h->of->kernel->run(&h->inner));
+    cast(call->cpu, &h->inner.output, &call->output);
     return SGM_OK;
 }
 
-/* The functions of one of the three kernels. */
-#define HALVES(name, kernel, is_native)                                                                      \
+static const three forward = {.kernel = &sgm__cpu_convolution,
+                              .takes_pairs = sgm__convolution_is_native,
+                              .read = sgm__window_convolution,
+                              .scratch = sgm__blocks_scratch,
+                              .run = sgm__blocks_run};
+static const three input = {.kernel = &sgm__cpu_convolution_input_gradient,
+                            .takes_pairs = sgm__convolution_input_is_native,
+                            .read = sgm__window_input_gradient,
+                            .scratch = sgm__blocks_scratch,
+                            .run = sgm__blocks_run,
+                            .backward = true};
+static const three weights = {.kernel = &sgm__cpu_convolution_weights_gradient,
+                              .takes_pairs = sgm__convolution_weights_is_native,
+                              .read = sgm__window_weights_gradient,
+                              .scratch = sgm__blocks_weights_scratch,
+                              .run = sgm__blocks_weights_run};
+
+/* The functions of one of them. */
+#define HALVES(name)                                                                                         \
     static size_t name##_scratch(const sgm__cpu_call *call)                                                  \
     {                                                                                                        \
-        return scratch_of(call, &(kernel), is_native(call));                                                 \
+        return scratch_of(call, &(name));                                                                    \
     }                                                                                                        \
     static sgm_status name##_plan(const sgm__cpu_call *call, void *plan)                                     \
     {                                                                                                        \
-        *(singles *)plan = plan_of(call, &(kernel), is_native(call));                                        \
+        plan_of(call, &(name), plan);                                                                        \
         return SGM_OK;                                                                                       \
     }
-HALVES(forward, sgm__cpu_convolution, sgm__convolution_is_native)
-HALVES(input, sgm__cpu_convolution_input_gradient, sgm__convolution_input_is_native)
-HALVES(weights, sgm__cpu_convolution_weights_gradient, sgm__convolution_weights_is_native)
+HALVES(forward)
+HALVES(input)
+HALVES(weights)
 
 static size_t forward_packed_bytes(const sgm__cpu_call *call)
 {
-    return sgm__convolution_is_native(call) ? sgm__cpu_convolution.packed_bytes(call) : 0;
+    return way_of(call, &forward) == AS_PAIRS ? sgm__cpu_convolution.packed_bytes(call) : 0;
 }
 
 static sgm_status forward_pack(const sgm__cpu_call *call, unsigned char *to)
@@ -121,7 +186,7 @@ static sgm_status forward_pack(const sgm__cpu_call *call, unsigned char *to)
 
 static int64_t forward_parts(const sgm__cpu_call *call, int64_t *maximum)
 {
-    return sgm__convolution_is_native(call) ? sgm__cpu_convolution.parts(call, maximum) : 0;
+    return way_of(call, &forward) == AS_PAIRS ? sgm__cpu_convolution.parts(call, maximum) : 0;
 }
 
 static void forward_begin(const sgm__cpu_call *call)
@@ -138,7 +203,7 @@ static void forward_part(const sgm__cpu_call *call, int64_t index, int32_t threa
 const sgm__cpu_kernel sgm__cpu_convolution_bfloat16 = {.op = &sgm__op_convolution,
                                                        .types = (uint32_t)1 << SGM_BFLOAT16,
                                                        .scratch = forward_scratch,
-                                                       .plan_size = sizeof(singles),
+                                                       .plan_size = sizeof(halves),
                                                        .plan = forward_plan,
                                                        .packed_bytes = forward_packed_bytes,
                                                        .pack = forward_pack,
@@ -152,7 +217,7 @@ const sgm__cpu_kernel sgm__cpu_convolution_input_gradient_bfloat16 = {.op =
                                                                           &sgm__op_convolution_input_gradient,
                                                                       .types = (uint32_t)1 << SGM_BFLOAT16,
                                                                       .scratch = input_scratch,
-                                                                      .plan_size = sizeof(singles),
+                                                                      .plan_size = sizeof(halves),
                                                                       .plan = input_plan,
                                                                       .posts = true,
                                                                       .run = run};
@@ -160,7 +225,7 @@ const sgm__cpu_kernel sgm__cpu_convolution_weights_gradient_bfloat16 = {
     .op = &sgm__op_convolution_weights_gradient,
     .types = (uint32_t)1 << SGM_BFLOAT16,
     .scratch = weights_scratch,
-    .plan_size = sizeof(singles),
+    .plan_size = sizeof(halves),
     .plan = weights_plan,
     .posts = true,
     .run = run};

@@ -1,0 +1,72 @@
+/* Convolutions of bfloat16 by blocks, as AMX multiplies them, and both their gradients. Internal.
+ *
+ * Forward, rows of a block are filters, its columns are neighbouring pixels of the result, its steps are
+ * (32 channels, place of the kernel). What a place reads for neighbouring pixels has to be neighbours, too:
+ * so each image is copied into sheets, one for each shift of the columns that the places of a row make, whose
+ * rows are as long as those of the result. In a sheet a place of another row is a multiple of a row away.
+ * With a stride, sheets are of every second row and column. The gradient by the input is the same with the
+ * roles of channels and filters swapped; with a stride it is a pass for each remainder that rows and columns
+ * of the input leave, which has the places that meet those. The gradient by the weights has channels as rows,
+ * filters as columns and the pixels of some images as steps. */
+#ifndef SGM_HANDLERS_CPU_KERNELS_CONVOLUTION_CONVOLUTION_BLOCKS_H
+#define SGM_HANDLERS_CPU_KERNELS_CONVOLUTION_CONVOLUTION_BLOCKS_H
+
+#include "handlers/cpu/kernels/convolution/convolution.h"
+
+#define SGM__SHEETS_PLACES 64 /* of a kernel, at most */
+#define SGM__SHEETS_STRIDE 2  /* at most */
+#define SGM__SHEETS_PASSES (SGM__SHEETS_STRIDE * SGM__SHEETS_STRIDE)
+
+/* Rows and columns of the source, from `phase` on, `source_stride` apart. Column i of the sheet is column i +
+ * shift of these, row i row i + origin; what is not there is 0. */
+typedef struct sgm__sheet {
+    int32_t phase[2];
+    int64_t shift, origin;
+} sgm__sheet;
+
+/* What a place of the kernel reads for pixel 0 of the result: row `row` of a sheet. */
+typedef struct sgm__sheet_place {
+    int32_t place, sheet;
+    int64_t row;
+} sgm__sheet_place;
+
+/* Some rows and columns of the result, `target_stride` apart from `phase` on, and the places that reach them.
+ */
+typedef struct sgm__sheet_pass {
+    int64_t phase[2], out[2];
+    int64_t rows; /* of a sheet */
+    int32_t place_count, sheet_count;
+    sgm__sheet_place places[SGM__SHEETS_PLACES];
+    sgm__sheet sheets[SGM__SHEETS_PLACES];
+} sgm__sheet_pass;
+
+/* A convolution as sheets. `in` and `depth`: what sheets are copied from, and its channels; `out` and
+ * `width`: what is computed. */
+typedef struct sgm__sheets {
+    sgm__window window;
+    bool backward; /* the gradient by the input */
+    int64_t in[2], out[2], depth, width, source_stride[2], target_stride[2];
+    int32_t pass_count;
+    sgm__sheet_pass passes[SGM__SHEETS_PASSES];
+} sgm__sheets;
+
+/* Whether blocks compute a convolution of this window, in all three ways. */
+bool sgm__sheets_fit(const sgm__cpu *cpu, const sgm__window *window);
+/* For the result, or if `backward` for the gradient by the input. */
+sgm__sheets sgm__sheets_make(const sgm__window *window, bool backward);
+/* Elements of a channel's sheet, with `slack` more behind it; lines of the first cache that lie so far apart
+ * do not displace each other. */
+int64_t sgm__sheets_plane(const sgm__sheet_pass *pass, int64_t slack);
+/* One sheet of `count` channels: bfloat16, or if `pairs` pairs of two channels. A channel's or a pair's sheet
+ * has `plane` elements, and lies `apart` elements behind the one before. */
+void sgm__sheets_copy(const sgm__cpu *cpu, const sgm__sheets *s, const sgm__sheet_pass *pass, int32_t sheet,
+                      bool pairs, int64_t plane, int64_t apart, const uint16_t *image, int64_t count,
+                      void *to);
+
+/* The kernels, for calls whose window fits. */
+size_t sgm__blocks_scratch(const sgm__cpu_call *call, const sgm__sheets *s);
+void sgm__blocks_run(const sgm__cpu_call *call, const sgm__sheets *s);
+size_t sgm__blocks_weights_scratch(const sgm__cpu_call *call, const sgm__sheets *s);
+void sgm__blocks_weights_run(const sgm__cpu_call *call, const sgm__sheets *s);
+
+#endif

@@ -1,0 +1,197 @@
+/* The gradient of a convolution of bfloat16 by its weights, by blocks; see convolution_blocks.h.
+ *
+ * Rows of a block are channels, its columns filters, its steps pairs of neighbouring pixels of the result:
+ * one product for each place of the kernel, whose left operand is the place's sheet, as it lies, and whose
+ * right one is the gradient, transposed, with zeros where a sheet has rows of padding. Images are taken some
+ * at a time: they are copied by one loop, and multiplied by a second one, which adds to the sums of all
+ * weights. How many are together depends on shapes alone, and so do sums. */
+#include "handlers/cpu/kernels/convolution/convolution_blocks.h"
+#include "ops/ops.h"
+
+/* Elements along the steps from which on sums are read and written seldom enough. */
+#define CHUNK_PIXELS 1024
+#define TASKS_PER_THREAD 4
+/* A step in elements, and how far the last one may read behind what there is. */
+#define STEP_PIXELS (2 * SGM__BLOCK_STEPS)
+#define PAIR_BYTES 4
+/* Elements: lines that lie a multiple of these apart share few places of the first cache. */
+#define DISPLACED 512
+
+/* Members that end in `_at` are bytes from the beginning of scratch memory. */
+typedef struct run_state {
+    const sgm__cpu_call *call;
+    const sgm__sheets *s;
+    const sgm__sheet_pass *pass;
+    int64_t plane;         /* elements of an image's sheet */
+    int64_t apart;         /* from a channel's sheets to those of the next one */
+    int64_t images, steps; /* of a chunk: the most images, pairs of pixels */
+    int64_t left, right;   /* blocks of channels, of filters */
+    int64_t parts;         /* of the kernel's places */
+    int64_t pixels;        /* of an image of the gradient */
+    int64_t first, last;   /* the chunk: images first .. last - 1 */
+    size_t gradient_at, sums_at, threads_at, thread_bytes, total;
+} run_state;
+
+static run_state plan(const sgm__cpu_call *call, const sgm__sheets *s)
+{
+    const sgm__sheet_pass *pass = &s->passes[0];
+    run_state r = {.call = call, .s = s, .pass = pass, .pixels = pass->out[0] * pass->out[1]};
+    int64_t places = pass->place_count, threads = call->cpu->threads, wanted = threads * TASKS_PER_THREAD;
+    r.plane = sgm__sheets_plane(pass, 0);
+    r.images = sgm__minimum(sgm__divide_up(CHUNK_PIXELS, r.plane), s->window.batch);
+    r.steps = sgm__divide_up(r.images * r.plane, STEP_PIXELS) * SGM__BLOCK_STEPS;
+    r.apart = 2 * r.steps + sgm__divide_up(r.plane, STEP_PIXELS) * STEP_PIXELS;
+    r.apart += r.apart % DISPLACED == 0 ? STEP_PIXELS : 0;
+    r.left = sgm__divide_up(s->window.channels, SGM__BLOCK_ROWS);
+    r.right = sgm__divide_up(s->window.filters, SGM__BLOCK_COLUMNS);
+    r.parts = threads == 1 ? 1 : sgm__minimum(sgm__divide_up(wanted, r.left * r.right), places);
+    r.gradient_at =
+        sgm__convolution_align(pass->sheet_count * s->window.channels * r.apart * (int64_t)sizeof(uint16_t));
+    r.sums_at = r.gradient_at + sgm__convolution_align(r.right * r.steps * SGM__BLOCK_COLUMNS * PAIR_BYTES);
+    int64_t sums = SGM__BLOCK_ROWS * SGM__BLOCK_COLUMNS * places;
+    r.threads_at = r.sums_at + sgm__convolution_align(r.left * r.right * sums * (int64_t)sizeof(float));
+    size_t lines = sgm__convolution_align(SGM__BLOCK_COLUMNS * (r.pixels + 1) * (int64_t)sizeof(uint16_t));
+    size_t turned = sgm__convolution_align(sums * (int64_t)sizeof(float));
+    r.thread_bytes = lines > turned ? lines : turned;
+    r.total = r.threads_at + r.thread_bytes * (size_t)threads;
+    return r;
+}
+
+size_t sgm__blocks_weights_scratch(const sgm__cpu_call *call, const sgm__sheets *s)
+{
+    return plan(call, s).total;
+}
+
+/* --- operands --- */
+
+static uint16_t *sheet_of(const run_state *r, int64_t sheet, int64_t channel)
+{
+    return (uint16_t *)(void *)r->call->scratch + (sheet * r->s->window.channels + channel) * r->apart;
+}
+
+static uint32_t *gradient_of(const run_state *r, int64_t block)
+{
+    return (uint32_t *)(void *)(r->call->scratch + r->gradient_at) + block * r->steps * SGM__BLOCK_COLUMNS;
+}
+
+/* Sheets of some channels of an image; behind the last image all is 0. */
+static void copy_sheets(const run_state *r, int64_t image, int64_t block)
+{
+    const sgm__window *w = &r->s->window;
+    int64_t channel = block * SGM__BLOCK_ROWS, size = w->in[0] * w->in[1], at = (image - r->first) * r->plane;
+    int64_t count = sgm__minimum(w->channels - channel, SGM__BLOCK_ROWS), end = at + r->plane;
+    const uint16_t *from = (const uint16_t *)r->call->inputs[0].data + (image * w->channels + channel) * size;
+    for (int32_t i = 0; i < r->pass->sheet_count; i++) {
+        sgm__sheets_copy(r->call->cpu, r->s, r->pass, i, false, r->plane, r->apart, from, count,
+                         sheet_of(r, i, channel) + at);
+        for (int64_t c = 0; c < count && image == r->last - 1; c++)
+            memset(sheet_of(r, i, channel + c) + end, 0, (size_t)(r->apart - end) * sizeof(uint16_t));
+    }
+}
+
+/* Some filters' gradient of an image, whose pixels become rows of pairs, with zeros up to the next image's.
+ * `own`: for an odd number of pixels, rows of an even one. */
+static void turn_gradient(const run_state *r, int64_t image, int64_t block, uint16_t *own)
+{
+    const sgm__window *w = &r->s->window;
+    int64_t filter = block * SGM__BLOCK_COLUMNS, pairs = sgm__divide_up(r->pixels, 2), stride = r->pixels;
+    int64_t count = sgm__minimum(w->filters - filter, SGM__BLOCK_COLUMNS);
+    int64_t at = (image - r->first) * r->plane / 2, end = at + r->plane / 2;
+    const uint16_t *from = (const uint16_t *)r->call->inputs[1].data + (image * w->filters + filter) * stride;
+    uint32_t *to = gradient_of(r, block);
+    if (stride % 2 != 0) {
+        for (int64_t i = 0; i < count; i++) {
+            memcpy(own + i * (stride + 1), from + i * stride, (size_t)stride * sizeof *own);
+            own[i * (stride + 1) + stride] = 0;
+        }
+        from = own;
+        stride++;
+    }
+    r->call->cpu->vector->pairs.transpose(to + at * SGM__BLOCK_COLUMNS, SGM__BLOCK_COLUMNS, from, stride,
+                                          count, stride);
+    end = image == r->last - 1 ? r->steps : end;
+    memset(to + (at + pairs) * SGM__BLOCK_COLUMNS, 0,
+           (size_t)((end - at - pairs) * SGM__BLOCK_COLUMNS * PAIR_BYTES));
+}
+
+static void copy_task(void *context, int64_t index, int32_t thread)
+{
+    const run_state *r = context;
+    int64_t blocks = r->left + r->right, image = r->first + index / blocks, block = index % blocks;
+    unsigned char *own = r->call->scratch + r->threads_at + (size_t)thread * r->thread_bytes;
+    if (block < r->left)
+        copy_sheets(r, image, block);
+    else
+        turn_gradient(r, image, block - r->left, (uint16_t *)(void *)own);
+}
+
+/* --- products --- */
+
+/* The sums of a block of weights: of each channel its places, of each place 32 filters. */
+static float *sums_of(const run_state *r, int64_t left, int64_t right)
+{
+    return (float *)(void *)(r->call->scratch + r->sums_at) +
+           (left * r->right + right) * SGM__BLOCK_ROWS * r->pass->place_count * SGM__BLOCK_COLUMNS;
+}
+
+/* Some places of some weights. */
+static void sum_task(void *context, int64_t index, int32_t thread)
+{
+    (void)thread;
+    const run_state *r = context;
+    const sgm__window *w = &r->s->window;
+    const sgm__tiles *tiles = &r->call->cpu->vector->pairs;
+    int64_t places = r->pass->place_count, block = index / r->parts, begin, end;
+    int64_t left = block / r->right, right = block % r->right, channel = left * SGM__BLOCK_ROWS;
+    int64_t filters = w->filters - right * SGM__BLOCK_COLUMNS;
+    int32_t configured = 0;
+    sgm__pool_part(places, 1, r->parts, index % r->parts, &begin, &end);
+    sgm__tile tile = {.depth = r->steps,
+                      .a_row = r->apart / 2,
+                      .b = gradient_of(r, right),
+                      .b_stride = SGM__BLOCK_COLUMNS,
+                      .sums_stride = places * SGM__BLOCK_COLUMNS,
+                      .add = r->first > 0,
+                      .rows = (int32_t)sgm__minimum(w->channels - channel, SGM__BLOCK_ROWS),
+                      .columns =
+                          filters > SGM__BLOCK_COLUMNS / 2 ? SGM__BLOCK_COLUMNS : SGM__BLOCK_COLUMNS / 2,
+                      .configured = &configured};
+    for (int64_t i = begin; i < end; i++) {
+        const sgm__sheet_place *place = &r->pass->places[i];
+        tile.a = sheet_of(r, place->sheet, channel) + place->row * r->pass->out[1];
+        tile.sums = sums_of(r, left, right) + i * SGM__BLOCK_COLUMNS;
+        tiles->block(&tile);
+    }
+    if (tiles->block_end != NULL)
+        tiles->block_end();
+}
+
+/* Sums of a block of weights to (filters, channels, places), rounded. */
+static void round_task(void *context, int64_t index, int32_t thread)
+{
+    const run_state *r = context;
+    const sgm__window *w = &r->s->window;
+    const sgm__vector *vector = r->call->cpu->vector;
+    sgm__vector_function round = sgm__vector_find(vector, &sgm__op_cast, SGM_FLOAT32, SGM_BFLOAT16);
+    int64_t left = index / r->right, right = index % r->right, places = r->pass->place_count;
+    int64_t channel = left * SGM__BLOCK_ROWS, filter = right * SGM__BLOCK_COLUMNS;
+    int64_t width = sgm__minimum(w->channels - channel, SGM__BLOCK_ROWS) * places;
+    int64_t filters = sgm__minimum(w->filters - filter, SGM__BLOCK_COLUMNS);
+    float *turned = (float *)(void *)(r->call->scratch + r->threads_at + (size_t)thread * r->thread_bytes);
+    vector->f32.transpose(turned, width, sums_of(r, left, right), SGM__BLOCK_COLUMNS, width, filters);
+    uint16_t *to = (uint16_t *)r->call->output.data + (filter * w->channels + channel) * places;
+    for (int64_t i = 0; i < filters; i++, to += w->channels * places)
+        round(width, to, (const void *const[]){turned + i * width}, 0);
+}
+
+void sgm__blocks_weights_run(const sgm__cpu_call *call, const sgm__sheets *s)
+{
+    run_state r = plan(call, s);
+    sgm__pool *pool = call->cpu->pool;
+    for (; r.first < s->window.batch; r.first = r.last) {
+        r.last = sgm__minimum(r.first + r.images, s->window.batch);
+        sgm__pool_post(pool, (r.last - r.first) * (r.left + r.right), copy_task, &r, sizeof r);
+        sgm__pool_post(pool, r.left * r.right * r.parts, sum_task, &r, sizeof r);
+    }
+    sgm__pool_post(pool, r.left * r.right, round_task, &r, sizeof r);
+}

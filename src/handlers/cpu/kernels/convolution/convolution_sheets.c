@@ -1,0 +1,197 @@
+/* Copies images into sheets, as blocks read them; see convolution_blocks.h. */
+#include "handlers/cpu/kernels/convolution/convolution_blocks.h"
+
+/* Channels and filters from which on blocks are well filled. */
+#define MINIMUM_CHANNELS 16
+/* Elements: lines that lie a multiple of these apart share few places of the first cache. */
+#define DISPLACED 512
+
+bool sgm__sheets_fit(const sgm__cpu *cpu, const sgm__window *w)
+{
+    return cpu->vector->pairs.block_gather != NULL && w->groups == 1 && w->channels >= MINIMUM_CHANNELS &&
+           w->filters >= MINIMUM_CHANNELS && w->size[0] * w->size[1] <= SGM__SHEETS_PLACES &&
+           w->stride[0] <= SGM__SHEETS_STRIDE && w->stride[1] <= SGM__SHEETS_STRIDE && w->batch > 0 &&
+           w->out[0] * w->out[1] > 0 && w->in[0] * w->in[1] > 0;
+}
+
+/* --- which places read what --- */
+
+/* Where place `place` of the kernel reads for row or column 0 of the result: which remainder, and how many
+ * strides away; false: never. */
+static bool place_at(const sgm__sheets *s, int axis, int64_t place, int64_t phase, int32_t *source_phase,
+                     int64_t *shift)
+{
+    const sgm__window *w = &s->window;
+    int64_t stride = w->stride[axis], step = place * w->dilation[axis];
+    int64_t at = s->backward ? phase + w->before[axis] - step : step - w->before[axis];
+    int64_t remainder = (at % stride + stride) % stride;
+    *shift = (at - remainder) / stride;
+    *source_phase = s->backward ? 0 : (int32_t)remainder;
+    return !s->backward || remainder == 0;
+}
+
+/* The sheet with these columns, which is added if there is none yet; it begins at the first row that a place
+ * reads of it. */
+static int32_t find_sheet(sgm__sheet_pass *pass, sgm__sheet wanted)
+{
+    int32_t i = 0;
+    for (; i < pass->sheet_count; i++) {
+        sgm__sheet *sheet = &pass->sheets[i];
+        if (sheet->phase[0] == wanted.phase[0] && sheet->phase[1] == wanted.phase[1] &&
+            sheet->shift == wanted.shift) {
+            sheet->origin = sgm__minimum(sheet->origin, wanted.origin);
+            return i;
+        }
+    }
+    pass->sheets[pass->sheet_count++] = wanted;
+    return i;
+}
+
+static void make_pass(const sgm__sheets *s, sgm__sheet_pass *pass)
+{
+    const sgm__window *w = &s->window;
+    for (int axis = 0; axis < 2; axis++)
+        pass->out[axis] = sgm__divide_up(s->out[axis] - pass->phase[axis], s->target_stride[axis]);
+    for (int64_t row = 0; row < w->size[0]; row++)
+        for (int64_t column = 0; column < w->size[1]; column++) {
+            sgm__sheet sheet = {.shift = 0};
+            if (!place_at(s, 0, row, pass->phase[0], &sheet.phase[0], &sheet.origin) ||
+                !place_at(s, 1, column, pass->phase[1], &sheet.phase[1], &sheet.shift))
+                continue;
+            pass->places[pass->place_count++] = (sgm__sheet_place){(int32_t)(row * w->size[1] + column),
+                                                                   find_sheet(pass, sheet), sheet.origin};
+        }
+    pass->rows = pass->out[0];
+    for (int32_t i = 0; i < pass->place_count; i++) {
+        sgm__sheet_place *place = &pass->places[i];
+        place->row -= pass->sheets[place->sheet].origin;
+        pass->rows = place->row + pass->out[0] > pass->rows ? place->row + pass->out[0] : pass->rows;
+    }
+}
+
+sgm__sheets sgm__sheets_make(const sgm__window *window, bool backward)
+{
+    const sgm__window *w = window;
+    sgm__sheets s = {.window = *w,
+                     .backward = backward,
+                     .depth = backward ? w->filters : w->channels,
+                     .width = backward ? w->channels : w->filters};
+    for (int axis = 0; axis < 2; axis++) {
+        s.in[axis] = backward ? w->out[axis] : w->in[axis];
+        s.out[axis] = backward ? w->in[axis] : w->out[axis];
+        s.source_stride[axis] = backward ? 1 : w->stride[axis];
+        s.target_stride[axis] = backward ? w->stride[axis] : 1;
+    }
+    for (int64_t row = 0; row < s.target_stride[0]; row++)
+        for (int64_t column = 0; column < s.target_stride[1]; column++) {
+            sgm__sheet_pass *pass = &s.passes[s.pass_count];
+            pass->phase[0] = row;
+            pass->phase[1] = column;
+            make_pass(&s, pass);
+            s.pass_count += pass->out[0] > 0 && pass->out[1] > 0;
+        }
+    return s;
+}
+
+int64_t sgm__sheets_plane(const sgm__sheet_pass *pass, int64_t slack)
+{
+    int64_t plane = sgm__divide_up(pass->rows * pass->out[1] + slack, SGM__BLOCK_STEPS) * SGM__BLOCK_STEPS;
+    return plane % (DISPLACED) == 0 ? plane + SGM__BLOCK_STEPS : plane;
+}
+
+/* --- copies --- */
+
+typedef uint32_t pair;
+
+/* `count` elements of one or two channels, `stride` apart. `partner`: from a channel to the next one; 0:
+ * there is none. */
+static void copy_apart(bool pairs, const uint16_t *from, int64_t partner, int64_t stride, int64_t count,
+                       void *to)
+{
+    if (!pairs) {
+        for (int64_t i = 0; i < count; i++)
+            ((uint16_t *)to)[i] = from[i * stride];
+        return;
+    }
+    for (int64_t i = 0; i < count; i++)
+        ((pair *)to)[i] = from[i * stride] | (partner != 0 ? (pair)from[partner + i * stride] << 16 : 0);
+}
+
+/* The same of neighbours. */
+static void copy_neighbours(const sgm__cpu *cpu, bool pairs, const uint16_t *from, int64_t partner,
+                            int64_t count, void *to)
+{
+    if (pairs)
+        cpu->vector->pairs.copy_rows(to, count, from, partner, count, partner != 0 ? 2 : 1);
+    else
+        memcpy(to, from, (size_t)count * sizeof *from);
+}
+
+/* Rows first .. last - 1 of a sheet of one channel or pair, which are rows of the source: all at once, as
+ * rows are as long there; columns that are beyond its edges are cleared then. */
+static void copy_whole(const sgm__cpu *cpu, const sgm__sheets *s, const sgm__sheet *sheet, bool pairs,
+                       const uint16_t *from, int64_t partner, int64_t first, int64_t last, unsigned char *to)
+{
+    int64_t length = s->in[1], size = pairs ? (int64_t)sizeof(pair) : (int64_t)sizeof *from;
+    int64_t left = sheet->shift < 0 ? -sheet->shift : 0, right = sheet->shift > 0 ? sheet->shift : 0;
+    int64_t all = (last - first) * length - left - right;
+    if (all > 0)
+        copy_neighbours(cpu, pairs, from + (first + sheet->origin) * length + right, partner, all,
+                        to + (first * length + left) * size);
+    for (int64_t row = first; row < last && left + right > 0; row++) {
+        memset(to + row * length * size, 0, (size_t)(left * size));
+        memset(to + ((row + 1) * length - right) * size, 0, (size_t)(right * size));
+    }
+}
+
+/* The same row by row. */
+static void copy_rows(const sgm__cpu *cpu, const sgm__sheets *s, const sgm__sheet_pass *pass,
+                      const sgm__sheet *sheet, bool pairs, const uint16_t *from, int64_t partner,
+                      int64_t first, int64_t last, unsigned char *to)
+{
+    int64_t size = pairs ? (int64_t)sizeof(pair) : (int64_t)sizeof *from, stride = s->source_stride[1];
+    int64_t columns = sgm__divide_up(s->in[1] - sheet->phase[1], stride);
+    int64_t begin = sheet->shift < 0 ? -sheet->shift : 0;
+    int64_t end = sgm__minimum(pass->out[1], columns - sheet->shift);
+    if (begin >= end) {
+        memset(to + first * pass->out[1] * size, 0, (size_t)((last - first) * pass->out[1] * size));
+        return;
+    }
+    for (int64_t row = first; row < last; row++) {
+        unsigned char *line = to + row * pass->out[1] * size;
+        int64_t at = ((row + sheet->origin) * s->source_stride[0] + sheet->phase[0]) * s->in[1] +
+                     (begin + sheet->shift) * stride + sheet->phase[1];
+        memset(line, 0, (size_t)(begin * size));
+        if (stride == 1)
+            copy_neighbours(cpu, pairs, from + at, partner, end - begin, line + begin * size);
+        else
+            copy_apart(pairs, from + at, partner, stride, end - begin, line + begin * size);
+        memset(line + end * size, 0, (size_t)((pass->out[1] - end) * size));
+    }
+}
+
+void sgm__sheets_copy(const sgm__cpu *cpu, const sgm__sheets *s, const sgm__sheet_pass *pass, int32_t sheet,
+                      bool pairs, int64_t plane, int64_t apart, const uint16_t *image, int64_t count,
+                      void *to)
+{
+    const sgm__sheet *from = &pass->sheets[sheet];
+    int64_t channel = s->in[0] * s->in[1], step = pairs ? 2 : 1, length = pass->out[1];
+    int64_t size = pairs ? (int64_t)sizeof(pair) : (int64_t)sizeof *image;
+    int64_t there = sgm__divide_up(s->in[0] - from->phase[0], s->source_stride[0]);
+    int64_t first = sgm__minimum(from->origin < 0 ? -from->origin : 0, pass->rows);
+    int64_t last = sgm__minimum(pass->rows, there - from->origin);
+    last = last > first ? last : first;
+    bool whole = s->source_stride[0] == 1 && s->source_stride[1] == 1 && s->in[1] == length &&
+                 from->shift > -length && from->shift < length;
+    for (int64_t i = 0; i < count; i += step) {
+        unsigned char *plane_of = (unsigned char *)to + i / step * apart * size;
+        const uint16_t *own = image + i * channel;
+        int64_t partner = pairs && i + 1 < count ? channel : 0;
+        memset(plane_of, 0, (size_t)(first * length * size));
+        if (whole)
+            copy_whole(cpu, s, from, pairs, own, partner, first, last, plane_of);
+        else
+            copy_rows(cpu, s, pass, from, pairs, own, partner, first, last, plane_of);
+        memset(plane_of + last * length * size, 0, (size_t)((plane - last * length) * size));
+    }
+}
