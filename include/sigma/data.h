@@ -335,6 +335,14 @@ SGM_API sgm_dataset *sgm_dataset_split_examples(sgm_dataset *dataset, double beg
 /* A view of every `interval`-th block from `begin` on before `end` (-1: all). */
 SGM_API sgm_dataset *sgm_dataset_split_blocks(sgm_dataset *dataset, int64_t begin, int64_t end,
                                               int64_t interval);
+/* The most examples that can belong together. */
+#define SGM_MAX_GROUP 1000
+/* `group` examples in a row belong together, as a text and one like it do: iterators that shuffle keep them
+ * in a row, views begin and end between groups, and minibatches have a multiple of `group` examples. Once,
+ * before others use the dataset; views of it are made later. */
+SGM_API sgm_status sgm_dataset_set_group(sgm_dataset *dataset, int64_t group);
+/* How many examples in a row belong together; 1: each is for itself. */
+SGM_API int64_t sgm_dataset_get_group(const sgm_dataset *dataset);
 SGM_API sgm_dataset *sgm_dataset_retain(sgm_dataset *dataset);
 SGM_API void sgm_dataset_free(sgm_dataset *dataset);
 /* The name that it was created with; the dataset's. */

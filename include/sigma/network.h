@@ -75,7 +75,7 @@ typedef struct sgm_layer_options {
     double rate;            /* dropout: share of values set to 0; the others are scaled by 1 / (1 - rate) */
     const char *targets;    /* costs: field of the data; default "targets" */
     double importance;      /* costs: factor in the total; default 1 */
-    const char *weights;    /* costs, but triplet: field of the data with a factor for each example; none */
+    const char *weights;    /* costs of examples by themselves: field with a factor for each; none */
     bool time_distributed;  /* dense: acts on the last dimension of each example, which is not flattened */
     int64_t vocabulary;     /* embedding: how many numbers there are */
     bool sparse;            /* embedding: only rows that were used are updated */

@@ -65,7 +65,8 @@ typedef struct sgm_operator_options {
 /* Each iteration takes one minibatch and gives each worker a part of it; the gradients are merged, and there
  * is one update. n workers do what one worker does with every cost, to rounding: each cost's parts count by
  * what it is a mean over, and batch_norm normalises by the whole minibatch. SGM_ERROR_UNSUPPORTED when the
- * training begins: a layer compares the examples of a minibatch (triplet). Workers on GPUs of their own,
+ * training begins: a layer compares the examples of a minibatch (triplet,
+ * info_nce). Workers on GPUs of their own,
  * "cuda(device=0) cuda(device=1)", sum gradients between the devices if NVIDIA's NCCL is there, and each
  * makes the update; so do those of all ranks. Else the gradients go through the computer's memory. */
 #define sgm_gradient_operator(...) sgm_gradient_operator_with(SGM_OPTIONS(sgm_operator_options, __VA_ARGS__))

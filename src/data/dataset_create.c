@@ -111,6 +111,28 @@ const char *const *sgm_dataset_get_class_names(const sgm_dataset *dataset)
     return dataset ? (const char *const *)dataset->classes : NULL;
 }
 
+sgm_status sgm_dataset_set_group(sgm_dataset *dataset, int64_t group)
+{
+    if (!dataset)
+        return sgm__missing_part("sgm_dataset_set_group: a dataset");
+    if (group < 1 || group > SGM_MAX_GROUP)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "dataset \"%s\": 1 to %d examples belong together, not %lld",
+                        dataset->name, SGM_MAX_GROUP, (long long)group);
+    if (dataset->group > 0 || dataset->base)
+        return sgm_fail(SGM_ERROR_STATE,
+                        "dataset \"%s\": which examples belong together is said once, before there are views",
+                        dataset->name);
+    dataset->group = group;
+    return SGM_OK;
+}
+
+int64_t sgm_dataset_get_group(const sgm_dataset *dataset)
+{
+    while (dataset && dataset->base)
+        dataset = dataset->base;
+    return dataset && dataset->group > 0 ? dataset->group : 1;
+}
+
 sgm_status sgm_dataset_set_pipeline(sgm_dataset *dataset, sgm_pipeline *pipeline)
 {
     if (!dataset || !pipeline)

@@ -52,6 +52,7 @@ struct sgm_dataset {
     char *name;
     char **classes;         /* names of the classes of the targets, NULL at the end; NULL: none */
     sgm_pipeline *pipeline; /* that its rows went through, a reference; NULL: none */
+    int64_t group;          /* examples in a row that belong together; 0: each is for itself */
     /* guards everything below that changes, except what only the busy thread touches */
     pthread_mutex_t mutex;
 

@@ -25,8 +25,9 @@ static int64_t place(double fraction, int64_t count)
 
 static void share_of(const sgm_dataset *view, int64_t count, int64_t *begin, int64_t *end)
 {
-    *begin = place(view->begin, count);
-    *end = place(view->begin + view->share, count);
+    const int64_t group = sgm_dataset_get_group(view);
+    *begin = group * place(view->begin, count / group);
+    *end = group * place(view->begin + view->share, count / group);
 }
 
 /* Finds the base's block that is block `index` of a view of examples, by going over the base's blocks in

@@ -122,6 +122,19 @@ static void take_wanted(sgm_iterator *iterator)
         use(iterator, iterator->wanted.size, iterator->wanted.no_shuffle, iterator->wanted.drop_last);
 }
 
+/* Minibatches begin and end between the groups of examples that belong together. */
+static sgm_status check_size(const sgm_dataset *dataset, int64_t size)
+{
+    const int64_t group = sgm_dataset_get_group(dataset);
+    return size % group == 0
+               ? SGM_OK
+               : sgm_fail(SGM_ERROR_ARGUMENT,
+                          "minibatch_size: %lld examples of \"%s\" in a row belong together, and %lld is no "
+                          "multiple of that; %lld would do",
+                          (long long)group, sgm_dataset_name(dataset), (long long)size,
+                          (long long)((size / group + 1) * group));
+}
+
 /* Changes `wanted` alone: the current epoch goes on as it began. */
 sgm_status sgm_iterator_set(sgm_iterator *iterator, const char *name, const sgm_content *content)
 {
@@ -132,7 +145,12 @@ sgm_status sgm_iterator_set(sgm_iterator *iterator, const char *name, const sgm_
         return sgm__missing_part("sgm_iterator_set: a content");
     if (setting->option.read_only)
         return sgm_fail(SGM_ERROR_STATE, "%s: is said when the iterator is created, and stays", name);
-    return sgm_setting_set(setting, &iterator->wanted, NULL, content);
+    const int64_t before = iterator->wanted.size;
+    SGM_TRY(sgm_setting_set(setting, &iterator->wanted, NULL, content));
+    sgm_status status = check_size(iterator->dataset, iterator->wanted.size);
+    if (status != SGM_OK)
+        iterator->wanted.size = before;
+    return status;
 }
 
 sgm_status sgm_iterator_get(const sgm_iterator *iterator, const char *name, sgm_content *content)
@@ -458,14 +476,16 @@ static sgm_iterator *create(sgm_dataset *dataset, sgm__iterator_kind kind,
     }
     if (sgm__setting_check(&settings[0], options, sgm_dataset_name(dataset)) != SGM_OK)
         return NULL;
+    int64_t size = options->size != 0 ? options->size : (int64_t)settings[0].option.default_value;
+    if (kind == SGM__MINIBATCHES && check_size(dataset, size) != SGM_OK)
+        return NULL;
     sgm_iterator *made = sgm__calloc(1, sizeof *made);
     if (!made)
         return NULL;
     made->kind = kind;
     made->dataset = sgm_dataset_retain(dataset);
     made->wanted = *options;
-    if (made->wanted.size == 0)
-        made->wanted.size = (int64_t)settings[0].option.default_value;
+    made->wanted.size = size;
     made->wanted.no_shuffle |= kind != SGM__MINIBATCHES;
     made->size = made->wanted.size;
     made->parts = 1;

@@ -47,11 +47,16 @@ static int64_t block_at(const sgm_iterator *iterator, int64_t place)
     return place < iterator->block_count ? iterator->order[place] : -1;
 }
 
-/* The order of the examples of a block. */
+/* The order of the examples of a block. Those that belong together stay in a row: groups are permuted, each
+ * then spread over the places of its examples, the last one first, as `rows` has the groups' numbers in
+ * front. */
 static void permute_rows(const sgm_iterator *iterator, int64_t block, int64_t *rows, int64_t count)
 {
+    const int64_t group = sgm_dataset_get_group(iterator->dataset);
     sgm__random random = random_of(iterator, block + 1);
-    sgm__permutation(&random, rows, count);
+    sgm__permutation(&random, rows, count / group);
+    for (int64_t i = group > 1 ? count - 1 : -1; i >= 0; i--)
+        rows[i] = rows[i / group] * group + i % group;
 }
 
 /* Fetches the block at the current place, has the block after it prefetched, and draws the order of the
@@ -63,9 +68,18 @@ static sgm_status open_block(sgm_iterator *iterator)
         return SGM_OK;
     SGM_TRY(
         sgm__iterator_acquire(iterator, index, block_at(iterator, iterator->place + 1), &iterator->range));
-    if (!iterator->range.block || !iterator->shuffle)
+    if (!iterator->range.block)
         return SGM_OK;
     int64_t count = iterator->range.end - iterator->range.begin;
+    if (count % sgm_dataset_get_group(iterator->dataset) != 0)
+        return sgm_fail(
+            SGM_ERROR_SHAPE,
+            "dataset \"%s\": a block has %lld examples, of which %lld in a row belong together; a "
+            "multiple of that is wanted",
+            sgm_dataset_name(iterator->dataset), (long long)count,
+            (long long)sgm_dataset_get_group(iterator->dataset));
+    if (!iterator->shuffle)
+        return SGM_OK;
     SGM_TRY(sgm__reserve(&iterator->rows, &iterator->rows_capacity, (size_t)count, sizeof *iterator->rows));
     permute_rows(iterator, index, iterator->rows, count);
     return SGM_OK;

@@ -182,6 +182,7 @@ bool sgm__activation_is_none(const char *name);
     X(hinge)                                                                                                 \
     X(multi_class_hinge)                                                                                     \
     X(triplet)                                                                                               \
+    X(info_nce)                                                                                              \
     X(ctc)
 #define SGM__LAYER_DECLARATION(name) extern const sgm_layer_type sgm__layer_##name;
 SGM__LAYERS(SGM__LAYER_DECLARATION)

@@ -110,6 +110,8 @@ static const sgm__name_row rows[] = {
     SAME(LAYER, "hinge_loss", "hinge"),
     NEAR(LAYER, "multi_margin_loss", "multi_class_hinge", NULL),
     NEAR(LAYER, "triplet_loss triplet_margin_loss", "triplet", "see 'sigma info triplet'"),
+    NEAR(LAYER, "nt_xent in_batch_negatives multiple_negatives_ranking_loss", "info_nce",
+         "see 'sigma info info_nce'"),
     NEAR(LAYER, "cosine_similarity cosine_loss cosine_embedding_loss", "cosine_distance", NULL),
     SAME(LAYER, "focal_loss", "focal"),
 

@@ -603,3 +603,84 @@ TEST(names_of_options_may_be_macros)
     sgm_iterator_free(none);
     sgm_dataset_free(dataset);
 }
+
+/* Groups of `group` numbers in a row, of `examples`, each with its own number as the only input. */
+static sgm_dataset *groups(int64_t examples, int64_t group)
+{
+    const sgm_shape shape = sgm_shape_of(examples, 1);
+    sgm_tensor *tensor = sgm_tensor_create(SGM_FLOAT32, &shape);
+    for (int64_t i = 0; i < examples; i++)
+        ((float *)sgm_tensor_data(tensor))[i] = (float)i;
+    sgm_dataset *dataset = sgm_dataset_create_from("groups", (const char *const[]){"inputs"}, &tensor, 1);
+    sgm_tensor_free(tensor);
+    CHECK_OK(sgm_dataset_set_group(dataset, group));
+    return dataset;
+}
+
+/* One epoch of whole groups; how many of them are not where they were. */
+static int moved_groups(sgm_iterator *iterator, int64_t group, int64_t wanted)
+{
+    int64_t seen = 0, sum = 0;
+    int moved = 0;
+    const sgm_block *batch;
+    for (;;) {
+        CHECK_OK(sgm_iterator_next(iterator, &batch));
+        if (!batch)
+            break;
+        CHECK_INT(batch->count % group, 0);
+        for (int64_t i = 0; i < batch->count; i += group) {
+            const int64_t first = (int64_t)pipeline_at(batch, "inputs", i, 0);
+            CHECK_INT(first % group, 0);
+            for (int64_t k = 1; k < group; k++)
+                CHECK_INT((int64_t)pipeline_at(batch, "inputs", i + k, 0), first + k);
+            moved += first != seen + i;
+            sum += first / group;
+        }
+        seen += batch->count;
+    }
+    CHECK_INT(seen, wanted);
+    CHECK_INT(sum, wanted / group * (wanted / group - 1) / 2);
+    return moved;
+}
+
+TEST(examples_that_belong_together_stay_in_a_row)
+{
+    for (int64_t group = 1; group <= 4; group++) {
+        sgm_dataset *dataset = groups(20 * group, group);
+        CHECK_INT(sgm_dataset_get_group(dataset), group);
+        sgm_iterator *iterator = sgm_minibatches(dataset, .size = 3 * group, .seed = 5);
+        CHECK(moved_groups(iterator, group, 20 * group) > 10);
+        sgm_iterator_free(iterator);
+        sgm_dataset *front = sgm_dataset_split_examples(dataset, 0, 0.33);
+        CHECK_INT(sgm_dataset_get_group(front), group);
+        iterator = sgm_minibatches(front, .size = 3 * group, .no_shuffle = true);
+        CHECK_INT(moved_groups(iterator, group, 7 * group), 0);
+        sgm_iterator_free(iterator);
+        sgm_dataset_free(front);
+        sgm_dataset_free(dataset);
+    }
+}
+
+TEST(minibatches_have_whole_groups)
+{
+    sgm_dataset *dataset = groups(12, 3), *odd = groups(11, 3);
+    CHECK_ERROR(sgm_minibatches(dataset, .size = 32),
+                "minibatch_size: 3 examples of \"groups\" in a row belong together, and 32 is no multiple of "
+                "that; 33 would do");
+    CHECK_ERROR(sgm_minibatches(dataset), "and 32 is no multiple");
+    sgm_iterator *iterator = sgm_minibatches(dataset, .size = 6);
+    sgm_content content = {.kind = SGM_KIND_INTEGER, .as.integer = 8};
+    CHECK_ERROR(sgm_iterator_set(iterator, "minibatch_size", &content), "and 8 is no multiple");
+    CHECK_OK(sgm_iterator_get(iterator, "minibatch_size", &content));
+    CHECK_INT(content.as.integer, 6);
+    sgm_iterator_free(iterator);
+    CHECK_OK(iterator = sgm_minibatches(odd, .size = 6));
+    const sgm_block *batch;
+    CHECK_ERROR(sgm_iterator_next(iterator, &batch),
+                "dataset \"groups\": a block has 11 examples, of which 3 in a row belong together");
+    sgm_iterator_free(iterator);
+    CHECK_ERROR(sgm_dataset_set_group(dataset, 2), "is said once, before there are views");
+    CHECK_ERROR(sgm_dataset_set_group(dataset, 0), "1 to 1000 examples belong together, not 0");
+    sgm_dataset_free(odd);
+    sgm_dataset_free(dataset);
+}

@@ -98,6 +98,28 @@ def hardest(x, t, margin):
 
 cost("input(4) + triplet(margin=0.5)", 6, lambda x, t: hardest(x, t, 0.5), torch.tensor([0, 1, 0, 2, 1, 0]), 4, scale=1.0)
 
+
+
+def info_nce(x, temperature=0.05):
+    """(examples, rows, features): MultipleNegativesRankingLoss of sentence-transformers, for its vectors."""
+    a, candidates = x[:, 0], x[:, 1:].transpose(0, 1).reshape(-1, x.shape[-1])
+    scores = F.normalize(a, dim=1) @ F.normalize(candidates, dim=1).T / temperature
+    return F.cross_entropy(scores, torch.arange(len(a)))
+
+
+def varied(*shape, which):
+    return torch.sin(numbers(*shape, which=which, scale=40))
+
+
+cases.add("input(2, 5) + info_nce", 4, lambda d: (info_nce(d["inputs"]), d["inputs"]),
+          inputs=varied(4, 2, 5, which=16))
+cases.add("input(4, 5) + info_nce(temperature=0.5)", 3, lambda d: (info_nce(d["inputs"], 0.5), d["inputs"]),
+          inputs=varied(3, 4, 5, which=17))
+cases.add("input(5) + info_nce(temperature=0.2)", 6,
+          lambda d: (info_nce(d["inputs"].reshape(3, 2, 5), 0.2), d["inputs"]), inputs=varied(6, 5, which=18))
+cases.add("input(5) + info_nce(group=3)", 6,
+          lambda d: (info_nce(d["inputs"].reshape(2, 3, 5)), d["inputs"]), inputs=varied(6, 5, which=19))
+
 # two outputs, whose costs are added up
 mixed = {"price": numbers(3, 1, which=8), "kind": torch.tensor([1, 0, 2])}
 

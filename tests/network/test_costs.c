@@ -96,6 +96,25 @@ TEST(a_triplet_needs_another_class)
         "triplet: expected (batch, features), whose classes are targets, or (batch, 3, features)");
 }
 
+TEST(what_is_compared_comes_in_groups)
+{
+    bench b = open_text("input(2) + info_nce", 1, true);
+    FEED(&b, "inputs", 1, 2);
+    CHECK_OK(sgm_session_run(b.session, b.program));
+    CHECK_OUTPUT(&b, "total", 0);
+    stop(&b);
+    b = open_text("input(2) + info_nce", 4, true);
+    FEED(&b, "inputs", 0, 0, 1, 2, 1e-30, 0, -3, 1); /* vectors without a direction have cosines of 0 */
+    CHECK_OK(sgm_session_run(b.session, b.program));
+    stop(&b);
+    check_record_error("input(1, 4) + info_nce",
+                       "info_nce: expected (batch, features), of which some in a row belong together");
+    check_record_error("input(2, 4) + info_nce(weights=w)", "info_nce: compares examples with each other");
+    check_record_error("input(3) + info_nce(group=4)",
+                       "info_nce: 4 examples in a row belong together (group), and a minibatch of 2 is no "
+                       "multiple of that");
+}
+
 TEST(there_is_a_weight_for_each_class)
 {
     check_record_error("input(4) + softmax_cross_entropy(class_weights=(1, 2, 3))",

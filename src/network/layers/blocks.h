@@ -19,6 +19,8 @@ sgm_value sgm__layer_drop(sgm_layer_call *call, sgm_graph *graph, sgm_value x, d
 /* layer_norm of x if `centred`, else rms_norm, times "PREFIXgains" and, if `biased`, plus "PREFIXbiases". */
 sgm_value sgm__layer_normalise(sgm_layer_call *call, sgm_graph *graph, sgm_value x, bool centred, bool biased,
                                const char *prefix, double epsilon);
+/* x / |x| over the last axis. */
+sgm_value sgm__layer_normalise_length(sgm_graph *graph, sgm_value x);
 /* --- heads.c --- */
 /* The number of heads of keys and values; each serves heads / key_heads heads of queries. */
 int64_t sgm__layer_key_heads(sgm_layer_call *call);

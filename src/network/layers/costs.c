@@ -6,7 +6,8 @@
  * over the batch; only squared_difference is a sum over the whole batch (SGM_LAYER_SUM), and
  * root_mean_squared a root of the mean over it. Costs of logits are computed from logarithms, so no
  * probability is ever rounded to 0 or 1. More costs of classes are cost_classes.c, of numbers cost_numbers.c;
- * sequences of labels cost_ctc.c, distances cost_triplet.c. */
+ * sequences of labels cost_ctc.c, examples that are
+ * compared with each other cost_triplet.c and cost_info_nce.c. */
 #include "network/layers/costs.h"
 #include "network/rerecord.h"
 

@@ -41,18 +41,22 @@ static sgm_value forward_rms_norm(sgm_layer_call *call, sgm_graph *graph, const 
 
 /* x / |x| over the last axis; a vector shorter than LEAST is divided by that. */
 #define LEAST 1e-12
+sgm_value sgm__layer_normalise_length(sgm_graph *graph, sgm_value x)
+{
+    const int32_t last = sgm_value_type(graph, x).shape.rank - 1;
+    sgm_value squares = sgm_reduce_sum(graph, sgm_multiply(graph, x, x), &last, 1, true);
+    squares = sgm_maximum(graph, squares, sgm_number(graph, LEAST * LEAST));
+    return sgm_divide(graph, x, sgm_square_root(graph, squares));
+}
+
 static sgm_value forward_unit_norm(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs,
                                    int32_t count)
 {
     (void)count;
-    sgm_value x = inputs[0];
-    int32_t last = sgm_value_type(graph, x).shape.rank - 1;
-    if (last < 1)
+    if (sgm_value_type(graph, inputs[0]).shape.rank < 2)
         return sgm_graph_fail(graph, SGM_ERROR_SHAPE, "%s: expected (batch, ..., features), got (batch)",
                               call->entry->layer->type->name);
-    sgm_value squares = sgm_reduce_sum(graph, sgm_multiply(graph, x, x), &last, 1, true);
-    squares = sgm_maximum(graph, squares, sgm_number(graph, LEAST * LEAST));
-    return sgm_divide(graph, x, sgm_square_root(graph, squares));
+    return sgm__layer_normalise_length(graph, inputs[0]);
 }
 
 static const sgm_option arguments[] = {
