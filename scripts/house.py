@@ -66,7 +66,8 @@ HEADERS = {"base": "src/base", "tensor": "src/base", "text": "src/text", "regist
            "split": "src/data", "network": "src/network", "onnx": "src/onnx",
            "training": "src/optim", "optimisers": "src/optim", "hooks": "src/optim", "operator": "src/optim", "rules": "src/optim",
            "replay": "src/runs", "monitor": "src/monitors", "environment": "src/monitors", "sigma": "cli/config",
-           "tokenizer": "models", "models": "models", "chats": "models"}
+           "tokenizer": "models", "models": "models", "chats": "models",
+           "text_data": "models"}
 LARGEST_CIRCLE = 6
 # Who stands outside sees a trainer by its view, not by its struct; and whoever has one worker knows of no operator.
 INSIDE, OUTSIDE = "src/trainer/trainer.h", ("src/monitors", "src/hooks_ready")

@@ -23,6 +23,7 @@ typedef struct sgm__weight {
         *theirs[SGM__MOST_PARTS]; /* "h.#.attn.c_attn.weight"; several lie side by side in the own one */
     bool transposed;              /* theirs are (outputs, inputs) */
     bool head;                    /* of the layer that another number of classes begins anew */
+    bool before_head;             /* begun anew with that one where the files have no such tensor */
     bool copy;                    /* the same numbers again: not read, but written where the files had them */
 } sgm__weight;
 
@@ -51,6 +52,11 @@ typedef struct sgm__architecture {
     {.own = layer ".weights", .theirs = {module ".weight"}, .transposed = true, .head = true},               \
     {                                                                                                        \
         .own = layer ".biases", .theirs = {module ".bias"}, .head = true                                     \
+    }
+#define SGM__BEFORE_HEAD(layer, module)                                                                      \
+    {.own = layer ".weights", .theirs = {module ".weight"}, .transposed = true, .before_head = true},        \
+    {                                                                                                        \
+        .own = layer ".biases", .theirs = {module ".bias"}, .before_head = true                              \
     }
 #define SGM__COPY(parameter, tensor)                                                                         \
     {                                                                                                        \

@@ -150,7 +150,7 @@ static void describe_distilbert(sgm__description *d)
 
 static const sgm__weight bert_weights[] = {
     ENCODER("bert.", "bert.encoder.layer.#."),
-    DENSE("pooler", "bert.pooler.dense"),
+    SGM__BEFORE_HEAD("pooler", "bert.pooler.dense"),
     SGM__HEAD("classifier", "classifier"),
     DENSE("transform", "cls.predictions.transform.dense"),
     NORM("transform_norm", "cls.predictions.transform.LayerNorm"),
@@ -162,7 +162,7 @@ static const char *const bert_unused[] = {
     "bert.embeddings.position_ids", "bert.pooler.*", "classifier.*", "cls.*", "qa_outputs.*", NULL};
 
 static const sgm__weight roberta_weights[] = {
-    ENCODER("roberta.", "roberta.encoder.layer.#."),       DENSE("pooler", "classifier.dense"),
+    ENCODER("roberta.", "roberta.encoder.layer.#."),       SGM__BEFORE_HEAD("pooler", "classifier.dense"),
     SGM__HEAD("classifier", "classifier.out_proj"),        DENSE("transform", "lm_head.dense"),
     NORM("transform_norm", "lm_head.layer_norm"),          SGM__AS_IS("logits.biases", "lm_head.bias"),
     SGM__COPY("tokens.weights", "lm_head.decoder.weight"), SGM__COPY("logits.biases", "lm_head.decoder.bias"),
@@ -179,7 +179,7 @@ static const sgm__weight distilbert_weights[] = {
     DENSE("hidden#", BLOCK "ffn.lin1"),
     DENSE("projection#", BLOCK "ffn.lin2"),
     NORM("hidden_norm#", BLOCK "output_layer_norm"),
-    DENSE("pooler", "pre_classifier"),
+    SGM__BEFORE_HEAD("pooler", "pre_classifier"),
     SGM__HEAD("classifier", "classifier"),
     DENSE("transform", "vocab_transform"),
     NORM("transform_norm", "vocab_layer_norm"),

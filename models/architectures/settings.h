@@ -39,8 +39,9 @@ typedef struct sgm__description {
     const char *wanted_task;    /* NULL: what the folder says */
     int64_t wanted_context;     /* 0: as the model */
     int64_t wanted_classes;     /* 0: as the model; else its last layer is begun anew, with so many outputs */
-    int64_t elements;           /* of all tensors together: no dimension of one is larger */
-    int64_t tensor_count;       /* each layer has some */
+    const char *const *wanted_names; /* of these classes; NULL: LABEL_0, ... */
+    int64_t elements;                /* of all tensors together: no dimension of one is larger */
+    int64_t tensor_count;            /* each layer has some */
     /* As files of sentence-transformers say: vectors of texts have length 1; how they come of those of tokens
      * ("mean", "cls", "max"); and how many tokens are read (0: not said). */
     bool normalised;

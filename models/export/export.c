@@ -53,19 +53,6 @@ static sgm_tensor *cut_part(const sgm_pretrained *p, const sgm__made *made, size
     return result;
 }
 
-/* A tensor that the network does not use, as it was. */
-static sgm_tensor *read_rest(sgm_pretrained *p, const sgm__stored *stored)
-{
-    sgm_tensor_entry entry;
-    if (!p->kept)
-        return sgm__stored_read(p, stored);
-    for (size_t i = 0; sgm_tensor_file_entry(p->rest, i, &entry); i++)
-        if (strcmp(entry.name, stored->name) == 0)
-            return sgm_tensor_file_read(p->rest, i);
-    sgm_fail(SGM_ERROR_NOT_FOUND, "'%s/" SGM__KEPT_REST "' has no tensor '%.100s'", p->path, stored->name);
-    return NULL;
-}
-
 sgm_tensor *sgm__export_value(sgm_pretrained *p, const sgm__stored *stored, sgm_trainer *trainer,
                               sgm_dtype dtype)
 {
@@ -76,7 +63,7 @@ sgm_tensor *sgm__export_value(sgm_pretrained *p, const sgm__stored *stored, sgm_
         made = find_original(p, stored);
     }
     if (made == NULL)
-        return read_rest(p, stored);
+        return sgm__stored_read(p, stored);
     sgm_tensor *own = sgm_trainer_get(trainer, made->name);
     sgm_tensor *value = NULL;
     if (own != NULL && sgm_shape_equal(sgm_tensor_shape(own), &made->shape))

@@ -81,7 +81,7 @@ static const sgm__weight *find_head(const sgm_pretrained *p, const char *paramet
 {
     const sgm__architecture *a = p->architecture;
     for (size_t i = 0; i < a->weight_count; i++)
-        if (a->weights[i].head && strcmp(a->weights[i].own, parameter) == 0)
+        if ((a->weights[i].head || a->weights[i].before_head) && strcmp(a->weights[i].own, parameter) == 0)
             return &a->weights[i];
     return NULL;
 }
@@ -103,9 +103,20 @@ static sgm_status put_prefix(sgm_pretrained *p)
     return sgm__stored_sort(p);
 }
 
+/* Whether the files have the tensor, perhaps without the prefix. */
+static bool is_there(const sgm_pretrained *p, const char *name)
+{
+    const char *prefix = p->architecture->prefix;
+    size_t length = strlen(prefix);
+    return sgm__stored_find(p, name) != NULL ||
+           (strncmp(name, prefix, length) == 0 && sgm__stored_find(p, name + length) != NULL);
+}
+
 /* The tensor of a new last layer takes the place of the old one, or is one more. */
 static sgm_status begin_tensor(sgm_pretrained *p, const sgm__weight *weight, sgm_shape shape)
 {
+    if (weight->before_head && is_there(p, weight->theirs[0]))
+        return SGM_OK;
     if (weight->transposed)
         shape = sgm_shape_of(shape.dims[1], shape.dims[0]);
     sgm__stored *stored = sgm__stored_find(p, weight->theirs[0]);
@@ -127,9 +138,10 @@ static sgm_status rename_classes(sgm_pretrained *p)
     json_t *names = json_object(), *numbers = json_object();
     bool failed = false;
     for (int64_t i = 0; i < p->description.wanted_classes; i++) {
-        char number[24], name[32];
+        char number[24], label[32];
+        const char *name = p->description.wanted_names != NULL ? p->description.wanted_names[i] : label;
         snprintf(number, sizeof number, "%lld", (long long)i);
-        snprintf(name, sizeof name, "LABEL_%lld", (long long)i);
+        snprintf(label, sizeof label, "LABEL_%lld", (long long)i);
         failed |= json_object_set_new(names, number, json_string(name)) != 0 ||
                   json_object_set_new(numbers, name, json_integer(i)) != 0;
     }
@@ -138,6 +150,7 @@ static sgm_status rename_classes(sgm_pretrained *p)
         json_object_set_new(p->config, "label2id", numbers) != 0 ||
         json_object_set_new(p->config, "architectures", json_pack("[s]", p->architecture->classifier)) != 0;
     json_object_del(p->config, "num_labels");
+    json_object_del(p->config, "problem_type"); /* of the classes before, perhaps several at once */
     return failed ? sgm_fail(SGM_ERROR_MEMORY, "no memory for the names of classes") : SGM_OK;
 }
 

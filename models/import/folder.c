@@ -183,8 +183,24 @@ sgm__stored *sgm__stored_find(const sgm_pretrained *p, const char *name)
     return p->stored_count > 0 ? bsearch(&key, p->stored, p->stored_count, sizeof key, compare) : NULL;
 }
 
+/* From the file of the tensors that a run's network does not use. Names there lack the prefix if those of the
+ * model did, which has got it with a layer for classes. */
+static sgm_tensor *read_rest(const sgm_pretrained *p, const sgm__stored *stored)
+{
+    const char *prefix = p->architecture->prefix;
+    size_t length = strncmp(stored->name, prefix, strlen(prefix)) == 0 ? strlen(prefix) : 0;
+    sgm_tensor_entry entry;
+    for (size_t i = 0; sgm_tensor_file_entry(p->rest, i, &entry); i++)
+        if (strcmp(entry.name, stored->name) == 0 || strcmp(entry.name, stored->name + length) == 0)
+            return sgm_tensor_file_read(p->rest, i);
+    sgm_fail(SGM_ERROR_NOT_FOUND, "'%s/" SGM__KEPT_REST "' has no tensor '%.100s'", p->path, stored->name);
+    return NULL;
+}
+
 sgm_tensor *sgm__stored_read(const sgm_pretrained *p, const sgm__stored *stored)
 {
+    if (p->kept)
+        return read_rest(p, stored);
     return p->gguf != NULL ? sgm__gguf_read_stored(p, stored)
                            : sgm_tensor_file_read(p->shards[stored->shard].file, stored->index);
 }

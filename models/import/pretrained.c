@@ -16,6 +16,10 @@ static sgm_status read_options(sgm_pretrained_options *options, const sgm_pretra
     if (options->classes < 0)
         return sgm_fail(SGM_ERROR_ARGUMENT, "%lld classes are wanted; at least 1 is possible",
                         (long long)options->classes);
+    for (int64_t i = 0; options->class_names != NULL && i < options->classes; i++)
+        if (options->class_names[i] == NULL)
+            return sgm_fail(SGM_ERROR_ARGUMENT, "%lld classes are wanted, and %lld have names",
+                            (long long)options->classes, (long long)i);
     return SGM_OK;
 }
 
@@ -76,14 +80,17 @@ static sgm_status describe(sgm_pretrained *p, const sgm_pretrained_options *opti
         return SGM_ERROR_MEMORY;
     char kept_task[sizeof d->task];
     memcpy(kept_task, d->task, sizeof kept_task); /* of the run, where the folder is one of a run */
+    const char *wanted_task =
+        options->task != NULL || options->classes > 0 || kept_task[0] == '\0' ? options->task : kept_task;
     *d = (sgm__description){.config = p->config,
                             .processor = p->processor,
                             .gguf = p->gguf_architecture,
                             .path = p->settings,
                             .processor_path = processor_path,
-                            .wanted_task = kept_task[0] != '\0' ? kept_task : options->task,
+                            .wanted_task = wanted_task,
                             .wanted_context = options->context,
                             .wanted_classes = options->classes,
+                            .wanted_names = options->class_names,
                             .elements = count_elements(p),
                             .normalised = sentences.normalised,
                             .pooling = sentences.pooling,
@@ -106,6 +113,12 @@ static sgm_status describe(sgm_pretrained *p, const sgm_pretrained_options *opti
                         "other classes are for models that classify, and '%s' is one to %s; choose the task "
                         "'classify' if its architecture has that",
                         p->path, d->task);
+    if (d->status == SGM_OK && p->kept && kept_task[0] != '\0' && strcmp(kept_task, "embed") != 0 &&
+        strcmp(kept_task, d->task) != 0)
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "'%s' is of a run to %s, which has not all that the task '%s' needs; begin with the "
+                        "folder that it was imported from",
+                        p->path, kept_task, d->task);
     return d->status;
 }
 
@@ -192,6 +205,7 @@ static sgm_status open_path(sgm_pretrained *p, const char *path, const sgm_pretr
     SGM__TRY(sgm__is_gguf(path) ? open_gguf(p, path) : open_folder(p, path));
     SGM__TRY(describe(p, &options));
     SGM__TRY(sgm__weights_pair(p));
+    p->description.wanted_names = NULL; /* are in the configuration now, and were the caller's */
     fill_info(p);
     return SGM_OK;
 }
@@ -231,6 +245,7 @@ void sgm_pretrained_free(sgm_pretrained *p)
         sgm_tensor_file_close(p->shards[i].file);
     }
     sgm_tensor_file_close(p->rest);
+    sgm_tensor_file_close(p->checkpoint);
     sgm__gguf_close(p->gguf);
     json_decref(p->processor);
     json_decref(p->config);
@@ -274,11 +289,49 @@ static sgm_status find_parameter(sgm_trainer *trainer, const char *name, const s
                     sgm_trainer_name(trainer), name);
 }
 
+/* Beside the folder that is kept of a run. */
+static sgm_status open_checkpoint(sgm_pretrained *p)
+{
+    char *path = sgm__new_text("%s/../" SGM__CHECKPOINT, p->path);
+    char *text = path != NULL ? sgm_checkpoint_network(path) : NULL;
+    sgm_network *network = text != NULL ? sgm_network_parse(text) : NULL;
+    sgm_status status = network != NULL ? SGM_OK : sgm_last_status();
+    if (status == SGM_OK && sgm_network_adapters(network) > 0)
+        status = sgm_fail(SGM_ERROR_UNSUPPORTED,
+                          "'%s' has adapters, which would be left out; begin with what 'sigma export --hf' "
+                          "writes, where they are part of the weights",
+                          path);
+    if (status == SGM_OK && p->checkpoint == NULL) {
+        p->checkpoint = sgm_tensor_file_open(path);
+        status = p->checkpoint != NULL ? SGM_OK : sgm_last_status();
+    }
+    sgm_network_free(network);
+    sgm_string_free(text);
+    free(path);
+    return status;
+}
+
+/* The value of a parameter: of a run what its network had is in its checkpoint, and what it had not is made
+ * of the tensors that it did not use. NULL and an error. */
+static sgm_tensor *read_made(sgm_pretrained *p, const sgm__made *made, sgm_dtype dtype)
+{
+    sgm_tensor_entry entry;
+    size_t i = 0;
+    while (p->kept && sgm_tensor_file_entry(p->checkpoint, i, &entry) && strcmp(entry.name, made->name) != 0)
+        i++;
+    if (!p->kept || i == sgm_tensor_file_count(p->checkpoint))
+        return sgm__weights_read(p, made, dtype);
+    sgm_tensor *value = sgm_tensor_file_read(p->checkpoint, i);
+    sgm_tensor *cast = value != NULL ? sgm_tensor_cast(value, dtype) : NULL;
+    sgm_tensor_free(value);
+    return cast;
+}
+
 static sgm_status load_made(sgm_pretrained *p, sgm_trainer *trainer, const sgm__made *made)
 {
     sgm_dtype dtype = SGM_FLOAT32;
     SGM__TRY(find_parameter(trainer, made->name, &made->shape, &dtype));
-    sgm_tensor *value = sgm__weights_read(p, made, dtype);
+    sgm_tensor *value = read_made(p, made, dtype);
     sgm_status status = value != NULL ? sgm_trainer_set(trainer, made->name, value) : sgm_last_status();
     sgm_tensor_free(value);
     return status;
@@ -296,9 +349,7 @@ sgm_status sgm_pretrained_load(sgm_pretrained *p, sgm_trainer *trainer)
     if (p == NULL || trainer == NULL)
         return sgm_fail(SGM_ERROR_ARGUMENT, "loading a model needs the model and a trainer, got NULL");
     if (p->kept)
-        return sgm_fail(SGM_ERROR_STATE,
-                        "'%s' is the folder of a run: its parameters are in the checkpoint beside it",
-                        p->path);
+        SGM__TRY(open_checkpoint(p));
     char *own = sgm_trainer_network(trainer);
     if (own == NULL)
         SGM__TRY(sgm_trainer_set_network(trainer, p->network));

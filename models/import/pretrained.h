@@ -23,6 +23,8 @@
 #define SGM__KEPT_FOLDER "model"
 #define SGM__KEPT_TENSORS "tensors.json"
 #define SGM__KEPT_REST "rest.safetensors"
+/* Beside that folder. */
+#define SGM__CHECKPOINT "checkpoint.safetensors"
 
 /* In a folder of PEFT. Names of tensors begin with the prefix. */
 #define SGM__PEFT_CONFIG "adapter_config.json"
@@ -69,8 +71,9 @@ struct sgm_pretrained {
     sgm__description description; /* its texts are not used after opening */
     sgm__shard *shards;
     size_t shard_count;
-    sgm_tensor_file *rest; /* of a kept folder: the tensors that the network does not use; NULL: none */
-    sgm__stored *stored;   /* sorted by name */
+    sgm_tensor_file *rest;       /* of a kept folder: the tensors that the network does not use; NULL: none */
+    sgm_tensor_file *checkpoint; /* of the run that a kept folder is in, once it is read; NULL: not yet */
+    sgm__stored *stored;         /* sorted by name */
     size_t stored_count;
     sgm__made *made; /* in the order of the network's parameters */
     size_t made_count;
@@ -109,7 +112,8 @@ sgm_status sgm__stored_add(sgm_pretrained *p, const char *name, sgm__stored stor
 sgm_status sgm__stored_sort(sgm_pretrained *p);
 /* NULL: none of that name. */
 sgm__stored *sgm__stored_find(const sgm_pretrained *p, const char *name);
-/* The value of a tensor, which the caller frees; NULL on failure. Not of a kept folder. */
+/* The value of a tensor, which the caller frees; NULL on failure. Of a kept folder only what the run's
+ * network does not use. */
 sgm_tensor *sgm__stored_read(const sgm_pretrained *p, const sgm__stored *stored);
 
 /* --- import/gguf.c --- */

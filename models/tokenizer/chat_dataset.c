@@ -5,12 +5,10 @@
  * belongs to the answer, and no token is another one than in the whole text. */
 #include "options.h"
 #include "text.h"
+#include "tokenizer/json_lines.h"
 #include "tokenizer/tokenizer.h"
 
-#include <errno.h>
-#include <jansson.h>
 #include <sigma/chats.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -205,8 +203,9 @@ static sgm_status add_messages(collection *c, const json_t *list)
     return status;
 }
 
-static sgm_status add_object(collection *c, const json_t *object)
+static sgm_status add_object(void *user, const json_t *object)
 {
+    collection *c = user;
     const json_t *messages = json_object_get(object, "messages");
     const char *prompt = json_string_value(json_object_get(object, "prompt"));
     const char *completion = json_string_value(json_object_get(object, "completion"));
@@ -220,42 +219,9 @@ static sgm_status add_object(collection *c, const json_t *object)
 
 /* --- the file --- */
 
-static bool is_blank(const char *line, size_t length)
-{
-    return strspn(line, " \t\r\n") == length;
-}
-
-static sgm_status add_line(collection *c, const char *line, size_t length)
-{
-    json_error_t mistake;
-    json_t *object = json_loadb(line, length, JSON_REJECT_DUPLICATES, &mistake);
-    const sgm_status status =
-        object ? add_object(c, object)
-               : sgm_fail(SGM_ERROR_FORMAT, "byte %d: %s; " EXPECTED, mistake.position, mistake.text);
-    json_decref(object);
-    return status;
-}
-
 static sgm_status read_lines(collection *c, const char *path)
 {
-    FILE *file = fopen(path, "rb");
-    char *line = NULL;
-    size_t capacity = 0;
-    ssize_t length;
-    sgm_status status = SGM_OK;
-    if (!file)
-        return sgm_fail(SGM_ERROR_FILE, "cannot read '%s': %s", path, strerror(errno));
-    for (long long number = 1; status == SGM_OK && (length = getline(&line, &capacity, file)) >= 0;
-         number++) {
-        if (!is_blank(line, (size_t)length))
-            status = add_line(c, line, (size_t)length);
-        if (status != SGM_OK)
-            sgm_fail(status, "%s:%lld: %s", path, number, sgm_last_error());
-    }
-    if (status == SGM_OK && ferror(file))
-        status = sgm_fail(SGM_ERROR_FILE, "cannot read '%s': %s", path, strerror(errno));
-    free(line);
-    fclose(file);
+    sgm_status status = sgm__json_lines_read(path, 0, EXPECTED, add_object, c);
     if (status == SGM_OK && c->counts.examples == 0)
         status = sgm_fail(SGM_ERROR_FORMAT,
                           "%s: there is nothing to learn: %lld lines have no answer within %lld tokens", path,

@@ -40,8 +40,11 @@ typedef struct sgm_pretrained_options {
      * "classify", where its output is one of logits, to be judged by softmax_cross_entropy. */
     const char *task;
     /* Another number of classes: the last layer is begun anew, as the trainer initialises it, with so many
-     * outputs, whatever the model had. The task is "classify" then. Default: the model's classes. */
+     * outputs, whatever the model had, and so is the one before it where the files have none. The task is
+     * "classify" then. Default: the model's classes. */
     int64_t classes;
+    /* What these are called, as many as there are: in config.json. Default: LABEL_0, LABEL_1, ... */
+    const char *const *class_names;
 } SGM_BY_NAME sgm_pretrained_options;
 
 /* What was found; texts belong to the sgm_pretrained. */
@@ -75,8 +78,8 @@ SGM_API const char *sgm_pretrained_class(const sgm_pretrained *pretrained, int64
 SGM_API const char *sgm_pretrained_network(const sgm_pretrained *pretrained);
 
 /* Gives a trainer the network, unless it has one, all parameters, and for pictures the pipeline that makes
- * its inputs of files and names the classes (sgm_trainer_set_pipeline). On failure some may have been given.
- */
+ * its inputs of files and names the classes (sgm_trainer_set_pipeline). Of a folder of a run the parameters
+ * are those of its checkpoint, which must have no adapters. On failure some may have been given. */
 SGM_API sgm_status sgm_pretrained_load(sgm_pretrained *pretrained, sgm_trainer *trainer);
 /* Writes into FOLDER/model what sgm_pretrained_export needs: config.json and the other small files of the
  * folder as they are, the names, types and shapes of all tensors, and the tensors that the network does not

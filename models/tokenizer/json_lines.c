@@ -1,0 +1,51 @@
+/* Reads files of JSON Lines, a line at a time. */
+#include "tokenizer/json_lines.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_blank(const char *line, size_t length)
+{
+    return strspn(line, " \t\r\n") == length;
+}
+
+static sgm_status add_line(const char *line, size_t length, const char *expected,
+                           sgm_status (*add)(void *user, const json_t *object), void *user)
+{
+    json_error_t mistake;
+    json_t *object = json_loadb(line, length, JSON_REJECT_DUPLICATES, &mistake);
+    const sgm_status status =
+        object ? add(user, object)
+               : sgm_fail(SGM_ERROR_FORMAT, "byte %d: %s; %s", mistake.position, mistake.text, expected);
+    json_decref(object);
+    return status;
+}
+
+sgm_status sgm__json_lines_read(const char *path, size_t most, const char *expected,
+                                sgm_status (*add)(void *user, const json_t *object), void *user)
+{
+    FILE *file = fopen(path, "rb");
+    char *line = NULL;
+    size_t capacity = 0, read = 0;
+    ssize_t length;
+    sgm_status status = SGM_OK;
+    if (!file)
+        return sgm_fail(SGM_ERROR_FILE, "cannot read '%s': %s", path, strerror(errno));
+    for (long long number = 1;
+         status == SGM_OK && (most == 0 || read < most) && (length = getline(&line, &capacity, file)) >= 0;
+         number++) {
+        if (is_blank(line, (size_t)length))
+            continue;
+        status = add_line(line, (size_t)length, expected, add, user);
+        read++;
+        if (status != SGM_OK)
+            sgm_fail(status, "%s:%lld: %s", path, number, sgm_last_error());
+    }
+    if (status == SGM_OK && ferror(file))
+        status = sgm_fail(SGM_ERROR_FILE, "cannot read '%s': %s", path, strerror(errno));
+    free(line);
+    fclose(file);
+    return status;
+}

@@ -1,0 +1,251 @@
+/* Encoders that are trained to tell classes apart by a new last layer, and to make vectors of texts that are
+ * near for pairs: losses of transformers and PyTorch (heads_torch.py), from folders and from runs. */
+#include "models/folders.h"
+#include "models/heads_torch.h"
+#include "models/losses.h"
+
+#include <math.h>
+#include <sigma/models.h>
+#include <sigma/sigma.h>
+
+#define TIME 12
+#define STEPS 20
+#define TEXTS 12
+#define CLASSES 3
+
+static const char *const names[] = {"cat", "crane", "dog"};
+
+/* --- the same texts and weights as in heads_torch.py --- */
+
+static sgm_tensor *tensor_of(sgm_shape shape)
+{
+    sgm_tensor *tensor = sgm_tensor_create(SGM_FLOAT32, &shape);
+    CHECK_OK(tensor);
+    return tensor;
+}
+
+/* Texts of all steps, with classes, or of which `group` in a row belong together. */
+static sgm_dataset *texts_of(int64_t group)
+{
+    static const char *const fields[] = {"inputs", "lengths", "targets"};
+    const int64_t count = STEPS * TEXTS;
+    sgm_tensor *tensors[] = {tensor_of(sgm_shape_of(count, TIME)), tensor_of(sgm_shape_of(count)),
+                             tensor_of(sgm_shape_of(count, CLASSES))};
+    float *tokens = sgm_tensor_data(tensors[0]), *lengths = sgm_tensor_data(tensors[1]),
+          *shares = sgm_tensor_data(tensors[2]);
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t length = 3 + 5 * i % 10;
+        lengths[i] = (float)length;
+        shares[i * CLASSES + i % TEXTS % CLASSES] = 1;
+        for (int64_t k = 0; k < length; k++)
+            tokens[i * TIME + k] = (float)(2 + (31 * i + 17 * k + 7 * i * k) % 59);
+    }
+    sgm_dataset *data = sgm_dataset_create_from("texts", fields, tensors, group > 1 ? 2 : 3);
+    CHECK_OK(sgm_dataset_set_group(data, group));
+    for (int i = 0; i < 3; i++)
+        sgm_tensor_free(tensors[i]);
+    return data;
+}
+
+/* Of a new layer: weights (inputs, outputs) and biases. */
+static double begin_at(const char *name, int64_t row, int64_t column, int64_t rows)
+{
+    return strstr(name, ".biases") != NULL ? 0.1 * sin(1.3 * (double)row)
+                                           : 0.2 * sin(0.7 * (double)(column * rows + row) + 0.3);
+}
+
+/* Whether the layer of a parameter is one of those. */
+static bool is_among(const char *layers, const char *parameter)
+{
+    char layer[64];
+    snprintf(layer, sizeof layer, "%.*s", (int)strcspn(parameter, "."), parameter);
+    return strstr(layers, layer) != NULL;
+}
+
+/* Gives the layers that are named their weights, and all gains of norms 1 more. */
+static void begin(sgm_trainer *trainer, const char *layers)
+{
+    size_t count;
+    const sgm_parameter *parameters = sgm_trainer_parameters(trainer, &count);
+    for (size_t i = 0; i < count; i++) {
+        const char *name = parameters[i].name;
+        const bool is_new = is_among(layers, name), is_gain = strstr(name, ".gains") != NULL;
+        sgm_tensor *value = is_new || is_gain ? sgm_trainer_get(trainer, name) : NULL;
+        if (value == NULL)
+            continue;
+        const sgm_shape *shape = sgm_tensor_shape(value);
+        const int64_t columns = shape->rank == 2 ? shape->dims[1] : 1;
+        float *numbers = sgm_tensor_data(value);
+        for (int64_t k = 0; k < sgm_shape_elements(shape); k++)
+            numbers[k] =
+                is_gain ? numbers[k] + 1 : (float)begin_at(name, k / columns, k % columns, shape->dims[0]);
+        CHECK_OK(sgm_trainer_set(trainer, name, value));
+        sgm_tensor_free(value);
+    }
+}
+
+/* --- losses --- */
+
+static const char *path_of(const char *fixture)
+{
+    static char path[200];
+    snprintf(path, sizeof path, FIXTURES "%s", fixture);
+    return path;
+}
+
+static sgm_pretrained *classifier_of(const char *path)
+{
+    sgm_pretrained *model =
+        sgm_pretrained_open(path, .context = TIME, .classes = CLASSES, .class_names = names);
+    CHECK_OK(model);
+    CHECK_STR(sgm_pretrained_describe(model)->task, "classify");
+    CHECK_INT(sgm_pretrained_describe(model)->classes, CLASSES);
+    CHECK_STR(sgm_pretrained_class(model, 1), "crane");
+    return model;
+}
+
+static void check_training(const char *name, sgm_trainer *trainer, int64_t group, const float *expected)
+{
+    sgm_dataset *data = texts_of(group);
+    compare_losses_of(name, trainer, data, TEXTS, 1e-3, expected, STEPS);
+    sgm_dataset_free(data);
+}
+
+/* The pooler of BERT is in the file; RoBERTa and DistilBERT begin a layer before the last one anew. */
+TEST(new_layers_learn_classes_as_those_of_transformers)
+{
+    static const struct {
+        const char *fixture, *layers;
+        const float *losses;
+    } cases[] = {{"bert_embed", "classifier", bert_embed_classes},
+                 {"roberta_fill", "pooler classifier", roberta_fill_classes},
+                 {"distilbert_fill", "pooler classifier", distilbert_fill_classes}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        sgm_env *env = sgm_env_create("heads");
+        sgm_trainer *trainer = sgm_trainer_create(env, "heads");
+        sgm_pretrained *model = classifier_of(path_of(cases[i].fixture));
+        CHECK_OK(sgm_pretrained_load(model, trainer));
+        begin(trainer, cases[i].layers);
+        check_training(cases[i].fixture, trainer, 1, cases[i].losses);
+        sgm_pretrained_free(model);
+        sgm_env_free(env);
+    }
+}
+
+TEST(pairs_cost_what_they_cost_pytorch)
+{
+    static const struct {
+        int64_t group;
+        const char *cost;
+        const float *losses;
+    } cases[] = {{2, "info_nce", bert_embed_pairs}, {3, "info_nce(group=3)", bert_embed_triples}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char network[2000];
+        sgm_env *env = sgm_env_create("pairs");
+        sgm_trainer *trainer = sgm_trainer_create(env, "pairs");
+        sgm_pretrained *model = sgm_pretrained_open(path_of("bert_embed"), .context = TIME);
+        snprintf(network, sizeof network, "%s + %s", sgm_pretrained_network(model), cases[i].cost);
+        CHECK_OK(sgm_trainer_set_network(trainer, network));
+        CHECK_OK(sgm_pretrained_load(model, trainer));
+        begin(trainer, "none");
+        check_training(cases[i].cost, trainer, cases[i].group, cases[i].losses);
+        sgm_pretrained_free(model);
+        sgm_env_free(env);
+    }
+}
+
+/* --- runs --- */
+
+/* The folder of a run: a checkpoint, and what is kept of the model. */
+static const char *run_of(sgm_pretrained *model, sgm_trainer *trainer)
+{
+    const char *folder = new_folder();
+    char checkpoint[200];
+    snprintf(checkpoint, sizeof checkpoint, "%s/checkpoint.safetensors", folder);
+    CHECK_OK(sgm_pretrained_keep(model, folder));
+    CHECK_OK(sgm_trainer_save_parts(trainer, checkpoint, .parts = SGM_PART_NETWORK | SGM_PART_PARAMETERS));
+    return folder;
+}
+
+static void check_equal(sgm_trainer *a, sgm_trainer *b, const char *but)
+{
+    size_t count;
+    const sgm_parameter *parameters = sgm_trainer_parameters(a, &count);
+    for (size_t i = 0; i < count; i++) {
+        if (is_among(but, parameters[i].name))
+            continue;
+        sgm_tensor *left = sgm_trainer_get(a, parameters[i].name),
+                   *right = sgm_trainer_get(b, parameters[i].name);
+        CHECK_OK(left);
+        CHECK_OK(right);
+        CHECK(memcmp(sgm_tensor_const_data(left), sgm_tensor_const_data(right),
+                     (size_t)sgm_shape_elements(&parameters[i].type.shape) * sizeof(float)) == 0);
+        sgm_tensor_free(left);
+        sgm_tensor_free(right);
+    }
+}
+
+/* A run that made vectors has all that a folder has: its parameters in the checkpoint, the pooler beside it.
+ */
+TEST(a_run_of_vectors_becomes_one_of_classes)
+{
+    sgm_env *env = sgm_env_create("runs");
+    sgm_trainer *vectors = sgm_trainer_create(env, "vectors"), *a = sgm_trainer_create(env, "a"),
+                *b = sgm_trainer_create(env, "b");
+    sgm_pretrained *model = sgm_pretrained_open(path_of("bert_embed"), .context = TIME);
+    CHECK_OK(sgm_pretrained_load(model, vectors));
+    const char *run = run_of(model, vectors);
+    sgm_pretrained *of_folder = classifier_of(path_of("bert_embed")), *of_run = classifier_of(run);
+    CHECK_OK(sgm_pretrained_load(of_folder, a));
+    CHECK_OK(sgm_pretrained_load(of_run, b));
+    check_equal(a, b, "classifier");
+
+    /* and is written back as the folder of a classifier, with the same numbers */
+    const char *next = run_of(of_run, b);
+    char back[200];
+    snprintf(back, sizeof back, "%s/back", new_folder());
+    sgm_pretrained *kept = sgm_pretrained_open(next, .context = TIME);
+    CHECK_OK(kept);
+    CHECK_STR(sgm_pretrained_describe(kept)->task, "classify");
+    CHECK_OK(sgm_pretrained_export(kept, b, back));
+    size_t size;
+    char *config = read_file(back, "config.json", &size);
+    CHECK(strstr(config, "BertForSequenceClassification") != NULL && strstr(config, "\"crane\"") != NULL);
+    free(config);
+    sgm_pretrained *again = sgm_pretrained_open(back, .context = TIME);
+    sgm_trainer *c = sgm_trainer_create(env, "c");
+    CHECK_OK(sgm_pretrained_load(again, c));
+    check_equal(b, c, "none");
+    sgm_pretrained_free(again);
+    sgm_pretrained_free(kept);
+    sgm_pretrained_free(of_run);
+    sgm_pretrained_free(of_folder);
+    sgm_pretrained_free(model);
+    sgm_env_free(env);
+}
+
+TEST(what_a_run_has_not_is_refused)
+{
+    sgm_env *env = sgm_env_create("refused");
+    sgm_trainer *trainer = sgm_trainer_create(env, "fill"), *other = sgm_trainer_create(env, "other");
+    sgm_pretrained *model = sgm_pretrained_open(path_of("bert_fill"), .context = TIME);
+    CHECK_OK(sgm_pretrained_load(model, trainer));
+    const char *run = run_of(model, trainer);
+    CHECK_ERROR(sgm_pretrained_open(run, .classes = 2),
+                "is of a run to fill, which has not all that the task 'classify' needs");
+    sgm_pretrained_free(model);
+    model = sgm_pretrained_open(path_of("bert_embed"), .context = TIME);
+    sgm_trainer *adapted = sgm_trainer_create(env, "adapted");
+    CHECK_OK(sgm_pretrained_load(model, adapted));
+    CHECK_OK(sgm_trainer_adapt(adapted, sgm_layer_parse("lora(2)")));
+    run = run_of(model, adapted);
+    sgm_pretrained_free(model);
+    model = sgm_pretrained_open(run, .classes = 2);
+    CHECK_ERROR(sgm_pretrained_load(model, other),
+                "checkpoint.safetensors' has adapters, which would be left out");
+    sgm_pretrained_free(model);
+    CHECK_ERROR(sgm_pretrained_open(path_of("bert_embed"), .classes = 4,
+                                    .class_names = (const char *const[]){"a", "b", NULL, "c"}),
+                "4 classes are wanted, and 2 have names");
+    sgm_env_free(env);
+}
