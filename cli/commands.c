@@ -20,7 +20,7 @@ static const subcommand commands[] = {
     {"eval", "measure a trained network on data", eval_run},
     {"predict", "predict with a trained network", predict_run},
     {"import", "make a run of a model of others", import_run},
-    {"finetune", "train a model of others on chats and texts", finetune_run},
+    {"finetune", "train a model of others on chats, texts with classes, or pairs", finetune_run},
     {"export", "write a trained network for other programs", export_run},
     {"serve", "serve predictions of a trained network over HTTP", serve_run},
     {"generate", "generate text, token by token", generate_run},

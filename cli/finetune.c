@@ -1,4 +1,5 @@
-/* `sigma finetune`: a training on chats or texts that goes on from a model of others, or from a run.
+/* `sigma finetune`: a training on chats, on texts with classes or on pairs of texts that goes on from a model
+ * of others, or from a run.
  *
  * The command writes a configuration (describe) and trains it as `sigma train` does: the run keeps it as
  * config.yaml, which trains the same again. */
@@ -7,6 +8,7 @@
 #include "train.h"
 
 #include <sigma/models.h>
+#include <sigma/text_data.h>
 #include <stdio.h>
 
 /* Learning rates of AdamW: of all parameters, and of adapters, which begin with nothing. */
@@ -16,19 +18,31 @@
 #define RANK 8
 #define EPOCHS 3
 #define BATCH 4
+#define BATCH_OF_ENCODERS 16 /* texts, or pairs, each of which is two texts or three */
+/* Of an encoder with classes: the matrices of its blocks, and the new layers, which adapters would leave as
+ * they began. */
+#define MATRICES_OF_ENCODERS "attention* hidden* projection*"
+#define NEW_LAYERS "pooler.* classifier.*"
 
 static const char usage_text[] =
     "Usage: sigma finetune MODEL --data FILE.jsonl [KEY=VALUE ...] [--validation FILE|SHARE] [--into DIR]\n"
     "                      [--epochs N] [--learning-rate R] [--batch N] [--context N] [--lora[=RANK]]\n"
     "                      [--resume] [--quiet] [--monitor[=PORT]]\n\n"
-    "Trains a model that says the next token on what an assistant should answer. MODEL is a folder of\n"
-    "transformers, what 'sigma import' wrote, or a run. Each line of FILE.jsonl is one of\n\n"
+    "Trains a model on the lines of FILE.jsonl. MODEL is a folder of transformers, what 'sigma import' "
+    "wrote,\n"
+    "or a run. Of a model that says the next token each line is one of\n\n"
     "  {\"messages\": [{\"role\": \"user\", \"content\": \"...\"}, {\"role\": \"assistant\", \"content\": "
     "\"...\"}]}\n"
     "  {\"prompt\": \"...\", \"completion\": \"...\"}\n"
     "  {\"text\": \"...\"}\n\n"
-    "Answers, completions and texts are learnt; what is asked is only read. The run keeps the configuration\n"
-    "as config.yaml; KEY=VALUE changes it, with the keys of 'sigma train --help'.\n\n"
+    "Answers, completions and texts are learnt; what is asked is only read. Of an encoder (BERT, MiniLM,\n"
+    "RoBERTa, DistilBERT) all lines are one of\n\n"
+    "  {\"text\": \"...\", \"label\": \"...\"}                          classes, by a new last layer\n"
+    "  {\"anchor\": \"...\", \"positive\": \"...\"}                    vectors: a text is to be near its "
+    "like,\n"
+    "  {\"anchor\": \"...\", \"positive\": \"...\", \"negative\": \"...\"}  and far from all others\n\n"
+    "The run keeps the configuration as config.yaml; KEY=VALUE changes it, with the keys of\n"
+    "'sigma train --help'.\n\n"
     "  --data FILE          what to learn\n"
     "  --validation FILE    measures the loss on other lines after each epoch; or on a share of the last "
     "lines "
@@ -39,12 +53,15 @@ static const char usage_text[] =
     "  --learning-rate R    the largest, to which it rises in a tenth of an epoch, to fall as a cosine; 2e-5 "
     "if\n"
     "                       not given, 2e-4 with --lora\n"
-    "  --batch N            examples of an update; 4 if not given\n"
-    "  --context N          tokens of an example; of a folder of transformers only: others have theirs\n"
+    "  --batch N            examples of an update; 4 if not given, of an encoder 16 texts or pairs\n"
+    "  --context N          tokens of an example; without an encoder of a folder of transformers only: "
+    "others\n"
+    "                       have theirs\n"
     "  --lora[=RANK]        trains low-rank adapters of all matrices, of rank 8 if not given; the model "
     "stays "
     "as it\n"
-    "                       is. The key adapters says more: 'adapters=lora(16, on=\"*attention*\")'\n"
+    "                       is, but for new layers. The key adapters says more:\n"
+    "                       'adapters=lora(16, on=\"*attention*\")'\n"
     "  --resume             go on from the checkpoint in DIR, with the same options\n"
     "  --quiet              results only, no progress\n"
     "  --monitor[=PORT]     watch and steer it in a browser: prints the address\n\n"
@@ -56,7 +73,22 @@ typedef struct finetuning {
     const char *model, *data, *validation, *lora;
     int64_t epochs, batch, context, rank;
     double learning_rate;
+    sgm_text_lines lines; /* what the data is; below: how many texts a line of pairs has, else 1 */
+    int64_t group;
 } finetuning;
+
+/* The key of the data by what its lines are. */
+static const char *key_of(const finetuning *f)
+{
+    return f->lines == SGM_TEXT_LINES_LABELLED ? "labelled_texts"
+           : f->lines == SGM_TEXT_LINES_PAIRS  ? "text_pairs"
+                                               : "chats";
+}
+
+static bool is_of_encoder(const finetuning *f)
+{
+    return f->lines != SGM_TEXT_LINES_OTHERS;
+}
 
 /* The network of a model for another context, which is taken; NULL and an error on failure. */
 static json_t *network_for(const finetuning *f)
@@ -78,15 +110,19 @@ static json_t *network_for(const finetuning *f)
 static json_t *data_of(const finetuning *f)
 {
     double share = 0;
-    json_t *training = json_pack("{s:s}", "chats", f->data), *validation = NULL;
+    const char *key = key_of(f);
+    const int64_t batch = f->batch > 0 ? f->batch : is_of_encoder(f) ? BATCH_OF_ENCODERS : BATCH;
+    json_t *training = json_pack("{s:s}", key, f->data), *validation = NULL;
+    if (is_of_encoder(f) && f->context > 0)
+        json_object_set_new(training, "window", json_integer(f->context));
     if (f->validation != NULL && sgm__parse_double(f->validation, &share)) {
         json_object_set_new(training, "share", json_real(1 - share));
-        validation = json_pack("{s:s, s:f}", "chats", f->data, "begin", 1 - share);
+        validation = json_pack("{s:s, s:f}", key, f->data, "begin", 1 - share);
     } else if (f->validation != NULL) {
-        validation = json_pack("{s:s}", "chats", f->validation);
+        validation = json_pack("{s:s}", key, f->validation);
     }
     return json_pack("{s:o, s:o*, s:I}", "training", training, "validation", validation, "batch",
-                     (json_int_t)(f->batch > 0 ? f->batch : BATCH));
+                     (json_int_t)(batch * f->group));
 }
 
 static json_t *optimiser_of(const finetuning *f)
@@ -97,17 +133,34 @@ static json_t *optimiser_of(const finetuning *f)
                      "cosine", "warm_up", WARM_UP);
 }
 
+/* NULL: out of memory. */
+static char *adapter_of(const finetuning *f)
+{
+    const bool trains_more = f->lines == SGM_TEXT_LINES_LABELLED;
+    return sgm__format("lora(%lld, alpha=%lld%s)", (long long)f->rank, (long long)(2 * f->rank),
+                       trains_more ? ", on=\"" MATRICES_OF_ENCODERS "\", train=\"" NEW_LAYERS "\"" : "");
+}
+
+/* What the lines are, by the first one. */
+static sgm_status look_at_data(finetuning *f)
+{
+    f->lines = sgm_text_lines_of(f->data);
+    f->group = f->lines == SGM_TEXT_LINES_PAIRS ? sgm_text_pair_size(f->data) : 1;
+    return f->lines != SGM_TEXT_LINES_FAILED && f->group > 0 ? SGM_OK : sgm__last_failure();
+}
+
 /* The file that does the same. JSON is YAML, and quotes every name as it is. */
 static sgm_status describe(const finetuning *f, train_description *description)
 {
-    json_t *network = f->context > 0 ? network_for(f) : NULL;
-    if (f->context > 0 && network == NULL)
+    const bool has_network = f->context > 0 && !is_of_encoder(f);
+    json_t *network = has_network ? network_for(f) : NULL;
+    if (has_network && network == NULL)
         return sgm__last_failure();
     json_t *root =
         json_pack("{s:s, s:o*, s:o, s:o, s:I}", "from", f->model, "network", network, "data", data_of(f),
                   "optimiser", optimiser_of(f), "epochs", (json_int_t)(f->epochs > 0 ? f->epochs : EPOCHS));
     if (root != NULL && f->lora != NULL) {
-        char *adapter = sgm__format("lora(%lld, alpha=%lld)", (long long)f->rank, (long long)(2 * f->rank));
+        char *adapter = adapter_of(f);
         json_object_set_new(root, "adapters", json_pack("[s]", adapter != NULL ? adapter : ""));
         sgm__free(adapter);
     }
@@ -120,7 +173,7 @@ static sgm_status describe(const finetuning *f, train_description *description)
 }
 
 /* --into is the key `folder`, as --folder of `sigma train`. */
-static int train(const arguments *a, const finetuning *f, const train_arguments *given)
+static int train(const arguments *a, finetuning *f, const train_arguments *given)
 {
     train_description description = {0};
     config c;
@@ -128,7 +181,9 @@ static int train(const arguments *a, const finetuning *f, const train_arguments 
     char *folder = given->folder != NULL ? sgm__format("folder=%s", given->folder) : NULL;
     const char **overrides = sgm__calloc(a->word_count + 1, sizeof *overrides);
     size_t count = a->word_count - 1;
-    sgm_status status = overrides != NULL ? describe(f, &description) : sgm__last_failure();
+    sgm_status status = overrides != NULL ? look_at_data(f) : sgm__last_failure();
+    if (status == SGM_OK)
+        status = describe(f, &description);
     for (size_t i = 0; i < count && status == SGM_OK; i++)
         overrides[i] = a->words[i + 1];
     if (folder != NULL && status == SGM_OK)

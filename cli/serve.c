@@ -186,10 +186,13 @@ typedef struct serving {
 static int serve_predictions(saved *s, const serving *asked)
 {
     sgm_dataset *dataset = NULL;
+    const data_config *data = &s->c.data.training;
+    /* Labels are known without their texts, which need not be there. */
+    const char **labels = data->labelled_texts != NULL ? table_class_names(data) : NULL;
     sgm__serve_options options = {.trainer = s->trainer,
                                   .network = s->network,
                                   .precision = config_precision(&s->c),
-                                  .classes = class_names(s, &dataset),
+                                  .classes = labels != NULL ? labels : class_names(s, &dataset),
                                   .ignores_unknown = asked->ignores_unknown,
                                   .port = (int)asked->port,
                                   .token = asked->token};
@@ -197,6 +200,7 @@ static int serve_predictions(saved *s, const serving *asked)
     options.scales = saved_range(s, &options.minimum, &options.maximum);
     int code = serve_until_signal(&options);
     sgm_dataset_free(dataset);
+    sgm__free(labels);
     return code;
 }
 

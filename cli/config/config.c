@@ -286,10 +286,12 @@ static sgm_status fill(config *c, const char *name, const yaml_node *root, const
     SGM_TRY(
         plugins_load_of(name, &c->plugins)); /* the list was read anew: what --plugin gave belongs to it */
     SGM_TRY(name_after_file(c, name));
+    if (text_data_complete(c) != SGM_OK)
+        return sgm__fail_within("%s: data.training", name);
     if (from_take_network(c) != SGM_OK)
         return sgm__fail_within("%s: from", name);
     if (chats_complete(c) != SGM_OK)
-        return sgm__fail_within("%s: chats", name);
+        return sgm__fail_within("%s: data.training", name);
     return check_whole(c, name);
 }
 

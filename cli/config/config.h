@@ -26,7 +26,8 @@
 #define EVERY_COLUMN "*"
 
 /* One dataset (data.training, .validation, .test). At most one of dataset, csv, inputs (with targets),
- * images, sounds, text, chats says where it comes from; the other members refine that. */
+ * images, sounds, text, chats, labelled_texts, text_pairs says where it comes from; the other members refine
+ * that. */
 typedef struct data_config {
     char *dataset;          /* the name of a ready-made one, or text:PATH */
     char *csv;              /* path of a table */
@@ -34,6 +35,7 @@ typedef struct data_config {
     text_map arrays;        /* more of them, by the fields that they become */
     char *text;             /* path of a text, read as tokens */
     char *chats;            /* path of chats and other texts, read as tokens of a model of others */
+    char *labelled_texts, *text_pairs; /* paths of texts for encoders, read as such tokens, too */
     /* Path of a folder with pictures of classes. With data.training only: to which width and height they are
      * scaled (empty: all are of one size), how many channels they have. */
     char *images, *masks; /* masks: of a folder with the masks of all pictures, which have no classes then */
@@ -47,9 +49,9 @@ typedef struct data_config {
     double seconds;
     /* Path of a folder with texts of classes. */
     char *text_folder;
-    /* Of a text, of columns and of folders of texts: file of the tokenizer (NULL: bytes; of chats a folder),
-     * tokens of an example; of a text alone tokens from one example to the next, parts that go on from
-     * minibatch to minibatch. */
+    /* Of a text, of columns and of folders of texts: file of the tokenizer (NULL: bytes; of chats and of
+     * texts for encoders a folder), tokens of an example; of a text alone tokens from one example to the
+     * next, parts that go on from minibatch to minibatch. */
     char *tokenizer;
     int64_t window, step, streams;
     /* Of a table by the names of its columns, data.training only: what is predicted, what is not used,
@@ -65,8 +67,8 @@ typedef struct data_config {
     char *separator, *missing;
     bool skip_ragged;
     bool ignores_unknown; /* no key, but `sigma eval --unknown`: categories that are not known are missing */
-    /* Of a table: field names to columns ("0-3"), names of the classes in the targets, and texts of other
-     * columns by column ("1" to "red, green"). */
+    /* Of a table: field names to columns ("0-3"), names of the classes in the targets (of labelled texts
+     * their labels), and texts of other columns by column ("1" to "red, green"). */
     text_map fields;
     text_list class_names;
     text_map texts;
@@ -193,6 +195,10 @@ sgm_dtype config_precision(const config *c);
 bool data_config_is_named(const data_config *data);
 /* Whether a pipeline makes its examples: it is such a table, or files. */
 bool data_config_has_pipeline(const data_config *data);
+/* Whether it is texts for an encoder: with classes, or pairs. */
+bool data_config_has_texts(const data_config *data);
+/* Whether a tokenizer of a model of others reads it: it is such texts, or chats. */
+bool data_config_is_of_model(const data_config *data);
 /* Whether no source of data is named. */
 bool data_config_is_empty(const data_config *data);
 /* Whether data.split divides the training data. */

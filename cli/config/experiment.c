@@ -167,6 +167,8 @@ sgm_dataset *experiment_dataset(const data_group *group, const data_config *data
         dataset = text_data(data, name);
     } else if (data->chats != NULL) {
         dataset = chats_dataset(data, name);
+    } else if (data_config_has_texts(data)) {
+        dataset = text_dataset(group, data, name);
     } else {
         sgm_extractor *extractor =
             is_part ? part_extractor(group, data) : experiment_extractor(group, source);
@@ -310,10 +312,13 @@ sgm_status experiment_feed(sgm_trainer *trainer, const config *c, sgm_dataset *t
                : SGM_OK;
 }
 
-/* Measuring needs no gradients, so minibatches are larger than a small training batch. */
+/* Measuring needs no gradients, so minibatches are larger than a small training batch; but not where examples
+ * are compared with all others of the minibatch, whose loss is one of its size. */
 sgm_iterator *experiment_measuring(sgm_dataset *dataset, const config *c)
 {
-    return sgm_minibatches(dataset, .size = c->data.batch > 256 ? c->data.batch : 256, .no_shuffle = true);
+    const bool compares = sgm_dataset_get_group(dataset) > 1;
+    return sgm_minibatches(dataset, .size = c->data.batch > 256 || compares ? c->data.batch : 256,
+                           .no_shuffle = true);
 }
 
 /* A network recorded for one example, with its costs, only to look at shapes and fields. */
@@ -451,6 +456,25 @@ sgm_status experiment_check_data(const char *network, const data_config *data, s
     return status;
 }
 
+/* Examples that belong together must be as many in the data as the cost takes for such: the sizes of
+ * minibatches would not tell. */
+static sgm_status check_group(const recorded_network *r, sgm_dataset *dataset)
+{
+    const int64_t group = sgm_dataset_get_group(dataset);
+    for (size_t i = 0; i < sgm_network_layers(r->network) && group > 1; i++) {
+        sgm_content taken = {0};
+        if (strcmp(sgm_network_layer_type(r->network, i)->name, "info_nce") != 0)
+            continue;
+        SGM_TRY(sgm_network_get_argument(r->network, i, "group", &taken));
+        if (taken.as.integer != group)
+            return sgm_fail(SGM_ERROR_SHAPE,
+                            "%lld texts of the data in a row belong together, and the cost takes %lld: "
+                            "info_nce(group=%lld), or other data",
+                            (long long)group, (long long)taken.as.integer, (long long)group);
+    }
+    return SGM_OK;
+}
+
 /* The recording has inputs and targets in separate lists; each of their fields must be in the dataset. */
 sgm_status experiment_check_fit(const char *network, sgm_dataset *dataset)
 {
@@ -459,6 +483,8 @@ sgm_status experiment_check_fit(const char *network, sgm_dataset *dataset)
     sgm_status status = check_fields(&r, r.recording.inputs, r.recording.input_count, dataset);
     if (status == SGM_OK)
         status = check_fields(&r, r.recording.targets, r.recording.target_count, dataset);
+    if (status == SGM_OK)
+        status = check_group(&r, dataset);
     recorded_close(&r);
     return status;
 }

@@ -111,6 +111,16 @@ char *network_with_argument(const char *network, const char *cost, const char *a
 sgm_status chats_complete(config *c);
 /* The examples, of which a line is printed; NULL and an error on failure. */
 sgm_dataset *chats_dataset(const data_config *data, const char *name);
+/* The steps of a network's input; 0: it is no sequence of tokens. */
+int64_t text_steps(const char *network);
+/* --- data/text_data.c: texts with classes and pairs of texts, for encoders --- */
+/* Completes a configuration with such texts: their classes, and the network, by `from`. */
+sgm_status text_data_complete(config *c);
+/* The model `from` of a configuration with such texts: for vectors of pairs; for the classes, which a new
+ * last layer is begun for unless they are the model's. The caller frees it. NULL and an error. */
+struct sgm_pretrained *text_data_model(const config *c);
+/* The examples; what is cut is told. NULL and an error on failure. */
+sgm_dataset *text_dataset(const data_group *group, const data_config *data, const char *name);
 /* --- data/class_weights.c --- */
 /* If class_weights are asked for: puts them into the cost of the network, and takes the key away. */
 sgm_status experiment_balance(config *c, sgm_dataset *training);

@@ -401,31 +401,48 @@ sgm_status from_take_network(config *c)
     return c->network != NULL ? SGM_OK : sgm__last_failure();
 }
 
-static sgm_status load_model(sgm_trainer *trainer, const char *path, bool quiet)
+/* What the training makes of the model. */
+static sgm_pretrained *open_from(const config *c)
 {
-    sgm_pretrained *model = sgm_pretrained_open(path);
+    return data_config_has_texts(&c->data.training) ? text_data_model(c) : sgm_pretrained_open(c->from);
+}
+
+static bool has_kept_model(const char *folder)
+{
+    return has_file(folder, "model/tensors.json");
+}
+
+static sgm_status load_model(sgm_trainer *trainer, const config *c, bool quiet)
+{
+    sgm_pretrained *model = open_from(c);
     sgm_status status = model != NULL ? sgm_pretrained_load(model, trainer) : sgm__last_failure();
     if (status == SGM_OK && !quiet)
-        printf("starting from %s: %s\n", path, sgm_pretrained_describe(model)->architecture);
+        printf("starting from %s: %s\n", c->from, sgm_pretrained_describe(model)->architecture);
     sgm_pretrained_free(model);
     return status == SGM_OK ? SGM_OK : sgm__fail_within("from");
 }
 
+/* A run of a model of others begins anew what its network has not, such as a layer for other classes. */
+static bool is_loaded_as_model(const config *c)
+{
+    return is_model_of_others(c->from) ||
+           (data_config_has_texts(&c->data.training) && has_kept_model(c->from));
+}
+
 sgm_status from_load(sgm_trainer *trainer, const config *c, bool quiet)
 {
-    if (c->from != NULL && !is_model_of_others(c->from))
+    if (c->from != NULL && !is_loaded_as_model(c))
         SGM_TRY(saved_start_from(trainer, &(const start_config){.run = c->from}, quiet));
     else if (c->from != NULL)
-        SGM_TRY(load_model(trainer, c->from, quiet));
+        SGM_TRY(load_model(trainer, c, quiet));
     return c->start_from.run != NULL ? saved_start_from(trainer, &c->start_from, quiet) : SGM_OK;
 }
 
 sgm_status from_keep(const config *c)
 {
-    bool kept = c->from != NULL && c->folder != NULL && has_file(c->from, "model/tensors.json");
-    if (c->from == NULL || c->folder == NULL || (!is_model_of_others(c->from) && !kept))
+    if (c->from == NULL || c->folder == NULL || (!is_model_of_others(c->from) && !has_kept_model(c->from)))
         return SGM_OK;
-    sgm_pretrained *model = sgm_pretrained_open(c->from);
+    sgm_pretrained *model = open_from(c);
     sgm_status status = model != NULL ? sgm_pretrained_keep(model, c->folder) : sgm__last_failure();
     sgm_pretrained_free(model);
     return status == SGM_OK ? SGM_OK : sgm__fail_within("from");

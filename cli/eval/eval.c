@@ -20,7 +20,7 @@
 #define SHOWN_MISTAKES 3
 
 static const char usage_text[] =
-    "Usage: sigma eval CHECKPOINT|FOLDER [--data NAME | FILE.csv | CLASSES/] [--masks MASKS/]\n"
+    "Usage: sigma eval CHECKPOINT|FOLDER [--data NAME | FILE.csv | FILE.jsonl | CLASSES/] [--masks MASKS/]\n"
     "                  [--metrics LIST] [--json] [--plot FILE.svg|FILE.png] [--unknown=ignore|refuse]\n"
     "                  [--int8]\n\n"
     "Measures a trained network: loss, and, where the targets are classes, accuracy, precision, recall, F1,\n"
@@ -32,6 +32,9 @@ static const char usage_text[] =
     "  FILE.csv        a table with the columns, and targets, of the one that the network was trained on by "
     "its\n"
     "                  columns' names; errors are in the units of the target, the loss is not\n"
+    "  FILE.jsonl      lines of texts with labels, or of pairs of texts, for an encoder that 'sigma "
+    "finetune'\n"
+    "                  trained on such\n"
     "  CLASSES/        a folder with a folder of files for each class, for a network that was trained on "
     "such "
     "a\n"
@@ -114,6 +117,11 @@ static void print_json_names(const config *c)
     const sgm_pipeline *pipeline = c->data.pipeline;
     const char *const *classes = pipeline != NULL ? sgm_pipeline_classes(pipeline) : NULL;
     const sgm__pipeline_part *part;
+    const text_list *labels = &c->data.training.class_names;
+    for (size_t i = 0; pipeline == NULL && i < labels->count; i++) {
+        fputs(i == 0 ? ", \"classes\": [" : ", ", stdout);
+        print_json_text(labels->items[i]);
+    }
     for (size_t i = 0; classes != NULL && classes[i] != NULL; i++) {
         fputs(i == 0 ? ", \"classes\": [" : ", ", stdout);
         print_json_text(classes[i]);
@@ -123,7 +131,7 @@ static void print_json_names(const config *c)
         fputs(i == 0 ? ", \"targets\": [" : ", ", stdout);
         print_json_text(part->name);
     }
-    if (pipeline != NULL)
+    if (pipeline != NULL || labels->count > 0)
         putchar(']');
 }
 
@@ -404,15 +412,22 @@ static sgm_status print_all(const saved *s, const char *name, const sgm_metrics 
     return status;
 }
 
-/* A dataset by its name, a table by its columns' names, or a folder of files. */
+/* A dataset by its name, lines of texts, a table by its columns' names, or a folder of files. */
 static sgm_dataset *open_dataset(saved *s, const char *name, const eval_options *options)
 {
     if (options->file == NULL)
         return saved_dataset(s, name);
+    if (data_config_has_texts(&s->c.data.training)) {
+        data_config texts = s->c.data.training;
+        *(texts.text_pairs != NULL ? &texts.text_pairs : &texts.labelled_texts) =
+            (char *)(uintptr_t)options->file;
+        return text_dataset(&s->c.data, &texts, name);
+    }
     if (s->c.data.pipeline == NULL) {
         sgm_fail(SGM_ERROR_ARGUMENT,
-                 "%s: files are for networks that were trained on a table by its columns' names (target), or "
-                 "on folders of files (" FILE_KEYS "); say which data with --data NAME",
+                 "%s: files are for networks that were trained on a table by its columns' names (target), on "
+                 "folders of files (" FILE_KEYS "), or on labelled_texts and text_pairs; say which data with "
+                 "--data NAME",
                  options->file);
         return NULL;
     }

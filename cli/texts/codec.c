@@ -2,13 +2,13 @@
 #include "texts/texts.h"
 
 /* Where the tokenizer of a model of others is: the folder `path`, or the one that 'sigma import' kept, or
- * that of the run's chats; sgm__free. NULL: there is none, or no memory. */
+ * that of the run's chats or texts; sgm__free. NULL: there is none, or no memory. */
 static char *folder_of_others(const saved *s, const char *path)
 {
     if (path != NULL)
         return has_tokenizer(path) ? sgm__strdup(path) : NULL;
     char *folder = saved_tokenizer(s);
-    return folder == NULL && s->has_config && s->c.data.training.chats != NULL
+    return folder == NULL && s->has_config && data_config_is_of_model(&s->c.data.training)
                ? sgm__strdup(s->c.data.training.tokenizer)
                : folder;
 }
@@ -28,7 +28,7 @@ sgm_status text_codec_open(text_codec *codec, const saved *s, const char *path)
 {
     *codec = (text_codec){.end = -1};
     if (path != NULL || !s->has_config || s->c.data.training.tokenizer == NULL ||
-        s->c.data.training.chats != NULL) {
+        data_config_is_of_model(&s->c.data.training)) {
         char *folder = folder_of_others(s, path);
         sgm_status status = folder != NULL ? open_others(codec, folder) : SGM_OK;
         sgm__free(folder);

@@ -224,11 +224,20 @@ TEST(what_belongs_together)
                 "expected [minimum, maximum]");
     CHECK_ERROR(
         refuse(NETWORK "data: {training: {dataset: iris, window: 3}}\n", NULL),
-        "data.training: tokenizer and window are for text, chats, text_folder, and text_columns of a csv");
+        "data.training: tokenizer and window are for text, chats, labelled_texts, text_pairs, text_folder, "
+        "and text_columns of a csv");
     CHECK_ERROR(
         refuse(NETWORK "data: {validation: {share: 0.2}}\n", NULL),
-        "data.validation: expected one of dataset, csv, inputs, images, sounds, text_folder, text, chats "
-        "beside share");
+        "data.validation: expected one of dataset, csv, inputs, images, sounds, text_folder, text, chats, "
+        "labelled_texts, text_pairs beside share");
+    CHECK_ERROR(refuse(NETWORK "data: {training: {text_pairs: a, chats: b}}\n", NULL),
+                "text_pairs; got 2 of them");
+    CHECK_ERROR(refuse(NETWORK "data: {training: {text_pairs: a}}\n", NULL),
+                "data.training: texts are read by the tokenizer of a model; name the model, from: FOLDER");
+    CHECK_ERROR(refuse(NETWORK "data: {training: {labelled_texts: a, class_names: [a, b], tokenizer: b}, "
+                               "validation: {text_pairs: a}}\n",
+                       NULL),
+                "labelled_texts and text_pairs are measured of a training on the same");
 }
 
 TEST(a_group_is_not_ignored_for_want_of_its_first_option)

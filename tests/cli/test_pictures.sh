@@ -211,7 +211,7 @@ has err 'expected \[width, height\], got 3'
 run 2 train pets.yaml data.training.classes=3
 has err 'classes of images are their folders'
 run 2 train pets.yaml data.training.csv=a.csv
-has err 'expected one of dataset, csv, inputs, images, .*text, chats; got 2'
+has err 'expected one of dataset, csv, inputs, images, .*text, chats, .*; got 2'
 echo '{network: input(4) + dense(3) + softmax_cross_entropy, data: {training: iris, validation: {images: pets}}}' >mixed.yaml
 run 2 train mixed.yaml
 has err 'which has to be images then'

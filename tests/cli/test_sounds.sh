@@ -163,7 +163,7 @@ echo '{data: {training: {csv: a.csv, target: a, rate: 8000}}}' >mixed.yaml
 run 2 train mixed.yaml
 has err 'rate, seconds, features, mels, window and hop are for sounds'
 run 2 train tones.yaml data.training.images=pets
-has err 'expected one of dataset, csv, inputs, images, sounds, .*text, chats; got 2'
+has err 'expected one of dataset, csv, inputs, images, sounds, .*text, chats, .*; got 2'
 echo '{network: input(4) + dense(3) + softmax_cross_entropy, data: {training: {images: pets}, validation: {sounds: tones}}}' >mixed.yaml
 run 2 train mixed.yaml
 has err 'which has to be sounds then'

@@ -26,9 +26,8 @@ static char *tokenizer_folder(const char *folder)
     return NULL;
 }
 
-/* The steps of the network's input; 0: it is no sequence of tokens, which is told when data and network are
- * compared. */
-static int64_t steps_of(const char *notation)
+/* What is no sequence is told when data and network are compared. */
+int64_t text_steps(const char *notation)
 {
     sgm_network *network = notation != NULL ? sgm_network_parse(notation) : NULL;
     sgm_content shape = {0};
@@ -51,7 +50,7 @@ static sgm_status take(char **text, const char *given)
 
 static sgm_status complete(data_config *data, const char *tokenizer, int64_t window)
 {
-    if (data->chats == NULL)
+    if (!data_config_is_of_model(data))
         return SGM_OK;
     if (data->window == OPTION_UNSET)
         data->window = window > 0 ? window : DEFAULT_WINDOW;
@@ -75,16 +74,16 @@ static sgm_status ignore_prompts(config *c)
 sgm_status chats_complete(config *c)
 {
     data_config *all[] = {&c->data.training, &c->data.validation, &c->data.test};
-    if (c->data.training.chats == NULL)
+    if (!data_config_is_of_model(&c->data.training))
         return SGM_OK;
-    int64_t steps = steps_of(c->network);
+    int64_t steps = text_steps(c->network);
     char *own = c->from != NULL ? tokenizer_folder(c->from) : NULL;
     const char *named = c->data.training.tokenizer;
     sgm_status status = SGM_OK;
     for (size_t i = 0; i < sizeof all / sizeof *all && status == SGM_OK; i++)
         status = complete(all[i], named != NULL ? named : own, steps);
     sgm__free(own);
-    return status == SGM_OK ? ignore_prompts(c) : status;
+    return status == SGM_OK && c->data.training.chats != NULL ? ignore_prompts(c) : status;
 }
 
 /* What of a file is not learnt. */

@@ -4,12 +4,12 @@
 #include "config/files.h"
 
 /* All keys that say where data comes from. */
-#define SOURCES "dataset, csv, inputs, " FILE_KEYS ", text, chats"
+#define SOURCES "dataset, csv, inputs, " FILE_KEYS ", text, chats, labelled_texts, text_pairs"
 
 bool data_config_is_empty(const data_config *data)
 {
     return data->dataset == NULL && data->csv == NULL && data->inputs == NULL && data->text == NULL &&
-           data->chats == NULL && data_config_files(data) == NULL;
+           !data_config_is_of_model(data) && data_config_files(data) == NULL;
 }
 
 bool data_config_is_named(const data_config *data)
@@ -125,7 +125,8 @@ static int count_sources(const data_config *data)
 {
     const file_key *key;
     int count = (data->dataset != NULL) + (data->csv != NULL) + (data->inputs != NULL) +
-                (data->text != NULL) + (data->chats != NULL);
+                (data->text != NULL) + (data->chats != NULL) + (data->labelled_texts != NULL) +
+                (data->text_pairs != NULL);
     for (size_t i = 0; (key = file_key_at(i)) != NULL; i++)
         count += file_key_path(key, data) != NULL;
     return count;
@@ -147,19 +148,19 @@ static sgm_status check_data(const char *name, const char *role, const data_conf
         return sgm_fail(SGM_ERROR_ARGUMENT, "%s: data.%s: step and streams are for text", name, role);
     bool has_window = data->window != OPTION_UNSET && data->sounds == NULL; /* sounds have one, too */
     bool is_other_table = data_config_is_named(data) && strcmp(role, "training") != 0; /* check_named tells */
-    if (data->text == NULL && data->chats == NULL && data->text_folder == NULL &&
+    if (data->text == NULL && !data_config_is_of_model(data) && data->text_folder == NULL &&
         data->text_columns.count == 0 && !is_other_table && (data->tokenizer != NULL || has_window))
-        return sgm_fail(
-            SGM_ERROR_ARGUMENT,
-            "%s: data.%s: tokenizer and window are for text, chats, text_folder, and text_columns of a csv",
-            name, role);
-    if (data->chats != NULL && data->tokenizer == NULL)
-        return sgm_fail(
-            SGM_ERROR_ARGUMENT,
-            "%s: data.%s: chats are read by the tokenizer of a model; name the model, from: FOLDER, "
-            "or the folder of its tokenizer, tokenizer: FOLDER",
-            name, role);
-    if (data->shuffled && (data->dataset != NULL || data->text != NULL || data->chats != NULL))
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "%s: data.%s: tokenizer and window are for text, chats, labelled_texts, text_pairs, "
+                        "text_folder, and "
+                        "text_columns of a csv",
+                        name, role);
+    if (data_config_is_of_model(data) && data->tokenizer == NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "%s: data.%s: %s are read by the tokenizer of a model; name the model, from: FOLDER, "
+                        "or the folder of its tokenizer, tokenizer: FOLDER",
+                        name, role, data->chats != NULL ? "chats" : "texts");
+    if (data->shuffled && (data->dataset != NULL || data->text != NULL || data_config_is_of_model(data)))
         return sgm_fail(SGM_ERROR_ARGUMENT,
                         "%s: data.%s.shuffled: is for csv, inputs and " FILE_KEYS
                         "; ready-made datasets are shuffled where that makes sense",
@@ -200,6 +201,12 @@ static sgm_status check_together(const char *name, const data_group *group)
             return sgm_fail(SGM_ERROR_ARGUMENT,
                             "%s: data: a csv without fields has the columns of data.training, which has to "
                             "be a csv with a target then",
+                            name);
+        if ((others[i]->labelled_texts != NULL && training->labelled_texts == NULL) ||
+            (others[i]->text_pairs != NULL && training->text_pairs == NULL))
+            return sgm_fail(SGM_ERROR_ARGUMENT,
+                            "%s: data: labelled_texts and text_pairs are measured of a training on the same: "
+                            "data.training has to be that, too",
                             name);
         const file_key *key = data_config_files(others[i]);
         if (key != NULL && (others[i]->masks != NULL) != (training->masks != NULL))

@@ -91,17 +91,25 @@ static const option data_rows[] = {
     OPTION_ROW(data_config, chats, OPTION_PATH,
                .row.doc = "a file of JSON Lines with messages, prompt and completion, or text: answers are "
                           "learnt, by the tokenizer of `from`"),
+    OPTION_ROW(data_config, labelled_texts, OPTION_PATH,
+               .row.doc =
+                   "a file of JSON Lines with text and label, of which an encoder learns classes, by the "
+                   "tokenizer of `from`"),
+    OPTION_ROW(data_config, text_pairs, OPTION_PATH,
+               .row.doc =
+                   "a file of JSON Lines with anchor, positive, and perhaps negative: vectors of texts "
+                   "are learnt, by the tokenizer of `from`"),
     OPTION_ROW(data_config, text_folder, OPTION_PATH,
                .row.doc = "a folder of TXT files, in a folder for each class"),
     OPTION_ROW(data_config, tokenizer, OPTION_PATH,
                .row.doc = "text, text_columns, text_folder: a file of 'sigma tokenize'; bytes if not given; "
-                          "chats: the folder of a model"),
-    OPTION_ROW(
-        data_config, window, OPTION_INTEGER, .row.minimum = 1, .row.maximum = 1 << 24,
-        .row.doc =
-            "text: tokens of an example, 64 if not given; chats: the steps of the network if not given; "
-            "text_columns, text_folder: of a text, those of the "
-            "longest up to 512 if not given; sounds: samples of a frame, 25 ms if not given"),
+                          "chats, labelled_texts, text_pairs: the folder of a model"),
+    OPTION_ROW(data_config, window, OPTION_INTEGER, .row.minimum = 1, .row.maximum = 1 << 24,
+               .row.doc = "text: tokens of an example, 64 if not given; chats, labelled_texts, text_pairs: "
+                          "the steps of the "
+                          "network if not given; "
+                          "text_columns, text_folder: of a text, those of the "
+                          "longest up to 512 if not given; sounds: samples of a frame, 25 ms if not given"),
     OPTION_ROW(data_config, step, OPTION_INTEGER, .row.minimum = 1, .row.maximum = 1 << 24,
                .row.doc = "text: tokens from one example to the next; the window if not given"),
     OPTION_ROW(
@@ -121,7 +129,9 @@ static const option data_rows[] = {
     OPTION_ROW(data_config, fields, OPTION_MAP, .check = check_columns,
                .row.doc = "csv: columns, such as {inputs: 0-3, targets: 4}"),
     OPTION_ROW(data_config, class_names, OPTION_LIST,
-               .row.doc = "csv: texts in the targets' column, class 0 first"),
+               .row.doc =
+                   "csv: texts in the targets' column, class 0 first; labelled_texts: all labels, found in "
+                   "the file if not given"),
     OPTION_ROW(data_config, texts, OPTION_MAP, .check = check_texts, .joins = true,
                .row.doc = "csv: texts of other columns as numbers from 0, such as {1: [red, green, blue]}"),
     OPTION_ROW(data_config, classes, OPTION_INTEGER, .row.minimum = 2, .row.maximum = 1e6,

@@ -395,7 +395,7 @@ void experiment_warn(const config *c, sgm_dataset *training, sgm_dataset *valida
     bool are_enough = first.count >= MINIMUM_EXAMPLES;
     warn_of_softmax(c->network);
     warn_of_categories(c->data.pipeline);
-    bool are_tokens = c->data.training.chats != NULL; /* each is the target of the one before it */
+    bool are_tokens = data_config_is_of_model(&c->data.training); /* kinds, whose numbers mean nothing */
     if (are_enough && first.is_flat && !are_tokens) {
         warn_of_leak(&c->data, &first);
         warn_of_scales(&c->data, &first);

@@ -1,0 +1,136 @@
+#!/bin/bash
+# sigma finetune of encoders: a small DistilBERT learns classes of texts, and vectors of pairs; what it wrote predicts, is
+# measured, served, written back, and trained on.
+# shellcheck source=tests/cli/check.sh
+. "$SIGMA_SOURCE_DIR/tests/cli/check.sh"
+
+# --- a model with a vocabulary of words, and data ---
+fixtures=$SIGMA_SOURCE_DIR/tests/models/fixtures
+cp -r "$fixtures/distilbert_embed" model
+printf '%s\n' '[PAD]' '[UNK]' '[CLS]' '[SEP]' a b c d e f g h good bad >model/vocab.txt
+for i in a b c d e f g h; do
+    echo "{\"text\": \"good $i\", \"label\": \"praise\"}"
+    echo "{\"text\": \"$i bad\", \"label\": \"a, \\\"blame\\\"\"}"
+    echo "{\"anchor\": \"good $i\", \"positive\": \"$i\"}" >>pairs.jsonl
+done >labelled.jsonl
+sed 's/}$/, "negative": "bad"}/' pairs.jsonl >triples.jsonl
+sed 's/"praise"/1/; s/"a, .*"/0/' labelled.jsonl >numbers.jsonl
+
+# --- classes ---
+options='--epochs 30 --batch 4 --learning-rate 0.003 --context 8'
+# shellcheck disable=SC2086 # a word for each option
+run 0 finetune model --data labelled.jsonl --validation labelled.jsonl --into run $options
+has out '^starting from .*model: distilbert$'
+has out '^epoch 30/30 loss 0\.[0-9]+ accuracy 100.0 %, validation loss 0\.[0-9]+ accuracy 100.0 %'
+has out '^validation: loss 0\.[0-9]+, accuracy 100.00 % \(16 examples\)$'
+has run/config.yaml 'labelled_texts: .*labelled.jsonl'
+has run/config.yaml 'input\(8, lengths=lengths\) .*dense\(16, relu, name=pooler\) \+ dense\(2, name=classifier\) \+ softmax_cross_entropy'
+run 0 predict run --text 'good c'
+has out '^praise 0\.[5-9]'
+echo 'good d' >texts.txt
+echo 'd bad' >>texts.txt
+run 0 predict run texts.txt --json
+has out '"class": "praise"'
+has out '"class": "a, ..blame.."'
+run 0 predict run --text bad --probabilities
+has out '^a, "blame" 0\.[0-9]+ praise 0\.[0-9]+$'
+run 0 eval run
+has out '^validation: loss 0\.[0-9]+, accuracy 100.00 % \(16 examples\)$'
+has out '1 praise  *\. +8 +8 +100.0 %'
+run 0 eval run labelled.jsonl --json
+has out '"accuracy": 1, "examples": 16, "classes": \["a, ..blame..", "praise"\]'
+run 1 eval run numbers.jsonl
+has err "numbers.jsonl:1: the label '1' is none of the 2 classes that are learnt"
+
+run 0 export --hf back run
+has back/config.json '"DistilBertForSequenceClassification"'
+has back/config.json '"1": "praise"'
+has back/config.json '"praise": 1'
+run 0 predict run --text 'good c' --json
+mv out first
+run 0 predict back --text 'good c' --json
+cmp out first
+verdict "what was written back predicts the same" $?
+
+# --- the configuration does the same; a part, resumed, too ---
+run 0 train run/config.yaml --folder again
+cmp run/checkpoint.safetensors again/checkpoint.safetensors
+verdict "config.yaml trains to the same bits" $?
+# shellcheck disable=SC2086
+run 0 finetune model --data labelled.jsonl --validation labelled.jsonl --into parts $options iterations=9
+# shellcheck disable=SC2086
+run 0 finetune model --data labelled.jsonl --validation labelled.jsonl --into parts $options --resume
+run 0 export --weights whole.npz run
+run 0 export --weights parts.npz parts
+cmp whole.npz parts.npz
+verdict "a training that was resumed has the same bits" $?
+
+# --- going on: with the same classes, and with others ---
+run 0 finetune run --data labelled.jsonl --validation labelled.jsonl --into on --epochs 1 --quiet
+has out 'accuracy 100.00 %'
+run 0 finetune run --data numbers.jsonl --into others --epochs 30 --batch 4 --learning-rate 0.003 --quiet
+has others/config.yaml 'class_names: \["0", "1"\]'
+run 0 predict others --text 'good c'
+has out '^1 0\.'
+
+# --- adapters ---
+run 0 finetune model --data labelled.jsonl --validation 0.25 --into adapted --epochs 1 --lora=2 --quiet
+has adapted/config.yaml 'lora\(2, alpha=4, on=..attention\* hidden\* projection\*..'
+has out 'validation: loss .*\(4 examples\)'
+run 0 inspect adapted
+has out '^  classifier.weights +32  float32  \(16, 2\)$'
+has out '^  tokens.weights .*, not trained$'
+run 0 export --hf merged adapted
+run 1 export --peft adapters adapted
+has err 'adapters that train other parameters as well .* cannot be written for PEFT'
+run 1 finetune adapted --data labelled.jsonl --epochs 1
+has err 'has adapters, which would be left out; begin with what .sigma export --hf. writes'
+
+# --- pairs ---
+run 0 predict model --text 'good a'
+mv out before
+run 0 finetune model --data pairs.jsonl --validation pairs.jsonl --into near --epochs 30 --batch 4 --learning-rate 0.01 --context 8
+has out 'validation: loss 0\.[01][0-9]+ \(16 examples\)$'
+has near/config.yaml 'global_average_pooling\(steps\) \+ info_nce"'
+has near/config.yaml 'batch: 8'
+run 0 eval near
+has out '^validation: loss 0\.[01]'
+run 0 predict near --text 'good a'
+! cmp -s out before
+verdict "vectors have changed" $?
+mv out vector
+run 0 export --hf near-model near
+run 0 predict near-model --text 'good a'
+cmp out vector
+verdict "vectors are those of the model that was written back" $?
+cmp -s near-model/config.json model/config.json
+verdict "what it is for has not changed" $?
+run 0 finetune near --data triples.jsonl --into far --epochs 1 --quiet
+has far/config.yaml 'info_nce\(group=3\)'
+has far/config.yaml 'batch: 48'
+run 0 finetune near --data labelled.jsonl --into told --epochs 1 --quiet
+run 0 export --hf told-model told
+run 0 predict told-model --text 'good a'
+has out '^(praise|a, "blame") 0\.'
+
+# --- what cannot be ---
+run 1 eval near triples.jsonl
+has err '3 texts of the data in a row belong together, and the cost takes 2: info_nce\(group=3\), or other data'
+run 1 finetune model --data pairs.jsonl data.batch=7
+has err '2 examples of "training" in a row belong together, and 7 is no multiple of that; 8 would do'
+run 2 finetune run --data pairs.jsonl
+has err "is of a run to classify, which has not all that the task 'embed' needs"
+run 2 finetune "$fixtures/gpt2" --data labelled.jsonl
+has err "the task 'classify' is not one of this architecture"
+run 2 finetune "$fixtures/resnet" --data labelled.jsonl
+has err 'is a model to classify; classes of texts and pairs are learnt by encoders'
+run 2 finetune model --data missing.jsonl
+has err "cannot read 'missing.jsonl'"
+head -1 labelled.jsonl >one.jsonl
+run 2 finetune model --data one.jsonl
+has err 'one.jsonl: expected texts of at least 2 classes, got 1'
+run 1 finetune model --data pairs.jsonl --validation labelled.jsonl
+has err 'labelled.jsonl:1: expected an object with anchor and positive'
+run 0 finetune model --data pairs.jsonl --into long --epochs 1 --quiet
+has err '^hint: the longest text of data.training has 4 tokens, and each is trained as one of 24'
+finish
