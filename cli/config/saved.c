@@ -106,6 +106,11 @@ bool is_model_of_others(const char *path)
     return sgm_pretrained_is_there(path) && !has_file(path, CHECKPOINT);
 }
 
+bool is_run_of_model(const char *path)
+{
+    return has_file(path, "model/tensors.json");
+}
+
 /* Makes s->c from the network and `count` other overrides of an empty configuration, "{}", so that everything
  * else has its default. */
 static sgm_status config_of_network(saved *s, const char *path, const char *const *others, size_t count)
@@ -407,11 +412,6 @@ static sgm_pretrained *open_from(const config *c)
     return data_config_has_texts(&c->data.training) ? text_data_model(c) : sgm_pretrained_open(c->from);
 }
 
-static bool has_kept_model(const char *folder)
-{
-    return has_file(folder, "model/tensors.json");
-}
-
 static sgm_status load_model(sgm_trainer *trainer, const config *c, bool quiet)
 {
     sgm_pretrained *model = open_from(c);
@@ -426,7 +426,7 @@ static sgm_status load_model(sgm_trainer *trainer, const config *c, bool quiet)
 static bool is_loaded_as_model(const config *c)
 {
     return is_model_of_others(c->from) ||
-           (data_config_has_texts(&c->data.training) && has_kept_model(c->from));
+           (data_config_has_texts(&c->data.training) && is_run_of_model(c->from));
 }
 
 sgm_status from_load(sgm_trainer *trainer, const config *c, bool quiet)
@@ -440,7 +440,7 @@ sgm_status from_load(sgm_trainer *trainer, const config *c, bool quiet)
 
 sgm_status from_keep(const config *c)
 {
-    if (c->from == NULL || c->folder == NULL || (!is_model_of_others(c->from) && !has_kept_model(c->from)))
+    if (c->from == NULL || c->folder == NULL || (!is_model_of_others(c->from) && !is_run_of_model(c->from)))
         return SGM_OK;
     sgm_pretrained *model = open_from(c);
     sgm_status status = model != NULL ? sgm_pretrained_keep(model, c->folder) : sgm__last_failure();

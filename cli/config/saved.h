@@ -18,6 +18,8 @@ typedef struct saved {
 bool has_file(const char *folder, const char *name);
 /* Whether it is a model of others, and not a run. */
 bool is_model_of_others(const char *path);
+/* Whether it is the folder of a run that began with one, which is kept in it. */
+bool is_run_of_model(const char *path);
 /* Writes the file `name` of a folder, and frees the text. A text of NULL is a failure that was reported. */
 sgm_status save_text(const char *folder, const char *name, char *text);
 /* The path of the file `name` in a folder, or the path itself if it is none; sgm__free. NULL: out of memory.

@@ -23,7 +23,7 @@ typedef struct collection {
     const sgm_pretrained_tokenizer *tokenizer;
     int64_t window, count, room; /* rows that are there, and that there is room for */
     float *inputs, *lengths;     /* (rows, window) and (rows) */
-    int64_t *numbers;            /* (rows): of classes; NULL of pairs */
+    int64_t *numbers;            /* (rows): of classes; of pairs 0 */
     json_t *classes;             /* numbers of classes by their names; NULL: these are pairs */
     int64_t group;               /* texts of a line of pairs; 0: none was read yet */
     sgm_text_counts counts;
@@ -49,22 +49,24 @@ static sgm_status make_room(collection *c)
     return SGM_OK;
 }
 
-/* How many tokens a text has, uncut; -1: an error. */
-static int64_t count_tokens(const collection *c, const char *text)
+/* The tokens of a text, all, and cut to the window where these are more; the caller frees it. NULL: an error.
+ */
+static sgm_tensor *encode(const collection *c, const char *text, int64_t *all)
 {
-    sgm_tensor *all = sgm_pretrained_tokenizer_encode(c->tokenizer, text, strlen(text));
-    const int64_t count = all ? sgm_tensor_shape(all)->dims[0] : -1;
-    sgm_tensor_free(all);
-    return count;
+    const size_t length = strlen(text);
+    sgm_tensor *tokens = sgm_pretrained_tokenizer_encode(c->tokenizer, text, length);
+    *all = tokens ? sgm_tensor_shape(tokens)->dims[0] : 0;
+    if (*all <= c->window)
+        return tokens;
+    sgm_tensor_free(tokens);
+    return sgm_pretrained_tokenizer_encode(c->tokenizer, text, length, .longest = c->window);
 }
 
 /* Tokens behind a text do not count, so that any number fits; 0 is one of every vocabulary. */
 static sgm_status add_text(collection *c, const char *text, int64_t number)
 {
-    const int64_t all = count_tokens(c, text);
-    sgm_tensor *tokens =
-        all >= 0 ? sgm_pretrained_tokenizer_encode(c->tokenizer, text, strlen(text), .longest = c->window)
-                 : NULL;
+    int64_t all;
+    sgm_tensor *tokens = encode(c, text, &all);
     sgm_status status = tokens ? make_room(c) : sgm_last_status();
     if (status == SGM_OK) {
         const int64_t *from = sgm_tensor_const_data(tokens), count = sgm_tensor_shape(tokens)->dims[0];
@@ -150,7 +152,7 @@ static sgm_dataset *dataset_of(const collection *c, const char *name)
     return dataset;
 }
 
-/* Reads the file by `add`; *given becomes the options. */
+/* Reads the file by `add`. */
 static sgm_status collect(collection *c, const char *path, const char *expected,
                           sgm_status (*add)(void *user, const json_t *object))
 {

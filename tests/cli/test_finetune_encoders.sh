@@ -124,6 +124,9 @@ run 2 finetune "$fixtures/gpt2" --data labelled.jsonl
 has err "the task 'classify' is not one of this architecture"
 run 2 finetune "$fixtures/resnet" --data labelled.jsonl
 has err 'is a model to classify; classes of texts and pairs are learnt by encoders'
+echo '{"text": "good a"}' >texts.jsonl
+run 2 finetune model --data texts.jsonl
+has err 'texts alone are for models that say the next token; an encoder learns lines with text and label'
 run 2 finetune model --data missing.jsonl
 has err "cannot read 'missing.jsonl'"
 head -1 labelled.jsonl >one.jsonl

@@ -71,11 +71,29 @@ static sgm_status ignore_prompts(config *c)
     return SGM_OK;
 }
 
+/* Examples of chats are all of one length, and the input of an encoder wants theirs. */
+static sgm_status refuse_encoder(const char *notation)
+{
+    sgm_network *network = notation != NULL ? sgm_network_parse(notation) : NULL;
+    sgm_content lengths = {0};
+    const bool has_lengths = network != NULL &&
+                             sgm_network_get_argument(network, 0, "lengths", &lengths) == SGM_OK &&
+                             lengths.kind == SGM_KIND_TEXT && lengths.as.text[0] != '\0';
+    sgm_content_clear(&lengths);
+    sgm_network_free(network);
+    return has_lengths ? sgm_fail(SGM_ERROR_UNSUPPORTED,
+                                  "chats and texts alone are for models that say the next token; an encoder "
+                                  "learns lines with text and label, or with anchor and positive")
+                       : SGM_OK;
+}
+
 sgm_status chats_complete(config *c)
 {
     data_config *all[] = {&c->data.training, &c->data.validation, &c->data.test};
     if (!data_config_is_of_model(&c->data.training))
         return SGM_OK;
+    if (c->data.training.chats != NULL)
+        SGM_TRY(refuse_encoder(c->network));
     int64_t steps = text_steps(c->network);
     char *own = c->from != NULL ? tokenizer_folder(c->from) : NULL;
     const char *named = c->data.training.tokenizer;

@@ -24,6 +24,12 @@ bool data_config_is_of_model(const data_config *data)
 
 /* --- the model --- */
 
+/* Whether `from` is a model of others, or a run of one; another run is taken with its network as it is. */
+static bool is_from_model(const config *c)
+{
+    return c->from != NULL && (is_model_of_others(c->from) || is_run_of_model(c->from));
+}
+
 /* Whether the classes of an open model are these, in their order. */
 static bool has_classes(const sgm_pretrained *model, const text_list *names)
 {
@@ -74,14 +80,25 @@ static sgm_status check_model(const sgm_pretrained *model, const char *from)
 
 /* --- the classes --- */
 
-static bool is_among(const sgm_pretrained *model, int64_t count, const char *name)
+static bool is_among(const sgm_pretrained *model, const char *name)
 {
-    for (int64_t i = 0; i < count; i++) {
-        const char *known = sgm_pretrained_class(model, i);
-        if (known != NULL && strcmp(known, name) == 0)
+    const char *known;
+    for (int64_t i = 0; (known = sgm_pretrained_class(model, i)) != NULL; i++)
+        if (strcmp(known, name) == 0)
             return true;
-    }
     return false;
+}
+
+/* Whether a model, all of whose classes have names, tells all these apart. */
+static bool knows_all(const sgm_pretrained *model, char *const *names)
+{
+    const int64_t count = sgm_pretrained_describe(model)->classes;
+    bool all = count > 0;
+    for (int64_t i = 0; i < count && all; i++)
+        all = sgm_pretrained_class(model, i) != NULL;
+    for (size_t i = 0; names[i] != NULL && all; i++)
+        all = is_among(model, names[i]);
+    return all;
 }
 
 static sgm_status add_name(text_list *names, const char *name)
@@ -99,21 +116,13 @@ static sgm_status add_name(text_list *names, const char *name)
 /* Classes of the file, or, where the model tells these apart already, all that it does. */
 static sgm_status choose_classes(const config *c, char *const *found, text_list *names)
 {
-    sgm_pretrained *model = c->from != NULL ? sgm_pretrained_open(c->from) : NULL;
-    if (c->from != NULL && model == NULL)
-        return sgm__last_failure();
-    const int64_t known = model != NULL ? sgm_pretrained_describe(model)->classes : 0;
-    bool all = known > 0;
-    size_t count = 0;
-    for (; found[count] != NULL; count++)
-        all = all && is_among(model, known, found[count]);
-    for (int64_t i = 0; i < known && all; i++)
-        all = sgm_pretrained_class(model, i) != NULL;
-    sgm_status status = SGM_OK;
-    for (int64_t i = 0; i < known && all && status == SGM_OK; i++)
-        status = add_name(names, sgm_pretrained_class(model, i));
-    for (size_t i = 0; i < count && !all && status == SGM_OK; i++)
-        status = add_name(names, found[i]);
+    sgm_pretrained *model = is_from_model(c) ? sgm_pretrained_open(c->from) : NULL;
+    const bool is_known = model != NULL && knows_all(model, found);
+    sgm_status status = model != NULL || !is_from_model(c) ? SGM_OK : sgm__last_failure();
+    const char *name;
+    for (int64_t i = 0;
+         status == SGM_OK && (name = is_known ? sgm_pretrained_class(model, i) : found[i]) != NULL; i++)
+        status = add_name(names, name);
     sgm_pretrained_free(model);
     return status;
 }
@@ -135,7 +144,7 @@ static sgm_status complete_classes(config *c)
 static sgm_status complete_network(config *c)
 {
     const data_config *data = &c->data.training;
-    if (c->from == NULL || c->network != NULL)
+    if (!is_from_model(c) || c->network != NULL)
         return SGM_OK;
     const int64_t group = data->text_pairs != NULL ? sgm_text_pair_size(data->text_pairs) : 2;
     sgm_pretrained *model = group > 0 ? text_data_model(c) : NULL;
