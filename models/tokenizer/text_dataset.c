@@ -23,7 +23,7 @@ typedef struct collection {
     const sgm_pretrained_tokenizer *tokenizer;
     int64_t window, count, room; /* rows that are there, and that there is room for */
     float *inputs, *lengths;     /* (rows, window) and (rows) */
-    int64_t *numbers;            /* (rows): of classes; of pairs 0 */
+    float *numbers;              /* (rows): of classes; of pairs 0 */
     json_t *classes;             /* numbers of classes by their names; NULL: these are pairs */
     int64_t group;               /* texts of a line of pairs; 0: none was read yet */
     sgm_text_counts counts;
@@ -31,20 +31,23 @@ typedef struct collection {
 
 /* --- rows --- */
 
+static sgm_status grow(float **list, size_t bytes)
+{
+    float *grown = realloc(*list, bytes);
+    if (!grown)
+        return sgm_fail(SGM_ERROR_MEMORY, "no memory for texts of %zu bytes", bytes);
+    *list = grown;
+    return SGM_OK;
+}
+
 static sgm_status make_room(collection *c)
 {
     if (c->count < c->room)
         return SGM_OK;
     const size_t room = c->room > 0 ? 2 * (size_t)c->room : 64;
-    float *inputs = realloc(c->inputs, room * (size_t)c->window * sizeof *inputs);
-    c->inputs = inputs ? inputs : c->inputs;
-    float *lengths = realloc(c->lengths, room * sizeof *lengths);
-    c->lengths = lengths ? lengths : c->lengths;
-    int64_t *numbers = realloc(c->numbers, room * sizeof *numbers);
-    c->numbers = numbers ? numbers : c->numbers;
-    if (!inputs || !lengths || !numbers)
-        return sgm_fail(SGM_ERROR_MEMORY, "no memory for %zu texts of %lld tokens", room,
-                        (long long)c->window);
+    SGM__PASS(grow(&c->inputs, room * (size_t)c->window * sizeof(float)));
+    SGM__PASS(grow(&c->lengths, room * sizeof(float)));
+    SGM__PASS(grow(&c->numbers, room * sizeof(float)));
     c->room = (int64_t)room;
     return SGM_OK;
 }
@@ -74,7 +77,7 @@ static sgm_status add_text(collection *c, const char *text, int64_t number)
         for (int64_t i = 0; i < c->window; i++)
             row[i] = i < count ? (float)from[i] : 0;
         c->lengths[c->count] = (float)count;
-        c->numbers[c->count++] = number;
+        c->numbers[c->count++] = (float)number;
         c->counts.texts++;
         c->counts.cut += all > count;
         c->counts.tokens += count;
@@ -131,7 +134,7 @@ static sgm_tensor *shares_of(const collection *c)
     const sgm_shape shape = sgm_shape_of(c->count, classes);
     sgm_tensor *shares = sgm_tensor_create(SGM_FLOAT32, &shape);
     for (int64_t i = 0; shares && i < c->count; i++)
-        ((float *)sgm_tensor_data(shares))[i * classes + c->numbers[i]] = 1;
+        ((float *)sgm_tensor_data(shares))[i * classes + (int64_t)c->numbers[i]] = 1;
     return shares;
 }
 

@@ -149,7 +149,7 @@ same 'without the token' "$(curl -s -o /dev/null -w '%{http_code}' -F a=@cat.png
 end_serve
 run 0 train "$examples/iris.yaml" epochs=1 --quiet --folder iris
 run 1 eval iris pets
-has err 'or on folders of files \(images'
+has err 'on folders of files \(images'
 run 1 predict iris pets/cat/0.png pets/dog/0.png
 has err 'one file was expected, got 2; only pictures and the like can be several'
 
