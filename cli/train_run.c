@@ -376,12 +376,16 @@ int train_configuration(config *c, const train_arguments *given, sgm_metrics *va
     signals_outlive_readers();
     signals_end_at_once(given->command, "interrupted before training began: nothing was saved");
     /* What can be wrong without training is found before there is a folder for the run. */
-    if (open_parts(&parts, c, given) != SGM_OK || sgm_trainer_prepare(parts.trainer) != SGM_OK)
+    if (open_parts(&parts, c, given) != SGM_OK || sgm_trainer_prepare(parts.trainer) != SGM_OK) {
+        config_fail_at_item(c);
         code = report_error(given->command, CLI_FAILED);
-    else
+    } else {
         code = start_from_another(&parts, given);
-    if (code == CLI_OK && sgm__trainer_check_hooks(parts.trainer) != SGM_OK)
+    }
+    if (code == CLI_OK && sgm__trainer_check_hooks(parts.trainer) != SGM_OK) {
+        config_fail_at_item(c);
         code = report_error(given->command, CLI_USAGE);
+    }
     if (code == CLI_OK && !parts.follows)
         code = prepare_folder(c, given);
     if (code == CLI_OK && given->resume && !parts.follows)

@@ -108,8 +108,9 @@ static const option config_rows[] = {
                .row.doc = "after each update, by parameter, {\"*.weights\": max_norm(3)}"),
     OPTION_ROW(config, adapters, OPTION_LIST, .check = check_adapter,
                .row.doc = "what is trained in the place of the network's own parameters, lora(8)"),
-    OPTION_ROW(config, freeze, OPTION_LIST, .check = sgm__pattern_check,
-               .row.doc = "parameters that stay as they are"),
+    OPTION_ROW(config, freeze, OPTION_LIST, .check = check_freeze,
+               .row.doc = "parameters that stay as they are, [\"1-dense.*\"]; one with ! in front is an "
+                          "exception of those before it"),
     OPTION_ROW(config, approve, OPTION_LIST, .check = sgm__pattern_check,
                .row.doc =
                    "commands and values that wait for an administrator's approval, [stop, \"optimiser.*\"]"),
@@ -333,6 +334,38 @@ const char *config_place(const config *c, const char *key)
 {
     const char *place = text_map_get(&c->places, key);
     return place != NULL ? place : key;
+}
+
+/* Whether the newest error names an item of one of these keys. Patterns come as the library tells of them. */
+static bool is_blamed(const char *key, const char *item)
+{
+    bool freezes = strcmp(key, "freeze") == 0, trains = freezes && item[0] == TRAINED_MARK;
+    char *named = sgm__format("%s '%s'",
+                              !freezes ? "hook"
+                              : trains ? "unfreezing"
+                                       : "freezing",
+                              item + (trains ? 1 : 0));
+    bool found = named != NULL && strstr(sgm_last_error(), named) != NULL;
+    sgm__free(named);
+    return found;
+}
+
+sgm_status config_fail_at_item(const config *c)
+{
+    const struct {
+        const char *key;
+        const text_list *list;
+    } lists[] = {{"rules", &c->rules}, {"hooks", &c->hooks}, {"freeze", &c->freeze}};
+    for (size_t k = 0; k < sizeof lists / sizeof *lists; k++)
+        for (size_t i = 0; i < lists[k].list->count; i++) {
+            char key[64];
+            if (!is_blamed(lists[k].key, lists[k].list->items[i]))
+                continue;
+            snprintf(key, sizeof key, "%s[%zu]", lists[k].key, i);
+            const char *place = text_map_get(&c->places, key);
+            return sgm__fail_within("%s", place != NULL ? place : config_place(c, lists[k].key));
+        }
+    return sgm_last_status();
 }
 
 char *config_text(const config *c)

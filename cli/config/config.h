@@ -24,6 +24,8 @@
 
 /* The key of a map of columns that stands for all columns which the map does not name. */
 #define EVERY_COLUMN "*"
+/* In front of a pattern of `freeze`: what matches is trained, whatever patterns before it say. */
+#define TRAINED_MARK '!'
 
 /* One dataset (data.training, .validation, .test). At most one of dataset, csv, inputs (with targets),
  * images, sounds, text, chats says where it comes from; the other members refine that. */
@@ -151,7 +153,7 @@ typedef struct config {
     optimiser_config optimiser;
     text_map initialisers, modifiers; /* by pattern of parameter names */
     text_list adapters;               /* layers such as lora(8) */
-    text_list freeze;                 /* patterns of parameter names */
+    text_list freeze;                 /* patterns of parameter names; TRAINED_MARK in front: an exception */
     text_list approve;                /* patterns of what needs an administrator's approval */
     bool allow_commands;              /* rules may run programs */
     double command_seconds;           /* that a command of a rule may take */
@@ -182,6 +184,9 @@ void config_free(config *c);
 /* Where the value of a key was given, for messages: "digits.yaml:3:7: optimiser.momentum", or the key alone
  * if it was not given. Valid as long as *c. */
 const char *config_place(const config *c, const char *key);
+/* Puts where it stands in front of the newest error, if that is about a rule, a hook or a pattern that is
+ * frozen: the library, which finds it beside the network, knows no file. Returns the error's status. */
+sgm_status config_fail_at_item(const config *c);
 /* Everything that has a value, as YAML that config_load reads; sgm_string_free. */
 char *config_text(const config *c);
 /* The same of one dataset alone. */

@@ -10,6 +10,7 @@
 #include "config/options.h"
 #include "handlers/handler.h"
 #include "optim/optimiser.h"
+#include "registry/pattern.h"
 
 #include <math.h>
 #include <sigma/sigma.h>
@@ -143,6 +144,12 @@ sgm_status check_side(const char *value)
                ? SGM_OK
                : sgm_fail(SGM_ERROR_ARGUMENT, "expected pixels, a whole number from 1 to 32768, got '%.20s'",
                           value);
+}
+
+/* Whether it matches a parameter is known only where there is a network. */
+sgm_status check_freeze(const char *value)
+{
+    return sgm__pattern_check(value + (value[0] == TRAINED_MARK ? 1 : 0));
 }
 
 /* A leading '-' takes a part away; the rest is a part's name. */
