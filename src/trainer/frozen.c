@@ -183,6 +183,16 @@ static bool freezes_any(const sgm_trainer *trainer, const sgm__frozen *frozen, c
     return false;
 }
 
+/* Whether all patterns together leave nothing frozen. */
+static bool freezes_nothing(const sgm_trainer *trainer, const sgm__frozen *frozen)
+{
+    const sgm_recording *recording = &trainer->learner.recording;
+    bool none = sgm__trainer_knows_parameters(trainer);
+    for (size_t i = 0; i < recording->parameter_count && none; i++)
+        none = !sgm__frozen_has(frozen, recording->parameters[i].name);
+    return none;
+}
+
 /* The new pattern decides for all that it matches, so an older one with the same text decides nothing any
  * more. Neither does an exception in front of all others. */
 sgm_status sgm__frozen_put(const sgm_trainer *trainer, const char *pattern, bool freeze, sgm__frozen *frozen)
@@ -212,8 +222,8 @@ sgm_status sgm__frozen_change(const sgm_trainer *trainer, const char *pattern, b
     const sgm__frozen *now = &trainer->patterns.frozen;
     SGM_TRY(sgm__trainer_check_freeze(trainer, pattern, freeze));
     SGM_TRY(sgm__frozen_put(trainer, pattern, freeze, changed));
-    if (!is_same(trainer, now, changed))
-        return SGM_OK;
-    sgm__frozen_clear(changed);
-    return sgm__frozen_copy(now, changed);
+    bool same = is_same(trainer, now, changed), none = freezes_nothing(trainer, changed);
+    if (same || none)
+        sgm__frozen_clear(changed);
+    return same ? sgm__frozen_copy(now, changed) : SGM_OK;
 }
