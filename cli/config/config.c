@@ -40,6 +40,22 @@ static const option start_rows[] = {
 };
 static const option_table start_table = OPTION_TABLE(start_rows);
 
+/* Keys below `sample`. */
+static const option sample_rows[] = {
+    OPTION_ROW(sample_config, prompts, OPTION_LIST, .check = check_prompt,
+               .row.doc =
+                   "texts that a language model goes on with after each epoch, [\"Once upon a time\"]"),
+    OPTION_ROW(sample_config, count, OPTION_INTEGER, .row.minimum = 1, .row.maximum = 100000,
+               .row.default_text = "40", .row.doc = "of tokens, at most"),
+    OPTION_ROW(sample_config, temperature, OPTION_NUMBER, .row.minimum = 1e-6, .row.maximum = 1e6,
+               .row.doc = "1 (if not given) takes the probabilities as they are, less is surer"),
+    OPTION_ROW(sample_config, greedy, OPTION_FLAG, .row.default_text = "false",
+               .row.doc = "always the likeliest token"),
+    OPTION_ROW(sample_config, chat, OPTION_FLAG, .row.default_text = "false",
+               .row.doc = "prompts are what a user says, in the template of a model of others"),
+};
+static const option_table sample_table = OPTION_TABLE(sample_rows);
+
 static const char *operator_at(size_t index)
 {
     static const char *const names[] = {"gradients", "parameters", "mpi", "none"};
@@ -128,6 +144,9 @@ static const option config_rows[] = {
         config, hooks, OPTION_LIST, .check = check_hook, .name_at = sgm_hook_name_at,
         .row.doc =
             "what else runs in a training, \"early_stopper(validation.loss)\"; see 'sigma info --hooks'"),
+    OPTION_GROUP_ROW(
+        config, sample, sample_table,
+        .row.doc = "texts that a language model goes on with after each epoch; a list or the keys below"),
     OPTION_ROW(config, monitors, OPTION_LIST,
                .row.doc =
                    "monitors that plug-ins bring, \"losses:file.txt\"; what they are told changes nothing"),

@@ -146,6 +146,15 @@ typedef struct operator_config {
 } operator_config;
 
 /* The whole file without its section `search`, which search_file.c reads. */
+/* Texts that a language model goes on with after each epoch. */
+typedef struct sample_config {
+    text_list prompts;
+    int64_t count;
+    double temperature; /* NaN: the hook's own */
+    bool greedy, chat;
+} sample_config;
+#define SAMPLE_COUNT 40 /* tokens, if not given */
+
 typedef struct config {
     text_list plugins; /* absolute paths; config_load has loaded them */
     char *name, *network;
@@ -158,8 +167,9 @@ typedef struct config {
     bool allow_commands;              /* rules may run programs */
     double command_seconds;           /* that a command of a rule may take */
     text_list webhooks;               /* addresses that rules may send to */
-    text_list rules, hooks;           /* each a text in the library's notation */
-    text_list monitors;               /* of plug-ins: NAME or NAME:ARGUMENT */
+    sample_config sample;
+    text_list rules, hooks; /* each a text in the library's notation */
+    text_list monitors;     /* of plug-ins: NAME or NAME:ARGUMENT */
     operator_config operator;
     char *from; /* a model of others, or another run: its network, unless there is one, and its parameters */
     start_config start_from;

@@ -146,6 +146,16 @@ sgm_status check_side(const char *value)
                           value);
 }
 
+sgm_status check_prompt(const char *value)
+{
+    if (*value == '\0')
+        return sgm_fail(SGM_ERROR_ARGUMENT, "expected something to begin with, got ''");
+    for (; *value != '\0'; value++)
+        if (((unsigned char)*value < ' ' && *value != '\n' && *value != '\t') || *value == 0x7f)
+            return sgm_fail(SGM_ERROR_ARGUMENT, "a prompt has no control characters but line ends and tabs");
+    return SGM_OK;
+}
+
 /* Whether it matches a parameter is known only where there is a network. */
 sgm_status check_freeze(const char *value)
 {
