@@ -355,35 +355,57 @@ const char *config_place(const config *c, const char *key)
     return place != NULL ? place : key;
 }
 
-/* Whether the newest error names an item of one of these keys. Patterns come as the library tells of them. */
-static bool is_blamed(const char *key, const char *item)
+/* Lists of a file whose items the library checks beside the network, and the words before an item in its
+ * errors. */
+typedef struct blamed_list {
+    const char *key, *before;
+    const text_list *list;
+} blamed_list;
+
+/* As the error has the item: a pattern without the mark, a prompt as the hook that it stands for; sgm__free.
+ */
+static char *blamed_item(const config *c, const blamed_list *l, const char *item)
 {
-    bool freezes = strcmp(key, "freeze") == 0, trains = freezes && item[0] == TRAINED_MARK;
-    char *named = sgm__format("%s '%s'",
-                              !freezes ? "hook"
-                              : trains ? "unfreezing"
-                                       : "freezing",
-                              item + (trains ? 1 : 0));
+    if (l->list == &c->sample.prompts)
+        return sample_text(&c->sample, item);
+    return sgm__strdup(item + (l->list == &c->freeze && item[0] == TRAINED_MARK ? 1 : 0));
+}
+
+static bool is_blamed(const config *c, const blamed_list *l, const char *item)
+{
+    char *shown = blamed_item(c, l, item);
+    char *named = shown != NULL ? sgm__format("%s '%s'", l->before, shown) : NULL;
     bool found = named != NULL && strstr(sgm_last_error(), named) != NULL;
     sgm__free(named);
+    sgm__free(shown);
     return found;
 }
 
+/* A list that stands for a whole section has that one's name: `sample: [...]`. */
+static const char *item_place(const config *c, const char *key, size_t index)
+{
+    const size_t lengths[] = {strlen(key), strcspn(key, ".")};
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        char item[64];
+        snprintf(item, sizeof item, "%.*s[%zu]", (int)lengths[i], key, index);
+        const char *place = text_map_get(&c->places, item);
+        if (place != NULL)
+            return place;
+    }
+    return config_place(c, key);
+}
+
+/* "freezing 'x'" is also what the error of "unfreezing 'x'" ends in. */
 sgm_status config_fail_at_item(const config *c)
 {
-    const struct {
-        const char *key;
-        const text_list *list;
-    } lists[] = {{"rules", &c->rules}, {"hooks", &c->hooks}, {"freeze", &c->freeze}};
+    const blamed_list lists[] = {{"rules", "hook", &c->rules},
+                                 {"hooks", "hook", &c->hooks},
+                                 {"freeze", "freezing", &c->freeze},
+                                 {"sample.prompts", "hook", &c->sample.prompts}};
     for (size_t k = 0; k < sizeof lists / sizeof *lists; k++)
-        for (size_t i = 0; i < lists[k].list->count; i++) {
-            char key[64];
-            if (!is_blamed(lists[k].key, lists[k].list->items[i]))
-                continue;
-            snprintf(key, sizeof key, "%s[%zu]", lists[k].key, i);
-            const char *place = text_map_get(&c->places, key);
-            return sgm__fail_within("%s", place != NULL ? place : config_place(c, lists[k].key));
-        }
+        for (size_t i = 0; i < lists[k].list->count; i++)
+            if (is_blamed(c, &lists[k], lists[k].list->items[i]))
+                return sgm__fail_within("%s", item_place(c, lists[k].key, i));
     return sgm_last_status();
 }
 

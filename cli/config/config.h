@@ -154,6 +154,8 @@ typedef struct sample_config {
     bool greedy, chat;
 } sample_config;
 #define SAMPLE_COUNT 40 /* tokens, if not given */
+/* The hook's text for a prompt; sgm__free. NULL: out of memory. */
+char *sample_text(const sample_config *s, const char *prompt);
 
 typedef struct config {
     text_list plugins; /* absolute paths; config_load has loaded them */

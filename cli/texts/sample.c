@@ -8,12 +8,10 @@
 #include "base/log_sink.h"
 #include "journal/run_lines.h"
 #include "text/json_text.h"
-#include "text/phrase.h"
 #include "texts/texts.h"
 #include "trainer/view.h"
 
 #include <jansson.h>
-#include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -263,18 +261,6 @@ static void unescape(const char *from, char *text)
     *text = '\0';
 }
 
-static char *escape(const char *text)
-{
-    sgm__text out = {0};
-    sgm__text_append(&out, "%s", "");
-    for (; *text != '\0'; text++)
-        if (*text == '\n' || *text == '\t' || *text == '\\')
-            sgm__text_append(&out, "\\%c", *text == '\n' ? 'n' : *text == '\t' ? 't' : '\\');
-        else
-            sgm__text_append_bytes(&out, text, 1);
-    return sgm__text_take(&out);
-}
-
 static const sgm_option arguments[] = {
     {.name = "prompt",
      .kind = SGM_KIND_TEXT,
@@ -342,28 +328,10 @@ void sample_register(void)
     sgm_register_hook(&text_type);
 }
 
-/* The hook's text for a prompt of the key `sample`; sgm__free. NULL: out of memory. */
-static char *text_of(const sample_config *s, const char *prompt)
-{
-    sgm__text text = {0};
-    char *escaped = escape(prompt);
-    sgm__text_append(&text, "every epoch " NAME "(");
-    sgm__append_string(&text, escaped != NULL ? escaped : "");
-    sgm__text_append(&text, ", count=%lld", (long long)s->count);
-    if (!isnan(s->temperature)) {
-        sgm__text_append(&text, ", temperature=");
-        sgm__append_number(&text, s->temperature);
-    }
-    sgm__text_append(&text, "%s%s)", s->greedy ? ", greedy=true" : "", s->chat ? ", chat=true" : "");
-    text.failed |= escaped == NULL;
-    sgm__free(escaped);
-    return sgm__text_take(&text);
-}
-
 sgm_status sample_attach(sgm_trainer *trainer, const config *c)
 {
     for (size_t i = 0; i < c->sample.prompts.count; i++) {
-        char *text = text_of(&c->sample, c->sample.prompts.items[i]);
+        char *text = sample_text(&c->sample, c->sample.prompts.items[i]);
         sgm_status status =
             text != NULL ? sgm_trainer_add_hook(trainer, sgm_hook_parse(text)) : SGM_ERROR_MEMORY;
         sgm__free(text);
