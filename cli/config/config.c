@@ -15,6 +15,7 @@
 #include "handlers/handler.h"
 #include "hooks/hooks.h"
 #include "registry/pattern.h"
+#include "text/phrase.h"
 #include "text/web_address.h"
 
 #include <math.h>
@@ -355,6 +356,40 @@ const char *config_place(const config *c, const char *key)
     return place != NULL ? place : key;
 }
 
+/* --- the key `sample` --- */
+
+/* A text of hooks has no control characters, so line ends are written as \n. */
+static char *escape(const char *text)
+{
+    sgm__text out = {0};
+    sgm__text_append(&out, "%s", "");
+    for (; *text != '\0'; text++)
+        if (*text == '\n' || *text == '\t' || *text == '\\')
+            sgm__text_append(&out, "\\%c", *text == '\n' ? 'n' : *text == '\t' ? 't' : '\\');
+        else
+            sgm__text_append_bytes(&out, text, 1);
+    return sgm__text_take(&out);
+}
+
+char *sample_text(const sample_config *s, const char *prompt)
+{
+    sgm__text text = {0};
+    char *escaped = escape(prompt);
+    sgm__text_append(&text, "every epoch sample(");
+    sgm__append_string(&text, escaped != NULL ? escaped : "");
+    sgm__text_append(&text, ", count=%lld", (long long)s->count);
+    if (!isnan(s->temperature)) {
+        sgm__text_append(&text, ", temperature=");
+        sgm__append_number(&text, s->temperature);
+    }
+    sgm__text_append(&text, "%s%s)", s->greedy ? ", greedy=true" : "", s->chat ? ", chat=true" : "");
+    text.failed |= escaped == NULL;
+    sgm__free(escaped);
+    return sgm__text_take(&text);
+}
+
+/* --- errors of the library about items of a file --- */
+
 /* Lists of a file whose items the library checks beside the network, and the words before an item in its
  * errors. */
 typedef struct blamed_list {
@@ -408,6 +443,8 @@ sgm_status config_fail_at_item(const config *c)
                 return sgm__fail_within("%s", item_place(c, lists[k].key, i));
     return sgm_last_status();
 }
+
+/* --- as text --- */
 
 char *config_text(const config *c)
 {

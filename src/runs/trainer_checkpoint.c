@@ -82,38 +82,6 @@ static bool is_frozen(const sgm_trainer *trainer, const char *state)
     return parameter != NULL && parameter->frozen;
 }
 
-/* The order in which checkpoints have states: parameters as the network has them, then all others by name. */
-typedef struct ordered_state {
-    const char *name;
-    size_t place; /* of a parameter, from 0; SIZE_MAX: it is none */
-} ordered_state;
-
-static int compare_states(const void *a, const void *b)
-{
-    const ordered_state *one = a, *other = b;
-    if (one->place != other->place)
-        return one->place < other->place ? -1 : 1;
-    return strcmp(one->name, other->name);
-}
-
-/* All states of the session, in the order of checkpoints: that in which they were defined depends on where
- * the process began and on what was frozen then. The names are the session's; sgm__free the list. NULL: out
- * of memory. */
-static ordered_state *order_states(const sgm_trainer *trainer, size_t *count)
-{
-    const sgm__learner *learner = sgm__learner_of(trainer);
-    const char *name;
-    for (*count = 0; sgm_session_state_at(learner->session, *count) != NULL;)
-        ++*count;
-    ordered_state *states = sgm__calloc(*count + 1, sizeof *states);
-    for (size_t i = 0; states != NULL && (name = sgm_session_state_at(learner->session, i)) != NULL; i++)
-        states[i] =
-            (ordered_state){name, sgm__network_parameter(learner->network, name) != NULL ? i : SIZE_MAX};
-    if (states != NULL)
-        qsort(states, *count, sizeof *states, compare_states);
-    return states;
-}
-
 static sgm_status add_state(const sgm_trainer *trainer, const char *name, sgm_bundle *bundle)
 {
     sgm_tensor *value = sgm_session_get(sgm__learner_of(trainer)->session, name);
@@ -127,10 +95,10 @@ static sgm_status add_state(const sgm_trainer *trainer, const char *name, sgm_bu
 static sgm_status add_states(sgm_trainer *trainer, const sgm__parts *wanted, sgm_bundle *bundle)
 {
     size_t count, matches = 0;
-    ordered_state *states = order_states(trainer, &count);
+    const char **states = sgm__state_order(trainer, &count);
     sgm_status status = states != NULL ? SGM_OK : SGM_ERROR_MEMORY;
     for (size_t i = 0; i < count && status == SGM_OK; i++) {
-        const char *name = states[i].name;
+        const char *name = states[i];
         if (!sgm__parts_have(wanted, name) || !sgm__trainer_has_state(trainer, name) ||
             (wanted->trained && is_frozen(trainer, name)))
             continue;
