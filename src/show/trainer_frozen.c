@@ -63,10 +63,15 @@ static sgm_status set_frozen(const sgm__bound *bound, const sgm_content *content
         sgm__frozen_clear(&frozen);
         return status;
     }
-    sgm__frozen_clear(&sgm__patterns_of(trainer)->frozen);
+    sgm__frozen old = sgm__patterns_of(trainer)->frozen;
     sgm__patterns_of(trainer)->frozen = frozen;
     sgm__trainer_forget_programs(trainer);
-    return sgm__journal_of(trainer)->restoring ? SGM_OK : drop_accumulated(trainer);
+    if (!sgm__journal_of(trainer)->restoring)
+        status = drop_accumulated(trainer);
+    if (status != SGM_OK)
+        sgm__patterns_of(trainer)->frozen = old;
+    sgm__frozen_clear(status == SGM_OK ? &old : &frozen);
+    return status;
 }
 
 const sgm__access sgm__frozen_access = {.get = get_frozen, .set = set_frozen};

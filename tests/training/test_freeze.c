@@ -1,6 +1,8 @@
 /* Parameters that rules and persons freeze, and train again, while a training runs. */
 #include "requests_test.h"
 
+#include "base/allocator.h"
+#include "show/show.h"
 #include "trainer/frozen.h"
 
 #define FREEZE(pattern) "{\"command\":\"freeze\",\"pattern\":\"" pattern "\"}"
@@ -156,6 +158,23 @@ TEST(what_adapters_freeze_no_pattern_unfreezes)
     CHECK_OK(ask(made.trainer, FREEZE("*.weights_lora_a")));
     CHECK_OK(ask(made.trainer, UNFREEZE("1-dense.*"))); /* the adapter's own */
     CHECK_STR(frozen_of(made.trainer), "*.weights_lora_a, !1-dense.*");
+    free_wave_trainer(made);
+}
+
+/* The n-th allocation fails, for n = 1, 2, ... until none does. */
+TEST(without_memory_nothing_changes)
+{
+    wave_trainer made = make_wave_trainer((wave_options){0});
+    sgm_status status = SGM_ERROR_MEMORY;
+    CHECK_OK(sgm_trainer_prepare(made.trainer));
+    CHECK_OK(ask(made.trainer, FREEZE("*.weights")));
+    for (long n = 1; status != SGM_OK; n++) {
+        allocator_start_once(n);
+        status = sgm__trainer_set_frozen(made.trainer, "2-dense.*", false);
+        allocator_stop();
+        CHECK(n > 3 || status == SGM_ERROR_MEMORY);
+        CHECK_STR(frozen_of(made.trainer), status == SGM_OK ? "*.weights, !2-dense.*" : "*.weights");
+    }
     free_wave_trainer(made);
 }
 
