@@ -3,6 +3,7 @@
  * The command writes a configuration (describe) and trains it as `sigma train` does: the run keeps it as
  * config.yaml, which trains the same again. */
 #include "cli.h"
+#include "config/config_checks.h"
 #include "text/json_text.h"
 #include "train.h"
 
@@ -164,6 +165,16 @@ static int train(const arguments *a, const finetuning *f, const train_arguments 
     return code;
 }
 
+static bool check_prompts(const argument_texts *prompts)
+{
+    for (size_t i = 0; i < prompts->count; i++)
+        if (check_prompt(prompts->items[i]) != SGM_OK) {
+            usage_error("finetune", "--sample: %s", sgm_last_error());
+            return false;
+        }
+    return true;
+}
+
 /* False: the command ends with *code. */
 static bool check(const arguments *a, finetuning *f, const train_arguments *given, int *code)
 {
@@ -185,7 +196,7 @@ static bool check(const arguments *a, finetuning *f, const train_arguments *give
         usage_error("finetune", "--chat: expected with --sample only");
     else if (given->resume && given->folder == NULL)
         usage_error("finetune", "--resume goes on in the folder of --into, which is missing");
-    else
+    else if (check_prompts(&f->prompts))
         *code = CLI_OK;
     return *code == CLI_OK;
 }

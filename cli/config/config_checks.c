@@ -150,9 +150,15 @@ sgm_status check_prompt(const char *value)
 {
     if (*value == '\0')
         return sgm_fail(SGM_ERROR_ARGUMENT, "expected something to begin with, got ''");
-    for (; *value != '\0'; value++)
+    while (*value != '\0') {
+        bool ascii = (unsigned char)*value < 0x80;
+        size_t length = ascii ? 1 : sgm__utf8_length((const unsigned char *)value);
+        if (length == 0)
+            return sgm_fail(SGM_ERROR_ARGUMENT, "expected a text in UTF-8");
         if (((unsigned char)*value < ' ' && *value != '\n' && *value != '\t') || *value == 0x7f)
             return sgm_fail(SGM_ERROR_ARGUMENT, "a prompt has no control characters but line ends and tabs");
+        value += length;
+    }
     return SGM_OK;
 }
 

@@ -71,7 +71,11 @@ has err 'the model has no chat template'
 run 2 finetune model --data answers.jsonl --chat --into none
 has err '--chat: expected with --sample only'
 run 2 finetune model --data answers.jsonl --sample '' --into none
-has err "sample.prompts: expected something to begin with, got ''"
+has err "--sample: expected something to begin with, got ''"
+run 2 finetune model --data answers.jsonl --sample $'a\xffb' --into none
+has err '--sample: expected a text in UTF-8'
+run 2 train run/config.yaml 'sample=[""]' --folder none
+has err "sample: expected something to begin with, got ''"
 run 2 train "$SIGMA_SOURCE_DIR/examples/iris.yaml" 'sample=[hello]' --folder none
 has err "^sigma train: argument 'sample=\[hello\]': sample: hook 'every epoch sample\(.hello., count=40\)': .*sequences cannot be read step by step"
 [ ! -e none ]
