@@ -4,6 +4,7 @@
  * The command writes a configuration (describe) and trains it as `sigma train` does: the run keeps it as
  * config.yaml, which trains the same again. */
 #include "cli.h"
+#include "config/config_checks.h"
 #include "text/json_text.h"
 #include "train.h"
 
@@ -27,7 +28,7 @@
 static const char usage_text[] =
     "Usage: sigma finetune MODEL --data FILE.jsonl [KEY=VALUE ...] [--validation FILE|SHARE] [--into DIR]\n"
     "                      [--epochs N] [--learning-rate R] [--batch N] [--context N] [--lora[=RANK]]\n"
-    "                      [--resume] [--quiet] [--monitor[=PORT]]\n\n"
+    "                      [--sample PROMPT ...] [--chat] [--resume] [--quiet] [--monitor[=PORT]]\n\n"
     "Trains a model on the lines of FILE.jsonl. MODEL is a folder of transformers, what 'sigma import' "
     "wrote,\n"
     "or a run. Of a model that says the next token each line is one of\n\n"
@@ -62,6 +63,11 @@ static const char usage_text[] =
     "as it\n"
     "                       is, but for new layers. The key adapters says more:\n"
     "                       'adapters=lora(16, on=\"*attention*\")'\n"
+    "  --sample PROMPT      after each epoch, and its validation, goes on with this text: in the log, on the "
+    "page "
+    "and in\n"
+    "                       samples.jsonl of the run; may be given several times. The key sample says more\n"
+    "  --chat               of --sample: the prompts are what a user says, in the model's template\n"
     "  --resume             go on from the checkpoint in DIR, with the same options\n"
     "  --quiet              results only, no progress\n"
     "  --monitor[=PORT]     watch and steer it in a browser: prints the address\n\n"
@@ -71,6 +77,8 @@ static const char usage_text[] =
 /* What was asked for. Texts are argv's; numbers are 0 where they were not given. */
 typedef struct finetuning {
     const char *model, *data, *validation, *lora;
+    argument_texts prompts;
+    bool chat;
     int64_t epochs, batch, context, rank;
     double learning_rate;
     sgm_text_lines lines; /* what the data is; below: how many texts a line of pairs has, else 1 */
@@ -149,6 +157,15 @@ static sgm_status look_at_data(finetuning *f)
     return f->lines != SGM_TEXT_LINES_FAILED && f->group > 0 ? SGM_OK : sgm__last_failure();
 }
 
+/* The section `sample`; NULL: nothing is sampled. */
+static json_t *sample_of(const finetuning *f)
+{
+    json_t *prompts = f->prompts.count > 0 ? json_array() : NULL;
+    for (size_t i = 0; i < f->prompts.count; i++)
+        json_array_append_new(prompts, json_string(f->prompts.items[i]));
+    return prompts != NULL ? json_pack("{s:o, s:b}", "prompts", prompts, "chat", f->chat) : NULL;
+}
+
 /* The file that does the same. JSON is YAML, and quotes every name as it is. */
 static sgm_status describe(const finetuning *f, train_description *description)
 {
@@ -156,9 +173,9 @@ static sgm_status describe(const finetuning *f, train_description *description)
     json_t *network = has_network ? network_for(f) : NULL;
     if (has_network && network == NULL)
         return sgm__last_failure();
-    json_t *root =
-        json_pack("{s:s, s:o*, s:o, s:o, s:I}", "from", f->model, "network", network, "data", data_of(f),
-                  "optimiser", optimiser_of(f), "epochs", (json_int_t)(f->epochs > 0 ? f->epochs : EPOCHS));
+    json_t *root = json_pack("{s:s, s:o*, s:o, s:o, s:o*, s:I}", "from", f->model, "network", network, "data",
+                             data_of(f), "optimiser", optimiser_of(f), "sample", sample_of(f), "epochs",
+                             (json_int_t)(f->epochs > 0 ? f->epochs : EPOCHS));
     if (root != NULL && f->lora != NULL) {
         char *adapter = adapter_of(f);
         json_object_set_new(root, "adapters", json_pack("[s]", adapter != NULL ? adapter : ""));
@@ -203,6 +220,16 @@ static int train(const arguments *a, finetuning *f, const train_arguments *given
     return code;
 }
 
+static bool check_prompts(const argument_texts *prompts)
+{
+    for (size_t i = 0; i < prompts->count; i++)
+        if (check_prompt(prompts->items[i]) != SGM_OK) {
+            usage_error("finetune", "--sample: %s", sgm_last_error());
+            return false;
+        }
+    return true;
+}
+
 /* False: the command ends with *code. */
 static bool check(const arguments *a, finetuning *f, const train_arguments *given, int *code)
 {
@@ -220,9 +247,11 @@ static bool check(const arguments *a, finetuning *f, const train_arguments *give
         usage_error("finetune", "--lora: expected a rank of at least 1, got '%s'", f->lora);
     else if (given->monitor != NULL && given->monitor[0] != '\0' && !parse_port(given->monitor, &port))
         usage_error("finetune", "--monitor: expected a port from 1 to 65535, got '%s'", given->monitor);
+    else if (f->chat && f->prompts.count == 0)
+        usage_error("finetune", "--chat: expected with --sample only");
     else if (given->resume && given->folder == NULL)
         usage_error("finetune", "--resume goes on in the folder of --into, which is missing");
-    else
+    else if (check_prompts(&f->prompts))
         *code = CLI_OK;
     return *code == CLI_OK;
 }
@@ -240,6 +269,8 @@ int finetune_run(int argc, char **argv)
         {"--batch", ARGUMENT_COUNT, &f.batch},
         {"--context", ARGUMENT_COUNT, &f.context},
         {"--lora", ARGUMENT_MAYBE, &f.lora},
+        {"--sample", ARGUMENT_TEXTS, &f.prompts},
+        {"--chat", ARGUMENT_FLAG, &f.chat},
         {"--resume", ARGUMENT_FLAG, &given.resume},
         {"--quiet", ARGUMENT_FLAG, &given.quiet},
         {"--monitor", ARGUMENT_MAYBE, &given.monitor},

@@ -7,6 +7,7 @@
 #include "cli.h"
 #include "monitors/task_lines.h"
 #include "text/names.h"
+#include "texts/sample.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -87,6 +88,7 @@ int main(int argc, char **argv)
         return CLI_USAGE;
     }
     sgm__task_lines_begin();
+    sample_register();
     int code = run_command(argc, argv);
     /* A full disk or a closed pipe is a failure too. */
     if ((fflush(stdout) != 0 || ferror(stdout)) && code == CLI_OK) {

@@ -10,6 +10,7 @@
 #include "loop/trainer_run.h"
 #include "parallel/collective/launcher.h"
 #include "runs/trainer_commands.h"
+#include "texts/sample.h"
 #include "train.h"
 #include "train/trainer_hooks.h"
 
@@ -253,6 +254,7 @@ static sgm_status open_parts(run_parts *p, config *c, const train_arguments *giv
 {
     const data_group *data = &c->data;
     p->c = c;
+    sample_begin(c);
     SGM_TRY(prepare_table(c, given));
     SGM_TRY(train_open_data(c, &data->training, "training", &p->training));
     SGM_TRY(experiment_balance(c, p->training));
@@ -265,6 +267,7 @@ static sgm_status open_parts(run_parts *p, config *c, const train_arguments *giv
     if (p->trainer == NULL)
         return sgm__last_failure();
     SGM_TRY(experiment_feed(p->trainer, c, p->training, p->validation));
+    SGM_TRY(sample_attach(p->trainer, c));
     p->follows = sgm__trainer_follows(p->trainer);
     if (p->follows)
         return SGM_OK;
@@ -280,6 +283,7 @@ static void close_parts(run_parts *p)
     sgm_dataset_free(p->training);
     sgm_dataset_free(p->validation);
     sgm_dataset_free(p->test);
+    sample_end();
 }
 
 /* Evaluates the trainer on a dataset after the training and prints loss and accuracy. */
@@ -376,12 +380,16 @@ int train_configuration(config *c, const train_arguments *given, sgm_metrics *va
     signals_outlive_readers();
     signals_end_at_once(given->command, "interrupted before training began: nothing was saved");
     /* What can be wrong without training is found before there is a folder for the run. */
-    if (open_parts(&parts, c, given) != SGM_OK || sgm_trainer_prepare(parts.trainer) != SGM_OK)
+    if (open_parts(&parts, c, given) != SGM_OK || sgm_trainer_prepare(parts.trainer) != SGM_OK) {
+        config_fail_at_item(c);
         code = report_error(given->command, CLI_FAILED);
-    else
+    } else {
         code = start_from_another(&parts, given);
-    if (code == CLI_OK && sgm__trainer_check_hooks(parts.trainer) != SGM_OK)
+    }
+    if (code == CLI_OK && sgm__trainer_check_hooks(parts.trainer) != SGM_OK) {
+        config_fail_at_item(c);
         code = report_error(given->command, CLI_USAGE);
+    }
     if (code == CLI_OK && !parts.follows)
         code = prepare_folder(c, given);
     if (code == CLI_OK && given->resume && !parts.follows)

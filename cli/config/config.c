@@ -15,6 +15,7 @@
 #include "handlers/handler.h"
 #include "hooks/hooks.h"
 #include "registry/pattern.h"
+#include "text/phrase.h"
 #include "text/web_address.h"
 
 #include <math.h>
@@ -39,6 +40,22 @@ static const option start_rows[] = {
                .row.doc = "torch, or \"torch(LAYER=MODULE, ...)\": a safetensors or npz file of PyTorch's"),
 };
 static const option_table start_table = OPTION_TABLE(start_rows);
+
+/* Keys below `sample`. */
+static const option sample_rows[] = {
+    OPTION_ROW(sample_config, prompts, OPTION_LIST, .check = check_prompt,
+               .row.doc =
+                   "texts that a language model goes on with after each epoch, [\"Once upon a time\"]"),
+    OPTION_ROW(sample_config, count, OPTION_INTEGER, .row.minimum = 1, .row.maximum = 100000,
+               .row.default_text = "40", .row.doc = "of tokens, at most"),
+    OPTION_ROW(sample_config, temperature, OPTION_NUMBER, .row.minimum = 1e-6, .row.maximum = 1e6,
+               .row.doc = "1 (if not given) takes the probabilities as they are, less is surer"),
+    OPTION_ROW(sample_config, greedy, OPTION_FLAG, .row.default_text = "false",
+               .row.doc = "always the likeliest token"),
+    OPTION_ROW(sample_config, chat, OPTION_FLAG, .row.default_text = "false",
+               .row.doc = "prompts are what a user says, in the template of a model of others"),
+};
+static const option_table sample_table = OPTION_TABLE(sample_rows);
 
 static const char *operator_at(size_t index)
 {
@@ -108,8 +125,9 @@ static const option config_rows[] = {
                .row.doc = "after each update, by parameter, {\"*.weights\": max_norm(3)}"),
     OPTION_ROW(config, adapters, OPTION_LIST, .check = check_adapter,
                .row.doc = "what is trained in the place of the network's own parameters, lora(8)"),
-    OPTION_ROW(config, freeze, OPTION_LIST, .check = sgm__pattern_check,
-               .row.doc = "parameters that stay as they are"),
+    OPTION_ROW(config, freeze, OPTION_LIST, .check = check_freeze,
+               .row.doc = "parameters that stay as they are, [\"1-dense.*\"]; one with ! in front is an "
+                          "exception of those before it"),
     OPTION_ROW(config, approve, OPTION_LIST, .check = sgm__pattern_check,
                .row.doc =
                    "commands and values that wait for an administrator's approval, [stop, \"optimiser.*\"]"),
@@ -127,6 +145,9 @@ static const option config_rows[] = {
         config, hooks, OPTION_LIST, .check = check_hook, .name_at = sgm_hook_name_at,
         .row.doc =
             "what else runs in a training, \"early_stopper(validation.loss)\"; see 'sigma info --hooks'"),
+    OPTION_GROUP_ROW(
+        config, sample, sample_table,
+        .row.doc = "texts that a language model goes on with after each epoch; a list or the keys below"),
     OPTION_ROW(config, monitors, OPTION_LIST,
                .row.doc =
                    "monitors that plug-ins bring, \"losses:file.txt\"; what they are told changes nothing"),
@@ -336,6 +357,96 @@ const char *config_place(const config *c, const char *key)
     const char *place = text_map_get(&c->places, key);
     return place != NULL ? place : key;
 }
+
+/* --- the key `sample` --- */
+
+/* A text of hooks has no control characters, so line ends are written as \n. */
+static char *escape(const char *text)
+{
+    sgm__text out = {0};
+    sgm__text_append(&out, "%s", "");
+    for (; *text != '\0'; text++)
+        if (*text == '\n' || *text == '\t' || *text == '\\')
+            sgm__text_append(&out, "\\%c", *text == '\n' ? 'n' : *text == '\t' ? 't' : '\\');
+        else
+            sgm__text_append_bytes(&out, text, 1);
+    return sgm__text_take(&out);
+}
+
+char *sample_text(const sample_config *s, const char *prompt)
+{
+    sgm__text text = {0};
+    char *escaped = escape(prompt);
+    sgm__text_append(&text, "every epoch sample(");
+    sgm__append_string(&text, escaped != NULL ? escaped : "");
+    sgm__text_append(&text, ", count=%lld", (long long)s->count);
+    if (!isnan(s->temperature)) {
+        sgm__text_append(&text, ", temperature=");
+        sgm__append_number(&text, s->temperature);
+    }
+    sgm__text_append(&text, "%s%s)", s->greedy ? ", greedy=true" : "", s->chat ? ", chat=true" : "");
+    text.failed |= escaped == NULL;
+    sgm__free(escaped);
+    return sgm__text_take(&text);
+}
+
+/* --- errors of the library about items of a file --- */
+
+/* Lists of a file whose items the library checks beside the network, and the words before an item in its
+ * errors. */
+typedef struct blamed_list {
+    const char *key, *before;
+    const text_list *list;
+} blamed_list;
+
+/* As the error has the item: a pattern without the mark, a prompt as the hook that it stands for; sgm__free.
+ */
+static char *blamed_item(const config *c, const blamed_list *l, const char *item)
+{
+    if (l->list == &c->sample.prompts)
+        return sample_text(&c->sample, item);
+    return sgm__strdup(item + (l->list == &c->freeze && item[0] == TRAINED_MARK ? 1 : 0));
+}
+
+static bool is_blamed(const config *c, const blamed_list *l, const char *item)
+{
+    char *shown = blamed_item(c, l, item);
+    char *named = shown != NULL ? sgm__format("%s '%s'", l->before, shown) : NULL;
+    bool found = named != NULL && strstr(sgm_last_error(), named) != NULL;
+    sgm__free(named);
+    sgm__free(shown);
+    return found;
+}
+
+/* A list that stands for a whole section has that one's name: `sample: [...]`. */
+static const char *item_place(const config *c, const char *key, size_t index)
+{
+    const size_t lengths[] = {strlen(key), strcspn(key, ".")};
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        char item[64];
+        snprintf(item, sizeof item, "%.*s[%zu]", (int)lengths[i], key, index);
+        const char *place = text_map_get(&c->places, item);
+        if (place != NULL)
+            return place;
+    }
+    return config_place(c, key);
+}
+
+/* "freezing 'x'" is also what the error of "unfreezing 'x'" ends in. */
+sgm_status config_fail_at_item(const config *c)
+{
+    const blamed_list lists[] = {{"rules", "hook", &c->rules},
+                                 {"hooks", "hook", &c->hooks},
+                                 {"freeze", "freezing", &c->freeze},
+                                 {"sample.prompts", "hook", &c->sample.prompts}};
+    for (size_t k = 0; k < sizeof lists / sizeof *lists; k++)
+        for (size_t i = 0; i < lists[k].list->count; i++)
+            if (is_blamed(c, &lists[k], lists[k].list->items[i]))
+                return sgm__fail_within("%s", item_place(c, lists[k].key, i));
+    return sgm_last_status();
+}
+
+/* --- as text --- */
 
 char *config_text(const config *c)
 {

@@ -24,6 +24,8 @@
 
 /* The key of a map of columns that stands for all columns which the map does not name. */
 #define EVERY_COLUMN "*"
+/* In front of a pattern of `freeze`: what matches is trained, whatever patterns before it say. */
+#define TRAINED_MARK '!'
 
 /* One dataset (data.training, .validation, .test). At most one of dataset, csv, inputs (with targets),
  * images, sounds, text, chats, labelled_texts, text_pairs says where it comes from; the other members refine
@@ -146,6 +148,17 @@ typedef struct operator_config {
 } operator_config;
 
 /* The whole file without its section `search`, which search_file.c reads. */
+/* Texts that a language model goes on with after each epoch. */
+typedef struct sample_config {
+    text_list prompts;
+    int64_t count;
+    double temperature; /* NaN: the hook's own */
+    bool greedy, chat;
+} sample_config;
+#define SAMPLE_COUNT 40 /* tokens, if not given */
+/* The hook's text for a prompt; sgm__free. NULL: out of memory. */
+char *sample_text(const sample_config *s, const char *prompt);
+
 typedef struct config {
     text_list plugins; /* absolute paths; config_load has loaded them */
     char *name, *network;
@@ -153,13 +166,14 @@ typedef struct config {
     optimiser_config optimiser;
     text_map initialisers, modifiers; /* by pattern of parameter names */
     text_list adapters;               /* layers such as lora(8) */
-    text_list freeze;                 /* patterns of parameter names */
+    text_list freeze;                 /* patterns of parameter names; TRAINED_MARK in front: an exception */
     text_list approve;                /* patterns of what needs an administrator's approval */
     bool allow_commands;              /* rules may run programs */
     double command_seconds;           /* that a command of a rule may take */
     text_list webhooks;               /* addresses that rules may send to */
-    text_list rules, hooks;           /* each a text in the library's notation */
-    text_list monitors;               /* of plug-ins: NAME or NAME:ARGUMENT */
+    sample_config sample;
+    text_list rules, hooks; /* each a text in the library's notation */
+    text_list monitors;     /* of plug-ins: NAME or NAME:ARGUMENT */
     operator_config operator;
     char *from; /* a model of others, or another run: its network, unless there is one, and its parameters */
     start_config start_from;
@@ -184,6 +198,9 @@ void config_free(config *c);
 /* Where the value of a key was given, for messages: "digits.yaml:3:7: optimiser.momentum", or the key alone
  * if it was not given. Valid as long as *c. */
 const char *config_place(const config *c, const char *key);
+/* Puts where it stands in front of the newest error, if that is about a rule, a hook or a pattern that is
+ * frozen: the library, which finds it beside the network, knows no file. Returns the error's status. */
+sgm_status config_fail_at_item(const config *c);
 /* Everything that has a value, as YAML that config_load reads; sgm_string_free. */
 char *config_text(const config *c);
 /* The same of one dataset alone. */

@@ -10,6 +10,7 @@
 #include "config/options.h"
 #include "handlers/handler.h"
 #include "optim/optimiser.h"
+#include "registry/pattern.h"
 
 #include <math.h>
 #include <sigma/sigma.h>
@@ -143,6 +144,28 @@ sgm_status check_side(const char *value)
                ? SGM_OK
                : sgm_fail(SGM_ERROR_ARGUMENT, "expected pixels, a whole number from 1 to 32768, got '%.20s'",
                           value);
+}
+
+sgm_status check_prompt(const char *value)
+{
+    if (*value == '\0')
+        return sgm_fail(SGM_ERROR_ARGUMENT, "expected something to begin with, got ''");
+    while (*value != '\0') {
+        bool ascii = (unsigned char)*value < 0x80;
+        size_t length = ascii ? 1 : sgm__utf8_length((const unsigned char *)value);
+        if (length == 0)
+            return sgm_fail(SGM_ERROR_ARGUMENT, "expected a text in UTF-8");
+        if (((unsigned char)*value < ' ' && *value != '\n' && *value != '\t') || *value == 0x7f)
+            return sgm_fail(SGM_ERROR_ARGUMENT, "a prompt has no control characters but line ends and tabs");
+        value += length;
+    }
+    return SGM_OK;
+}
+
+/* Whether it matches a parameter is known only where there is a network. */
+sgm_status check_freeze(const char *value)
+{
+    return sgm__pattern_check(value + (value[0] == TRAINED_MARK ? 1 : 0));
 }
 
 /* A leading '-' takes a part away; the rest is a part's name. */

@@ -31,6 +31,9 @@ sgm_status check_dates(const char *value);
 sgm_status check_decimal(const char *value);
 sgm_status check_modifier(const char *value);
 sgm_status check_initialiser(const char *value);
+/* A text that a language model can begin with. */
+sgm_status check_prompt(const char *value);
+sgm_status check_freeze(const char *value);
 sgm_status check_reducer(const char *value);
 sgm_status check_adapter(const char *value);
 sgm_status check_rule(const char *value);

@@ -265,6 +265,20 @@ sgm_status experiment_fill_inference(sgm_trainer *trainer, const config *c)
                                 : SGM_OK;
 }
 
+/* In their order; an exception of nothing needs no other call. */
+static sgm_status freeze(sgm_trainer *trainer, const text_list *patterns)
+{
+    for (size_t i = 0; i < patterns->count; i++) {
+        const char *item = patterns->items[i];
+        sgm_status status = item[0] == TRAINED_MARK ? sgm_trainer_unfreeze(trainer, item + 1)
+                                                    : sgm_trainer_freeze(trainer, item);
+        if (status != SGM_OK && status != SGM_ERROR_NOT_FOUND)
+            return status;
+    }
+    sgm_clear_error();
+    return SGM_OK;
+}
+
 /* The trainer keeps its first failure, so one look at its status at the end suffices; it also takes what
  * the constructors make, NULL included. */
 sgm_status experiment_fill(sgm_trainer *trainer, const config *c)
@@ -276,8 +290,7 @@ sgm_status experiment_fill(sgm_trainer *trainer, const config *c)
                                     sgm_initialiser_parse(c->initialisers.values[i]));
     for (size_t i = 0; i < c->modifiers.count; i++)
         sgm_trainer_add_modifier(trainer, c->modifiers.keys[i], sgm_modifier_parse(c->modifiers.values[i]));
-    for (size_t i = 0; i < c->freeze.count; i++)
-        sgm_trainer_freeze(trainer, c->freeze.items[i]);
+    SGM_TRY(freeze(trainer, &c->freeze));
     for (size_t i = 0; i < c->approve.count; i++)
         SGM_TRY(sgm_trainer_require_approval(trainer, c->approve.items[i]));
     if (c->allow_commands)

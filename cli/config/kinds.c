@@ -173,6 +173,10 @@ static bool describe_action(size_t index, sgm__described *described)
          NULL, "if validation.loss reaches minimum then save \"best\" and run \"./publish best\"", NULL, 0},
         {"webhook", "sends a message as JSON to an address that the file names in webhooks: [...]", NULL,
          "at stop webhook \"https://hooks.example.org/x\" \"ended with loss {training.loss}\"", NULL, 0},
+        {"freeze", "parameters whose names match a pattern stay as they are from then on", NULL,
+         "at epoch 5 freeze \"*.biases\"", NULL, 0},
+        {"unfreeze", "trains them again, also a part of what a wider pattern froze", NULL,
+         "at epoch 3 unfreeze \"1-dense.*\"", NULL, 0},
         {"for", "behind a set: the value goes back after so many epochs or iterations", NULL,
          "if training.loss > 10 then set optimiser.learning_rate *= 0.1 for 3 epochs", NULL, 0},
     };

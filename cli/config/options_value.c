@@ -251,6 +251,22 @@ static sgm_status append_item(const option *o, text_list *list, const arrival *a
     return status;
 }
 
+/* Notes where the item stands that was appended last, as "rules[0]". */
+static sgm_status note_item(const text_list *list, const arrival *at, const yaml_node *item)
+{
+    char place[MAX_PLACE_TEXT];
+    arrival here = *at;
+    here.node = item;
+    if (at->source->places == NULL)
+        return SGM_OK;
+    char *key = sgm__format("%s[%zu]", at->path, list->count - 1);
+    sgm_status status = key != NULL
+                            ? text_map_set(at->source->places, key, option_place(&here, place, sizeof place))
+                            : SGM_ERROR_MEMORY;
+    sgm__free(key);
+    return status;
+}
+
 /* A new list replaces the old one, once all its items are good. A single text is a list of one. */
 static sgm_status set_list(const option *o, void *base, const arrival *at, const yaml_node *node)
 {
@@ -261,8 +277,11 @@ static sgm_status set_list(const option *o, void *base, const arrival *at, const
     else if (node->kind != YAML_LIST)
         return option_fail(o, at, node);
     else
-        for (size_t i = 0; i < node->count && status == SGM_OK; i++)
+        for (size_t i = 0; i < node->count && status == SGM_OK; i++) {
             status = append_item(o, &list, at, node->children[i]);
+            if (status == SGM_OK)
+                status = note_item(&list, at, node->children[i]);
+        }
     if (status != SGM_OK) {
         clear_list(&list);
         return status;

@@ -42,6 +42,23 @@ sgm_status text_codec_open(text_codec *codec, const saved *s, const char *path)
                                     : sgm__last_failure();
 }
 
+sgm_status text_codec_open_config(text_codec *codec, const config *c)
+{
+    const data_config *data = &c->data.training;
+    *codec = (text_codec){.end = -1};
+    if (data->chats != NULL)
+        return open_others(codec, data->tokenizer);
+    char *folder =
+        data->text == NULL && data->tokenizer == NULL && c->from != NULL ? model_tokenizer(c->from) : NULL;
+    sgm_status status = folder != NULL ? open_others(codec, folder) : SGM_OK;
+    sgm__free(folder);
+    if (codec->others != NULL || status != SGM_OK)
+        return status;
+    codec->tokenizer = experiment_tokenizer(data);
+    return codec->tokenizer != NULL ? experiment_check_tokens(c->network, codec->tokenizer, data->tokenizer)
+                                    : sgm__last_failure();
+}
+
 void text_codec_close(text_codec *codec)
 {
     sgm_tokenizer_free(codec->tokenizer);

@@ -1,6 +1,6 @@
 /* Texts that a trained network continues, for `sigma generate` and `sigma serve --openai`: which tokenizer is
- * its own and how chats are written (codec.c), what is said with tokens and where it ends (speech.c), and
- * which characters bytes are (characters.c). */
+ * its own and how chats are written (codec.c), what is said with tokens and where it ends (speech.c), which
+ * characters bytes are (characters.c), and what it says while it is trained (sample.c). */
 #ifndef SGM_CLI_TEXTS_TEXTS_H
 #define SGM_CLI_TEXTS_TEXTS_H
 
@@ -20,6 +20,8 @@ typedef struct text_codec {
  * of others that it began with, else bytes. Needs saved_describe only. On failure it may be closed as well.
  */
 sgm_status text_codec_open(text_codec *codec, const saved *s, const char *path);
+/* Opens that of a training's data, else that of the model which it begins with, else bytes. */
+sgm_status text_codec_open_config(text_codec *codec, const config *c);
 void text_codec_close(text_codec *codec);
 /* The tokens of a text; a new tensor, int64 (count). NULL and an error on failure, as below. */
 sgm_tensor *text_codec_encode(const text_codec *codec, const char *text);

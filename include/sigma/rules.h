@@ -194,6 +194,7 @@ SGM_API char *sgm_criteria_text(const sgm_criteria *criteria, const sgm_time_ste
  *     stop | stop "REASON" | pause | reset | save "NAME" | set IDENTIFIER = NUMBER   (also +=, -=, *=, /=)
  *     set IDENTIFIER = "TEXT" | set IDENTIFIER = true | set IDENTIFIER = false
  *     set ... for 3 epochs | set ... for 100 iterations | restore "NAME" | notify "TEXT"
+ *     freeze "PATTERN" | unfreeze "PATTERN"
  *     webhook "ADDRESS" | webhook "ADDRESS" "TEXT" | run "COMMAND" | branch "NAME" | branch "NAME" with
  * IDENTIFIER = VALUE   (with signs and values as of set)
  *
@@ -222,6 +223,10 @@ SGM_API char *sgm_criteria_text(const sgm_criteria *criteria, const sgm_time_ste
  * with values in it as in that of `notify`, or else the moment. The training goes on meanwhile; what was
  * answered is in the log. Redirections are not followed. After 15 s it is given up. A replay sends nothing.
  *
+ * `freeze` has the parameters whose names match a pattern ("1-dense.*") stay as they are, `unfreeze` has them
+ * trained again, also as a part of what a wider pattern froze: both change optimiser.frozen, and nothing
+ * where it is so already. A pattern that matches no parameter is an error before the run begins.
+ *
  * A rule only says what is to be done; who holds it does it.
  */
 
@@ -239,8 +244,10 @@ typedef enum sgm_action_kind {
     SGM_ACTION_NOTIFY,  /* text: what is told, with values in braces; not empty */
     SGM_ACTION_BRANCH,  /* text: the branch's name */
     SGM_ACTION_RUN,     /* text: the command */
-    SGM_ACTION_WEBHOOK /* text: the address; value_text: what is told, with values in braces, NULL: the moment
-                        */
+    SGM_ACTION_WEBHOOK, /* text: the address; value_text: what is told, with values in braces, NULL: the
+                           moment */
+    SGM_ACTION_FREEZE,  /* text: a pattern of parameters */
+    SGM_ACTION_UNFREEZE /* text: a pattern of parameters */
 } sgm_action_kind;
 /* How a rule sets a number. */
 typedef enum sgm_assignment {

@@ -61,9 +61,11 @@ SGM_API sgm_status sgm_trainer_add_initialiser(sgm_trainer *trainer, const char 
  * which they were added. */
 SGM_API sgm_status sgm_trainer_add_modifier(sgm_trainer *trainer, const char *pattern,
                                             sgm_modifier *modifier);
-/* Parameters whose name matches the pattern are not trained. */
+/* Parameters whose name matches the pattern are not trained. Of several patterns that match one, of this and
+ * the next call, the last one counts. */
 SGM_API sgm_status sgm_trainer_freeze(sgm_trainer *trainer, const char *pattern);
-/* Trains the parameters of a pattern again; SGM_ERROR_NOT_FOUND if this very pattern was not frozen. */
+/* Trains the parameters of a pattern again, also as a part of what a wider one froze; SGM_ERROR_NOT_FOUND if
+ * nothing that it matches was frozen. */
 SGM_API sgm_status sgm_trainer_unfreeze(sgm_trainer *trainer, const char *pattern);
 /* Trains with several workers from the next run on; without an operator the trainer itself does the work.
  * `parallel` is taken over, also on failure; NULL, as constructors return on failure, is an error. */

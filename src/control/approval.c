@@ -7,6 +7,7 @@
 #include "control/approval.h"
 #include "base/clock.h"
 #include "registry/pattern.h"
+#include "show/show.h"
 #include "text/names.h"
 #include "trainer/trainer.h"
 
@@ -105,10 +106,18 @@ static const struct {
     {"early_stopping", "restore"}, {"nan_watch", "pause"},
 };
 
+/* Whether a command or an action of a rule sets the list of what is frozen. */
+static bool freezes(const char *word)
+{
+    return strcmp(word, "freeze") == 0 || strcmp(word, "unfreeze") == 0;
+}
+
 /* A rule that restores or resets may bring any value, as these commands do. */
 static bool acts_like_protected(const char *pattern, const char *word)
 {
     bool any = strcmp(word, "restore") == 0 || strcmp(word, "reset") == 0;
+    if (freezes(word) && may_match(pattern, SGM__FROZEN))
+        return true;
     for (size_t i = 0; i < sizeof hidden / sizeof *hidden; i++)
         if (strcmp(hidden[i].word, word) == 0) {
             any = any || strcmp(hidden[i].command, "restore") == 0;
@@ -154,6 +163,8 @@ static bool matches(const sgm__control_request *c, const char *pattern)
         return true;
     if (act == sgm__control_set)
         return may_match(pattern, sgm__control_field(c, "identifier"));
+    if (freezes(c->row->name))
+        return may_match(pattern, SGM__FROZEN);
     if (act == sgm__control_attach)
         return may_match_word(pattern, sgm__control_field(c, "hook"));
     if (act == sgm__control_branch)

@@ -42,6 +42,9 @@ static const sgm_option set_fields[] = {
     FIELD("value", TEXT, .doc = "of the entry's kind; of a tensor a list, [0, 1, 2]"),
     FIELD("file", TEXT, .doc = "a tensor is read from this .npy file; on the socket, by an admin"),
 };
+static const sgm_option freeze_fields[] = {
+    FIELD("pattern", TEXT, .required = true, .doc = "of parameters: \"1-dense.*\", \"*.weights\""),
+};
 static const sgm_option undo_fields[] = {
     FIELD("number", INTEGER, .minimum = 1, .maximum = LARGEST, .default_value = NAN,
           .doc = "of a change; without one, all that the newest command of a person has set"),
@@ -109,6 +112,12 @@ static const sgm__command_row rows[] = {
      "changes values; journal.jsonl tells of it. Tensors are lists, '[0, 1, 2]', or come from a file",
      BETWEEN, SGM__ROLE_STEER, FIELDS(set_fields), WORDS(2, 2), .act = sgm__control_set,
      .try = sgm__control_try_set, .lock = SGM__LOCKED, .told = true, .shared = true},
+    {"freeze", "PATTERN", "parameters whose names match stay as they are from then on: '1-dense.*'", BETWEEN,
+     SGM__ROLE_STEER, FIELDS(freeze_fields), WORDS(1, 1), .act = sgm__control_freeze,
+     .try = sgm__control_try_freeze, .lock = SGM__LOCKED, .told = true, .shared = true},
+    {"unfreeze", "PATTERN", "trains them again, also a part of what a wider pattern froze", BETWEEN,
+     SGM__ROLE_STEER, FIELDS(freeze_fields), WORDS(1, 1), .act = sgm__control_unfreeze,
+     .try = sgm__control_try_unfreeze, .lock = SGM__LOCKED, .told = true, .shared = true},
     {"undo", "[NUMBER]", "takes back what a person set last, or that change; not what rules set", BETWEEN,
      SGM__ROLE_STEER, FIELDS(undo_fields), WORDS(0, 1), .act = sgm__control_undo,
      .try = sgm__control_try_undo, .lock = SGM__LOCKED, .told = true, .shared = true},

@@ -32,6 +32,10 @@ sgm_status sgm__would_change(sgm__control_request *c, const char *identifier, js
 sgm_status sgm__control_get(sgm__control_request *c);
 sgm_status sgm__control_set(sgm__control_request *c);
 sgm_status sgm__control_try_set(sgm__control_request *c);
+sgm_status sgm__control_freeze(sgm__control_request *c);
+sgm_status sgm__control_try_freeze(sgm__control_request *c);
+sgm_status sgm__control_unfreeze(sgm__control_request *c);
+sgm_status sgm__control_try_unfreeze(sgm__control_request *c);
 /* Lists the entries of the registry; with the field "values" also their values. Takes the lock itself, for
  * short times, so that a long list does not hold up the training. */
 sgm_status sgm__control_list(sgm__control_request *c);

@@ -6,6 +6,7 @@
  * says into JSON (control_answer.c). control_command.c has the table of all commands and calls these. */
 #include "control/control_internal.h"
 #include "journal/changes.h"
+#include "show/show.h"
 #include "show/tensor_file.h"
 #include "show/trainer_publish.h"
 #include "trainer/trainer.h"
@@ -433,13 +434,13 @@ static sgm_status set_tensors(const sgm__control_request *c, sgm_matches *matche
 }
 
 /* Answers with the values as they are after the set, and with when each takes effect. */
-static sgm_status answer_set(sgm__control_request *c)
+static sgm_status answer_set(sgm__control_request *c, const char *set)
 {
     sgm_registry *root = sgm__registry_of(c->call->trainer);
     sgm_matches matches = {0};
     size_t i;
     json_t *item;
-    SGM_TRY(find(c, sgm__control_field(c, "identifier"), &matches));
+    SGM_TRY(find(c, set, &matches));
     sgm_status status = add_values(c, &matches);
     sgm_matches_free(&matches);
     json_array_foreach(json_object_get(c->answer, "values"), i, item)
@@ -479,7 +480,7 @@ sgm_status sgm__control_set(sgm__control_request *c)
     sgm__changes_end(trainer);
     sgm__journal_of(trainer)->changed_by = before;
     sgm_matches_free(&matches);
-    return status == SGM_OK ? answer_set(c) : status;
+    return status == SGM_OK ? answer_set(c, sgm__control_field(c, "identifier")) : status;
 }
 
 /* Tells of each match what it is and what it would be. A text is shown as the entry's kind has it. */
@@ -524,4 +525,51 @@ sgm_status sgm__control_try_set(sgm__control_request *c)
     sgm_status status = is_of_tensors(&matches) ? tell_tensors(c, &matches) : tell_plain(c, &matches);
     sgm_matches_free(&matches);
     return status;
+}
+
+/* --- freeze and unfreeze: they set the list of what is frozen --- */
+
+static sgm_status change_frozen(sgm__control_request *c, bool freeze)
+{
+    sgm_trainer *trainer = c->call->trainer;
+    const char *before = sgm__journal_of(trainer)->changed_by;
+    sgm__journal_of(trainer)->changed_by = c->call->who;
+    sgm_status status = sgm__trainer_set_frozen(trainer, sgm__control_field(c, "pattern"), freeze);
+    sgm__journal_of(trainer)->changed_by = before;
+    return status == SGM_OK ? answer_set(c, SGM__FROZEN) : status;
+}
+
+static sgm_status try_frozen(sgm__control_request *c, bool freeze)
+{
+    sgm_registry *root = sgm__registry_of(c->call->trainer);
+    sgm_content now = {0};
+    SGM_TRY(sgm_registry_resolve_one(root, SGM__FROZEN, &now));
+    char *text = sgm__trainer_frozen_with(c->call->trainer, sgm__control_field(c, "pattern"), freeze);
+    sgm_status status =
+        text == NULL ? sgm__last_failure()
+                     : sgm__would_change(c, SGM__FROZEN, sgm__answer_content(&now), sgm__answer_text(text),
+                                         sgm__option_effect(row_of(root, SGM__FROZEN)));
+    sgm__free(text);
+    sgm_content_clear(&now);
+    return status;
+}
+
+sgm_status sgm__control_freeze(sgm__control_request *c)
+{
+    return change_frozen(c, true);
+}
+
+sgm_status sgm__control_try_freeze(sgm__control_request *c)
+{
+    return try_frozen(c, true);
+}
+
+sgm_status sgm__control_unfreeze(sgm__control_request *c)
+{
+    return change_frozen(c, false);
+}
+
+sgm_status sgm__control_try_unfreeze(sgm__control_request *c)
+{
+    return try_frozen(c, false);
 }

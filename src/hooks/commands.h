@@ -13,16 +13,18 @@
 #include <stdatomic.h>
 
 typedef enum sgm__command_kind {
-    SGM__COMMAND_STOP,    /* text: the reason */
-    SGM__COMMAND_SAVE,    /* text: the checkpoint's name */
-    SGM__COMMAND_SET,     /* text: the identifier; content: its value; period: for how long */
-    SGM__COMMAND_PAUSE,   /* text: the text of the hook that asks; shown as the reason */
-    SGM__COMMAND_RESET,   /* back to the beginning */
-    SGM__COMMAND_ACT,     /* act(user, trainer) */
-    SGM__COMMAND_RESTORE, /* text: a checkpoint's name in the run's folder, or a path */
-    SGM__COMMAND_PRESS,   /* text: the name of external criteria */
-    SGM__COMMAND_NOTE     /* records that a hook was attached or detached, which has been done: text, before,
-                             after, undoes */
+    SGM__COMMAND_STOP,     /* text: the reason */
+    SGM__COMMAND_SAVE,     /* text: the checkpoint's name */
+    SGM__COMMAND_SET,      /* text: the identifier; content: its value; period: for how long */
+    SGM__COMMAND_PAUSE,    /* text: the text of the hook that asks; shown as the reason */
+    SGM__COMMAND_RESET,    /* back to the beginning */
+    SGM__COMMAND_ACT,      /* act(user, trainer) */
+    SGM__COMMAND_RESTORE,  /* text: a checkpoint's name in the run's folder, or a path */
+    SGM__COMMAND_FREEZE,   /* text: a pattern of parameters, which become frozen */
+    SGM__COMMAND_UNFREEZE, /* the same, which are trained again */
+    SGM__COMMAND_PRESS,    /* text: the name of external criteria */
+    SGM__COMMAND_NOTE      /* records that a hook was attached or detached, which has been done: text, before,
+                              after, undoes */
 } sgm__command_kind;
 
 /* How long a value stays set: so many epochs or iterations; a count of 0: for good. */

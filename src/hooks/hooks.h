@@ -16,6 +16,10 @@ typedef struct sgm__hooks sgm__hooks;
 sgm_status sgm__hook_request_act(sgm_hook_call *call, sgm__action_function act, void *user,
                                  void (*release)(void *user));
 
+/* Freezes the parameters that a pattern matches (`freeze`), or has them trained again. Only of a hook that is
+ * not local. */
+sgm_status sgm__hook_request_freeze(sgm_hook_call *call, const char *pattern, bool freeze);
+
 /* As sgm_hook_request_set, for some time (journal/temporary.h). Only of a hook that is not local. */
 sgm_status sgm__hook_request_set_for(sgm_hook_call *call, const char *identifier, sgm_content content,
                                      sgm__command_period period);

@@ -207,6 +207,12 @@ sgm_status sgm__hook_request_set_for(sgm_hook_call *call, const char *identifier
     return SGM_ERROR_MEMORY;
 }
 
+sgm_status sgm__hook_request_freeze(sgm_hook_call *call, const char *pattern, bool freeze)
+{
+    SGM_TRY(check_call(call, pattern, "the pattern to freeze"));
+    return request(call, freeze ? SGM__COMMAND_FREEZE : SGM__COMMAND_UNFREEZE, pattern);
+}
+
 /* Looks at the flag before it takes the lock, as the trainer asks after each event and the queue is mostly
  * empty. */
 sgm__command *sgm__hooks_take_command(sgm__hooks *hooks)

@@ -275,6 +275,11 @@ static sgm_status webhook(const sgm_action *action, sgm_hook_call *call)
     return SGM_ERROR_MEMORY;
 }
 
+static sgm_status change_frozen(const sgm_action *action, sgm_hook_call *call)
+{
+    return sgm__hook_request_freeze(call, action->text, action->kind == SGM_ACTION_FREEZE);
+}
+
 /* One action as a request. Names of checkpoints are taken as they are written, without values in braces. */
 static sgm_status act(const sgm_action *action, sgm_hook_call *call, const sgm_rule *rule)
 {
@@ -299,6 +304,9 @@ static sgm_status act(const sgm_action *action, sgm_hook_call *call, const sgm_r
         return run(action, call);
     case SGM_ACTION_WEBHOOK:
         return webhook(action, call);
+    case SGM_ACTION_FREEZE:
+    case SGM_ACTION_UNFREEZE:
+        return change_frozen(action, call);
     }
     return sgm_fail(SGM_ERROR_UNSUPPORTED, "unknown action %d", (int)action->kind);
 }
@@ -384,6 +392,13 @@ static sgm_status check_branch(const sgm_action *action, sgm_hook_call *call)
     return action->identifier ? check_set(action, action->identifier, call) : SGM_OK;
 }
 
+static sgm_status check_freeze(const sgm_action *action, sgm_hook_call *call)
+{
+    const sgm_trainer *trainer = sgm_hook_trainer(call);
+    return trainer ? sgm__trainer_check_freeze(trainer, action->text, action->kind == SGM_ACTION_FREEZE)
+                   : SGM_OK;
+}
+
 static sgm_status check_action(const sgm_action *action, sgm_hook_call *call)
 {
     switch (action->kind) {
@@ -397,6 +412,9 @@ static sgm_status check_action(const sgm_action *action, sgm_hook_call *call)
         return action->value_text ? sgm__hook_check_braces(action->value_text, call) : SGM_OK;
     case SGM_ACTION_BRANCH:
         return check_branch(action, call);
+    case SGM_ACTION_FREEZE:
+    case SGM_ACTION_UNFREEZE:
+        return check_freeze(action, call);
     default:
         return SGM_OK;
     }
@@ -441,8 +459,24 @@ static const sgm_hook_type rule_type = {.api = SGM_HOOK_API,
                                                .free = free_rule,
                                                .check = check_rule,
                                                .only_global =
-                                                   "what it restores, runs, branches off, or sets for "
-                                                   "a time, is the trainer's, with all workers"};
+                                                   "what it restores, runs, branches off, freezes, or sets "
+                                                   "for a time, is the trainer's, with all workers"};
+
+/* Whether an action is for the trainer as a whole, and not for one worker. */
+static bool is_global(const sgm_action *action)
+{
+    switch (action->kind) {
+    case SGM_ACTION_RESTORE:
+    case SGM_ACTION_BRANCH:
+    case SGM_ACTION_RUN:
+    case SGM_ACTION_WEBHOOK:
+    case SGM_ACTION_FREEZE:
+    case SGM_ACTION_UNFREEZE:
+        return true;
+    default:
+        return action->kind == SGM_ACTION_SET && action->duration > 0;
+    }
+}
 
 /* The type of the rule's hook. */
 static const sgm_hook_type *type_of(const sgm_rule *rule)
@@ -450,9 +484,7 @@ static const sgm_hook_type *type_of(const sgm_rule *rule)
     size_t count;
     const sgm_action *actions = sgm_rule_actions(rule, &count);
     for (size_t i = 0; i < count; i++)
-        if (actions[i].kind == SGM_ACTION_RESTORE || actions[i].kind == SGM_ACTION_BRANCH ||
-            actions[i].kind == SGM_ACTION_RUN || actions[i].kind == SGM_ACTION_WEBHOOK ||
-            (actions[i].kind == SGM_ACTION_SET && actions[i].duration > 0))
+        if (is_global(&actions[i]))
             return &global_rule_type;
     return &rule_type;
 }

@@ -13,6 +13,7 @@
 #define SGM__CHECKPOINT_FILE "checkpoint.safetensors"
 #define SGM__METRICS_FILE "metrics.jsonl"
 #define SGM__HISTOGRAMS_FILE "histograms.jsonl"
+#define SGM__SAMPLES_FILE "samples.jsonl" /* texts of language models while they are trained */
 #define SGM__LOG_FILE "log.txt"
 #define SGM__TENSORS_FOLDER "changes/" /* of tensors that persons set */
 

@@ -203,7 +203,6 @@ void sgm__replica_take_settings(sgm_trainer *replica)
     patterns->modifiers = sgm__patterns_of(owner)->modifiers;
     patterns->modifier_count = sgm__patterns_of(owner)->modifier_count;
     patterns->frozen = sgm__patterns_of(owner)->frozen;
-    patterns->frozen_count = sgm__patterns_of(owner)->frozen_count;
     sgm__journal_of(replica)->folder = sgm__journal_of(owner)->folder;
     progress->epochs = sgm__progress_of(owner)->epochs;
     progress->batches = sgm__progress_of(owner)->batches;
@@ -217,8 +216,8 @@ static void free_replica(sgm_trainer *replica)
     sgm__learner_of(replica)->network = NULL;
     sgm__learner_of(replica)->optimiser = NULL;
     sgm__patterns_of(replica)->modifiers = NULL;
-    sgm__patterns_of(replica)->frozen = NULL;
-    sgm__patterns_of(replica)->modifier_count = sgm__patterns_of(replica)->frozen_count = 0;
+    sgm__patterns_of(replica)->modifier_count = 0;
+    sgm__patterns_of(replica)->frozen = (sgm__frozen){0};
     sgm__trainer_free(replica);
 }
 

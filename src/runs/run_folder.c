@@ -36,28 +36,41 @@ static char *path_of(const char *folder, const char *file)
     return sgm__format("%s/%s", folder, file);
 }
 
-/* Whether a line of metrics or histograms stays when the run goes on from `newest`, an epoch or iteration
- * under the key `key`. Lines of other branches stay, as they are the history of the run; a line that is no
- * JSON goes. */
-static bool stays(const char *line, size_t length, const char *key, int64_t newest, int64_t branch)
+/* Where a run goes on from: lines of its branch that are of later epochs or iterations will be written again.
+ */
+typedef struct cut {
+    int64_t epoch, iteration, branch;
+} cut;
+
+/* Whether a line has no number under the key, or one from 0 to the newest. */
+static bool is_within(const json_t *values, const char *key, int64_t newest)
+{
+    const json_t *number = json_object_get(values, key);
+    return number == NULL || (json_is_integer(number) && json_integer_value(number) >= 0 &&
+                              json_integer_value(number) <= newest);
+}
+
+/* Whether a line stays. Lines of other branches do, as they are the history of the run; a line that is no
+ * JSON, or has no position, goes. */
+static bool stays(const char *line, size_t length, const cut *at)
 {
     json_t *values = json_loadb(line, length, 0, NULL);
-    const json_t *number = json_object_get(values, key);
-    bool other = json_integer_value(json_object_get(values, "branch")) != branch;
-    bool good = json_is_integer(number) && json_integer_value(number) >= 0 &&
-                (other || json_integer_value(number) <= newest);
+    bool other = json_integer_value(json_object_get(values, "branch")) != at->branch;
+    bool placed = json_object_get(values, "epoch") != NULL || json_object_get(values, "iteration") != NULL;
+    bool good = placed && is_within(values, "epoch", other ? INT64_MAX : at->epoch) &&
+                is_within(values, "iteration", other ? INT64_MAX : at->iteration);
     json_decref(values);
     return good;
 }
 
 /* Copies the lines that stay. A last line without its end, which a crash cut off, is dropped. */
-static sgm_status copy_lines(FILE *from, FILE *to, const char *key, int64_t newest, int64_t branch)
+static sgm_status copy_lines(FILE *from, FILE *to, const cut *at)
 {
     char *line = NULL;
     size_t capacity = 0;
     bool good = true;
     for (ssize_t length; good && (length = getline(&line, &capacity, from)) > 0 && line[length - 1] == '\n';)
-        if (stays(line, (size_t)length, key, newest, branch))
+        if (stays(line, (size_t)length, at))
             good = fwrite(line, 1, (size_t)length, to) == (size_t)length;
     free(line);
     good = good && feof(from) != 0 && fflush(to) == 0 && fsync(fileno(to)) == 0;
@@ -70,15 +83,13 @@ static sgm_status fail_lines(const char *path)
 }
 
 /* Writes the lines that stay into a temporary file, which then replaces the old one. */
-static sgm_status write_lines(const char *path, const char *temporary, const char *key, int64_t newest,
-                              int64_t branch)
+static sgm_status write_lines(const char *path, const char *temporary, const cut *at)
 {
     FILE *from = sgm__file_open_stream(path);
     if (from == NULL)
         return sgm_last_status();
     FILE *to = fopen(temporary, "wbe");
-    sgm_status status =
-        to != NULL && copy_lines(from, to, key, newest, branch) == SGM_OK ? SGM_OK : fail_lines(path);
+    sgm_status status = to != NULL && copy_lines(from, to, at) == SGM_OK ? SGM_OK : fail_lines(path);
     fclose(from);
     if (to != NULL && fclose(to) != 0 && status == SGM_OK)
         status = fail_lines(path);
@@ -90,13 +101,12 @@ static sgm_status write_lines(const char *path, const char *temporary, const cha
 
 /* Rewrites a file without the lines that the run will write again; line by line, as a file of histograms
  * may be larger than the memory. */
-static sgm_status drop_newer_lines(const char *path, const char *key, int64_t newest, int64_t branch)
+static sgm_status drop_newer_lines(const char *path, const cut *at)
 {
     if (!sgm__file_exists(path))
         return SGM_OK;
     char *temporary = sgm__format("%s.tmp", path);
-    sgm_status status =
-        temporary != NULL ? write_lines(path, temporary, key, newest, branch) : SGM_ERROR_MEMORY;
+    sgm_status status = temporary != NULL ? write_lines(path, temporary, at) : SGM_ERROR_MEMORY;
     sgm__free(temporary);
     return status;
 }
@@ -136,28 +146,50 @@ static sgm_status put_aside(const sgm_trainer *trainer, const char *path)
     return status;
 }
 
-/* Loads the checkpoint of a resumed run and cuts metrics and histograms back to it; a new run begins with
- * branch 0 and empty files. A folder that has a checkpoint is refused without `resume`. */
-static sgm_status open_files(sgm_trainer *trainer, const char *checkpoint, const char *metrics,
-                             const char *histograms, bool resume)
+/* Files whose lines are of positions of the training: a resume cuts them back to its checkpoint. */
+static const char *const line_files[] = {SGM__HISTOGRAMS_FILE, SGM__SAMPLES_FILE, SGM__METRICS_FILE};
+#define LINE_FILE_COUNT (sizeof line_files / sizeof *line_files)
+
+/* Puts aside what a run has left that ended before its first checkpoint. */
+static sgm_status begin_lines(const sgm_trainer *trainer, const char *folder)
 {
-    sgm__trainer_journal *journal = sgm__journal_of(trainer);
-    sgm__training_position *position = sgm__position_of(trainer);
-    if (checkpoint == NULL || metrics == NULL || histograms == NULL)
-        return SGM_ERROR_MEMORY;
+    sgm_status status = SGM_OK;
+    for (size_t i = 0; i < LINE_FILE_COUNT && status == SGM_OK; i++) {
+        char *path = path_of(folder, line_files[i]);
+        status = path != NULL ? put_aside(trainer, path) : SGM_ERROR_MEMORY;
+        sgm__free(path);
+    }
+    return status;
+}
+
+static sgm_status cut_lines(const sgm_trainer *trainer, const char *folder)
+{
+    const sgm__training_position *position = sgm__position_of(trainer);
+    const cut at = {position->epoch, position->iteration, sgm__journal_of(trainer)->branch};
+    sgm_status status = SGM_OK;
+    for (size_t i = 0; i < LINE_FILE_COUNT && status == SGM_OK; i++) {
+        char *path = path_of(folder, line_files[i]);
+        status = path != NULL ? drop_newer_lines(path, &at) : SGM_ERROR_MEMORY;
+        sgm__free(path);
+    }
+    return status;
+}
+
+/* Loads the checkpoint of a resumed run and cuts files of lines back to it; a new run begins with branch 0
+ * and empty files. A folder that has a checkpoint is refused without `resume`. */
+static sgm_status open_files(sgm_trainer *trainer, const char *folder, const char *checkpoint, bool resume)
+{
     bool there = sgm__file_exists(checkpoint);
     if (there && !resume)
         return sgm_fail(SGM_ERROR_STATE,
                         "'%s' holds a run already; resume it (.resume = true) or choose another folder",
                         checkpoint);
     if (!there) {
-        journal->branch = 0;
-        SGM_TRY(put_aside(trainer, histograms));
-        return put_aside(trainer, metrics);
+        sgm__journal_of(trainer)->branch = 0;
+        return begin_lines(trainer, folder);
     }
     SGM_TRY(sgm_trainer_load_parts(trainer, checkpoint, .parts = SGM_PART_EVERYTHING));
-    SGM_TRY(drop_newer_lines(histograms, "iteration", position->iteration, journal->branch));
-    return drop_newer_lines(metrics, "epoch", position->epoch, journal->branch);
+    return cut_lines(trainer, folder);
 }
 
 /* The name of a file that was being written under a temporary name. */
@@ -225,10 +257,9 @@ static sgm_status read_version(const char *path)
 /* Whether the folder has files of lines, which carry no version of their own. Checkpoints do. */
 static bool holds_lines(const char *folder)
 {
-    static const char *const files[] = {SGM__METRICS_FILE, SGM__HISTOGRAMS_FILE, SGM__JOURNAL_FILE};
     bool holds = false;
-    for (size_t i = 0; i < sizeof files / sizeof *files && !holds; i++) {
-        char *path = path_of(folder, files[i]);
+    for (size_t i = 0; i <= LINE_FILE_COUNT && !holds; i++) {
+        char *path = path_of(folder, i < LINE_FILE_COUNT ? line_files[i] : SGM__JOURNAL_FILE);
         holds = path != NULL && sgm__file_exists(path);
         sgm__free(path);
     }
@@ -263,18 +294,15 @@ sgm_status sgm__run_folder_open(sgm_trainer *trainer, const char *folder, bool r
     SGM_TRY(sgm__make_folders(folder));
     SGM_TRY(sgm__run_folder_lock(folder, lock));
     char *run = path_of(folder, SGM__RUN_FILE), *checkpoint = path_of(folder, SGM__CHECKPOINT_FILE);
-    char *metrics = path_of(folder, SGM__METRICS_FILE), *histograms = path_of(folder, SGM__HISTOGRAMS_FILE);
-    sgm_status status = run != NULL ? sgm__run_folder_check(folder) : SGM_ERROR_MEMORY;
+    sgm_status status = run != NULL && checkpoint != NULL ? sgm__run_folder_check(folder) : SGM_ERROR_MEMORY;
     if (status == SGM_OK)
         remove_leftovers(folder, *lock);
     if (status == SGM_OK)
-        status = open_files(trainer, checkpoint, metrics, histograms, resume);
+        status = open_files(trainer, folder, checkpoint, resume);
     if (status == SGM_OK)
         status = write_version(run);
     sgm__free(run);
     sgm__free(checkpoint);
-    sgm__free(metrics);
-    sgm__free(histograms);
     return status;
 }
 

@@ -82,26 +82,34 @@ static bool is_frozen(const sgm_trainer *trainer, const char *state)
     return parameter != NULL && parameter->frozen;
 }
 
+static sgm_status add_state(const sgm_trainer *trainer, const char *name, sgm_bundle *bundle)
+{
+    sgm_tensor *value = sgm_session_get(sgm__learner_of(trainer)->session, name);
+    sgm_status status = value != NULL ? sgm_bundle_add(bundle, name, value) : sgm_last_status();
+    sgm_tensor_free(value);
+    return status;
+}
+
 /* Adds the session's states that belong to the wanted parts and are in this process; with ranks that divide
  * the optimiser's states, the strategy adds the others. */
 static sgm_status add_states(sgm_trainer *trainer, const sgm__parts *wanted, sgm_bundle *bundle)
 {
-    sgm__learner *learner = sgm__learner_of(trainer);
-    const char *name;
-    size_t matches = 0;
-    for (size_t i = 0; (name = sgm_session_state_at(learner->session, i)) != NULL; i++) {
+    size_t count, matches = 0;
+    const char **states = sgm__state_order(trainer, &count);
+    sgm_status status = states != NULL ? SGM_OK : SGM_ERROR_MEMORY;
+    for (size_t i = 0; i < count && status == SGM_OK; i++) {
+        const char *name = states[i];
         if (!sgm__parts_have(wanted, name) || !sgm__trainer_has_state(trainer, name) ||
             (wanted->trained && is_frozen(trainer, name)))
             continue;
         matches += sgm__part_of_state(name) != SGM_PART_RANDOM;
-        sgm_tensor *value = sgm_session_get(learner->session, name);
-        sgm_status status = value != NULL ? sgm_bundle_add(bundle, name, value) : sgm_last_status();
-        sgm_tensor_free(value);
-        SGM_TRY(status);
+        status = add_state(trainer, name, bundle);
     }
+    sgm__free(states);
+    SGM_TRY(status);
     if (wanted->pattern_count > 0 && matches == 0)
         return sgm_fail(SGM_ERROR_NOT_FOUND, "no state of the trainer matches '%s'; one is '%s'",
-                        wanted->patterns[0], sgm_session_state_at(learner->session, 0));
+                        wanted->patterns[0], sgm_session_state_at(sgm__learner_of(trainer)->session, 0));
     return SGM_OK;
 }
 

@@ -16,6 +16,7 @@
 #include "journal/change_record.h"
 #include "journal/temporary.h"
 #include "runs/run_folder.h"
+#include "show/show.h"
 #include "trainer/strategy.h"
 #include "trainer/trainer.h"
 #include "trainer/trainer_lock.h"
@@ -80,6 +81,19 @@ static sgm_status save(sgm_trainer *trainer, const sgm__command *command, sgm__c
     return sgm__run_folder_save_as(trainer, folder, command->text);
 }
 
+/* In the asker's name, as `set`. What is frozen is the trainer's, also if a worker's hook asks. */
+static sgm_status change_frozen(sgm_trainer *trainer, const sgm__command *command,
+                                sgm__command_outcome *outcome)
+{
+    sgm__trainer_journal *journal = sgm__journal_of(trainer);
+    const char *before = journal->changed_by;
+    (void)outcome;
+    journal->changed_by = command->who;
+    sgm_status status = sgm__trainer_set_frozen(trainer, command->text, command->kind == SGM__COMMAND_FREEZE);
+    journal->changed_by = before;
+    return status;
+}
+
 static sgm_status act(sgm_trainer *trainer, const sgm__command *command, sgm__command_outcome *outcome)
 {
     (void)outcome;
@@ -129,6 +143,8 @@ static const kind_row kinds[] = {
     [SGM__COMMAND_RESET] = {sgm__trainer_go_back, .meets = true, .leads = true, .later = true},
     [SGM__COMMAND_ACT] = {act, .saves = true, .leads = true},
     [SGM__COMMAND_RESTORE] = {sgm__trainer_go_to},
+    [SGM__COMMAND_FREEZE] = {change_frozen},
+    [SGM__COMMAND_UNFREEZE] = {change_frozen},
     [SGM__COMMAND_PRESS] = {press},
     [SGM__COMMAND_NOTE] = {note},
 };

@@ -12,6 +12,7 @@
 #include "journal/changes.h"
 #include "optim/optimiser.h"
 #include "train/train.h"
+#include "trainer/frozen.h"
 #include "trainer/trainer.h"
 #include "trainer/trainer_lock.h"
 
@@ -197,9 +198,7 @@ static sgm_status copy_rules(sgm_trainer *to, const sgm_trainer *from)
     for (size_t i = 0; i < patterns->modifier_count; i++)
         SGM_TRY(sgm_trainer_add_modifier(to, patterns->modifiers[i].pattern,
                                          sgm__modifier_copy(patterns->modifiers[i].modifier)));
-    for (size_t i = 0; i < patterns->frozen_count; i++)
-        SGM_TRY(sgm_trainer_freeze(to, patterns->frozen[i]));
-    return SGM_OK;
+    return sgm__frozen_copy(&patterns->frozen, &sgm__patterns_of(to)->frozen);
 }
 
 /* The order matters: hooks may read what the others have made, and changed settings are set last, in a

@@ -27,6 +27,14 @@ sgm_status sgm__trainer_data_registry(sgm_trainer *trainer, const char *data, sg
  * an update. */
 bool sgm__trainer_updates_next(sgm_trainer *trainer);
 
+/* --- trainer_frozen.c --- */
+#define SGM__FROZEN "optimiser.frozen" /* the entry that lists what is frozen */
+/* What the entry will be when a pattern is frozen, or trained again; sgm__free. NULL: the pattern matches no
+ * parameter, nothing would be left to train, or memory is short. */
+char *sgm__trainer_frozen_with(const sgm_trainer *trainer, const char *pattern, bool freeze);
+/* Freezes a pattern, or trains it again, by setting the entry. No change where it was so already. */
+sgm_status sgm__trainer_set_frozen(sgm_trainer *trainer, const char *pattern, bool freeze);
+
 /* --- trainer_layers.c --- */
 /* Shows the layers of the trainer's network; nothing without one. */
 sgm_status sgm__trainer_publish_network(sgm_trainer *trainer);

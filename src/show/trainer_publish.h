@@ -33,6 +33,9 @@ sgm_status sgm__publish_value(sgm_trainer *trainer, sgm_registry *registry, cons
 sgm_status sgm__publish_child(sgm_registry *registry, const char *name, const char *tag,
                               sgm_registry **child);
 
+/* --- trainer_frozen.c --- */
+extern const sgm_option sgm__frozen_row;
+extern const sgm__access sgm__frozen_access;
 /* --- trainer_settings.c --- */
 sgm_status sgm__publish_settings(sgm_trainer *trainer);
 /* --- trainer_states.c --- */

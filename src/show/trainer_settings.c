@@ -145,124 +145,6 @@ static sgm_status set_average(const sgm__bound *bound, const sgm_content *conten
 
 static const sgm__access average_access = {.get = get_setting, .set = set_average};
 
-/* --- what is frozen --- */
-
-static const sgm_option frozen_row = {
-    .name = "frozen",
-    .kind = SGM_KIND_TEXT,
-    .live = true,
-    .doc = "parameters that stay as they are: patterns with commas between them, \"*.weights, 3-dense.*\""};
-
-/* The patterns with commas between them, as set_frozen reads them. */
-static sgm_status get_frozen(const sgm__bound *bound, sgm_content *content)
-{
-    const sgm_trainer *trainer = bound->trainer;
-    sgm__text text = {0};
-    sgm__text_append(&text, "%s", "");
-    for (size_t i = 0; i < sgm__patterns_of(trainer)->frozen_count; i++)
-        sgm__text_append(&text, "%s%s", i > 0 ? ", " : "", sgm__patterns_of(trainer)->frozen[i]);
-    char *list = sgm__text_take(&text);
-    *content = (sgm_content){SGM_KIND_TEXT, {.text = list}};
-    return list != NULL ? SGM_OK : SGM_ERROR_MEMORY;
-}
-
-/* The patterns of a text, while they are checked. */
-typedef struct pattern_list {
-    char **items;
-    size_t count, capacity;
-} pattern_list;
-
-static void free_list(pattern_list *list)
-{
-    for (size_t i = 0; i < list->count; i++)
-        sgm__free(list->items[i]);
-    sgm__free(list->items);
-}
-
-/* Adds one pattern without the spaces around it. An empty one, between two commas, is refused by
- * sgm__pattern_check. */
-static sgm_status add_pattern(pattern_list *list, const char *text, size_t length)
-{
-    while (length > 0 && (text[0] == ' ' || text[0] == '\t')) {
-        text++;
-        length--;
-    }
-    while (length > 0 && (text[length - 1] == ' ' || text[length - 1] == '\t'))
-        length--;
-    SGM_TRY(sgm__reserve(&list->items, &list->capacity, list->count + 1, sizeof(char *)));
-    char *pattern = sgm__strndup(text, length);
-    if (pattern == NULL)
-        return SGM_ERROR_MEMORY;
-    list->items[list->count++] = pattern;
-    return sgm__pattern_check(pattern);
-}
-
-/* Reads patterns with commas between them; a blank text is an empty list. */
-static sgm_status read_patterns(const char *text, pattern_list *list)
-{
-    if (text[strspn(text, " \t")] == '\0')
-        return SGM_OK;
-    for (;; text++) {
-        size_t length = strcspn(text, ",");
-        SGM_TRY(add_pattern(list, text, length));
-        text += length;
-        if (*text == '\0')
-            return SGM_OK;
-    }
-}
-
-/* Sets the summed gradients of frozen parameters to zero: when such a parameter is trained again later, it
- * begins with none. */
-static sgm_status drop_accumulated(sgm_trainer *trainer)
-{
-    sgm__learner *learner = sgm__learner_of(trainer);
-    for (size_t i = 0; i < learner->recording.parameter_count; i++) {
-        const char *name = learner->recording.parameters[i].name;
-        char *slot = sgm__format(SGM__SLOT_PREFIX "accumulated.%s", name);
-        sgm_type type;
-        sgm_status status = slot != NULL ? SGM_OK : SGM_ERROR_MEMORY;
-        if (status == SGM_OK && sgm__trainer_is_frozen(trainer, name) &&
-            sgm_session_has(learner->session, slot)) {
-            status = sgm_session_state_type(learner->session, slot, &type);
-            sgm_tensor *zeros = status == SGM_OK ? sgm_tensor_create(type.dtype, &type.shape) : NULL;
-            if (zeros != NULL)
-                status = sgm_session_set(learner->session, slot, zeros);
-            if (zeros != NULL && status == SGM_OK)
-                status = sgm__trainer_state_was_set(trainer, slot);
-            else if (zeros == NULL && status == SGM_OK)
-                status = SGM_ERROR_MEMORY;
-            sgm_tensor_free(zeros);
-        }
-        sgm__free(slot);
-        SGM_TRY(status);
-    }
-    return SGM_OK;
-}
-
-/* All patterns are read and checked before the old ones are replaced. */
-static sgm_status set_frozen(const sgm__bound *bound, const sgm_content *content)
-{
-    sgm_trainer *trainer = bound->trainer;
-    pattern_list list = {0};
-    sgm_status status = read_patterns(content->as.text, &list);
-    if (status == SGM_OK)
-        status = sgm__trainer_check_frozen(trainer, list.items, list.count);
-    if (status != SGM_OK) {
-        free_list(&list);
-        return status;
-    }
-    pattern_list old = {sgm__patterns_of(trainer)->frozen, sgm__patterns_of(trainer)->frozen_count,
-                        sgm__patterns_of(trainer)->frozen_capacity};
-    free_list(&old);
-    sgm__patterns_of(trainer)->frozen = list.items;
-    sgm__patterns_of(trainer)->frozen_count = list.count;
-    sgm__patterns_of(trainer)->frozen_capacity = list.capacity;
-    sgm__trainer_forget_programs(trainer);
-    return sgm__journal_of(trainer)->restoring ? SGM_OK : drop_accumulated(trainer);
-}
-
-static const sgm__access frozen_access = {.get = get_frozen, .set = set_frozen};
-
 /* --- all --- */
 
 static const sgm_option type_row = {
@@ -299,7 +181,7 @@ sgm_status sgm__publish_settings(sgm_trainer *trainer)
     for (size_t i = 0; i < count; i++)
         SGM_TRY(sgm__publish_value(trainer, optimiser, PREFIX, &rows[i].option,
                                    access_of(rows[i].option.name), NULL));
-    SGM_TRY(sgm__publish_value(trainer, optimiser, PREFIX, &frozen_row, &frozen_access, NULL));
+    SGM_TRY(sgm__publish_value(trainer, optimiser, PREFIX, &sgm__frozen_row, &sgm__frozen_access, NULL));
     SGM_TRY(sgm__publish_child(optimiser, "schedule", "schedule", &schedule));
     rows = sgm_schedule_settings(&count);
     for (size_t i = 0; i < count; i++)

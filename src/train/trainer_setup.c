@@ -20,6 +20,7 @@
 #include "show/show.h"
 #include "text/web_address.h"
 #include "train/train.h"
+#include "trainer/frozen.h"
 #include "trainer/layer_times.h"
 #include "trainer/trainer_lock.h"
 #include "trainer/trainer_struct.h"
@@ -99,8 +100,7 @@ void sgm__trainer_free(sgm_trainer *trainer)
         sgm__free(trainer->patterns.modifiers[i].pattern);
         sgm_modifier_free(trainer->patterns.modifiers[i].modifier);
     }
-    for (size_t i = 0; i < trainer->patterns.frozen_count; i++)
-        sgm__free(trainer->patterns.frozen[i]);
+    sgm__frozen_clear(&trainer->patterns.frozen);
     sgm_iterator_free(trainer->data.training);
     sgm_pipeline_free(trainer->data.pipeline);
     sgm_network_free(trainer->learner.network);
@@ -110,7 +110,6 @@ void sgm__trainer_free(sgm_trainer *trainer)
     sgm__free(trainer->data.validation);
     sgm__free(trainer->patterns.rules);
     sgm__free(trainer->patterns.modifiers);
-    sgm__free(trainer->patterns.frozen);
     for (size_t i = 0; i < trainer->webhooks.count; i++)
         sgm__free(trainer->webhooks.allowed[i]);
     sgm__free(trainer->webhooks.allowed);
@@ -395,19 +394,26 @@ sgm_status sgm_trainer_add_modifier(sgm_trainer *trainer, const char *pattern, s
     return status;
 }
 
+/* Takes the list over in the place of the trainer's. */
+static void replace_frozen(sgm_trainer *trainer, sgm__frozen frozen)
+{
+    sgm__frozen_clear(&trainer->patterns.frozen);
+    trainer->patterns.frozen = frozen;
+    sgm__trainer_forget_programs(trainer);
+}
+
 /* A frozen parameter gets neither a gradient nor an update. The pattern is compared with names when a program
  * is recorded (sgm__trainer_is_frozen). */
 static sgm_status add_frozen(sgm_trainer *trainer, const char *pattern)
 {
+    sgm__frozen changed = {0};
     SGM_TRY(sgm__pattern_check(pattern));
-    SGM_TRY(sgm__reserve(&trainer->patterns.frozen, &trainer->patterns.frozen_capacity,
-                         trainer->patterns.frozen_count + 1, sizeof(char *)));
-    char *copy = sgm__strdup(pattern);
-    if (copy == NULL)
-        return SGM_ERROR_MEMORY;
-    trainer->patterns.frozen[trainer->patterns.frozen_count++] = copy;
-    sgm__trainer_forget_programs(trainer);
-    return SGM_OK;
+    sgm_status status = sgm__frozen_put(trainer, pattern, true, &changed);
+    if (status == SGM_OK)
+        replace_frozen(trainer, changed);
+    else
+        sgm__frozen_clear(&changed);
+    return status;
 }
 
 sgm_status sgm_trainer_freeze(sgm_trainer *trainer, const char *pattern)
@@ -416,17 +422,18 @@ sgm_status sgm_trainer_freeze(sgm_trainer *trainer, const char *pattern)
     return sgm__trainer_close(trainer, add_frozen(trainer, pattern));
 }
 
-/* The last pattern takes the place of the removed one: the order of these patterns has no meaning. */
 static sgm_status remove_frozen(sgm_trainer *trainer, const char *pattern)
 {
-    for (size_t i = 0; i < trainer->patterns.frozen_count; i++)
-        if (strcmp(trainer->patterns.frozen[i], pattern) == 0) {
-            sgm__free(trainer->patterns.frozen[i]);
-            trainer->patterns.frozen[i] = trainer->patterns.frozen[--trainer->patterns.frozen_count];
-            sgm__trainer_forget_programs(trainer);
-            return SGM_OK;
-        }
-    return sgm_fail(SGM_ERROR_NOT_FOUND, "'%s' was not frozen", pattern);
+    sgm__frozen changed = {0};
+    SGM_TRY(sgm__pattern_check(pattern));
+    sgm_status status = sgm__frozen_put(trainer, pattern, false, &changed);
+    if (status == SGM_OK && sgm__frozen_equal(&changed, &trainer->patterns.frozen))
+        status = sgm_fail(SGM_ERROR_NOT_FOUND, "'%s' was not frozen", pattern);
+    if (status == SGM_OK)
+        replace_frozen(trainer, changed);
+    else
+        sgm__frozen_clear(&changed);
+    return status;
 }
 
 /* That a pattern was not frozen is returned, but is no failure of the trainer: the lock is released without

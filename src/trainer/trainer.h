@@ -171,14 +171,19 @@ typedef struct sgm__trainer_data {
                                    counts first. */
 } sgm__trainer_data;
 
+/* Patterns of the parameters that are frozen (trainer/frozen.h). */
+typedef struct sgm__frozen {
+    char **items;
+    size_t count, capacity;
+} sgm__frozen;
+
 /* Rules for parameters whose names match patterns: first values, changes after each update, freezing. */
 typedef struct sgm__trainer_patterns {
     sgm__initialiser_rule *rules;
     size_t rule_count, rule_capacity;
     sgm__modifier_rule *modifiers;
     size_t modifier_count, modifier_capacity;
-    char **frozen;
-    size_t frozen_count, frozen_capacity;
+    sgm__frozen frozen;
 } sgm__trainer_patterns;
 
 /* Messages of rules to addresses of the web (src/runs/rules/rule_webhook.h). */
@@ -418,8 +423,11 @@ sgm_status sgm__hooks_check_new(sgm__hooks *hooks, sgm_trainer *trainer, sgm_hoo
 bool sgm__trainer_matches_any(const sgm_trainer *trainer, const char *pattern);
 /* Fails, naming it, if a pattern of the trainer matches no parameter. */
 sgm_status sgm__trainer_check_patterns(const sgm_trainer *trainer);
-/* Fails if training is not possible with these parameters frozen. */
-sgm_status sgm__trainer_check_frozen(const sgm_trainer *trainer, char *const *patterns, size_t count);
+/* Whether all parameters are known: a network was recorded, and it is none that may record others later. */
+bool sgm__trainer_knows_parameters(const sgm_trainer *trainer);
+/* Fails, naming it and the nearest one that would do, if a pattern matches none of the parameters that are
+ * known. `what` begins the message: "freezing". */
+sgm_status sgm__trainer_check_pattern(const sgm_trainer *trainer, const char *what, const char *pattern);
 
 /* Whether a state is a parameter that is trained. */
 bool sgm__trainer_trains(const sgm_trainer *trainer, const char *state);

@@ -6,6 +6,7 @@
  * so its patterns are not checked. */
 #include "network/rerecord.h"
 #include "registry/pattern.h"
+#include "trainer/frozen.h"
 #include "trainer/trainer_struct.h"
 
 bool sgm__trainer_matches_any(const sgm_trainer *trainer, const char *pattern)
@@ -16,59 +17,87 @@ bool sgm__trainer_matches_any(const sgm_trainer *trainer, const char *pattern)
     return false;
 }
 
-/* The error of a pattern without a parameter: lists the first six parameters, for comparison. */
+bool sgm__trainer_knows_parameters(const sgm_trainer *trainer)
+{
+    return trainer->learner.recording.parameter_count > 0 &&
+           !sgm_network_is_dynamic(trainer->learner.network);
+}
+
+/* What a pattern may have been meant to be: names of parameters, all of a layer ("1-dense.*"), and all of a
+ * kind ("*.weights"). Free the texts and the list. NULL: out of memory. */
+static char **list_patterns(const sgm_trainer *trainer, size_t *count)
+{
+    const sgm_recording *recording = &trainer->learner.recording;
+    char **list = sgm__calloc(3 * recording->parameter_count + 1, sizeof *list);
+    *count = 0;
+    for (size_t i = 0; i < recording->parameter_count && list != NULL; i++) {
+        const char *name = recording->parameters[i].name, *dot = strrchr(name, '.');
+        list[*count] = sgm__strdup(name);
+        *count += list[*count] != NULL;
+        if (dot == NULL)
+            continue;
+        list[*count] = sgm__format("%.*s.*", (int)(dot - name), name);
+        *count += list[*count] != NULL;
+        if (strchr(name, '.') == dot) {
+            list[*count] = sgm__format("*%s", dot);
+            *count += list[*count] != NULL;
+        }
+    }
+    return list;
+}
+
+/* The part of an identifier that is a parameter's name: "1-dense.*" of "network.layers.1-dense.*". */
+static const char *without_place(const char *pattern)
+{
+    static const char *const places[] = {"network.layers.", "network."};
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+        if (sgm__begins_with(pattern, places[i]))
+            return pattern + strlen(places[i]);
+    return pattern;
+}
+
+/* Lists the first six parameters, for comparison. */
 static sgm_status fail_unmatched(const sgm_trainer *trainer, const char *what, const char *pattern)
 {
     sgm__text names = {0};
-    size_t count = trainer->learner.recording.parameter_count;
+    size_t count = trainer->learner.recording.parameter_count, known;
     for (size_t i = 0; i < count && i < 6; i++)
         sgm__text_append(&names, "%s%s", i > 0 ? ", " : "", trainer->learner.recording.parameters[i].name);
-    sgm_status status =
-        sgm_fail(SGM_ERROR_NOT_FOUND, "%s '%s' matches no parameter of the network; there are %s%s", what,
-                 pattern, names.data != NULL ? names.data : "none", count > 6 ? ", ..." : "");
+    char **list = list_patterns(trainer, &known);
+    const char *name = without_place(pattern), *near = NULL;
+    if (name != pattern && sgm__trainer_matches_any(trainer, name))
+        near = name;
+    else if (list != NULL)
+        near = sgm__nearest(name, (const char *const *)list, known);
+    sgm_status status = sgm_fail(
+        SGM_ERROR_NOT_FOUND, "%s '%s' matches no parameter of the network%s%s%s; there are %s%s", what,
+        pattern, near != NULL ? " (did you mean '" : "", near != NULL ? near : "", near != NULL ? "'?)" : "",
+        names.data != NULL ? names.data : "none", count > 6 ? ", ..." : "");
+    for (size_t i = 0; i < known && list != NULL; i++)
+        sgm__free(list[i]);
+    sgm__free(list);
     sgm__text_free(&names);
     return status;
+}
+
+sgm_status sgm__trainer_check_pattern(const sgm_trainer *trainer, const char *what, const char *pattern)
+{
+    SGM_TRY(sgm__pattern_check(pattern));
+    return sgm__trainer_knows_parameters(trainer) && !sgm__trainer_matches_any(trainer, pattern)
+               ? fail_unmatched(trainer, what, pattern)
+               : SGM_OK;
 }
 
 /* A pattern that matches no parameter is a typing error, or belongs to another network. */
 sgm_status sgm__trainer_check_patterns(const sgm_trainer *trainer)
 {
-    if (sgm_network_is_dynamic(trainer->learner.network))
-        return SGM_OK;
-    for (size_t i = 0; i < trainer->patterns.frozen_count; i++)
-        if (!sgm__trainer_matches_any(trainer, trainer->patterns.frozen[i]))
-            return fail_unmatched(trainer, "freezing", trainer->patterns.frozen[i]);
-    for (size_t i = 0; i < trainer->patterns.rule_count; i++)
-        if (!sgm__trainer_matches_any(trainer, trainer->patterns.rules[i].pattern))
-            return fail_unmatched(trainer, "the initialiser for", trainer->patterns.rules[i].pattern);
-    for (size_t i = 0; i < trainer->patterns.modifier_count; i++)
-        if (!sgm__trainer_matches_any(trainer, trainer->patterns.modifiers[i].pattern))
-            return fail_unmatched(trainer, "the modifier for", trainer->patterns.modifiers[i].pattern);
+    const sgm__trainer_patterns *patterns = &trainer->patterns;
+    SGM_TRY(sgm__frozen_check_items(trainer, &patterns->frozen));
+    for (size_t i = 0; i < patterns->rule_count; i++)
+        SGM_TRY(sgm__trainer_check_pattern(trainer, "the initialiser for", patterns->rules[i].pattern));
+    for (size_t i = 0; i < patterns->modifier_count; i++)
+        SGM_TRY(sgm__trainer_check_pattern(trainer, "the modifier for", patterns->modifiers[i].pattern));
     return SGM_OK;
-}
-
-static bool is_among(const char *parameter, char *const *patterns, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (sgm__pattern_matches(patterns[i], parameter))
-            return true;
-    return false;
-}
-
-/* Before anything is recorded there are no parameters to compare with; the check at recording (find_trained
- * in src/train/trainer_program.c) then finds what is wrong. */
-sgm_status sgm__trainer_check_frozen(const sgm_trainer *trainer, char *const *patterns, size_t count)
-{
-    const sgm_recording *recording = &trainer->learner.recording;
-    bool any = recording->parameter_count == 0;
-    for (size_t i = 0; i < count && !any && !sgm_network_is_dynamic(trainer->learner.network); i++)
-        if (!sgm__trainer_matches_any(trainer, patterns[i]))
-            return fail_unmatched(trainer, "freezing", patterns[i]);
-    for (size_t i = 0; i < recording->parameter_count && !any; i++)
-        any = recording->parameters[i].trainable && !recording->parameters[i].frozen &&
-              !is_among(recording->parameters[i].name, patterns, count);
-    return any ? SGM_OK
-               : sgm_fail(SGM_ERROR_STATE, "nothing would be left to train: all parameters would be frozen");
 }
 
 /* --- kinds of states --- */

@@ -4,7 +4,7 @@
  * Everything that asks the strategy goes through one function here, which does nothing where there is no
  * strategy: so the folders above need not know whether a trainer has workers. */
 #include "network/rerecord.h"
-#include "registry/pattern.h"
+#include "trainer/frozen.h"
 #include "trainer/trainer_struct.h"
 
 #include <math.h>
@@ -43,10 +43,7 @@ sgm_status sgm__trainer_keep(sgm_trainer *trainer, sgm_status status)
 bool sgm__trainer_is_frozen(const sgm_trainer *trainer, const char *parameter)
 {
     const sgm_parameter *known = sgm__network_parameter(trainer->learner.network, parameter);
-    for (size_t i = 0; i < trainer->patterns.frozen_count; i++)
-        if (sgm__pattern_matches(trainer->patterns.frozen[i], parameter))
-            return true;
-    return known != NULL && known->frozen;
+    return sgm__frozen_has(&trainer->patterns.frozen, parameter) || (known != NULL && known->frozen);
 }
 
 /* Any thread; the state may be another one as soon as the lock is free. */

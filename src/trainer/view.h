@@ -26,6 +26,9 @@ typedef struct sgm__trainer_view {
     sgm_shape input;          /* shape of one example of the first input; rank 0: not known */
 } sgm__trainer_view;
 sgm__trainer_view sgm__trainer_look(const sgm_trainer *trainer);
+/* Whether a pattern can be frozen (`freeze`) or trained again: fails if it matches none of the parameters
+ * that are known, or only such that adapters freeze. */
+sgm_status sgm__trainer_check_freeze(const sgm_trainer *trainer, const char *pattern, bool freeze);
 
 /* Asks for a branch: a new trainer that goes on from a checkpoint of an existing one, with some registry
  * values set differently. All texts are borrowed for the duration of the call. */

@@ -102,6 +102,21 @@ has err 'iterator.minibatch_size: expected an integer from 1 to 10000000 example
 ctl 0 run set optimiser.frozen '1-dense.biases'
 has out "^optimiser.frozen = '1-dense.biases'\$"
 ctl 0 run set optimiser.frozen ''
+ctl 0 run freeze '*.weights'
+has out "^optimiser.frozen = '\*.weights'\$"
+ctl 0 run unfreeze '1-dense.*' --dry-run
+has out '^optimiser.frozen "\*.weights" -> "\*.weights, !1-dense.\*", from the next iteration on$'
+ctl 0 run unfreeze '1-dense.*'
+has out "^optimiser.frozen = '\*.weights, !1-dense.\*'\$"
+has run/journal.jsonl '"who":"ctl","what":"optimiser.frozen","old":"\*.weights","new":"\*.weights, !1-dense.\*"'
+ctl 0 run undo
+ctl 0 run undo
+ctl 0 run get optimiser.frozen
+has out "^optimiser.frozen = ''\$"
+ctl 1 run freeze '1-dens.*'
+has err "^sigma ctl: freezing '1-dens.\*' matches no parameter of the network \(did you mean '1-dense.\*'\?\)"
+ctl 2 run freeze
+has err 'freeze takes 1 word, got 0'
 ctl 1 run set optimiser.frozen '*.wieghts'
 has err "optimiser.frozen: freezing '.*' matches no parameter"
 ctl 0 run set optimiser.beta2 0.5

@@ -35,6 +35,54 @@ verdict "the model is written back" $?
 run 0 eval run
 has out '^validation: loss 0\.[0-9]+, accuracy 100.00 % \(2 examples\)$'
 
+# --- samples while it learns ---
+options='--data answers.jsonl --validation others.jsonl --epochs 12 --learning-rate 0.02 --context 16'
+# shellcheck disable=SC2086 # a word for each option
+run 0 finetune model $options --into said --sample 'say d' --sample 'say "b' 'sample.count=8' 'sample.greedy=true'
+has err 'info finetune: epoch 1, iteration 2: "say d" goes on with "'
+has err 'info finetune: epoch 12, iteration 24: "say d" goes on with " yes yes"$'
+has said/log.txt 'epoch 12, iteration 24: "say \\"b" goes on with "'
+same "a line for each prompt and epoch" "$(grep -c . said/samples.jsonl)" 24
+same "the last line" "$(tail -2 said/samples.jsonl | head -1)" \
+    '{"epoch":12,"iteration":24,"prompt":"say d","text":" yes yes","branch":0}'
+run 0 generate said --text 'say d' --count 8 --greedy
+same "as generate says it" "$(cat out)" 'say d yes yes'
+run 0 export --weights bare.npz run
+run 0 export --weights said.npz said
+cmp bare.npz said.npz
+verdict "sampling changes no bit of the training" $?
+# shellcheck disable=SC2086
+run 0 finetune model $options --into drawn --sample 'say d' sample.temperature=1.5 --quiet
+# shellcheck disable=SC2086
+run 0 finetune model $options --into halves --sample 'say d' sample.temperature=1.5 --quiet iterations=9
+# shellcheck disable=SC2086
+run 0 finetune model $options --into halves --sample 'say d' sample.temperature=1.5 --quiet --resume
+cmp drawn/samples.jsonl halves/samples.jsonl && cmp drawn/checkpoint.safetensors halves/checkpoint.safetensors
+verdict "a run that was resumed says the same" $?
+run 0 replay drawn --into drawn-again --quiet
+cmp drawn/samples.jsonl drawn-again/samples.jsonl
+verdict "so does a replay" $?
+[ ! -e run/samples.jsonl ]
+verdict "nothing is said that was not asked for" $?
+run 2 finetune model --data answers.jsonl --sample '#' --into none --quiet
+has err "^sigma finetune: finetune.yaml:1:[0-9]+: sample.prompts: hook 'every epoch sample\(.#., count=40\)': the prompt has no tokens to begin with"
+run 2 finetune model --data answers.jsonl --sample 'say d' --chat --into none --quiet
+has err 'the model has no chat template'
+run 2 finetune model --data answers.jsonl --chat --into none
+has err '--chat: expected with --sample only'
+run 2 finetune model --data answers.jsonl --sample '' --into none
+has err "--sample: expected something to begin with, got ''"
+run 2 finetune model --data answers.jsonl --sample $'a\xffb' --into none
+has err '--sample: expected a text in UTF-8'
+run 2 train run/config.yaml 'sample=[""]' --folder none
+has err "sample: expected something to begin with, got ''"
+run 2 train "$SIGMA_SOURCE_DIR/examples/iris.yaml" 'sample=[hello]' --folder none
+has err "^sigma train: argument 'sample=\[hello\]': sample: hook 'every epoch sample\(.hello., count=40\)': .*sequences cannot be read step by step"
+[ ! -e none ]
+verdict "nothing is left of what was refused" $?
+run 0 info sample
+has out '^hook sample: says how a language model goes on with a text'
+
 # --- the configuration does the same; a part, resumed, too ---
 run 0 train run/config.yaml --folder again
 cmp run/checkpoint.safetensors again/checkpoint.safetensors

@@ -107,6 +107,38 @@ TEST(a_person_has_a_text_written)
     end_training(t);
 }
 
+/* As the hook of the command: the newest text of each prompt, as JSON. */
+static sgm_status say(void *self, sgm_hook_call *call)
+{
+    char text[128];
+    (void)self;
+    snprintf(text, sizeof text, "[{\"epoch\":%d,\"iteration\":%d,\"prompt\":\"abcd\",\"text\":\"<b>efg\"}]",
+             (int)call->epoch, (int)call->iteration);
+    return sgm_hook_share(call, "samples", sgm_text_content(text));
+}
+
+TEST(texts_that_are_said_while_it_learns_are_shown)
+{
+    static const sgm_hook_type sample = {.api = SGM_HOOK_API, .name = "sample", .invoke = say};
+    training *t = begin_training_of(
+        "letters", letters(),
+        "input(4) + embedding(256, 32) + dense(256, time_distributed) + softmax_cross_entropy");
+    browser *b = &t->browser;
+    open_tab_called(b, "Play");
+    browser_await(b, "document.querySelector('.text-holder')?.offsetParent");
+    CHECK(browser_is(b, "document.querySelector('.panel-samples').hidden"));
+    sgm_hook *hook = sgm_hook_create(&sample, NULL, .when = sgm_every(1, SGM_EPOCH));
+    CHECK_OK(sgm_trainer_attach_hook(t->trainer, hook, NULL));
+    browser_do(b, "location.reload()");
+    browser_await(b, "document.querySelector('.panel-samples .samples li')?.offsetParent");
+    CHECK(browser_is(b, "document.querySelector('.panel-samples .written b').textContent === 'abcd'"));
+    CHECK(browser_is(b, "document.querySelector('.panel-samples .written').textContent === 'abcd<b>efg'"));
+    browser_await(b,
+                  "document.querySelectorAll('.panel-samples .samples li').length > 2"); /* older ones stay */
+    browser_check_errors(b);
+    end_training(t);
+}
+
 /* Numbers to predict: an epoch is one minibatch, so each stop is between two epochs. */
 static sgm_dataset *line(void)
 {

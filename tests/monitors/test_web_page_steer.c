@@ -222,3 +222,33 @@ TEST(a_person_rewinds_and_stops)
     browser_check_errors(b);
     end_training(t);
 }
+
+static void await_frozen(const training *t, const char *patterns)
+{
+    bool same = false;
+    for (int i = 0; i < 2000 && !same; i++) {
+        sgm_content content = {0};
+        CHECK_OK(sgm_registry_resolve_one(sgm_trainer_registry(t->trainer), "optimiser.frozen", &content));
+        same = strcmp(content.as.text, patterns) == 0;
+        sgm_content_clear(&content);
+        if (!same)
+            usleep(5000);
+    }
+    CHECK(same);
+}
+
+#define FACTS ".panel-network .layer-facts [data-needs=steer] button"
+
+TEST(a_person_freezes_a_layer_and_trains_it_again)
+{
+    training *t = begin_training();
+    browser *b = &t->browser;
+    open_tab_called(b, "Inspect");
+    browser_await(b, "document.querySelectorAll('" FACTS "').length === 2");
+    browser_click(b, FACTS ":nth-of-type(1)");
+    await_frozen(t, "1-dense.*");
+    browser_click(b, FACTS ":nth-of-type(2)");
+    await_frozen(t, "");
+    browser_check_errors(b);
+    end_training(t);
+}

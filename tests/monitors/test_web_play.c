@@ -56,6 +56,28 @@ static void begin_classes(played *p)
     set_weights(p, "[[1, 0, 0], [0, 2, 0], [0, 0, 3], [0, 0, 0]]");
 }
 
+TEST(what_hooks_have_said_is_told)
+{
+    played p;
+    sgm_content shared = {0};
+    begin_classes(&p);
+    web_got(&p.client, "/api/samples?trainer=net");
+    CHECK_INT(p.client.code, 200);
+    CHECK_INT(json_array_size(json_object_get(p.client.answer, "samples")), 0);
+    CHECK_OK(sgm_registry_resolve_one(sgm_trainer_registry(p.trainer), "shared", &shared));
+    CHECK_OK(sgm_registry_set(shared.as.registry, "samples",
+                              sgm_text_content("[{\"epoch\":2,\"prompt\":\"a\",\"text\":\"b\"}]")));
+    web_got(&p.client, "/api/samples?trainer=net");
+    CHECK_NEAR(web_number(p.client.answer, "samples/0/epoch"), 2, 0);
+    CHECK_OK(sgm_registry_set(shared.as.registry, "samples", sgm_text_content("no JSON")));
+    web_got(&p.client, "/api/samples?trainer=net");
+    CHECK_INT(json_array_size(json_object_get(p.client.answer, "samples")), 0);
+    web_got(&p.client, "/api/play?trainer=net");
+    CHECK(json_is_false(json_object_get(p.client.answer, "samples")));
+    sgm_content_clear(&shared);
+    end(&p);
+}
+
 TEST(an_input_gets_the_shares_of_classes)
 {
     played p;

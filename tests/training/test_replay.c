@@ -125,6 +125,14 @@ static void detach(steered *s)
           strstr(answer, "no hook is named") != NULL);
 }
 
+static void freeze(steered *s)
+{
+    CHECK(person_asks(s, "{\"command\":\"%s\",\"pattern\":\"%d-dense.%s\"}",
+                      draw(s, 2) == 0 ? "freeze" : "unfreeze", draw(s, 2) == 0 ? 1 : 3,
+                      draw(s, 2) == 0 ? "*" : "weights") ||
+          strstr(answer, "nothing would be left to train") != NULL);
+}
+
 static void press(steered *s)
 {
     CHECK(person_asks(s, "{\"command\":\"press\",\"name\":\"go\"}") ||
@@ -198,9 +206,10 @@ static void be_killed(steered *s)
     begin_paused(s, true);
 }
 
-static void (*const deeds[])(steered *) = {
-    set_rate, set_rate, set_batch, set_tensor, set_tensor, attach, attach, detach,    press,    press,
-    undo,     undo,     save,      upload,     restore,    reset,  stop,   be_killed, be_killed};
+static void (*const deeds[])(steered *) = {set_rate, set_rate,  set_batch, set_tensor, set_tensor, attach,
+                                           attach,   detach,    freeze,    freeze,     press,      press,
+                                           undo,     undo,      save,      upload,     restore,    reset,
+                                           stop,     be_killed, be_killed};
 
 static void steer(uint64_t seed, bool workers)
 {

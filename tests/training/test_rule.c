@@ -66,6 +66,9 @@ static const struct {
     {"after 2 epochs save \"a\" and run \"./publish 'two words' a\"",
      {SGM_EPOCH, 2, 1},
      "after 2 epochs save \"a\" and run \"./publish 'two words' a\""},
+    {"at epoch 3 unfreeze \"2-dense.*\" and freeze \"*.biases\"",
+     {SGM_EPOCH, 3, 1},
+     "after 3 epochs unfreeze \"2-dense.*\" and freeze \"*.biases\""},
     {"at stop webhook \"https://a.example/x\" \"at {epoch}\" and webhook \"http://b.example\" and stop",
      {SGM_STOP, 1, 0},
      "at stop webhook \"https://a.example/x\" \"at {epoch}\" and webhook \"http://b.example\" and stop"},
@@ -220,9 +223,9 @@ TEST(errors_name_the_column)
         {"iff a > 1 then stop", "column 1: expected if, every, after or at, found 'iff'; did you mean 'if'?"},
         {"evry epoch stop", "did you mean 'every'?"},
         {"every 5 epochs", "column 15: expected if, or an action (stop, pause, reset, save, set, restore, "
-                           "notify, branch, run or webhook), found the end"},
+                           "notify, branch, run, webhook, freeze or unfreeze), found the end"},
         {"every 5 epochs stpo", "column 16: expected if, or an action (stop, pause, reset, save, set, "
-                                "restore, notify, branch, run or webhook), found "
+                                "restore, notify, branch, run, webhook, freeze or unfreeze), found "
                                 "'stpo'; did you mean 'stop'?"},
         {"every 5 epohcs stop", "column 9: expected epochs, iterations or an event"},
         {"if validation.accuracy stals 5 epochs then stop", "column 24: expected '>'"},
@@ -232,9 +235,9 @@ TEST(errors_name_the_column)
         {"if a > 1 stop", "column 10: expected then, and, or, or repeated, found 'stop'"},
         {"if then stop", "column 4: expected an identifier such as validation.accuracy, found 'then'"},
         {"if a > 1 then", "column 14: expected an action (stop, pause, reset, save, set, restore, notify, "
-                          "branch, run or webhook), found the end"},
+                          "branch, run, webhook, freeze or unfreeze), found the end"},
         {"if a > 1 then puase", "column 15: expected an action (stop, pause, reset, save, set, restore, "
-                                "notify, branch, run or webhook), found 'puase'; "
+                                "notify, branch, run, webhook, freeze or unfreeze), found 'puase'; "
                                 "did you mean 'pause'?"},
         {"if a > 1 then stop now", "column 20: expected 'and' with another action, or the end, found 'now'"},
         {"if a > 1 then stop and", "column 23: expected an action"},

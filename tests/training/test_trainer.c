@@ -241,7 +241,8 @@ TEST(patterns_without_a_parameter_are_mistakes)
     wave_trainer made = make_wave_trainer((wave_options){0});
     CHECK_OK(sgm_trainer_freeze(made.trainer, "1-dense.wieghts"));
     CHECK_ERROR(sgm_trainer_run(made.trainer, .epochs = 1),
-                "freezing '1-dense.wieghts' matches no parameter of the network; there are 1-dense.weights,");
+                "freezing '1-dense.wieghts' matches no parameter of the network (did you mean "
+                "'1-dense.weights'?); there are 1-dense.weights,");
     free_wave_trainer(made);
     made = make_wave_trainer((wave_options){0});
     CHECK_OK(sgm_trainer_add_initialiser(made.trainer, "*.bias", sgm_he()));

@@ -1,11 +1,12 @@
 /* The network as a graph: what each layer gives, how many parameters it has, what they take, and, while it trains,
  * how long. A layer that is chosen tells all of it, and its tensors can be looked at. */
-import { get } from '../api.js';
+import { command, get } from '../api.js';
 import { button, fill, h } from '../elements.js';
 import { bytes, count, integer, percent, shortTime } from '../format.js';
 import { arrange } from '../inspect/graph.js';
 import { look } from '../inspect/look.js';
 import { t } from '../language.js';
+import { toast, toastError } from '../overlays.js';
 import { definePanel } from '../panel.js';
 import { state } from '../store.js';
 
@@ -107,6 +108,21 @@ function draw(layers, choose) {
     return { svg, elements: new Map(elements) };
 }
 
+/* All parameters of the layer: to stay as they are, or to be trained again. */
+function freezing(layer, panel) {
+    const act = async (name) => {
+        try {
+            await command(panel.trainer(), name, { pattern: `${layer.name}.*` });
+            toast(t(`network.${name}_done`, { name: layer.name }));
+        } catch (error) {
+            toastError(error);
+        }
+    };
+    return h('div', { class: 'layer-tensors', 'data-needs': 'steer' }, ['freeze', 'unfreeze'].map((name) =>
+        button(t(`network.${name}`), () => act(name), { class: 'button is-small',
+            title: t(`network.${name}_tip`, { name: layer.name }) })));
+}
+
 function details(layer, panel) {
     const rows = [['network.type', layer.type], ['network.arguments', layer.arguments],
         ['network.gives', shapeText(layer.shape)],
@@ -118,7 +134,8 @@ function details(layer, panel) {
     layer.tensors.length === 0 ? null : h('div', { class: 'layer-tensors' }, layer.tensors.map((tensor) =>
         button(`${tensor.name.slice(layer.name.length + 1)}  ${shapeText(tensor.shape)}`,
             () => look(panel.trainer(), tensor.identifier),
-            { class: 'button is-small', title: t('network.look', { name: tensor.name }) })))];
+            { class: 'button is-small', title: t('network.look', { name: tensor.name }) }))),
+    layer.parameters > 0 ? freezing(layer, panel) : null];
 }
 
 /* Of the layer, and of the whole step. */

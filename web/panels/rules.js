@@ -13,6 +13,7 @@ const examples = [
     'every 1 epoch if validation.accuracy reaches maximum then save "best"',
     'if optimiser.loss increases 3 times then set optimiser.learning_rate *= 0.5',
     'after 10 epochs pause',
+    'at epoch 3 unfreeze "1-dense.*"',
     'every 100 iterations value_reporter(training.loss)',
     'if external "go" then save "now"',
 ];

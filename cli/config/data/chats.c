@@ -13,9 +13,7 @@
 #define IGNORE "ignore_negative"
 #define DEFAULT_WINDOW 512
 
-/* The folder with the tokenizer of a model: `folder` itself, or `model` in it, where imported models have it;
- * sgm__free. NULL: there is none, or no memory. */
-static char *tokenizer_folder(const char *folder)
+char *model_tokenizer(const char *folder)
 {
     if (has_tokenizer(folder))
         return sgm__strdup(folder);
@@ -95,7 +93,7 @@ sgm_status chats_complete(config *c)
     if (c->data.training.chats != NULL)
         SGM_TRY(refuse_encoder(c->network));
     int64_t steps = text_steps(c->network);
-    char *own = c->from != NULL ? tokenizer_folder(c->from) : NULL;
+    char *own = c->from != NULL ? model_tokenizer(c->from) : NULL;
     const char *named = c->data.training.tokenizer;
     sgm_status status = SGM_OK;
     for (size_t i = 0; i < sizeof all / sizeof *all && status == SGM_OK; i++)

@@ -37,6 +37,29 @@ static sgm_status undo(mcp_call *call)
     return mcp_change(call, question);
 }
 
+/* --- what is trained --- */
+
+static const mcp_parameter pattern_parameters[] = {
+    {"pattern", "of parameters: '1-dense.*', '*.weights'; '*' stands for any part of a name", MCP_TEXT,
+     .required = true},
+    {0}};
+
+static sgm_status change_frozen(mcp_call *call, const char *command)
+{
+    return mcp_change(call,
+                      json_pack("{s:s, s:s*}", "command", command, "pattern", mcp_text(call, "pattern")));
+}
+
+static sgm_status freeze_parameters(mcp_call *call)
+{
+    return change_frozen(call, "freeze");
+}
+
+static sgm_status unfreeze_parameters(mcp_call *call)
+{
+    return change_frozen(call, "unfreeze");
+}
+
 /* --- rules --- */
 
 static const mcp_parameter attach_parameters[] = {
@@ -137,6 +160,15 @@ const mcp_tool mcp_steer_tools[] = {
      "Takes back a change of a value or a rule: the newest that a person or program made, or one by its "
      "number.",
      undo, undo_parameters, SGM__ROLE_STEER, .of_run = true},
+    {"freeze_parameters", "Freeze parameters",
+     "Has the parameters that a pattern matches stay as they are, from the next iteration on. Answers with "
+     "all "
+     "that is frozen.",
+     freeze_parameters, pattern_parameters, SGM__ROLE_STEER, .of_run = true, .idempotent = true},
+    {"unfreeze_parameters", "Train parameters again",
+     "Trains the parameters that a pattern matches again, also a part of what a wider pattern froze. Answers "
+     "with all that is still frozen.",
+     unfreeze_parameters, pattern_parameters, SGM__ROLE_STEER, .of_run = true, .idempotent = true},
     {"attach_rule", "Attach a rule",
      "Attaches a rule (if CONDITION then ACTION) or another hook to a training, which from then on acts by "
      "itself.",

@@ -2,7 +2,7 @@
  *
  *   rule   := step [ "if" criteria "then" ] actions | "if" criteria "then" actions
  *   action := "stop" [STRING] | "pause" | "reset" | "save" STRING | "restore" STRING | "notify" STRING
- *           | "run" STRING | "webhook" STRING [ STRING ]
+ *           | "run" STRING | "webhook" STRING [ STRING ] | "freeze" STRING | "unfreeze" STRING
  *           | "branch" STRING [ "with" IDENTIFIER sign value ]
  *           | "set" IDENTIFIER sign value [ "for" COUNT ( "epochs" | "iterations" ) ]
  *
@@ -11,6 +11,7 @@
  * time.c, criteria by criteria_text.c, tokens by src/text/phrase.c. */
 #include "base/characters.h"
 #include "hooks/when/criteria.h"
+#include "registry/pattern.h"
 #include "text/command_words.h"
 #include "text/web_address.h"
 #include <sigma/rules.h>
@@ -28,57 +29,86 @@ struct sgm_rule {
     size_t count;
 };
 
-/* Words of the grammar, in the order of their enumerations. */
-static const char *const action_words[] = {"stop",   "pause",  "reset", "save",   "set", "restore",
-                                           "notify", "branch", "run",   "webhook"}; /* by sgm_action_kind */
-#define ACTIONS "stop, pause, reset, save, set, restore, notify, branch, run or webhook"
-#define ACTION_WORD_COUNT (sizeof action_words / sizeof *action_words)
-static const char *const assignment_signs[] = {"=", "+=", "-=", "*=", "/="}; /* by sgm_assignment */
+/* By sgm_assignment. */
+static const char *const assignment_signs[] = {"=", "+=", "-=", "*=", "/="};
 #define ASSIGNMENT_COUNT (sizeof assignment_signs / sizeof *assignment_signs)
 
 /* --- reading --- */
 
+/* What one action is read into: its place in the rule, and the texts there that are the rule's. */
+typedef struct reading {
+    sgm_action *action;
+    char **text, **value, **identifier;
+} reading;
+
+static sgm_status read_nothing(sgm__phrase *phrase, const reading *r)
+{
+    (void)phrase;
+    (void)r;
+    return SGM_OK;
+}
+
+static sgm_status read_reason(sgm__phrase *phrase, const reading *r)
+{
+    return phrase->kind == SGM__PHRASE_STRING ? sgm__phrase_string(phrase, "a reason in quotes", r->text)
+                                              : SGM_OK;
+}
+
 /* The name becomes part of a file's, in the folder of the run and nowhere else. */
-static sgm_status read_name(sgm__phrase *phrase, char **name)
+static sgm_status read_name(sgm__phrase *phrase, const reading *r)
 {
     sgm__phrase before = *phrase;
-    SGM_TRY(sgm__phrase_string(phrase, "a name in quotes", name));
-    if (**name == '\0' || **name == '.' || strchr(*name, '/') != NULL)
+    SGM_TRY(sgm__phrase_string(phrase, "a name in quotes", r->text));
+    const char *name = *r->text;
+    if (*name == '\0' || *name == '.' || strchr(name, '/') != NULL)
         return sgm__phrase_fail(
             &before, before.at,
             "the name of a checkpoint is not empty, has no '/', and does not begin with '.'");
     return SGM_OK;
 }
 
-static sgm_status read_notice(sgm__phrase *phrase, char **notice)
+/* Whether it matches a parameter is known only where there is a network. */
+static sgm_status read_pattern(sgm__phrase *phrase, const reading *r)
 {
     sgm__phrase before = *phrase;
-    SGM_TRY(sgm__phrase_string(phrase, "what to tell, in quotes", notice));
-    return **notice != '\0' ? SGM_OK : sgm__phrase_fail(&before, before.at, "nothing is told");
+    SGM_TRY(sgm__phrase_string(phrase, "a pattern of parameters in quotes", r->text));
+    return sgm__pattern_check(*r->text) == SGM_OK ? SGM_OK : sgm__phrase_within(&before, before.at);
+}
+
+static sgm_status read_text(sgm__phrase *phrase, char **text)
+{
+    sgm__phrase before = *phrase;
+    SGM_TRY(sgm__phrase_string(phrase, "what to tell, in quotes", text));
+    return **text != '\0' ? SGM_OK : sgm__phrase_fail(&before, before.at, "nothing is told");
+}
+
+static sgm_status read_notice(sgm__phrase *phrase, const reading *r)
+{
+    return read_text(phrase, r->text);
 }
 
 /* The words are read again when the command runs. */
-static sgm_status read_command(sgm__phrase *phrase, char **command)
+static sgm_status read_command(sgm__phrase *phrase, const reading *r)
 {
     char **words = NULL;
     sgm__phrase before = *phrase;
-    SGM_TRY(sgm__phrase_string(phrase, "a command in quotes", command));
-    sgm_status status = sgm__command_words(*command, &words);
+    SGM_TRY(sgm__phrase_string(phrase, "a command in quotes", r->text));
+    sgm_status status = sgm__command_words(*r->text, &words);
     sgm__command_words_free(words);
     return status == SGM_OK || status == SGM_ERROR_MEMORY ? status : sgm__phrase_within(&before, before.at);
 }
 
 /* An address, and what is told, if it is not the rule itself. */
-static sgm_status read_webhook(sgm__phrase *phrase, sgm_action *action, char **address, char **text)
+static sgm_status read_webhook(sgm__phrase *phrase, const reading *r)
 {
     sgm__phrase before = *phrase;
-    SGM_TRY(sgm__phrase_string(phrase, "an address in quotes", address));
-    if (sgm__web_address_check(*address) != SGM_OK)
+    SGM_TRY(sgm__phrase_string(phrase, "an address in quotes", r->text));
+    if (sgm__web_address_check(*r->text) != SGM_OK)
         return sgm__phrase_within(&before, before.at);
     if (phrase->kind != SGM__PHRASE_STRING)
         return SGM_OK;
-    sgm_status status = read_notice(phrase, text);
-    action->value_text = *text;
+    sgm_status status = read_text(phrase, r->value);
+    r->action->value_text = *r->value;
     return status;
 }
 
@@ -138,20 +168,60 @@ static sgm_status read_assignment(sgm__phrase *phrase, sgm_action *action, char 
 }
 
 /* The name becomes a part of identifiers, and of the name of a folder. */
-static sgm_status read_branch(sgm__phrase *phrase, sgm_action *action, char **name, char **identifier,
-                              char **value)
+static sgm_status read_branch(sgm__phrase *phrase, const reading *r)
 {
     sgm__phrase before = *phrase;
-    SGM_TRY(sgm__phrase_string(phrase, "the branch's name in quotes", name));
-    if (!sgm__is_plain_name(*name))
+    SGM_TRY(sgm__phrase_string(phrase, "the branch's name in quotes", r->text));
+    if (!sgm__is_plain_name(*r->text))
         return sgm__phrase_fail(&before, before.at,
                                 "the name of a branch has 1 to %d letters, digits, '-', '_' and '.', and "
                                 "begins with a letter, a digit or '_'",
                                 SGM__PLAIN_NAME_LONGEST);
     if (!sgm__phrase_take(phrase, "with"))
         return SGM_OK;
-    sgm_status status = read_assignment(phrase, action, identifier, value);
-    action->identifier = *identifier;
+    sgm_status status = read_assignment(phrase, r->action, r->identifier, r->value);
+    r->action->identifier = *r->identifier;
+    return status;
+}
+
+static sgm_status read_set(sgm__phrase *phrase, const reading *r)
+{
+    SGM_TRY(read_assignment(phrase, r->action, r->text, r->value));
+    return read_duration(phrase, r->action);
+}
+
+/* Actions: the word, and what stands behind it. By sgm_action_kind. */
+static const struct action_row {
+    const char *word;
+    sgm_status (*read)(sgm__phrase *phrase, const reading *r);
+} action_rows[] = {
+    [SGM_ACTION_STOP] = {"stop", read_reason},      [SGM_ACTION_PAUSE] = {"pause", read_nothing},
+    [SGM_ACTION_RESET] = {"reset", read_nothing},   [SGM_ACTION_SAVE] = {"save", read_name},
+    [SGM_ACTION_SET] = {"set", read_set},           [SGM_ACTION_RESTORE] = {"restore", read_name},
+    [SGM_ACTION_NOTIFY] = {"notify", read_notice},  [SGM_ACTION_BRANCH] = {"branch", read_branch},
+    [SGM_ACTION_RUN] = {"run", read_command},       [SGM_ACTION_WEBHOOK] = {"webhook", read_webhook},
+    [SGM_ACTION_FREEZE] = {"freeze", read_pattern}, [SGM_ACTION_UNFREEZE] = {"unfreeze", read_pattern},
+};
+#define ACTION_COUNT (sizeof action_rows / sizeof *action_rows)
+
+/* Fails as no action stands here, with a list of all: "column 7: expected `before`an action (stop, ...)".
+ * `other`: a word that would do as well; NULL: none. */
+static sgm_status fail_action(const sgm__phrase *phrase, const char *before, const char *other)
+{
+    const char *words[ACTION_COUNT + 1];
+    sgm__text list = {0};
+    for (size_t i = 0; i < ACTION_COUNT; i++) {
+        words[i] = action_rows[i].word;
+        sgm__text_append(&list, "%s%s", i == 0 ? "" : i + 1 < ACTION_COUNT ? ", " : " or ", words[i]);
+    }
+    words[ACTION_COUNT] = other;
+    char *all = sgm__text_take(&list);
+    char *what = all != NULL ? sgm__format("%san action (%s)", before, all) : NULL;
+    sgm_status status =
+        what != NULL ? sgm__phrase_expected(phrase, what, words, ACTION_COUNT + (other != NULL ? 1 : 0))
+                     : SGM_ERROR_MEMORY;
+    sgm__free(what);
+    sgm__free(all);
     return status;
 }
 
@@ -159,43 +229,26 @@ static sgm_status read_branch(sgm__phrase *phrase, sgm_action *action, char **na
  * sgm_rule_free frees the texts. */
 static sgm_status read_action(sgm__phrase *phrase, sgm_rule *rule)
 {
-    sgm_action *action = &rule->actions[rule->count];
-    char **text = &rule->texts[rule->count];
-    size_t kind = 0;
-    if (rule->count == MAXIMUM_ACTIONS)
+    size_t kind = 0, place = rule->count;
+    if (place == MAXIMUM_ACTIONS)
         return sgm__phrase_fail(phrase, phrase->at, "a rule has at most %d actions", MAXIMUM_ACTIONS);
-    while (kind < ACTION_WORD_COUNT && !sgm__phrase_take(phrase, action_words[kind]))
+    while (kind < ACTION_COUNT && !sgm__phrase_take(phrase, action_rows[kind].word))
         kind++;
-    if (kind == ACTION_WORD_COUNT)
-        return sgm__phrase_expected(phrase, "an action (" ACTIONS ")", action_words, ACTION_WORD_COUNT);
-    rule->count++; /* so that the text is freed whatever comes */
-    action->kind = (sgm_action_kind)kind;
-    sgm_status status = SGM_OK;
-    if (action->kind == SGM_ACTION_STOP && phrase->kind == SGM__PHRASE_STRING)
-        status = sgm__phrase_string(phrase, "a reason in quotes", text);
-    else if (action->kind == SGM_ACTION_SAVE || action->kind == SGM_ACTION_RESTORE)
-        status = read_name(phrase, text);
-    else if (action->kind == SGM_ACTION_NOTIFY)
-        status = read_notice(phrase, text);
-    else if (action->kind == SGM_ACTION_RUN)
-        status = read_command(phrase, text);
-    else if (action->kind == SGM_ACTION_WEBHOOK)
-        status = read_webhook(phrase, action, text, &rule->values[rule->count - 1]);
-    else if (action->kind == SGM_ACTION_BRANCH)
-        status = read_branch(phrase, action, text, &rule->identifiers[rule->count - 1],
-                             &rule->values[rule->count - 1]);
-    else if (action->kind == SGM_ACTION_SET)
-        status = read_assignment(phrase, action, text, &rule->values[rule->count - 1]);
-    if (status == SGM_OK && action->kind == SGM_ACTION_SET)
-        status = read_duration(phrase, action);
-    action->text = *text;
+    if (kind == ACTION_COUNT)
+        return fail_action(phrase, "", NULL);
+    const reading r = {&rule->actions[place], &rule->texts[place], &rule->values[place],
+                       &rule->identifiers[place]};
+    rule->count++;
+    r.action->kind = (sgm_action_kind)kind;
+    sgm_status status = action_rows[kind].read(phrase, &r);
+    r.action->text = *r.text;
     return status;
 }
 
 bool sgm__phrase_take_action(sgm__phrase *phrase)
 {
-    for (size_t i = 0; i < ACTION_WORD_COUNT; i++)
-        if (sgm__phrase_take(phrase, action_words[i]))
+    for (size_t i = 0; i < ACTION_COUNT; i++)
+        if (sgm__phrase_take(phrase, action_rows[i].word))
             return true;
     return false;
 }
@@ -218,8 +271,6 @@ static sgm_status read_actions(sgm__phrase *phrase, sgm_rule *rule)
 static sgm_status read_rule(sgm__phrase *phrase, sgm_rule *rule)
 {
     static const char *const beginnings[] = {"if", "every", "after", "at"};
-    static const char *const after_step[] = {"if",      "stop",   "pause",  "reset", "save",   "set",
-                                             "restore", "notify", "branch", "run",   "webhook"};
     static const char *const after_criteria[] = {"then", "and", "or", "repeated"};
     bool has_step = sgm__phrase_is_step(phrase), step_known = has_step;
     rule->step = sgm_every(1, SGM_EPOCH);
@@ -234,8 +285,7 @@ static sgm_status read_rule(sgm__phrase *phrase, sgm_rule *rule)
     } else {
         sgm__phrase action = *phrase;
         if (!sgm__phrase_take_action(&action))
-            return sgm__phrase_expected(phrase, "if, or an action (" ACTIONS ")", after_step,
-                                        sizeof after_step / sizeof *after_step);
+            return fail_action(phrase, "if, or ", "if");
     }
     return read_actions(phrase, rule);
 }
@@ -346,7 +396,7 @@ static void append_assignment(sgm__text *text, const char *identifier, const sgm
 
 static void append_action(sgm__text *text, const sgm_action *action)
 {
-    sgm__text_append(text, "%s", action_words[action->kind]);
+    sgm__text_append(text, "%s", action_rows[action->kind].word);
     if (action->text == NULL)
         return;
     sgm__text_append(text, " ");

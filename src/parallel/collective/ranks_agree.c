@@ -39,9 +39,18 @@
 static const char *verb_of(const sgm__command *command)
 {
     static const char *const verbs[] = {
-        [SGM__COMMAND_STOP] = "stop",   [SGM__COMMAND_SET] = "set",   [SGM__COMMAND_PAUSE] = "pause",
-        [SGM__COMMAND_RESET] = "reset", [SGM__COMMAND_SAVE] = "save", [SGM__COMMAND_ACT] = "save"};
+        [SGM__COMMAND_STOP] = "stop",     [SGM__COMMAND_SET] = "set",          [SGM__COMMAND_PAUSE] = "pause",
+        [SGM__COMMAND_RESET] = "reset",   [SGM__COMMAND_SAVE] = "save",        [SGM__COMMAND_ACT] = "save",
+        [SGM__COMMAND_FREEZE] = "freeze", [SGM__COMMAND_UNFREEZE] = "unfreeze"};
     return verbs[command->kind];
+}
+
+/* Whether a command changes a value, whose name or pattern is its text: all ranks do it by themselves, and
+ * the iteration's checksums tell where they did not do the same. */
+static bool is_change(const sgm__command *command)
+{
+    return command->kind == SGM__COMMAND_SET || command->kind == SGM__COMMAND_FREEZE ||
+           command->kind == SGM__COMMAND_UNFREEZE;
 }
 
 /* --- whether hooks of all ranks command the same --- */
@@ -50,11 +59,11 @@ static const char *verb_of(const sgm__command *command)
  * for the message that is needed if checksums differ. */
 static sgm_status note(sgm__ranks *ranks, const sgm__command *command)
 {
-    bool sets = command->kind == SGM__COMMAND_SET;
+    bool sets = command->kind == SGM__COMMAND_SET, changes = is_change(command);
     char *value = sets ? sgm__content_text(&command->content) : NULL;
     char *text =
         sgm__format("hook '%s' asked to %s%s%s%s%.60s after iteration %lld", command->who, verb_of(command),
-                    sets ? " " : "", sets ? command->text : "", sets ? " to " : "",
+                    changes ? " " : "", changes ? command->text : "", sets ? " to " : "",
                     value != NULL ? value : "", (long long)sgm__position_of(ranks->trainer)->iteration);
     if (text != NULL) {
         ranks->sign = sgm__hash(text, strlen(text), ranks->sign) & ((1u << SIGN_BITS) - 1);
@@ -125,13 +134,15 @@ sgm_status sgm__ranks_check_signs(sgm__ranks *ranks, const double signs[2])
 
 /* --- what becomes of a command --- */
 
-/* Notes a set command for the other ranks, who carry it out in the meeting. Pause, stop and reset need no
- * such line: the meeting's message has them. */
-static void tell_set(sgm_trainer *trainer, const sgm__command *command)
+/* Notes a change of a value for the other ranks, who carry it out in the meeting. Pause, stop and reset need
+ * no such line: the meeting's message has them. */
+static void tell_change(sgm_trainer *trainer, const sgm__command *command)
 {
-    char *value = sgm__content_text(&command->content);
-    json_t *line = json_pack("{s:s, s:s, s:s}", "command", "set", "identifier", command->text, "value",
-                             value != NULL ? value : "");
+    bool sets = command->kind == SGM__COMMAND_SET;
+    char *value = sets ? sgm__content_text(&command->content) : NULL;
+    json_t *line = sets ? json_pack("{s:s, s:s, s:s}", "command", "set", "identifier", command->text, "value",
+                                    value != NULL ? value : "")
+                        : json_pack("{s:s, s:s}", "command", verb_of(command), "pattern", command->text);
     if (line != NULL)
         sgm__ranks_note(trainer, command->who, line);
     json_decref(line);
@@ -160,7 +171,7 @@ sgm_status sgm__ranks_decide(sgm_trainer *trainer, sgm__command *command, sgm__c
     if (saves && (ranks->meeting || !sgm__ranks_sharded(ranks)))
         return SGM_OK; /* rank 0 alone does it */
     SGM_TRY(note(ranks, command));
-    return kind == SGM__COMMAND_SET ? SGM_OK : compare_commands(ranks, true);
+    return is_change(command) ? SGM_OK : compare_commands(ranks, true);
 }
 
 /* Takes the oldest command of a background hook; NULL: there is none. It is the caller's then, and noted for
@@ -169,8 +180,8 @@ static sgm__command *take_kept(sgm_trainer *trainer)
 {
     sgm__ranks *ranks = sgm__trainer_ranks(trainer);
     sgm__command *first = sgm__commands_take(&ranks->kept);
-    if (first != NULL && first->kind == SGM__COMMAND_SET)
-        tell_set(trainer, first);
+    if (first != NULL && is_change(first))
+        tell_change(trainer, first);
     return first;
 }
 

@@ -31,6 +31,11 @@ bool sgm__parts_are_all(const sgm__parts *wanted);
 /* Whether a state of this name is wanted. */
 bool sgm__parts_have(const sgm__parts *wanted, const char *state);
 
+/* --- state_order.c --- */
+/* The names of all states of the trainer's session, in the order of checkpoints; they are the session's.
+ * sgm__free the list. NULL: out of memory. */
+const char **sgm__state_order(const sgm_trainer *trainer, size_t *count);
+
 /* --- parts_fit.c: comparing a bundle with a trainer, of which nothing changes --- */
 /* A comparison of a bundle with a trainer: what they are, what differs, and what was converted. */
 typedef struct sgm__fit {

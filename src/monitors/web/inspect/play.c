@@ -3,8 +3,9 @@
  *
  * Every request makes a copy of the network with the current parameters (network_copy.h) and computes with
  * that, so a training step waits no longer than copying takes. The copy is dropped at the end of the
- * request. Routes: GET /api/play says what the network wants, POST /api/predict, /api/maximise and
- * /api/sample compute. All run on the lane for slow functions, one after the other. */
+ * request. Routes: GET /api/play says what the network wants, GET /api/samples what the hook `sample` has
+ * said, POST /api/predict, /api/maximise and /api/sample compute. All run on the lane for slow functions, one
+ * after the other. */
 #include "control/control_answer.h"
 #include "hooks_ready/target_maximiser.h"
 #include "monitors/web/inspect/network_copy.h"
@@ -131,7 +132,22 @@ static json_t *class_names(sgm__web_trainer *watched, int64_t classes)
     return json_null();
 }
 
-/* GET /api/play: shapes of input and output, without the batch, and names of classes. */
+/* Whether a hook says how the trainer's network goes on with texts, which it leaves as shared.samples. */
+static bool samples(sgm_trainer *trainer)
+{
+    sgm_attached_hook *hooks;
+    size_t count;
+    bool found = false;
+    if (sgm_trainer_hooks(trainer, &hooks, &count) != SGM_OK)
+        return false;
+    for (size_t i = 0; i < count && !found; i++)
+        found = sgm__begins_with(hooks[i].name, "sample#");
+    sgm_attached_hooks_free(hooks, count);
+    return found;
+}
+
+/* GET /api/play: shapes of input and output, without the batch, names of classes, whether texts are sampled.
+ */
 static sgm_status get_play(void *watched, const sgm__http_request *request, sgm__http_answer *answer)
 {
     copy own;
@@ -141,9 +157,10 @@ static sgm_status get_play(void *watched, const sgm__http_request *request, sgm_
         sgm_type type = sgm_program_output_type(own.program, own.output);
         int64_t classes = type.shape.rank == 2 ? type.shape.dims[1] : 0;
         json_t *made =
-            json_pack("{s:I, s:o, s:o, s:b, s:o}", "iteration", (json_int_t)own.network.iteration, "input",
-                      sgm__answer_shape(&own.shape, 0), "output", sgm__answer_shape(&type.shape, 1),
-                      "classifies", own.classifies, "names", class_names(watched, classes));
+            json_pack("{s:I, s:o, s:o, s:b, s:o, s:b}", "iteration", (json_int_t)own.network.iteration,
+                      "input", sgm__answer_shape(&own.shape, 0), "output", sgm__answer_shape(&type.shape, 1),
+                      "classifies", own.classifies, "names", class_names(watched, classes), "samples",
+                      samples(((sgm__web_trainer *)watched)->trainer));
         status = sgm__http_answer_json(answer, made);
     }
     sgm__inference_copy_free(&own.network.copied);
@@ -449,7 +466,27 @@ static sgm_status sample(void *watched, const sgm__http_request *request, sgm__h
     return status;
 }
 
+/* GET /api/samples: how the network went on with the prompts of hooks, the newest of each. What hooks share
+ * needs no lock of the trainer. */
+static sgm_status get_samples(void *watched, const sgm__http_request *request, sgm__http_answer *answer)
+{
+    sgm_content shared = {0};
+    sgm_registry *registry = sgm_trainer_registry(((sgm__web_trainer *)watched)->trainer);
+    (void)request;
+    bool has = sgm_registry_resolve_one(registry, "shared.samples", &shared) == SGM_OK &&
+               shared.kind == SGM_KIND_TEXT;
+    json_t *list = has ? json_loads(shared.as.text, 0, NULL) : NULL;
+    if (!json_is_array(list)) {
+        json_decref(list);
+        list = json_array();
+    }
+    sgm_content_clear(&shared);
+    sgm_clear_error();
+    return sgm__http_answer_json(answer, json_pack("{s:o}", "samples", list));
+}
+
 static const sgm__http_route routes[] = {
+    {"GET", "/api/samples", .act = sgm__web_on_trainer, .action = get_samples},
     {"GET", "/api/play", .act = sgm__web_on_trainer, .action = get_play},
     {"POST", "/api/predict", .act = sgm__web_on_trainer, .action = predict, .longest_body = LONGEST_INPUTS},
     {"POST", "/api/maximise", .act = sgm__web_on_trainer, .action = maximise},
