@@ -10,7 +10,7 @@
 #define PAIRS SGM__BLOCK_STEPS          /* of channels, of one step */
 #define CHANNELS (2 * SGM__BLOCK_STEPS) /* of one step */
 /* Steps of a block at a time. */
-#define CHUNK_STEPS 20
+#define CHUNK_STEPS 10
 /* Columns of a task from which on weights are used often enough. */
 #define TASK_COLUMNS 256
 #define TASKS_PER_THREAD 2
@@ -22,7 +22,8 @@ typedef struct run_state {
     const sgm__cpu_call *call;
     const sgm__sheets *s;
     const sgm__sheet_pass *pass;
-    int64_t plane;         /* pairs of a sheet */
+    sgm__sheet_layout layout;
+    int64_t sheet;         /* pairs of a sheet */
     int64_t channel_steps; /* of 32 channels */
     int64_t rows;          /* of packed weights: filled up */
     int64_t pixels;        /* that the pass computes of an image and filter */
@@ -41,7 +42,7 @@ static int64_t blocks_of(const run_state *r)
 /* Pairs of all sheets of an image. */
 static int64_t image_pairs(const run_state *r)
 {
-    return r->pass->sheet_count * r->channel_steps * PAIRS * r->plane;
+    return r->pass->sheet_count * r->sheet;
 }
 
 static bool is_scattered(const run_state *r)
@@ -62,8 +63,9 @@ static run_state plan_pass(const sgm__cpu_call *call, const sgm__sheets *s, int3
 {
     const sgm__sheet_pass *pass = &s->passes[index];
     run_state r = {.call = call, .s = s, .pass = pass};
-    r.plane = sgm__sheets_plane(pass, TILE_COLUMNS);
     r.channel_steps = sgm__divide_up(s->depth, CHANNELS);
+    r.layout = sgm__sheets_together(s, pass, r.channel_steps * PAIRS);
+    r.sheet = sgm__sheet_size(pass, &r.layout);
     r.rows = sgm__divide_up(s->width, SGM__BLOCK_ROWS) * SGM__BLOCK_ROWS;
     r.pixels = pass->out[0] * pass->out[1];
     r.tiles = sgm__divide_up(r.pixels, TILE_COLUMNS);
@@ -149,7 +151,7 @@ static void make_steps(const run_state *r)
             const sgm__sheet_place *place = &r->pass->places[i];
             *a_steps++ = (step * r->rows * r->pass->place_count + i) * PAIRS;
             *b_steps++ =
-                (place->sheet * r->channel_steps + step) * PAIRS * r->plane + place->row * r->pass->out[1];
+                place->sheet * r->sheet + step * PAIRS * r->layout.apart + place->row * r->layout.row;
         }
 }
 
@@ -184,15 +186,11 @@ typedef struct share {
 static void copy_images(const run_state *r, const share *t)
 {
     const uint16_t *images = r->call->inputs[0].data;
-    int64_t image = r->s->depth * r->s->in[0] * r->s->in[1], pairs = sgm__divide_up(r->s->depth, 2);
-    int64_t sheet_pairs = r->channel_steps * PAIRS * r->plane;
+    int64_t image = r->s->depth * r->s->in[0] * r->s->in[1];
     for (int64_t i = t->first; i < t->last; i++)
-        for (int32_t k = 0; k < r->pass->sheet_count; k++) {
-            uint32_t *to = (uint32_t *)(void *)t->own + (i - t->first) * image_pairs(r) + k * sheet_pairs;
-            sgm__sheets_copy(r->call->cpu, r->s, r->pass, k, true, r->plane, r->plane, images + i * image,
-                             r->s->depth, to);
-            memset(to + pairs * r->plane, 0, (size_t)((sheet_pairs - pairs * r->plane) * PAIR_BYTES));
-        }
+        for (int32_t k = 0; k < r->pass->sheet_count; k++)
+            sgm__sheets_copy(r->call->cpu, r->s, r->pass, k, &r->layout, images + i * image, r->s->depth,
+                             (uint32_t *)(void *)t->own + (i - t->first) * image_pairs(r) + k * r->sheet);
 }
 
 /* Where the results of an image's rows from `row` on go; scattered ones to the thread's memory first. */
@@ -213,7 +211,9 @@ static void set_half(const run_state *r, const share *t, int64_t tile, int64_t r
     if (image >= t->last)
         return;
     block->columns[half] = (int32_t)sgm__minimum(r->pixels - start, TILE_COLUMNS);
-    block->b[half] = t->own + ((image - t->first) * image_pairs(r) + start) * PAIR_BYTES;
+    block->b[half] =
+        t->own +
+        ((image - t->first) * image_pairs(r) + sgm__sheet_pixel(r->pass, &r->layout, start)) * PAIR_BYTES;
     block->c[half] = results_of(r, t, image, row) + start;
 }
 
@@ -226,7 +226,7 @@ static void run_chunk(const run_state *r, share *t, int64_t first_step, int64_t 
     bool one = r->chunk >= r->channel_steps;
     sgm__block_gather block = {.steps = (last_step - first_step) * places,
                                .a_row = places * PAIRS,
-                               .b_row = r->plane,
+                               .b_row = r->layout.apart,
                                .add = first_step > 0,
                                .rounds = last_step == r->channel_steps,
                                .c_row = r->pixels,

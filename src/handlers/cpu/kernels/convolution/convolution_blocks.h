@@ -54,14 +54,30 @@ typedef struct sgm__sheets {
 bool sgm__sheets_fit(const sgm__cpu *cpu, const sgm__window *window);
 /* For the result, or if `backward` for the gradient by the input. */
 sgm__sheets sgm__sheets_make(const sgm__window *window, bool backward);
-/* Elements of a channel's sheet, with `slack` more behind it; lines of the first cache that lie so far apart
- * do not displace each other. */
-int64_t sgm__sheets_plane(const sgm__sheet_pass *pass, int64_t slack);
-/* One sheet of `count` channels: bfloat16, or if `pairs` pairs of two channels. A channel's or a pair's sheet
- * has `plane` elements, and lies `apart` elements behind the one before. */
+/* How the sheets of an image lie in memory. Elements are bfloat16, or pairs of two channels. */
+typedef struct sgm__sheet_layout {
+    bool pairs;
+    int64_t plane;  /* a channel's or a pair's sheet */
+    int64_t apart;  /* from that to the next one */
+    int64_t row;    /* from a row to the next one */
+    int64_t planes; /* channels or pairs of a sheet; those behind the last channel are 0 */
+} sgm__sheet_layout;
+
+/* Of sheets one behind the other, with `slack` elements behind each. */
+sgm__sheet_layout sgm__sheets_apart(const sgm__sheet_pass *pass, bool pairs, int64_t planes, int64_t slack);
+/* Of pairs: a row of all planes together, if rows are whole vectors and neighbours in the image; else as
+ * above. What a block reads at a time lies together then. */
+sgm__sheet_layout sgm__sheets_together(const sgm__sheets *s, const sgm__sheet_pass *pass, int64_t planes);
+/* Elements of one sheet of all planes, and where pixel `pixel` of its first plane lies. */
+int64_t sgm__sheet_size(const sgm__sheet_pass *pass, const sgm__sheet_layout *l);
+static inline int64_t sgm__sheet_pixel(const sgm__sheet_pass *pass, const sgm__sheet_layout *l, int64_t pixel)
+{
+    int64_t length = pass->out[1];
+    return l->row == length ? pixel : pixel / length * l->row + pixel % length;
+}
+/* One sheet of `count` channels of an image. */
 void sgm__sheets_copy(const sgm__cpu *cpu, const sgm__sheets *s, const sgm__sheet_pass *pass, int32_t sheet,
-                      bool pairs, int64_t plane, int64_t apart, const uint16_t *image, int64_t count,
-                      void *to);
+                      const sgm__sheet_layout *l, const uint16_t *image, int64_t count, void *to);
 
 /* The kernels, for calls whose window fits. */
 size_t sgm__blocks_scratch(const sgm__cpu_call *call, const sgm__sheets *s);

@@ -22,13 +22,12 @@ typedef struct run_state {
     const sgm__cpu_call *call;
     const sgm__sheets *s;
     const sgm__sheet_pass *pass;
-    int64_t plane;         /* elements of an image's sheet */
-    int64_t apart;         /* from a channel's sheets to those of the next one */
-    int64_t images, steps; /* of a chunk: the most images, pairs of pixels */
-    int64_t left, right;   /* blocks of channels, of filters */
-    int64_t parts;         /* of the kernel's places */
-    int64_t pixels;        /* of an image of the gradient */
-    int64_t first, last;   /* the chunk: images first .. last - 1 */
+    sgm__sheet_layout layout; /* of one image; channels lie apart by those of a chunk */
+    int64_t images, steps;    /* of a chunk: the most images, pairs of pixels */
+    int64_t left, right;      /* blocks of channels, of filters */
+    int64_t parts;            /* of the kernel's places */
+    int64_t pixels;           /* of an image of the gradient */
+    int64_t first, last;      /* the chunk: images first .. last - 1 */
     size_t gradient_at, sums_at, threads_at, thread_bytes, total;
 } run_state;
 
@@ -37,16 +36,16 @@ static run_state plan(const sgm__cpu_call *call, const sgm__sheets *s)
     const sgm__sheet_pass *pass = &s->passes[0];
     run_state r = {.call = call, .s = s, .pass = pass, .pixels = pass->out[0] * pass->out[1]};
     int64_t places = pass->place_count, threads = call->cpu->threads, wanted = threads * TASKS_PER_THREAD;
-    r.plane = sgm__sheets_plane(pass, 0);
-    r.images = sgm__minimum(sgm__divide_up(CHUNK_PIXELS, r.plane), s->window.batch);
-    r.steps = sgm__divide_up(r.images * r.plane, STEP_PIXELS) * SGM__BLOCK_STEPS;
-    r.apart = 2 * r.steps + sgm__divide_up(r.plane, STEP_PIXELS) * STEP_PIXELS;
-    r.apart += r.apart % DISPLACED == 0 ? STEP_PIXELS : 0;
+    r.layout = sgm__sheets_apart(pass, false, 0, 0);
+    r.images = sgm__minimum(sgm__divide_up(CHUNK_PIXELS, r.layout.plane), s->window.batch);
+    r.steps = sgm__divide_up(r.images * r.layout.plane, STEP_PIXELS) * SGM__BLOCK_STEPS;
+    r.layout.apart = 2 * r.steps + sgm__divide_up(r.layout.plane, STEP_PIXELS) * STEP_PIXELS;
+    r.layout.apart += r.layout.apart % DISPLACED == 0 ? STEP_PIXELS : 0;
     r.left = sgm__divide_up(s->window.channels, SGM__BLOCK_ROWS);
     r.right = sgm__divide_up(s->window.filters, SGM__BLOCK_COLUMNS);
     r.parts = threads == 1 ? 1 : sgm__minimum(sgm__divide_up(wanted, r.left * r.right), places);
-    r.gradient_at =
-        sgm__convolution_align(pass->sheet_count * s->window.channels * r.apart * (int64_t)sizeof(uint16_t));
+    r.gradient_at = sgm__convolution_align(pass->sheet_count * s->window.channels * r.layout.apart *
+                                           (int64_t)sizeof(uint16_t));
     r.sums_at = r.gradient_at + sgm__convolution_align(r.right * r.steps * SGM__BLOCK_COLUMNS * PAIR_BYTES);
     int64_t sums = SGM__BLOCK_ROWS * SGM__BLOCK_COLUMNS * places;
     r.threads_at = r.sums_at + sgm__convolution_align(r.left * r.right * sums * (int64_t)sizeof(float));
@@ -66,7 +65,7 @@ size_t sgm__blocks_weights_scratch(const sgm__cpu_call *call, const sgm__sheets 
 
 static uint16_t *sheet_of(const run_state *r, int64_t sheet, int64_t channel)
 {
-    return (uint16_t *)(void *)r->call->scratch + (sheet * r->s->window.channels + channel) * r->apart;
+    return (uint16_t *)(void *)r->call->scratch + (sheet * r->s->window.channels + channel) * r->layout.apart;
 }
 
 static uint32_t *gradient_of(const run_state *r, int64_t block)
@@ -78,14 +77,15 @@ static uint32_t *gradient_of(const run_state *r, int64_t block)
 static void copy_sheets(const run_state *r, int64_t image, int64_t block)
 {
     const sgm__window *w = &r->s->window;
-    int64_t channel = block * SGM__BLOCK_ROWS, size = w->in[0] * w->in[1], at = (image - r->first) * r->plane;
-    int64_t count = sgm__minimum(w->channels - channel, SGM__BLOCK_ROWS), end = at + r->plane;
+    int64_t channel = block * SGM__BLOCK_ROWS, size = w->in[0] * w->in[1],
+            at = (image - r->first) * r->layout.plane;
+    int64_t count = sgm__minimum(w->channels - channel, SGM__BLOCK_ROWS), end = at + r->layout.plane;
     const uint16_t *from = (const uint16_t *)r->call->inputs[0].data + (image * w->channels + channel) * size;
     for (int32_t i = 0; i < r->pass->sheet_count; i++) {
-        sgm__sheets_copy(r->call->cpu, r->s, r->pass, i, false, r->plane, r->apart, from, count,
+        sgm__sheets_copy(r->call->cpu, r->s, r->pass, i, &r->layout, from, count,
                          sheet_of(r, i, channel) + at);
         for (int64_t c = 0; c < count && image == r->last - 1; c++)
-            memset(sheet_of(r, i, channel + c) + end, 0, (size_t)(r->apart - end) * sizeof(uint16_t));
+            memset(sheet_of(r, i, channel + c) + end, 0, (size_t)(r->layout.apart - end) * sizeof(uint16_t));
     }
 }
 
@@ -96,7 +96,7 @@ static void turn_gradient(const run_state *r, int64_t image, int64_t block, uint
     const sgm__window *w = &r->s->window;
     int64_t filter = block * SGM__BLOCK_COLUMNS, pairs = sgm__divide_up(r->pixels, 2), stride = r->pixels;
     int64_t count = sgm__minimum(w->filters - filter, SGM__BLOCK_COLUMNS);
-    int64_t at = (image - r->first) * r->plane / 2, end = at + r->plane / 2;
+    int64_t at = (image - r->first) * r->layout.plane / 2, end = at + r->layout.plane / 2;
     const uint16_t *from = (const uint16_t *)r->call->inputs[1].data + (image * w->filters + filter) * stride;
     uint32_t *to = gradient_of(r, block);
     if (stride % 2 != 0) {
@@ -147,7 +147,7 @@ static void sum_task(void *context, int64_t index, int32_t thread)
     int32_t configured = 0;
     sgm__pool_part(places, 1, r->parts, index % r->parts, &begin, &end);
     sgm__tile tile = {.depth = r->steps,
-                      .a_row = r->apart / 2,
+                      .a_row = r->layout.apart / 2,
                       .b = gradient_of(r, right),
                       .b_stride = SGM__BLOCK_COLUMNS,
                       .sums_stride = places * SGM__BLOCK_COLUMNS,

@@ -93,10 +93,27 @@ sgm__sheets sgm__sheets_make(const sgm__window *window, bool backward)
     return s;
 }
 
-int64_t sgm__sheets_plane(const sgm__sheet_pass *pass, int64_t slack)
+/* --- layouts --- */
+
+sgm__sheet_layout sgm__sheets_apart(const sgm__sheet_pass *pass, bool pairs, int64_t planes, int64_t slack)
 {
     int64_t plane = sgm__divide_up(pass->rows * pass->out[1] + slack, SGM__BLOCK_STEPS) * SGM__BLOCK_STEPS;
-    return plane % (DISPLACED) == 0 ? plane + SGM__BLOCK_STEPS : plane;
+    plane += plane % DISPLACED == 0 ? SGM__BLOCK_STEPS : 0;
+    return (sgm__sheet_layout){pairs, plane, plane, pass->out[1], planes};
+}
+
+sgm__sheet_layout sgm__sheets_together(const sgm__sheets *s, const sgm__sheet_pass *pass, int64_t planes)
+{
+    int64_t length = pass->out[1], half = SGM__BLOCK_COLUMNS / 2;
+    if (length % half != 0 || s->source_stride[0] != 1 || s->source_stride[1] != 1)
+        return sgm__sheets_apart(pass, true, planes, half);
+    return (sgm__sheet_layout){true, pass->rows * length, length, planes * length, planes};
+}
+
+int64_t sgm__sheet_size(const sgm__sheet_pass *pass, const sgm__sheet_layout *l)
+{
+    /* Rows that are together: the last one may be cleared to a vector behind its end. */
+    return l->row == pass->out[1] ? l->planes * l->apart : pass->rows * l->row + SGM__BLOCK_STEPS;
 }
 
 /* --- copies --- */
@@ -170,28 +187,62 @@ static void copy_rows(const sgm__cpu *cpu, const sgm__sheets *s, const sgm__shee
     }
 }
 
+/* Sheets one behind the other. */
+static void copy_apart_sheets(const sgm__cpu *cpu, const sgm__sheets *s, const sgm__sheet_pass *pass,
+                              const sgm__sheet *sheet, const sgm__sheet_layout *l, const uint16_t *image,
+                              int64_t count, int64_t first, int64_t last, unsigned char *to)
+{
+    int64_t channel = s->in[0] * s->in[1], step = l->pairs ? 2 : 1, length = pass->out[1];
+    int64_t size = l->pairs ? (int64_t)sizeof(pair) : (int64_t)sizeof *image;
+    bool whole = s->source_stride[0] == 1 && s->source_stride[1] == 1 && s->in[1] == length &&
+                 sheet->shift > -length && sheet->shift < length;
+    for (int64_t i = 0; i < count; i += step, to += l->apart * size) {
+        const uint16_t *own = image + i * channel;
+        int64_t partner = l->pairs && i + 1 < count ? channel : 0;
+        memset(to, 0, (size_t)(first * length * size));
+        if (whole)
+            copy_whole(cpu, s, sheet, l->pairs, own, partner, first, last, to);
+        else
+            copy_rows(cpu, s, pass, sheet, l->pairs, own, partner, first, last, to);
+        memset(to + last * length * size, 0, (size_t)((l->plane - last * length) * size));
+    }
+    for (int64_t i = sgm__divide_up(count, step); i < l->planes; i++, to += l->apart * size)
+        memset(to, 0, (size_t)(l->plane * size));
+}
+
+/* Pairs of which a row of all planes is together: rows of the image become rows of all pairs at once. What
+ * clears a row's end clears the beginning of the next pair's row with it, which is beyond the image's left
+ * edge. */
+static void copy_together(const sgm__cpu *cpu, const sgm__sheets *s, const sgm__sheet_pass *pass,
+                          const sgm__sheet *sheet, const sgm__sheet_layout *l, const uint16_t *image,
+                          int64_t count, int64_t first, int64_t last, pair *to)
+{
+    int64_t length = pass->out[1], begin = sheet->shift < 0 ? -sheet->shift : 0;
+    int64_t width = sgm__minimum(length, s->in[1] - sheet->shift) - begin;
+    int64_t filled = width > 0 ? sgm__divide_up(count, 2) * length : 0;
+    memset(to, 0, (size_t)(first * l->row) * sizeof *to);
+    for (int64_t row = first; row < last; row++) {
+        pair *line = to + row * l->row;
+        memset(line, 0, (size_t)(width > 0 ? begin : 0) * sizeof *to);
+        if (width > 0)
+            cpu->vector->pairs.copy_rows(line + begin, length,
+                                         image + (row + sheet->origin) * s->in[1] + begin + sheet->shift,
+                                         s->in[0] * s->in[1], width, count);
+        memset(line + filled, 0, (size_t)(l->row - filled) * sizeof *to);
+    }
+    memset(to + last * l->row, 0, (size_t)((pass->rows - last) * l->row) * sizeof *to);
+}
+
 void sgm__sheets_copy(const sgm__cpu *cpu, const sgm__sheets *s, const sgm__sheet_pass *pass, int32_t sheet,
-                      bool pairs, int64_t plane, int64_t apart, const uint16_t *image, int64_t count,
-                      void *to)
+                      const sgm__sheet_layout *l, const uint16_t *image, int64_t count, void *to)
 {
     const sgm__sheet *from = &pass->sheets[sheet];
-    int64_t channel = s->in[0] * s->in[1], step = pairs ? 2 : 1, length = pass->out[1];
-    int64_t size = pairs ? (int64_t)sizeof(pair) : (int64_t)sizeof *image;
     int64_t there = sgm__divide_up(s->in[0] - from->phase[0], s->source_stride[0]);
     int64_t first = sgm__minimum(from->origin < 0 ? -from->origin : 0, pass->rows);
     int64_t last = sgm__minimum(pass->rows, there - from->origin);
     last = last > first ? last : first;
-    bool whole = s->source_stride[0] == 1 && s->source_stride[1] == 1 && s->in[1] == length &&
-                 from->shift > -length && from->shift < length;
-    for (int64_t i = 0; i < count; i += step) {
-        unsigned char *plane_of = (unsigned char *)to + i / step * apart * size;
-        const uint16_t *own = image + i * channel;
-        int64_t partner = pairs && i + 1 < count ? channel : 0;
-        memset(plane_of, 0, (size_t)(first * length * size));
-        if (whole)
-            copy_whole(cpu, s, from, pairs, own, partner, first, last, plane_of);
-        else
-            copy_rows(cpu, s, pass, from, pairs, own, partner, first, last, plane_of);
-        memset(plane_of + last * length * size, 0, (size_t)((plane - last * length) * size));
-    }
+    if (l->row == pass->out[1])
+        copy_apart_sheets(cpu, s, pass, from, l, image, count, first, last, to);
+    else
+        copy_together(cpu, s, pass, from, l, image, count, first, last, to);
 }
