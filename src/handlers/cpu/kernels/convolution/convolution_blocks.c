@@ -1,7 +1,7 @@
 /* Convolutions of bfloat16 by blocks, forward and the gradient by the input; see convolution_blocks.h.
  *
- * Weights are packed first: for 32 channels after the other, of each filter its places, of each place the 16
- * pairs of channels. A task is some images, so many that a row of weights that is fetched is used for several
+ * Weights are packed first, so that what a step of a block reads is together: 32 filters, of each 16 pairs of
+ * channels. A task is some images, so many that a row of weights that is fetched is used for several
  * blocks: it copies them into sheets, and computes all blocks, of some steps at a time, so that what a block
  * reads stays in the first cache. Sums depend on shapes alone. */
 #include "handlers/cpu/kernels/convolution/convolution_blocks.h"
@@ -10,7 +10,7 @@
 #define PAIRS SGM__BLOCK_STEPS          /* of channels, of one step */
 #define CHANNELS (2 * SGM__BLOCK_STEPS) /* of one step */
 /* Steps of a block at a time. */
-#define CHUNK_STEPS 10
+#define CHUNK_STEPS 28
 /* Columns of a task from which on weights are used often enough. */
 #define TASK_COLUMNS 256
 #define TASKS_PER_THREAD 2
@@ -100,46 +100,54 @@ size_t sgm__blocks_scratch(const sgm__cpu_call *call, const sgm__sheets *s)
 
 /* --- weights --- */
 
-/* Where the pairs of a row (filter, or channel if backward) lie. */
-static uint32_t *packed_row(const run_state *r, int64_t channel_step, int64_t row)
+/* Pairs of a step of a block of rows. */
+#define STEP_PAIRS (SGM__BLOCK_ROWS * PAIRS)
+
+/* Where the pairs of a row (filter, or channel if backward) for place `place` of the pass lie. */
+static uint32_t *packed_row(const run_state *r, int64_t channel_step, int64_t place, int64_t row)
 {
     uint32_t *packed = (uint32_t *)(void *)(r->call->scratch + r->weights_at);
-    return packed + (channel_step * r->rows + row) * r->pass->place_count * PAIRS;
+    int64_t block = channel_step * blocks_of(r) + row / SGM__BLOCK_ROWS;
+    return packed + (block * r->pass->place_count + place) * STEP_PAIRS + row % SGM__BLOCK_ROWS * PAIRS;
+}
+
+/* The pairs of a row, of each place of the kernel 16, to where those of the pass lie. */
+static void place_row(const run_state *r, int64_t channel_step, int64_t row, const uint32_t *from)
+{
+    for (int32_t i = 0; i < r->pass->place_count; i++)
+        memcpy(packed_row(r, channel_step, i, row), from + r->pass->places[i].place * PAIRS,
+               PAIRS * sizeof *from);
 }
 
 /* Some filters: pairs of their channels, which lie places apart, become neighbours. */
 static void pack_filters(const run_state *r, int64_t step, int64_t first, int64_t last, uint32_t *own)
 {
     const sgm__window *w = &r->s->window;
-    const sgm__tiles *tiles = &r->call->cpu->vector->pairs;
-    int64_t places = r->pass->place_count;
+    int64_t places = w->size[0] * w->size[1];
     int64_t count = sgm__minimum(w->channels - step * CHANNELS, CHANNELS);
     const uint16_t *from = r->call->inputs[1].data;
+    uint32_t *turned = own + PAIRS * places;
     for (int64_t row = first; row < last; row++) {
-        tiles->copy_rows(own, places, from + (row * w->channels + step * CHANNELS) * places, places, places,
-                         count);
-        r->call->cpu->vector->f32.transpose(packed_row(r, step, row), PAIRS, own, places,
-                                            sgm__divide_up(count, 2), places);
+        r->call->cpu->vector->pairs.copy_rows(
+            own, places, from + (row * w->channels + step * CHANNELS) * places, places, places, count);
+        r->call->cpu->vector->f32.transpose(turned, PAIRS, own, places, sgm__divide_up(count, 2), places);
+        place_row(r, step, row, turned);
     }
 }
 
-/* Some channels: of each place pairs of filters. Of all of a channel's places a pass may have only some. */
+/* Some channels: of each place pairs of filters. */
 static void pack_channels(const run_state *r, int64_t step, int64_t first, int64_t last, uint32_t *own)
 {
     const sgm__window *w = &r->s->window;
     int64_t places = w->size[0] * w->size[1], all = (last - first) * places;
     int64_t count = sgm__minimum(w->filters - step * CHANNELS, CHANNELS);
     const uint16_t *from = r->call->inputs[1].data;
-    bool direct = r->pass->place_count == places;
-    uint32_t *turned = direct ? packed_row(r, step, first) : own + PAIRS * all;
+    uint32_t *turned = own + PAIRS * all;
     r->call->cpu->vector->pairs.copy_rows(own, all, from + (step * CHANNELS * w->channels + first) * places,
                                           w->channels * places, all, count);
     r->call->cpu->vector->f32.transpose(turned, PAIRS, own, all, sgm__divide_up(count, 2), all);
-    for (int64_t row = first; row < last && !direct; row++)
-        for (int32_t i = 0; i < r->pass->place_count; i++)
-            memcpy(packed_row(r, step, row) + i * PAIRS,
-                   turned + ((row - first) * places + r->pass->places[i].place) * PAIRS,
-                   PAIRS * sizeof *turned);
+    for (int64_t row = first; row < last; row++)
+        place_row(r, step, row, turned + (row - first) * places * PAIRS);
 }
 
 static void make_steps(const run_state *r)
@@ -149,7 +157,7 @@ static void make_steps(const run_state *r)
     for (int64_t step = 0; step < r->channel_steps; step++)
         for (int32_t i = 0; i < r->pass->place_count; i++) {
             const sgm__sheet_place *place = &r->pass->places[i];
-            *a_steps++ = (step * r->rows * r->pass->place_count + i) * PAIRS;
+            *a_steps++ = (step * blocks_of(r) * r->pass->place_count + i) * STEP_PAIRS;
             *b_steps++ =
                 place->sheet * r->sheet + step * PAIRS * r->layout.apart + place->row * r->layout.row;
         }
@@ -170,8 +178,9 @@ static void pack_task(void *context, int64_t index, int32_t thread)
         pack_channels(r, step, first, last, own);
     else
         pack_filters(r, step, first, last, own);
-    memset(packed_row(r, step, last), 0,
-           (size_t)((first + SGM__BLOCK_ROWS - last) * r->pass->place_count * PAIRS * PAIR_BYTES));
+    for (int32_t i = 0; i < r->pass->place_count && last < first + SGM__BLOCK_ROWS; i++)
+        memset(packed_row(r, step, i, first) + (last - first) * PAIRS, 0,
+               (size_t)((first + SGM__BLOCK_ROWS - last) * PAIRS * PAIR_BYTES));
 }
 
 /* --- blocks --- */
@@ -225,7 +234,7 @@ static void run_chunk(const run_state *r, share *t, int64_t first_step, int64_t 
     const uint16_t *biases = call->input_count == 3 ? call->inputs[2].data : NULL;
     bool one = r->chunk >= r->channel_steps;
     sgm__block_gather block = {.steps = (last_step - first_step) * places,
-                               .a_row = places * PAIRS,
+                               .a_row = PAIRS,
                                .b_row = r->layout.apart,
                                .add = first_step > 0,
                                .rounds = last_step == r->channel_steps,
@@ -238,7 +247,7 @@ static void run_chunk(const run_state *r, share *t, int64_t first_step, int64_t 
     for (int64_t b = t->begin; b < t->end; b++) {
         int64_t row = b * SGM__BLOCK_ROWS;
         block.rows = (int32_t)sgm__minimum(r->s->width - row, SGM__BLOCK_ROWS);
-        block.a = (const unsigned char *)packed_row(r, 0, row);
+        block.a = (const unsigned char *)packed_row(r, 0, 0, row);
         block.biases = biases != NULL ? biases + row : NULL;
         for (int64_t pair = 0; pair < pairs; pair++) {
             int64_t at = one ? 0 : (b - t->begin) * pairs + pair;

@@ -63,10 +63,8 @@ typedef struct sgm__sheet_layout {
     int64_t planes; /* channels or pairs of a sheet; those behind the last channel are 0 */
 } sgm__sheet_layout;
 
-/* Of sheets one behind the other, with `slack` elements behind each. */
-sgm__sheet_layout sgm__sheets_apart(const sgm__sheet_pass *pass, bool pairs, int64_t planes, int64_t slack);
-/* Of pairs: a row of all planes together, if rows are whole vectors and neighbours in the image; else as
- * above. What a block reads at a time lies together then. */
+/* Of pairs: a row of all planes together, if rows are whole vectors and neighbours in the image; else one
+ * sheet behind the other. What a block reads at a time lies together then. */
 sgm__sheet_layout sgm__sheets_together(const sgm__sheets *s, const sgm__sheet_pass *pass, int64_t planes);
 /* Elements of one sheet of all planes, and where pixel `pixel` of its first plane lies. */
 int64_t sgm__sheet_size(const sgm__sheet_pass *pass, const sgm__sheet_layout *l);
@@ -75,6 +73,9 @@ static inline int64_t sgm__sheet_pixel(const sgm__sheet_pass *pass, const sgm__s
     int64_t length = pass->out[1];
     return l->row == length ? pixel : pixel / length * l->row + pixel % length;
 }
+/* The rows *first .. *last - 1 of a sheet that are rows of the image; the others are 0. */
+void sgm__sheet_rows(const sgm__sheets *s, const sgm__sheet_pass *pass, int32_t sheet, int64_t *first,
+                     int64_t *last);
 /* One sheet of `count` channels of an image. */
 void sgm__sheets_copy(const sgm__cpu *cpu, const sgm__sheets *s, const sgm__sheet_pass *pass, int32_t sheet,
                       const sgm__sheet_layout *l, const uint16_t *image, int64_t count, void *to);

@@ -31,15 +31,28 @@ typedef struct run_state {
     size_t gradient_at, sums_at, threads_at, thread_bytes, total;
 } run_state;
 
+/* Elements from an image's sheet to the next image's: what is 0 at the end of one and at the beginning of the
+ * other is there once. Pairs of pixels begin with an even one. */
+static int64_t image_step(const sgm__sheets *s, const sgm__sheet_pass *pass)
+{
+    int64_t shared = pass->rows - pass->out[0], first, last;
+    for (int32_t i = 0; i < pass->sheet_count; i++) {
+        sgm__sheet_rows(s, pass, i, &first, &last);
+        shared = sgm__minimum(shared, sgm__minimum(first, pass->rows - last));
+    }
+    int64_t step = (pass->rows - shared) * pass->out[1];
+    return step + step % 2;
+}
+
 static run_state plan(const sgm__cpu_call *call, const sgm__sheets *s)
 {
     const sgm__sheet_pass *pass = &s->passes[0];
     run_state r = {.call = call, .s = s, .pass = pass, .pixels = pass->out[0] * pass->out[1]};
     int64_t places = pass->place_count, threads = call->cpu->threads, wanted = threads * TASKS_PER_THREAD;
-    r.layout = sgm__sheets_apart(pass, false, 0, 0);
+    r.layout = (sgm__sheet_layout){.plane = image_step(s, pass), .row = pass->out[1]};
     r.images = sgm__minimum(sgm__divide_up(CHUNK_PIXELS, r.layout.plane), s->window.batch);
     r.steps = sgm__divide_up(r.images * r.layout.plane, STEP_PIXELS) * SGM__BLOCK_STEPS;
-    r.layout.apart = 2 * r.steps + sgm__divide_up(r.layout.plane, STEP_PIXELS) * STEP_PIXELS;
+    r.layout.apart = 2 * r.steps + sgm__divide_up(pass->rows * pass->out[1], STEP_PIXELS) * STEP_PIXELS;
     r.layout.apart += r.layout.apart % DISPLACED == 0 ? STEP_PIXELS : 0;
     r.left = sgm__divide_up(s->window.channels, SGM__BLOCK_ROWS);
     r.right = sgm__divide_up(s->window.filters, SGM__BLOCK_COLUMNS);

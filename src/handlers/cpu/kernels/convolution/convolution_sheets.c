@@ -95,19 +95,24 @@ sgm__sheets sgm__sheets_make(const sgm__window *window, bool backward)
 
 /* --- layouts --- */
 
-sgm__sheet_layout sgm__sheets_apart(const sgm__sheet_pass *pass, bool pairs, int64_t planes, int64_t slack)
-{
-    int64_t plane = sgm__divide_up(pass->rows * pass->out[1] + slack, SGM__BLOCK_STEPS) * SGM__BLOCK_STEPS;
-    plane += plane % DISPLACED == 0 ? SGM__BLOCK_STEPS : 0;
-    return (sgm__sheet_layout){pairs, plane, plane, pass->out[1], planes};
-}
-
 sgm__sheet_layout sgm__sheets_together(const sgm__sheets *s, const sgm__sheet_pass *pass, int64_t planes)
 {
     int64_t length = pass->out[1], half = SGM__BLOCK_COLUMNS / 2;
-    if (length % half != 0 || s->source_stride[0] != 1 || s->source_stride[1] != 1)
-        return sgm__sheets_apart(pass, true, planes, half);
-    return (sgm__sheet_layout){true, pass->rows * length, length, planes * length, planes};
+    if (length % half == 0 && s->source_stride[0] == 1 && s->source_stride[1] == 1)
+        return (sgm__sheet_layout){true, pass->rows * length, length, planes * length, planes};
+    int64_t plane = sgm__divide_up(pass->rows * length + half, half) * half;
+    plane += plane % DISPLACED == 0 ? half : 0;
+    return (sgm__sheet_layout){true, plane, plane, length, planes};
+}
+
+void sgm__sheet_rows(const sgm__sheets *s, const sgm__sheet_pass *pass, int32_t sheet, int64_t *first,
+                     int64_t *last)
+{
+    const sgm__sheet *from = &pass->sheets[sheet];
+    int64_t there = sgm__divide_up(s->in[0] - from->phase[0], s->source_stride[0]);
+    *first = sgm__minimum(from->origin < 0 ? -from->origin : 0, pass->rows);
+    *last = sgm__minimum(pass->rows, there - from->origin);
+    *last = *last > *first ? *last : *first;
 }
 
 int64_t sgm__sheet_size(const sgm__sheet_pass *pass, const sgm__sheet_layout *l)
@@ -120,18 +125,30 @@ int64_t sgm__sheet_size(const sgm__sheet_pass *pass, const sgm__sheet_layout *l)
 
 typedef uint32_t pair;
 
+/* An element and the one behind it. */
+static inline pair load_two(const uint16_t *from)
+{
+    pair two;
+    memcpy(&two, from, sizeof two);
+    return two;
+}
+
 /* `count` elements of one or two channels, `stride` apart. `partner`: from a channel to the next one; 0:
  * there is none. */
 static void copy_apart(bool pairs, const uint16_t *from, int64_t partner, int64_t stride, int64_t count,
                        void *to)
 {
-    if (!pairs) {
-        for (int64_t i = 0; i < count; i++)
-            ((uint16_t *)to)[i] = from[i * stride];
-        return;
-    }
-    for (int64_t i = 0; i < count; i++)
-        ((pair *)to)[i] = from[i * stride] | (partner != 0 ? (pair)from[partner + i * stride] << 16 : 0);
+    uint16_t *singles = to;
+    pair *both = to;
+    int64_t i = 0;
+    /* Elements between those are read, and left out: but behind the last there may be nothing. */
+    if (pairs && partner != 0 && stride == 2)
+        for (; i < count - 1; i++)
+            both[i] = (load_two(from + 2 * i) & 0xffff) | load_two(from + partner + 2 * i) << 16;
+    for (; pairs && i < count; i++)
+        both[i] = from[i * stride] | (partner != 0 ? (pair)from[partner + i * stride] << 16 : 0);
+    for (; i < count; i++)
+        singles[i] = from[i * stride];
 }
 
 /* The same of neighbours. */
@@ -142,6 +159,16 @@ static void copy_neighbours(const sgm__cpu *cpu, bool pairs, const uint16_t *fro
         cpu->vector->pairs.copy_rows(to, count, from, partner, count, partner != 0 ? 2 : 1);
     else
         memcpy(to, from, (size_t)count * sizeof *from);
+}
+
+/* A few elements. */
+static inline void clear(bool pairs, void *to, int64_t first, int64_t count)
+{
+    for (int64_t i = first; i < first + count; i++)
+        if (pairs)
+            ((pair *)to)[i] = 0;
+        else
+            ((uint16_t *)to)[i] = 0;
 }
 
 /* Rows first .. last - 1 of a sheet of one channel or pair, which are rows of the source: all at once, as
@@ -155,9 +182,9 @@ static void copy_whole(const sgm__cpu *cpu, const sgm__sheets *s, const sgm__she
     if (all > 0)
         copy_neighbours(cpu, pairs, from + (first + sheet->origin) * length + right, partner, all,
                         to + (first * length + left) * size);
-    for (int64_t row = first; row < last && left + right > 0; row++) {
-        memset(to + row * length * size, 0, (size_t)(left * size));
-        memset(to + ((row + 1) * length - right) * size, 0, (size_t)(right * size));
+    for (int64_t row = first; row < last; row++) {
+        clear(pairs, to, row * length, left);
+        clear(pairs, to, (row + 1) * length - right, right);
     }
 }
 
@@ -237,10 +264,8 @@ void sgm__sheets_copy(const sgm__cpu *cpu, const sgm__sheets *s, const sgm__shee
                       const sgm__sheet_layout *l, const uint16_t *image, int64_t count, void *to)
 {
     const sgm__sheet *from = &pass->sheets[sheet];
-    int64_t there = sgm__divide_up(s->in[0] - from->phase[0], s->source_stride[0]);
-    int64_t first = sgm__minimum(from->origin < 0 ? -from->origin : 0, pass->rows);
-    int64_t last = sgm__minimum(pass->rows, there - from->origin);
-    last = last > first ? last : first;
+    int64_t first, last;
+    sgm__sheet_rows(s, pass, sheet, &first, &last);
     if (l->row == pass->out[1])
         copy_apart_sheets(cpu, s, pass, from, l, image, count, first, last, to);
     else
