@@ -215,12 +215,25 @@ static inline __attribute__((always_inline)) void gather_sums(const sgm__block_g
     end((char *)g->sums, sums_stride, tall, wide);
 }
 
+/* Rounded results of a row, to each piece's place. */
+static inline void store_pieces(const sgm__block_gather *g, int half, int64_t row, __m256i results)
+{
+    uint16_t *c = g->c[half] + row * g->c_row;
+    if (g->piece >= g->columns[half]) {
+        _mm256_mask_storeu_epi16(c, (__mmask16)((1U << g->columns[half]) - 1), results);
+        return;
+    }
+    _Alignas(32) uint16_t all[TILE_ROWS];
+    _mm256_store_si256((__m256i *)(void *)all, results);
+    for (int32_t i = 0; i < g->columns[half]; i += g->piece, c += g->c_apart)
+        memcpy(c, all + i, (size_t)g->piece * sizeof *c);
+}
+
 /* Sums of a gathered block to c. */
 static void finish_gather(const sgm__block_gather *g)
 {
     __m512 low = _mm512_set1_ps(g->low), high = _mm512_set1_ps(g->high);
     for (int half = 0; half < 2 && g->columns[half] > 0; half++) {
-        __mmask16 mask = (__mmask16)((1U << g->columns[half]) - 1);
         const float *sums = g->sums + half * TILE_ROWS;
         for (int64_t row = 0; row < g->rows; row++) {
             uint32_t bias = g->biases != NULL ? (uint32_t)g->biases[row] << 16 : 0;
@@ -228,7 +241,7 @@ static void finish_gather(const sgm__block_gather *g)
                                      _mm512_castsi512_ps(_mm512_set1_epi32((int)bias)));
             /* A NaN is the second operand, which stays. */
             x = _mm512_min_ps(high, _mm512_max_ps(low, x));
-            _mm256_mask_storeu_epi16(g->c[half] + row * g->c_row, mask, (__m256i)_mm512_cvtneps_pbh(x));
+            store_pieces(g, half, row, (__m256i)_mm512_cvtneps_pbh(x));
         }
     }
 }

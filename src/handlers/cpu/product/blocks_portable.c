@@ -71,7 +71,7 @@ static void finish_row(const sgm__block_gather *g, int half, int64_t row)
     for (int32_t i = 0; i < g->columns[half]; i++) {
         float x = sums[i] + bias;
         x = x < g->low ? g->low : x > g->high ? g->high : x;
-        g->c[half][row * g->c_row + i] = rounded(x);
+        g->c[half][row * g->c_row + i / g->piece * g->c_apart + i % g->piece] = rounded(x);
     }
 }
 

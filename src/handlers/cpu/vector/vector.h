@@ -102,6 +102,10 @@ typedef struct sgm__block_gather {
     bool rounds;
     uint16_t *c[2];
     int64_t c_row;
+    /* Of the columns of a half each `piece` go to a result of their own, `c_apart` elements from the one
+     * before: images that are side by side. */
+    int32_t piece;
+    int64_t c_apart;
     const uint16_t *biases;
     float low, high;
     int32_t *configured; /* sgm__tile has it */

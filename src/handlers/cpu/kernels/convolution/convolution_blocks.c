@@ -23,12 +23,11 @@ typedef struct run_state {
     const sgm__sheets *s;
     const sgm__sheet_pass *pass;
     sgm__sheet_layout layout;
-    int64_t sheet;         /* pairs of a sheet */
     int64_t channel_steps; /* of 32 channels */
     int64_t rows;          /* of packed weights: filled up */
     int64_t pixels;        /* that the pass computes of an image and filter */
-    int64_t tiles;         /* of an image: vectors of pixels */
-    int64_t images;        /* of a task */
+    int64_t tiles;         /* vectors of pixels of images that are side by side */
+    int64_t images;        /* of a task: some times those that are side by side */
     int64_t parts;         /* of the rows, of a task's images */
     int64_t chunk;         /* channel_steps that are computed at a time */
     size_t weights_at, a_steps_at, b_steps_at, threads_at, sums_at, results_at, thread_bytes, total;
@@ -39,10 +38,10 @@ static int64_t blocks_of(const run_state *r)
     return r->rows / SGM__BLOCK_ROWS;
 }
 
-/* Pairs of all sheets of an image. */
-static int64_t image_pairs(const run_state *r)
+/* Pairs of all sheets of images that are side by side. */
+static int64_t bundle_pairs(const run_state *r)
 {
-    return r->pass->sheet_count * r->sheet;
+    return r->pass->sheet_count * r->layout.size;
 }
 
 static bool is_scattered(const run_state *r)
@@ -52,10 +51,12 @@ static bool is_scattered(const run_state *r)
 
 static void choose_tasks(run_state *r)
 {
-    int64_t batch = r->s->window.batch, threads = r->call->cpu->threads;
-    r->images = sgm__minimum(sgm__divide_up(TASK_COLUMNS, r->pixels), sgm__divide_up(batch, threads));
-    r->images = r->images > 0 ? r->images : 1;
-    int64_t tasks = sgm__divide_up(batch, r->images), wanted = threads > 1 ? threads * TASKS_PER_THREAD : 1;
+    int64_t beside = r->layout.images, threads = r->call->cpu->threads;
+    int64_t bundles = sgm__divide_up(r->s->window.batch, beside);
+    int64_t each =
+        sgm__minimum(sgm__divide_up(TASK_COLUMNS, r->tiles * TILE_COLUMNS), sgm__divide_up(bundles, threads));
+    r->images = each * beside;
+    int64_t tasks = sgm__divide_up(bundles, each), wanted = threads > 1 ? threads * TASKS_PER_THREAD : 1;
     r->parts = tasks >= wanted ? 1 : sgm__minimum(sgm__divide_up(wanted, tasks), blocks_of(r));
 }
 
@@ -64,19 +65,18 @@ static run_state plan_pass(const sgm__cpu_call *call, const sgm__sheets *s, int3
     const sgm__sheet_pass *pass = &s->passes[index];
     run_state r = {.call = call, .s = s, .pass = pass};
     r.channel_steps = sgm__divide_up(s->depth, CHANNELS);
-    r.layout = sgm__sheets_together(s, pass, r.channel_steps * PAIRS);
-    r.sheet = sgm__sheet_size(pass, &r.layout);
+    r.layout = sgm__sheets_of_pairs(pass, r.channel_steps * PAIRS);
     r.rows = sgm__divide_up(s->width, SGM__BLOCK_ROWS) * SGM__BLOCK_ROWS;
     r.pixels = pass->out[0] * pass->out[1];
-    r.tiles = sgm__divide_up(r.pixels, TILE_COLUMNS);
+    r.tiles = sgm__divide_up(pass->out[0] * r.layout.length, TILE_COLUMNS);
     r.chunk = pass->place_count < CHUNK_STEPS && pass->place_count > 0 ? CHUNK_STEPS / pass->place_count : 1;
     choose_tasks(&r);
-    int64_t steps = r.channel_steps * pass->place_count;
-    int64_t blocks = r.chunk < r.channel_steps ? blocks_of(&r) * sgm__divide_up(r.images * r.tiles, 2) : 1;
+    int64_t steps = r.channel_steps * pass->place_count, bundles = r.images / r.layout.images;
+    int64_t blocks = r.chunk < r.channel_steps ? blocks_of(&r) * sgm__divide_up(bundles * r.tiles, 2) : 1;
     r.a_steps_at = sgm__convolution_align(r.rows * steps * PAIRS * PAIR_BYTES);
     r.b_steps_at = r.a_steps_at + sgm__convolution_align(steps * (int64_t)sizeof(int64_t));
     r.threads_at = r.b_steps_at + sgm__convolution_align(steps * (int64_t)sizeof(int64_t));
-    r.sums_at = sgm__convolution_align(r.images * image_pairs(&r) * PAIR_BYTES);
+    r.sums_at = sgm__convolution_align(bundles * bundle_pairs(&r) * PAIR_BYTES);
     r.results_at = r.sums_at + sgm__convolution_align(blocks * SGM__BLOCK_ROWS * SGM__BLOCK_COLUMNS *
                                                       (int64_t)sizeof(float));
     int64_t results = is_scattered(&r) ? r.images * s->width * r.pixels * (int64_t)sizeof(uint16_t) : 0;
@@ -159,7 +159,7 @@ static void make_steps(const run_state *r)
             const sgm__sheet_place *place = &r->pass->places[i];
             *a_steps++ = (step * blocks_of(r) * r->pass->place_count + i) * STEP_PAIRS;
             *b_steps++ =
-                place->sheet * r->sheet + step * PAIRS * r->layout.apart + place->row * r->layout.row;
+                place->sheet * r->layout.size + step * PAIRS * r->layout.apart + place->row * r->layout.row;
         }
 }
 
@@ -195,11 +195,14 @@ typedef struct share {
 static void copy_images(const run_state *r, const share *t)
 {
     const uint16_t *images = r->call->inputs[0].data;
-    int64_t image = r->s->depth * r->s->in[0] * r->s->in[1];
-    for (int64_t i = t->first; i < t->last; i++)
+    int64_t size = r->s->depth * r->s->in[0] * r->s->in[1], beside = r->layout.images;
+    for (int64_t image = t->first; image < t->last; image++) {
+        int64_t bundle = (image - t->first) / beside, position = (image - t->first) % beside;
         for (int32_t k = 0; k < r->pass->sheet_count; k++)
-            sgm__sheets_copy(r->call->cpu, r->s, r->pass, k, &r->layout, images + i * image, r->s->depth,
-                             (uint32_t *)(void *)t->own + (i - t->first) * image_pairs(r) + k * r->sheet);
+            sgm__sheets_copy(r->call->cpu, r->s, r->pass, k, &r->layout, images + image * size, r->s->depth,
+                             position,
+                             (uint32_t *)(void *)t->own + bundle * bundle_pairs(r) + k * r->layout.size);
+    }
 }
 
 /* Where the results of an image's rows from `row` on go; scattered ones to the thread's memory first. */
@@ -211,26 +214,30 @@ static uint16_t *results_of(const run_state *r, const share *t, int64_t image, i
     return (uint16_t *)r->call->output.data + (image * r->s->width + row) * r->pixels;
 }
 
-/* Points one half of a block to tile `tile` of the task's images; none: there is no such tile. */
+/* Points one half of a block to tile `tile` of the task's images; none: there is no such tile. Where images
+ * are side by side, a tile is a row of all of them. */
 static void set_half(const run_state *r, const share *t, int64_t tile, int64_t row, int half,
                      sgm__block_gather *block)
 {
-    int64_t image = t->first + tile / r->tiles, start = tile % r->tiles * TILE_COLUMNS;
+    int64_t beside = r->layout.images, image = t->first + tile / r->tiles * beside;
+    int64_t start = tile % r->tiles * TILE_COLUMNS, width = r->pass->out[1];
     block->columns[half] = 0;
     if (image >= t->last)
         return;
-    block->columns[half] = (int32_t)sgm__minimum(r->pixels - start, TILE_COLUMNS);
-    block->b[half] =
-        t->own +
-        ((image - t->first) * image_pairs(r) + sgm__sheet_pixel(r->pass, &r->layout, start)) * PAIR_BYTES;
-    block->c[half] = results_of(r, t, image, row) + start;
+    const unsigned char *sheets = t->own + tile / r->tiles * bundle_pairs(r) * PAIR_BYTES;
+    int64_t at = start / r->layout.length * r->layout.row + start % r->layout.length;
+    block->b[half] = sheets + at * PAIR_BYTES;
+    block->columns[half] = (int32_t)(beside > 1 ? sgm__minimum(t->last - image, beside) * width
+                                                : sgm__minimum(r->pixels - start, TILE_COLUMNS));
+    block->c[half] = results_of(r, t, image, row) + start / beside;
 }
 
 /* All blocks of a task, of the steps of some channels. */
 static void run_chunk(const run_state *r, share *t, int64_t first_step, int64_t last_step)
 {
     const sgm__cpu_call *call = r->call;
-    int64_t places = r->pass->place_count, pairs = sgm__divide_up((t->last - t->first) * r->tiles, 2);
+    int64_t places = r->pass->place_count, bundles = sgm__divide_up(t->last - t->first, r->layout.images);
+    int64_t pairs = sgm__divide_up(bundles * r->tiles, 2);
     const uint16_t *biases = call->input_count == 3 ? call->inputs[2].data : NULL;
     bool one = r->chunk >= r->channel_steps;
     sgm__block_gather block = {.steps = (last_step - first_step) * places,
@@ -239,6 +246,8 @@ static void run_chunk(const run_state *r, share *t, int64_t first_step, int64_t 
                                .add = first_step > 0,
                                .rounds = last_step == r->channel_steps,
                                .c_row = r->pixels,
+                               .piece = r->layout.images > 1 ? (int32_t)r->pass->out[1] : TILE_COLUMNS,
+                               .c_apart = r->s->width * r->pixels,
                                .low = (float)call->limits.low,
                                .high = (float)call->limits.high,
                                .configured = &t->configured};

@@ -54,31 +54,30 @@ typedef struct sgm__sheets {
 bool sgm__sheets_fit(const sgm__cpu *cpu, const sgm__window *window);
 /* For the result, or if `backward` for the gradient by the input. */
 sgm__sheets sgm__sheets_make(const sgm__window *window, bool backward);
-/* How the sheets of an image lie in memory. Elements are bfloat16, or pairs of two channels. */
+/* How sheets lie in memory. Elements are bfloat16, or pairs of two channels; all but the first two members
+ * count them. Images may be side by side: then a row of the sheet has that row of each of them, so that a row
+ * away stays a multiple of a vector away. */
 typedef struct sgm__sheet_layout {
     bool pairs;
-    int64_t plane;  /* a channel's or a pair's sheet */
-    int64_t apart;  /* from that to the next one */
+    int64_t images;
+    int64_t length; /* of a row, with all images */
     int64_t row;    /* from a row to the next one */
+    int64_t apart;  /* from a channel's or a pair's sheet to the next one */
     int64_t planes; /* channels or pairs of a sheet; those behind the last channel are 0 */
+    int64_t size;   /* a sheet of all planes */
 } sgm__sheet_layout;
 
-/* Of pairs: a row of all planes together, if rows are whole vectors and neighbours in the image; else one
- * sheet behind the other. What a block reads at a time lies together then. */
-sgm__sheet_layout sgm__sheets_together(const sgm__sheets *s, const sgm__sheet_pass *pass, int64_t planes);
-/* Elements of one sheet of all planes, and where pixel `pixel` of its first plane lies. */
-int64_t sgm__sheet_size(const sgm__sheet_pass *pass, const sgm__sheet_layout *l);
-static inline int64_t sgm__sheet_pixel(const sgm__sheet_pass *pass, const sgm__sheet_layout *l, int64_t pixel)
-{
-    int64_t length = pass->out[1];
-    return l->row == length ? pixel : pixel / length * l->row + pixel % length;
-}
+/* Of pairs, for blocks that read SGM__BLOCK_COLUMNS / 2 neighbours at a time, and up to as many behind the
+ * end: with a row of all planes together, if rows are whole vectors, else one plane behind the other. */
+sgm__sheet_layout sgm__sheets_of_pairs(const sgm__sheet_pass *pass, int64_t planes);
 /* The rows *first .. *last - 1 of a sheet that are rows of the image; the others are 0. */
 void sgm__sheet_rows(const sgm__sheets *s, const sgm__sheet_pass *pass, int32_t sheet, int64_t *first,
                      int64_t *last);
-/* One sheet of `count` channels of an image. */
+/* `count` channels of an image to one sheet, as image number `position` of those side by side; with number 0
+ * planes without a channel are cleared. */
 void sgm__sheets_copy(const sgm__cpu *cpu, const sgm__sheets *s, const sgm__sheet_pass *pass, int32_t sheet,
-                      const sgm__sheet_layout *l, const uint16_t *image, int64_t count, void *to);
+                      const sgm__sheet_layout *l, const uint16_t *image, int64_t count, int64_t position,
+                      void *to);
 
 /* The kernels, for calls whose window fits. */
 size_t sgm__blocks_scratch(const sgm__cpu_call *call, const sgm__sheets *s);

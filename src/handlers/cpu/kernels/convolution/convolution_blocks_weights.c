@@ -11,6 +11,9 @@
 /* Elements along the steps from which on sums are read and written seldom enough. */
 #define CHUNK_PIXELS 1024
 #define TASKS_PER_THREAD 4
+/* Pairs of pixels at a time: so that of both operands, what the places of one sheet read stays in the first
+ * cache. */
+#define TASK_STEPS (16 * SGM__BLOCK_STEPS)
 /* A step in elements, and how far the last one may read behind what there is. */
 #define STEP_PIXELS (2 * SGM__BLOCK_STEPS)
 #define PAIR_BYTES 4
@@ -22,7 +25,7 @@ typedef struct run_state {
     const sgm__cpu_call *call;
     const sgm__sheets *s;
     const sgm__sheet_pass *pass;
-    sgm__sheet_layout layout; /* of one image; channels lie apart by those of a chunk */
+    sgm__sheet_layout layout; /* of the images of a chunk, side by side */
     int64_t images, steps;    /* of a chunk: the most images, pairs of pixels */
     int64_t left, right;      /* blocks of channels, of filters */
     int64_t parts;            /* of the kernel's places */
@@ -31,17 +34,15 @@ typedef struct run_state {
     size_t gradient_at, sums_at, threads_at, thread_bytes, total;
 } run_state;
 
-/* Elements from an image's sheet to the next image's: what is 0 at the end of one and at the beginning of the
- * other is there once. Pairs of pixels begin with an even one. */
-static int64_t image_step(const sgm__sheets *s, const sgm__sheet_pass *pass)
+/* Images that are multiplied together: so many that rows of all of them are whole steps, if that is not too
+ * many. */
+static int64_t choose_images(const sgm__sheets *s, const sgm__sheet_pass *pass)
 {
-    int64_t shared = pass->rows - pass->out[0], first, last;
-    for (int32_t i = 0; i < pass->sheet_count; i++) {
-        sgm__sheet_rows(s, pass, i, &first, &last);
-        shared = sgm__minimum(shared, sgm__minimum(first, pass->rows - last));
-    }
-    int64_t step = (pass->rows - shared) * pass->out[1];
-    return step + step % 2;
+    int64_t pixels = pass->out[0] * pass->out[1], unit = 1, images = sgm__divide_up(CHUNK_PIXELS, pixels);
+    while (unit * pass->out[1] % STEP_PIXELS != 0)
+        unit *= 2;
+    int64_t whole = sgm__divide_up(images, unit) * unit;
+    return sgm__minimum(whole * pixels <= 2 * CHUNK_PIXELS ? whole : images, s->window.batch);
 }
 
 static run_state plan(const sgm__cpu_call *call, const sgm__sheets *s)
@@ -49,10 +50,10 @@ static run_state plan(const sgm__cpu_call *call, const sgm__sheets *s)
     const sgm__sheet_pass *pass = &s->passes[0];
     run_state r = {.call = call, .s = s, .pass = pass, .pixels = pass->out[0] * pass->out[1]};
     int64_t places = pass->place_count, threads = call->cpu->threads, wanted = threads * TASKS_PER_THREAD;
-    r.layout = (sgm__sheet_layout){.plane = image_step(s, pass), .row = pass->out[1]};
-    r.images = sgm__minimum(sgm__divide_up(CHUNK_PIXELS, r.layout.plane), s->window.batch);
-    r.steps = sgm__divide_up(r.images * r.layout.plane, STEP_PIXELS) * SGM__BLOCK_STEPS;
-    r.layout.apart = 2 * r.steps + sgm__divide_up(pass->rows * pass->out[1], STEP_PIXELS) * STEP_PIXELS;
+    r.layout.images = choose_images(s, pass);
+    r.layout.length = r.layout.row = r.layout.images * pass->out[1];
+    r.steps = sgm__divide_up(pass->out[0] * r.layout.length, STEP_PIXELS) * SGM__BLOCK_STEPS;
+    r.layout.apart = (pass->rows * r.layout.length / STEP_PIXELS + 2) * STEP_PIXELS;
     r.layout.apart += r.layout.apart % DISPLACED == 0 ? STEP_PIXELS : 0;
     r.left = sgm__divide_up(s->window.channels, SGM__BLOCK_ROWS);
     r.right = sgm__divide_up(s->window.filters, SGM__BLOCK_COLUMNS);
@@ -62,7 +63,7 @@ static run_state plan(const sgm__cpu_call *call, const sgm__sheets *s)
     r.sums_at = r.gradient_at + sgm__convolution_align(r.right * r.steps * SGM__BLOCK_COLUMNS * PAIR_BYTES);
     int64_t sums = SGM__BLOCK_ROWS * SGM__BLOCK_COLUMNS * places;
     r.threads_at = r.sums_at + sgm__convolution_align(r.left * r.right * sums * (int64_t)sizeof(float));
-    size_t lines = sgm__convolution_align(SGM__BLOCK_COLUMNS * (r.pixels + 1) * (int64_t)sizeof(uint16_t));
+    size_t lines = sgm__convolution_align(SGM__BLOCK_COLUMNS * 2 * r.steps * (int64_t)sizeof(uint16_t));
     size_t turned = sgm__convolution_align(sums * (int64_t)sizeof(float));
     r.thread_bytes = lines > turned ? lines : turned;
     r.total = r.threads_at + r.thread_bytes * (size_t)threads;
@@ -86,56 +87,56 @@ static uint32_t *gradient_of(const run_state *r, int64_t block)
     return (uint32_t *)(void *)(r->call->scratch + r->gradient_at) + block * r->steps * SGM__BLOCK_COLUMNS;
 }
 
-/* Sheets of some channels of an image; behind the last image all is 0. */
-static void copy_sheets(const run_state *r, int64_t image, int64_t block)
+/* Sheets of some channels of a chunk. What is behind the last row, and what images there are too few for, is
+ * multiplied by 0. */
+static void copy_sheets(const run_state *r, int64_t block)
 {
     const sgm__window *w = &r->s->window;
-    int64_t channel = block * SGM__BLOCK_ROWS, size = w->in[0] * w->in[1],
-            at = (image - r->first) * r->layout.plane;
-    int64_t count = sgm__minimum(w->channels - channel, SGM__BLOCK_ROWS), end = at + r->layout.plane;
-    const uint16_t *from = (const uint16_t *)r->call->inputs[0].data + (image * w->channels + channel) * size;
+    int64_t channel = block * SGM__BLOCK_ROWS, size = w->in[0] * w->in[1];
+    int64_t count = sgm__minimum(w->channels - channel, SGM__BLOCK_ROWS);
+    int64_t end = r->last - r->first < r->layout.images ? 0 : r->pass->rows * r->layout.length;
     for (int32_t i = 0; i < r->pass->sheet_count; i++) {
-        sgm__sheets_copy(r->call->cpu, r->s, r->pass, i, &r->layout, from, count,
-                         sheet_of(r, i, channel) + at);
-        for (int64_t c = 0; c < count && image == r->last - 1; c++)
+        for (int64_t c = 0; c < count; c++)
             memset(sheet_of(r, i, channel + c) + end, 0, (size_t)(r->layout.apart - end) * sizeof(uint16_t));
+        for (int64_t image = r->first; image < r->last; image++)
+            sgm__sheets_copy(r->call->cpu, r->s, r->pass, i, &r->layout,
+                             (const uint16_t *)r->call->inputs[0].data +
+                                 (image * w->channels + channel) * size,
+                             count, image - r->first, sheet_of(r, i, channel));
     }
 }
 
-/* Some filters' gradient of an image, whose pixels become rows of pairs, with zeros up to the next image's.
- * `own`: for an odd number of pixels, rows of an even one. */
-static void turn_gradient(const run_state *r, int64_t image, int64_t block, uint16_t *own)
+/* Some filters' gradient of a chunk: pairs of pixels become rows, by way of `own`, where the images are side
+ * by side as in the sheets. */
+static void turn_gradient(const run_state *r, int64_t block, uint16_t *own)
 {
     const sgm__window *w = &r->s->window;
-    int64_t filter = block * SGM__BLOCK_COLUMNS, pairs = sgm__divide_up(r->pixels, 2), stride = r->pixels;
+    int64_t filter = block * SGM__BLOCK_COLUMNS, stride = 2 * r->steps, width = r->pass->out[1];
     int64_t count = sgm__minimum(w->filters - filter, SGM__BLOCK_COLUMNS);
-    int64_t at = (image - r->first) * r->layout.plane / 2, end = at + r->layout.plane / 2;
-    const uint16_t *from = (const uint16_t *)r->call->inputs[1].data + (image * w->filters + filter) * stride;
-    uint32_t *to = gradient_of(r, block);
-    if (stride % 2 != 0) {
-        for (int64_t i = 0; i < count; i++) {
-            memcpy(own + i * (stride + 1), from + i * stride, (size_t)stride * sizeof *own);
-            own[i * (stride + 1) + stride] = 0;
-        }
-        from = own;
-        stride++;
+    const uint16_t *from = (const uint16_t *)r->call->inputs[1].data;
+    for (int64_t i = 0; i < count; i++) {
+        uint16_t *line = own + i * stride;
+        int64_t end = r->last - r->first < r->layout.images ? 0 : r->pass->out[0] * r->layout.length;
+        memset(line + end, 0, (size_t)(stride - end) * sizeof *line);
+        for (int64_t image = r->first; image < r->last; image++)
+            for (int64_t row = 0; row < r->pass->out[0]; row++)
+                memcpy(line + row * r->layout.length + (image - r->first) * width,
+                       from + (image * w->filters + filter + i) * r->pixels + row * width,
+                       (size_t)width * sizeof *line);
     }
-    r->call->cpu->vector->pairs.transpose(to + at * SGM__BLOCK_COLUMNS, SGM__BLOCK_COLUMNS, from, stride,
-                                          count, stride);
-    end = image == r->last - 1 ? r->steps : end;
-    memset(to + (at + pairs) * SGM__BLOCK_COLUMNS, 0,
-           (size_t)((end - at - pairs) * SGM__BLOCK_COLUMNS * PAIR_BYTES));
+    r->call->cpu->vector->pairs.transpose(gradient_of(r, block), SGM__BLOCK_COLUMNS, own, stride, count,
+                                          stride);
 }
 
 static void copy_task(void *context, int64_t index, int32_t thread)
 {
     const run_state *r = context;
-    int64_t blocks = r->left + r->right, image = r->first + index / blocks, block = index % blocks;
-    unsigned char *own = r->call->scratch + r->threads_at + (size_t)thread * r->thread_bytes;
-    if (block < r->left)
-        copy_sheets(r, image, block);
+    if (index < r->left)
+        copy_sheets(r, index);
     else
-        turn_gradient(r, image, block - r->left, (uint16_t *)(void *)own);
+        turn_gradient(
+            r, index - r->left,
+            (uint16_t *)(void *)(r->call->scratch + r->threads_at + (size_t)thread * r->thread_bytes));
 }
 
 /* --- products --- */
@@ -159,21 +160,25 @@ static void sum_task(void *context, int64_t index, int32_t thread)
     int64_t filters = w->filters - right * SGM__BLOCK_COLUMNS;
     int32_t configured = 0;
     sgm__pool_part(places, 1, r->parts, index % r->parts, &begin, &end);
-    sgm__tile tile = {.depth = r->steps,
-                      .a_row = r->layout.apart / 2,
-                      .b = gradient_of(r, right),
+    sgm__tile tile = {.a_row = r->layout.apart / 2,
                       .b_stride = SGM__BLOCK_COLUMNS,
                       .sums_stride = places * SGM__BLOCK_COLUMNS,
-                      .add = r->first > 0,
                       .rows = (int32_t)sgm__minimum(w->channels - channel, SGM__BLOCK_ROWS),
                       .columns =
                           filters > SGM__BLOCK_COLUMNS / 2 ? SGM__BLOCK_COLUMNS : SGM__BLOCK_COLUMNS / 2,
                       .configured = &configured};
-    for (int64_t i = begin; i < end; i++) {
-        const sgm__sheet_place *place = &r->pass->places[i];
-        tile.a = sheet_of(r, place->sheet, channel) + place->row * r->pass->out[1];
-        tile.sums = sums_of(r, left, right) + i * SGM__BLOCK_COLUMNS;
-        tiles->block(&tile);
+    for (int64_t first = 0; first < r->steps; first += TASK_STEPS) {
+        tile.depth = sgm__minimum(TASK_STEPS, r->steps - first);
+        tile.b = gradient_of(r, right) + first * SGM__BLOCK_COLUMNS;
+        tile.add = r->first > 0 || first > 0;
+        for (int32_t sheet = 0; sheet < r->pass->sheet_count; sheet++)
+            for (int64_t i = begin; i < end; i++) {
+                const sgm__sheet_place *place = &r->pass->places[i];
+                tile.a = sheet_of(r, sheet, channel) + place->row * r->layout.length + 2 * first;
+                tile.sums = sums_of(r, left, right) + i * SGM__BLOCK_COLUMNS;
+                if (place->sheet == sheet)
+                    tiles->block(&tile);
+            }
     }
     if (tiles->block_end != NULL)
         tiles->block_end();
@@ -202,8 +207,8 @@ void sgm__blocks_weights_run(const sgm__cpu_call *call, const sgm__sheets *s)
     run_state r = plan(call, s);
     sgm__pool *pool = call->cpu->pool;
     for (; r.first < s->window.batch; r.first = r.last) {
-        r.last = sgm__minimum(r.first + r.images, s->window.batch);
-        sgm__pool_post(pool, (r.last - r.first) * (r.left + r.right), copy_task, &r, sizeof r);
+        r.last = sgm__minimum(r.first + r.layout.images, s->window.batch);
+        sgm__pool_post(pool, r.left + r.right, copy_task, &r, sizeof r);
         sgm__pool_post(pool, r.left * r.right * r.parts, sum_task, &r, sizeof r);
     }
     sgm__pool_post(pool, r.left * r.right, round_task, &r, sizeof r);

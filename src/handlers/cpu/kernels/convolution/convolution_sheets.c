@@ -95,14 +95,22 @@ sgm__sheets sgm__sheets_make(const sgm__window *window, bool backward)
 
 /* --- layouts --- */
 
-sgm__sheet_layout sgm__sheets_together(const sgm__sheets *s, const sgm__sheet_pass *pass, int64_t planes)
+sgm__sheet_layout sgm__sheets_of_pairs(const sgm__sheet_pass *pass, int64_t planes)
 {
-    int64_t length = pass->out[1], half = SGM__BLOCK_COLUMNS / 2;
-    if (length % half == 0 && s->source_stride[0] == 1 && s->source_stride[1] == 1)
-        return (sgm__sheet_layout){true, pass->rows * length, length, planes * length, planes};
-    int64_t plane = sgm__divide_up(pass->rows * length + half, half) * half;
-    plane += plane % DISPLACED == 0 ? half : 0;
-    return (sgm__sheet_layout){true, plane, plane, length, planes};
+    int64_t width = pass->out[1], half = SGM__BLOCK_COLUMNS / 2;
+    sgm__sheet_layout l = {.pairs = true, .images = half % width == 0 ? half / width : 1, .planes = planes};
+    l.length = l.images * width;
+    if (l.length % half == 0) {
+        l.row = planes * l.length;
+        l.apart = l.length;
+        l.size = pass->rows * l.row + half;
+        return l;
+    }
+    l.row = l.length;
+    l.apart = sgm__divide_up(pass->rows * l.length + half, half) * half;
+    l.apart += l.apart % DISPLACED == 0 ? half : 0;
+    l.size = planes * l.apart;
+    return l;
 }
 
 void sgm__sheet_rows(const sgm__sheets *s, const sgm__sheet_pass *pass, int32_t sheet, int64_t *first,
@@ -113,12 +121,6 @@ void sgm__sheet_rows(const sgm__sheets *s, const sgm__sheet_pass *pass, int32_t 
     *first = sgm__minimum(from->origin < 0 ? -from->origin : 0, pass->rows);
     *last = sgm__minimum(pass->rows, there - from->origin);
     *last = *last > *first ? *last : *first;
-}
-
-int64_t sgm__sheet_size(const sgm__sheet_pass *pass, const sgm__sheet_layout *l)
-{
-    /* Rows that are together: the last one may be cleared to a vector behind its end. */
-    return l->row == pass->out[1] ? l->planes * l->apart : pass->rows * l->row + SGM__BLOCK_STEPS;
 }
 
 /* --- copies --- */
@@ -188,86 +190,118 @@ static void copy_whole(const sgm__cpu *cpu, const sgm__sheets *s, const sgm__she
     }
 }
 
-/* The same row by row. */
-static void copy_rows(const sgm__cpu *cpu, const sgm__sheets *s, const sgm__sheet_pass *pass,
-                      const sgm__sheet *sheet, bool pairs, const uint16_t *from, int64_t partner,
-                      int64_t first, int64_t last, unsigned char *to)
+/* What is copied: one sheet's share of an image, and where it lies. `begin` and `width`: columns of the sheet
+ * that are columns of the image, of which the first one is `column`; rows are `first` .. `last` - 1. */
+typedef struct copying {
+    const sgm__cpu *cpu;
+    const sgm__sheets *s;
+    const sgm__sheet_pass *pass;
+    const sgm__sheet *sheet;
+    const sgm__sheet_layout *l;
+    const uint16_t *image;
+    int64_t count, first, last, begin, width, column;
+} copying;
+
+static size_t element_size(const sgm__sheet_layout *l)
 {
-    int64_t size = pairs ? (int64_t)sizeof(pair) : (int64_t)sizeof *from, stride = s->source_stride[1];
-    int64_t columns = sgm__divide_up(s->in[1] - sheet->phase[1], stride);
-    int64_t begin = sheet->shift < 0 ? -sheet->shift : 0;
-    int64_t end = sgm__minimum(pass->out[1], columns - sheet->shift);
-    if (begin >= end) {
-        memset(to + first * pass->out[1] * size, 0, (size_t)((last - first) * pass->out[1] * size));
-        return;
-    }
-    for (int64_t row = first; row < last; row++) {
-        unsigned char *line = to + row * pass->out[1] * size;
-        int64_t at = ((row + sheet->origin) * s->source_stride[0] + sheet->phase[0]) * s->in[1] +
-                     (begin + sheet->shift) * stride + sheet->phase[1];
-        memset(line, 0, (size_t)(begin * size));
-        if (stride == 1)
-            copy_neighbours(cpu, pairs, from + at, partner, end - begin, line + begin * size);
-        else
-            copy_apart(pairs, from + at, partner, stride, end - begin, line + begin * size);
-        memset(line + end * size, 0, (size_t)((pass->out[1] - end) * size));
-    }
+    return l->pairs ? sizeof(pair) : sizeof(uint16_t);
 }
 
-/* Sheets one behind the other. */
-static void copy_apart_sheets(const sgm__cpu *cpu, const sgm__sheets *s, const sgm__sheet_pass *pass,
-                              const sgm__sheet *sheet, const sgm__sheet_layout *l, const uint16_t *image,
-                              int64_t count, int64_t first, int64_t last, unsigned char *to)
+/* Row `row` of the sheet in the image's first channel. */
+static const uint16_t *image_row(const copying *c, int64_t row)
 {
-    int64_t channel = s->in[0] * s->in[1], step = l->pairs ? 2 : 1, length = pass->out[1];
-    int64_t size = l->pairs ? (int64_t)sizeof(pair) : (int64_t)sizeof *image;
-    bool whole = s->source_stride[0] == 1 && s->source_stride[1] == 1 && s->in[1] == length &&
-                 sheet->shift > -length && sheet->shift < length;
-    for (int64_t i = 0; i < count; i += step, to += l->apart * size) {
-        const uint16_t *own = image + i * channel;
-        int64_t partner = l->pairs && i + 1 < count ? channel : 0;
-        memset(to, 0, (size_t)(first * length * size));
-        if (whole)
-            copy_whole(cpu, s, sheet, l->pairs, own, partner, first, last, to);
-        else
-            copy_rows(cpu, s, pass, sheet, l->pairs, own, partner, first, last, to);
-        memset(to + last * length * size, 0, (size_t)((l->plane - last * length) * size));
+    const sgm__sheets *s = c->s;
+    int64_t at = (row + c->sheet->origin) * s->source_stride[0] + c->sheet->phase[0];
+    return c->image + at * s->in[1] + c->column;
+}
+
+/* One row of one plane: `from` is NULL where it is not in the image. */
+static void copy_row(const copying *c, const uint16_t *from, int64_t partner, void *to)
+{
+    int64_t end = c->begin + c->width, stride = c->s->source_stride[1];
+    unsigned char *filled = (unsigned char *)to + (size_t)c->begin * element_size(c->l);
+    clear(c->l->pairs, to, 0, from != NULL ? c->begin : c->pass->out[1]);
+    if (from == NULL)
+        return;
+    if (stride == 1 && c->width >= SGM__BLOCK_STEPS)
+        copy_neighbours(c->cpu, c->l->pairs, from, partner, c->width, filled);
+    else
+        copy_apart(c->l->pairs, from, partner, stride, c->width, filled);
+    clear(c->l->pairs, to, end, c->pass->out[1] - end);
+}
+
+/* Row by row of each plane. */
+static void copy_rows(const copying *c, unsigned char *to)
+{
+    int64_t step = c->l->pairs ? 2 : 1, channel = c->s->in[0] * c->s->in[1];
+    size_t size = element_size(c->l);
+    for (int64_t i = 0; i < c->count; i += step, to += (size_t)c->l->apart * size)
+        for (int64_t row = 0; row < c->pass->rows; row++) {
+            bool there = row >= c->first && row < c->last && c->width > 0;
+            copy_row(c, there ? image_row(c, row) + i * channel : NULL, i + 1 < c->count ? channel : 0,
+                     to + (size_t)(row * c->l->row) * size);
+        }
+}
+
+/* Planes whose rows are rows of the image as they lie. */
+static void copy_planes(const copying *c, unsigned char *to)
+{
+    int64_t step = c->l->pairs ? 2 : 1, channel = c->s->in[0] * c->s->in[1], length = c->l->length;
+    size_t size = element_size(c->l);
+    for (int64_t i = 0; i < c->count; i += step, to += (size_t)c->l->apart * size) {
+        int64_t partner = c->l->pairs && i + 1 < c->count ? channel : 0;
+        memset(to, 0, (size_t)(c->first * length) * size);
+        copy_whole(c->cpu, c->s, c->sheet, c->l->pairs, c->image + i * channel, partner, c->first, c->last,
+                   to);
+        memset(to + (size_t)(c->last * length) * size, 0,
+               (size_t)((c->pass->rows - c->last) * length) * size);
     }
-    for (int64_t i = sgm__divide_up(count, step); i < l->planes; i++, to += l->apart * size)
-        memset(to, 0, (size_t)(l->plane * size));
 }
 
 /* Pairs of which a row of all planes is together: rows of the image become rows of all pairs at once. What
  * clears a row's end clears the beginning of the next pair's row with it, which is beyond the image's left
  * edge. */
-static void copy_together(const sgm__cpu *cpu, const sgm__sheets *s, const sgm__sheet_pass *pass,
-                          const sgm__sheet *sheet, const sgm__sheet_layout *l, const uint16_t *image,
-                          int64_t count, int64_t first, int64_t last, pair *to)
+static void copy_together(const copying *c, pair *to)
 {
-    int64_t length = pass->out[1], begin = sheet->shift < 0 ? -sheet->shift : 0;
-    int64_t width = sgm__minimum(length, s->in[1] - sheet->shift) - begin;
-    int64_t filled = width > 0 ? sgm__divide_up(count, 2) * length : 0;
-    memset(to, 0, (size_t)(first * l->row) * sizeof *to);
-    for (int64_t row = first; row < last; row++) {
+    const sgm__sheet_layout *l = c->l;
+    int64_t filled = sgm__divide_up(c->count, 2) * l->length;
+    memset(to, 0, (size_t)(c->first * l->row) * sizeof *to);
+    for (int64_t row = c->first; row < c->last; row++) {
         pair *line = to + row * l->row;
-        memset(line, 0, (size_t)(width > 0 ? begin : 0) * sizeof *to);
-        if (width > 0)
-            cpu->vector->pairs.copy_rows(line + begin, length,
-                                         image + (row + sheet->origin) * s->in[1] + begin + sheet->shift,
-                                         s->in[0] * s->in[1], width, count);
+        clear(true, line, 0, c->begin);
+        c->cpu->vector->pairs.copy_rows(line + c->begin, l->length, image_row(c, row),
+                                        c->s->in[0] * c->s->in[1], c->width, c->count);
         memset(line + filled, 0, (size_t)(l->row - filled) * sizeof *to);
     }
-    memset(to + last * l->row, 0, (size_t)((pass->rows - last) * l->row) * sizeof *to);
+    memset(to + c->last * l->row, 0, (size_t)((c->pass->rows - c->last) * l->row) * sizeof *to);
+}
+
+static void clear_planes(const copying *c, unsigned char *to)
+{
+    size_t size = element_size(c->l);
+    for (int64_t i = sgm__divide_up(c->count, c->l->pairs ? 2 : 1); i < c->l->planes; i++)
+        for (int64_t row = 0; row < c->pass->rows; row++)
+            memset(to + (size_t)(i * c->l->apart + row * c->l->row) * size, 0, (size_t)c->l->length * size);
 }
 
 void sgm__sheets_copy(const sgm__cpu *cpu, const sgm__sheets *s, const sgm__sheet_pass *pass, int32_t sheet,
-                      const sgm__sheet_layout *l, const uint16_t *image, int64_t count, void *to)
+                      const sgm__sheet_layout *l, const uint16_t *image, int64_t count, int64_t position,
+                      void *to)
 {
     const sgm__sheet *from = &pass->sheets[sheet];
-    int64_t first, last;
-    sgm__sheet_rows(s, pass, sheet, &first, &last);
-    if (l->row == pass->out[1])
-        copy_apart_sheets(cpu, s, pass, from, l, image, count, first, last, to);
+    copying c = {cpu, s, pass, from, l, image, count, .begin = from->shift < 0 ? -from->shift : 0};
+    int64_t columns = sgm__divide_up(s->in[1] - from->phase[1], s->source_stride[1]) - from->shift;
+    unsigned char *own = (unsigned char *)to + (size_t)(position * pass->out[1]) * element_size(l);
+    bool neighbours = s->source_stride[0] == 1 && s->source_stride[1] == 1 && l->images == 1;
+    sgm__sheet_rows(s, pass, sheet, &c.first, &c.last);
+    c.width = sgm__minimum(pass->out[1], columns) - c.begin;
+    c.column = (c.begin + from->shift) * s->source_stride[1] + from->phase[1];
+    if (neighbours && l->row != l->length && c.width > 0)
+        copy_together(&c, to);
+    else if (neighbours && l->row == l->length && s->in[1] == l->length && c.width > 0)
+        copy_planes(&c, own);
     else
-        copy_together(cpu, s, pass, from, l, image, count, first, last, to);
+        copy_rows(&c, own);
+    if (position == 0)
+        clear_planes(&c, to);
 }
