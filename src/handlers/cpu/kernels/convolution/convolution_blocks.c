@@ -192,16 +192,19 @@ typedef struct share {
     int32_t configured;
 } share;
 
-static void copy_images(const run_state *r, const share *t)
+/* Images that are side by side, from `first` on. */
+static void copy_bundle(const run_state *r, int64_t first, int64_t last, uint32_t *to)
 {
     const uint16_t *images = r->call->inputs[0].data;
-    int64_t size = r->s->depth * r->s->in[0] * r->s->in[1], beside = r->layout.images;
-    for (int64_t image = t->first; image < t->last; image++) {
-        int64_t bundle = (image - t->first) / beside, position = (image - t->first) % beside;
-        for (int32_t k = 0; k < r->pass->sheet_count; k++)
-            sgm__sheets_copy(r->call->cpu, r->s, r->pass, k, &r->layout, images + image * size, r->s->depth,
-                             position,
-                             (uint32_t *)(void *)t->own + bundle * bundle_pairs(r) + k * r->layout.size);
+    int64_t size = r->s->depth * r->s->in[0] * r->s->in[1], sheet = r->layout.size;
+    for (int32_t k = 0; k < r->pass->sheet_count; k++)
+        for (int64_t i = first; i < last && sgm__sheet_base(r->s, r->pass, k) < 0; i++)
+            sgm__sheets_copy(r->call->cpu, r->s, r->pass, k, &r->layout, images + i * size, r->s->depth,
+                             i - first, to + k * sheet);
+    for (int32_t k = 0; k < r->pass->sheet_count; k++) {
+        int32_t base = sgm__sheet_base(r->s, r->pass, k);
+        if (base >= 0)
+            sgm__sheets_shift(r->pass, k, &r->layout, r->layout.planes, to + base * sheet, to + k * sheet);
     }
 }
 
@@ -294,7 +297,9 @@ static void block_task(void *context, int64_t index, int32_t thread)
                .own = r->call->scratch + r->threads_at + (size_t)thread * r->thread_bytes};
     t.last = sgm__minimum(t.first + r->images, r->s->window.batch);
     sgm__pool_part(blocks_of(r), 1, r->parts, index % r->parts, &t.begin, &t.end);
-    copy_images(r, &t);
+    for (int64_t first = t.first; first < t.last; first += r->layout.images)
+        copy_bundle(r, first, sgm__minimum(first + r->layout.images, t.last),
+                    (uint32_t *)(void *)t.own + (first - t.first) / r->layout.images * bundle_pairs(r));
     for (int64_t step = 0; step < r->channel_steps; step += r->chunk)
         run_chunk(r, &t, step, sgm__minimum(step + r->chunk, r->channel_steps));
     if (r->call->cpu->vector->pairs.block_end != NULL)

@@ -79,6 +79,13 @@ void sgm__sheets_copy(const sgm__cpu *cpu, const sgm__sheets *s, const sgm__shee
                       const sgm__sheet_layout *l, const uint16_t *image, int64_t count, int64_t position,
                       void *to);
 
+/* The sheet that differs from this one by its shift alone, which is 0, and has all columns of the image; -1:
+ * there is none. */
+int32_t sgm__sheet_base(const sgm__sheets *s, const sgm__sheet_pass *pass, int32_t sheet);
+/* A sheet from its base, of all images. */
+void sgm__sheets_shift(const sgm__sheet_pass *pass, int32_t sheet, const sgm__sheet_layout *l, int64_t planes,
+                       const void *base, void *to);
+
 /* The kernels, for calls whose window fits. */
 size_t sgm__blocks_scratch(const sgm__cpu_call *call, const sgm__sheets *s);
 void sgm__blocks_run(const sgm__cpu_call *call, const sgm__sheets *s);

@@ -98,11 +98,17 @@ static void copy_sheets(const run_state *r, int64_t block)
     for (int32_t i = 0; i < r->pass->sheet_count; i++) {
         for (int64_t c = 0; c < count; c++)
             memset(sheet_of(r, i, channel + c) + end, 0, (size_t)(r->layout.apart - end) * sizeof(uint16_t));
-        for (int64_t image = r->first; image < r->last; image++)
+        for (int64_t image = r->first; image < r->last && sgm__sheet_base(r->s, r->pass, i) < 0; image++)
             sgm__sheets_copy(r->call->cpu, r->s, r->pass, i, &r->layout,
                              (const uint16_t *)r->call->inputs[0].data +
                                  (image * w->channels + channel) * size,
                              count, image - r->first, sheet_of(r, i, channel));
+    }
+    for (int32_t i = 0; i < r->pass->sheet_count; i++) {
+        int32_t base = sgm__sheet_base(r->s, r->pass, i);
+        if (base >= 0)
+            sgm__sheets_shift(r->pass, i, &r->layout, count, sheet_of(r, base, channel),
+                              sheet_of(r, i, channel));
     }
 }
 

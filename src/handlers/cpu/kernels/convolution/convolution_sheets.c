@@ -3,6 +3,8 @@
 
 /* Channels and filters from which on blocks are well filled. */
 #define MINIMUM_CHANNELS 16
+/* Columns up to which sheets are made from each other: of more, copies of the image's rows are faster. */
+#define NARROW 16
 /* Elements: lines that lie a multiple of these apart share few places of the first cache. */
 #define DISPLACED 512
 
@@ -135,6 +137,14 @@ static inline pair load_two(const uint16_t *from)
     return two;
 }
 
+/* Neighbours of two channels, of a number that is known where this is inlined. */
+static inline __attribute__((always_inline)) void join_rows(const uint16_t *from, int64_t partner,
+                                                            int64_t count, pair *to)
+{
+    for (int64_t i = 0; i < count; i++)
+        to[i] = from[i] | (pair)from[partner + i] << 16;
+}
+
 /* `count` elements of one or two channels, `stride` apart. `partner`: from a channel to the next one; 0:
  * there is none. */
 static void copy_apart(bool pairs, const uint16_t *from, int64_t partner, int64_t stride, int64_t count,
@@ -143,6 +153,14 @@ static void copy_apart(bool pairs, const uint16_t *from, int64_t partner, int64_
     uint16_t *singles = to;
     pair *both = to;
     int64_t i = 0;
+    if (pairs && partner != 0 && stride == 1 && count == 8) {
+        join_rows(from, partner, 8, both);
+        return;
+    }
+    if (pairs && partner != 0 && stride == 1 && count == 4) {
+        join_rows(from, partner, 4, both);
+        return;
+    }
     /* Elements between those are read, and left out: but behind the last there may be nothing. */
     if (pairs && partner != 0 && stride == 2)
         for (; i < count - 1; i++)
@@ -282,6 +300,42 @@ static void clear_planes(const copying *c, unsigned char *to)
     for (int64_t i = sgm__divide_up(c->count, c->l->pairs ? 2 : 1); i < c->l->planes; i++)
         for (int64_t row = 0; row < c->pass->rows; row++)
             memset(to + (size_t)(i * c->l->apart + row * c->l->row) * size, 0, (size_t)c->l->length * size);
+}
+
+/* --- sheets from others --- */
+
+int32_t sgm__sheet_base(const sgm__sheets *s, const sgm__sheet_pass *pass, int32_t sheet)
+{
+    const sgm__sheet *of = &pass->sheets[sheet];
+    int64_t width = pass->out[1];
+    if (width > NARROW || of->shift == 0 || of->shift <= -width || of->shift >= width || s->in[1] > width ||
+        s->source_stride[1] != 1)
+        return -1;
+    for (int32_t i = 0; i < pass->sheet_count; i++) {
+        const sgm__sheet *at = &pass->sheets[i];
+        if (at->shift == 0 && at->origin == of->origin && at->phase[0] == of->phase[0])
+            return i;
+    }
+    return -1;
+}
+
+void sgm__sheets_shift(const sgm__sheet_pass *pass, int32_t sheet, const sgm__sheet_layout *l, int64_t planes,
+                       const void *base, void *to)
+{
+    int64_t shift = pass->sheets[sheet].shift, width = pass->out[1];
+    int64_t left = shift < 0 ? -shift : 0, right = shift > 0 ? shift : 0;
+    size_t size = element_size(l);
+    int64_t all = l->row > l->apart ? pass->rows * l->row : (planes - 1) * l->apart + pass->rows * l->row;
+    memcpy((unsigned char *)to + (size_t)left * size, (const unsigned char *)base + (size_t)right * size,
+           (size_t)(all - left - right) * size);
+    for (int64_t plane = 0; plane < planes; plane++)
+        for (int64_t row = 0; row < pass->rows; row++) {
+            int64_t at = plane * l->apart + row * l->row;
+            for (int64_t i = 0; i < l->images; i++, at += width) {
+                clear(l->pairs, to, at, left);
+                clear(l->pairs, to, at + width - right, right);
+            }
+        }
 }
 
 void sgm__sheets_copy(const sgm__cpu *cpu, const sgm__sheets *s, const sgm__sheet_pass *pass, int32_t sheet,
