@@ -157,17 +157,18 @@ static size_t attend(const char *name, int32_t threads, sgm_dtype dtype, const h
 
 /* What softmax makes is rounded for the products after it: within a unit of bfloat16 of the largest result.
  */
-TEST(tiles_of_bfloat16_give_what_double_gives)
+TEST(tiles_and_blocks_of_bfloat16_give_what_double_gives)
 {
     static const head_case cases[] = {{2, 7, 3, 5, true},    {1, 43, 1, 2, false},  {3, 42, 2, 32, true},
                                       {1, 85, 2, 33, true},  {2, 64, 4, 16, true},  {1, 1, 1, 1, false},
                                       {1, 129, 1, 64, true}, {1, 100, 2, 17, false}};
-    static const char *const names[] = {"cpu(bfloat16=own)", "cpu(bfloat16=own,instructions=portable)"};
+    static const char *const names[] = {"cpu(bfloat16=own)", "cpu(bfloat16=own,instructions=portable)",
+                                        "cpu(bfloat16=amx)", "cpu(bfloat16=amx,instructions=portable)"};
     static double expected[MAXIMUM_VALUES], values[MAXIMUM_VALUES], again[MAXIMUM_VALUES];
-    for (size_t i = 0; i < 2 * sizeof cases / sizeof *cases; i++) {
-        const head_case *c = &cases[i / 2];
+    for (size_t i = 0; i < 4 * sizeof cases / sizeof *cases; i++) {
+        const head_case *c = &cases[i / 4];
         size_t count = attend("reference", 1, SGM_FLOAT64, c, expected), at = 0;
-        CHECK_INT(attend(names[i % 2], 1, SGM_BFLOAT16, c, values), count);
+        CHECK_INT(attend(names[i % 4], 1, SGM_BFLOAT16, c, values), count);
         for (int part = 0; part < 2; part++, at += count, count *= 3) {
             double error = 0, largest = 0;
             for (size_t k = at; k < at + count; k++) {
@@ -178,7 +179,7 @@ TEST(tiles_of_bfloat16_give_what_double_gives)
                 TEST_FAIL("case %zu: the error of part %d is %.3g of %.3g", i, part, error, largest);
         }
         for (int32_t threads = 2; threads <= 3; threads++) {
-            attend(names[i % 2], threads, SGM_BFLOAT16, c, again);
+            attend(names[i % 4], threads, SGM_BFLOAT16, c, again);
             CHECK(memcmp(values, again, at * sizeof *values) == 0);
         }
     }

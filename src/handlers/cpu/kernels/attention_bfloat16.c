@@ -1,5 +1,5 @@
-/* self_attention of bfloat16 and its gradient by the handler's own tiles of pairs (vector/vector_pairs.h),
- * head by head, with the scores of a few rows of queries at a time.
+/* self_attention of bfloat16 and its gradient by the handler's own tiles of pairs (vector/vector_pairs.h), or
+ * by blocks, as AMX multiplies them, head by head, with the scores of a few rows of queries at a time.
  *
  * The operand is that of attention.c, and so are the products: of queries by keys, whose steps are pairs of
  * features, and of what softmax makes of those by values, whose steps are pairs of keys; in the gradient also
@@ -13,7 +13,9 @@
 
 #include <math.h>
 
-#define BLOCK 42 /* rows of queries whose scores are alive: whole tiles of any instruction set, and pairs */
+/* Rows of queries whose scores are alive: whole tiles of any instruction set, and pairs; two blocks. */
+#define TILE_QUERIES 42
+#define BLOCK_QUERIES (2 * SGM__BLOCK_ROWS)
 #define TASKS_PER_THREAD 4
 
 /* One call of either kernel. Sizes are in numbers; those that end in `_at` count bytes of a thread's memory.
@@ -27,7 +29,7 @@ typedef struct heads {
     const uint16_t *x, *gradient;
     uint16_t *result; /* (batch, time, features), or in the gradient the shape of x */
     int64_t batch, time, features, heads, size; /* size: features of a head */
-    int64_t blocks, parts;                      /* of a head: of queries; tasks that share them */
+    int64_t queries, blocks, parts; /* of a block of queries; of a head: such blocks; tasks that share them */
     bool causal;
     float scale;
     /* size as whole pairs; rows with a column for each feature, and for each key, as whole panels */
@@ -37,6 +39,8 @@ typedef struct heads {
     /* Of a block: queries and gradients as rows; scores, and gradients by them; both rounded, and with
      * queries as steps (pairs); queries or gradients so; sums of a product. */
     size_t queries_at, gradients_at, scores_at, slopes_at, rounded_at, by_query_at, right_at, sums_at;
+    size_t turned_at;                /* for blocks: by_query_at turned, as their left operand has rows */
+    size_t configured_at;            /* for blocks: sgm__tile has it */
     size_t by_keys_at, by_values_at; /* gradients of a head: sums */
     size_t bytes;
 } heads;
@@ -56,7 +60,7 @@ static int64_t round_up(int64_t number, int64_t unit)
 
 static void lay_out(heads *h)
 {
-    int64_t pairs = h->even / 2, rows = sgm__minimum(BLOCK, h->time);
+    int64_t pairs = h->even / 2, rows = sgm__minimum(h->queries, h->time);
     h->keys_by_feature_at = take(&h->bytes, pairs * h->key_row);
     h->values_by_feature_at = take(&h->bytes, h->back ? pairs * h->key_row : 0);
     h->by_key_at = take(&h->bytes, sgm__divide_up(h->time, 2) * h->feature_row);
@@ -66,8 +70,10 @@ static void lay_out(heads *h)
     h->scores_at = take(&h->bytes, rows * h->key_row);
     h->slopes_at = take(&h->bytes, rows * h->key_row);
     h->rounded_at = take(&h->bytes, rows * h->key_row / 2);
-    h->by_query_at = take(&h->bytes, BLOCK / 2 * h->key_row);
-    h->right_at = take(&h->bytes, BLOCK / 2 * h->feature_row);
+    h->by_query_at = take(&h->bytes, h->queries / 2 * h->key_row);
+    h->turned_at = take(&h->bytes, h->back && h->tiles->block != NULL ? h->queries / 2 * h->key_row : 0);
+    h->configured_at = take(&h->bytes, 1);
+    h->right_at = take(&h->bytes, h->queries / 2 * h->feature_row);
     h->sums_at = take(&h->bytes, rows * h->feature_row);
     int64_t sums = h->back ? h->time * h->feature_row : 0;
     h->by_keys_at = take(&h->bytes, sums);
@@ -96,7 +102,8 @@ static heads see(const sgm__cpu_call *call)
     for (int32_t i = 0; i + 2 < rank; i++)
         h.batch *= x->shape.dims[i];
     h.size = h.features / h.heads;
-    h.blocks = sgm__divide_up(h.time, BLOCK);
+    h.queries = h.tiles->block != NULL ? BLOCK_QUERIES : TILE_QUERIES;
+    h.blocks = sgm__divide_up(h.time, h.queries);
     int64_t all = h.batch * h.heads, wanted = call->cpu->threads * TASKS_PER_THREAD;
     h.parts = back || all == 0 ? 1 : sgm__minimum(sgm__divide_up(wanted, all), h.blocks);
     h.scale = (float)(1 / sqrt((double)h.size));
@@ -120,28 +127,57 @@ typedef struct left {
     int64_t row, step;
 } left;
 
+static int32_t *configured(const heads *h, unsigned char *own)
+{
+    return (int32_t *)(void *)(own + h->configured_at);
+}
+
+/* By tiles: the rows of a are divided evenly among them. */
+static void multiply_tiles(const heads *h, int64_t m, left a, bool narrow, sgm__tile tile, float *c)
+{
+    int64_t panels = sgm__divide_up(m, h->tiles->rows);
+    const sgm__tile_functions *kind = a.step != 0 ? &h->tiles->packed : &h->tiles->apart;
+    const sgm__tile_function *functions = narrow ? kind->narrow : kind->wide;
+    tile.a_step = a.step;
+    for (int64_t i = 0; i < panels; i++) {
+        int64_t first = m * i / panels, last = m * (i + 1) / panels;
+        tile.a = (const uint32_t *)a.at + first * (a.step != 0 ? 1 : a.row);
+        tile.sums = c + first * tile.sums_stride;
+        functions[last - first - 1](&tile);
+    }
+}
+
+/* By blocks, whose left operand has rows. */
+static void multiply_blocks(const heads *h, int64_t m, left a, bool narrow, sgm__tile tile, float *c)
+{
+    tile.columns = narrow ? SGM__BLOCK_COLUMNS / 2 : SGM__BLOCK_COLUMNS;
+    for (int64_t first = 0; first < m; first += SGM__BLOCK_ROWS) {
+        tile.rows = (int32_t)sgm__minimum(m - first, SGM__BLOCK_ROWS);
+        tile.a = (const uint32_t *)a.at + first * a.row;
+        tile.sums = c + first * tile.sums_stride;
+        h->tiles->block(&tile);
+    }
+}
+
 /* c (m x n, rows `c_row` apart, filled up to whole panels) = or += a times b, whose rows are `b_row` apart.
  */
-static void multiply(const heads *h, int64_t m, int64_t n, int64_t steps, left a, const uint32_t *b,
-                     int64_t b_row, float *c, int64_t c_row, bool add)
+static void multiply(const heads *h, unsigned char *own, int64_t m, int64_t n, int64_t steps, left a,
+                     const uint32_t *b, int64_t b_row, float *c, int64_t c_row, bool add)
 {
-    int64_t width = h->tiles->columns, panels = sgm__divide_up(m, h->tiles->rows);
-    const sgm__tile_functions *kind = a.step != 0 ? &h->tiles->packed : &h->tiles->apart;
+    int64_t width = h->tiles->columns;
     sgm__tile tile = {.depth = steps,
                       .a_row = a.row,
-                      .a_step = a.step,
                       .b_stride = b_row,
                       .sums_stride = c_row,
-                      .add = add};
+                      .add = add,
+                      .configured = configured(h, own)};
     for (int64_t column = 0; column < n; column += width) {
-        const sgm__tile_function *functions = n - column <= width / 2 ? kind->narrow : kind->wide;
+        bool narrow = n - column <= width / 2;
         tile.b = b + column;
-        for (int64_t i = 0; i < panels; i++) {
-            int64_t first = m * i / panels, last = m * (i + 1) / panels;
-            tile.a = (const uint32_t *)a.at + first * (a.step != 0 ? 1 : a.row);
-            tile.sums = c + first * c_row + column;
-            functions[last - first - 1](&tile);
-        }
+        if (h->tiles->block != NULL)
+            multiply_blocks(h, m, a, narrow, tile, c + column);
+        else
+            multiply_tiles(h, m, a, narrow, tile, c + column);
     }
 }
 
@@ -207,8 +243,8 @@ static rows rows_of(const heads *h, int64_t head, int64_t which)
 
 static block block_at(const heads *h, int64_t head, int64_t index, unsigned char *own)
 {
-    block b = {.first = index * BLOCK, .q = rows_of(h, head, 0), .own = own};
-    b.count = sgm__minimum(BLOCK, h->time - b.first);
+    block b = {.first = index * h->queries, .q = rows_of(h, head, 0), .own = own};
+    b.count = sgm__minimum(h->queries, h->time - b.first);
     b.columns = h->causal ? b.first + b.count : h->time;
     b.q.at += b.first * b.q.row;
     return b;
@@ -219,7 +255,7 @@ static void multiply_by_features(const heads *h, const block *b, rows from, size
                                  size_t to_at)
 {
     copy_rows(h, from, b->count, (uint16_t *)(void *)(b->own + copy_at));
-    multiply(h, b->count, b->columns, h->even / 2, (left){b->own + copy_at, h->even / 2, 0},
+    multiply(h, b->own, b->count, b->columns, h->even / 2, (left){b->own + copy_at, h->even / 2, 0},
              (const uint32_t *)(const void *)(b->own + panel_at), h->key_row, numbers(b->own, to_at),
              h->key_row, false);
 }
@@ -243,13 +279,25 @@ static void multiply_by_keys(const heads *h, const block *b, size_t weights_at, 
     int64_t even = round_up(b->columns, 2);
     uint16_t *rounded = (uint16_t *)(void *)(b->own + h->rounded_at);
     round_rows(h, b->count, even, numbers(b->own, weights_at), h->key_row, rounded, h->key_row);
-    multiply(h, b->count, h->size, even / 2, (left){rounded, h->key_row / 2, 0},
+    multiply(h, b->own, b->count, h->size, even / 2, (left){rounded, h->key_row / 2, 0},
              (const uint32_t *)(const void *)(b->own + h->by_key_at), h->feature_row,
              numbers(b->own, h->sums_at), h->feature_row, false);
     round_rows(h, b->count, h->size, numbers(b->own, h->sums_at), h->feature_row, to, to_row);
 }
 
 /* --- the kernels --- */
+
+/* Before and after what a thread multiplies in a task. */
+static void begin_products(const heads *h, unsigned char *own)
+{
+    *configured(h, own) = 0;
+}
+
+static void end_products(const heads *h)
+{
+    if (h->tiles->block_end != NULL)
+        h->tiles->block_end();
+}
 
 /* Some blocks of a head. */
 static void attend(void *context, int64_t index, int32_t thread)
@@ -258,7 +306,8 @@ static void attend(void *context, int64_t index, int32_t thread)
     int64_t head = index / h->parts, part = index % h->parts;
     int64_t begin = h->blocks * part / h->parts, end = h->blocks * (part + 1) / h->parts;
     unsigned char *own = h->call->scratch + (size_t)thread * h->bytes;
-    int64_t columns = h->causal ? sgm__minimum(end * BLOCK, h->time) : h->time;
+    begin_products(h, own);
+    int64_t columns = h->causal ? sgm__minimum(end * h->queries, h->time) : h->time;
     pack_by_feature(h, rows_of(h, head, 1), columns, own, h->keys_by_feature_at);
     pack_by_row(h, rows_of(h, head, 2), columns, own, h->by_key_at);
     for (int64_t i = begin; i < end; i++) {
@@ -269,6 +318,7 @@ static void attend(void *context, int64_t index, int32_t thread)
                              head % h->heads * h->size,
                          h->features);
     }
+    end_products(h);
 }
 
 /* sums (columns x size) += weights' times rows, whose panel is in right_at; the weights are in rounded_at. */
@@ -276,8 +326,13 @@ static void add_by_queries(const heads *h, const block *b, size_t sums_at)
 {
     h->tiles->copy_rows(b->own + h->by_query_at, h->key_row, b->own + h->rounded_at, h->key_row, b->columns,
                         b->count);
-    multiply(h, b->columns, h->size, sgm__divide_up(b->count, 2),
-             (left){b->own + h->by_query_at, 0, h->key_row},
+    left turned = {b->own + h->by_query_at, 0, h->key_row};
+    if (h->tiles->block != NULL) {
+        turned = (left){b->own + h->turned_at, h->queries / 2, 0};
+        h->call->cpu->vector->f32.transpose(b->own + h->turned_at, h->queries / 2, b->own + h->by_query_at,
+                                            h->key_row, sgm__divide_up(b->count, 2), b->columns);
+    }
+    multiply(h, b->own, b->columns, h->size, sgm__divide_up(b->count, 2), turned,
              (const uint32_t *)(const void *)(b->own + h->right_at), h->feature_row, numbers(b->own, sums_at),
              h->feature_row, true);
 }
@@ -312,6 +367,7 @@ static void attend_back(void *context, int64_t head, int32_t thread)
     uint16_t *to = h->result + (rows_of(h, head, 0).at - h->x);
     const uint16_t *gradient =
         h->gradient + head / h->heads * h->time * h->features + head % h->heads * h->size;
+    begin_products(h, own);
     pack_by_feature(h, k, h->time, own, h->keys_by_feature_at);
     pack_by_feature(h, v, h->time, own, h->values_by_feature_at);
     pack_by_row(h, k, h->time, own, h->by_key_at);
@@ -323,6 +379,7 @@ static void attend_back(void *context, int64_t head, int32_t thread)
         back_block(h, &b, (rows){gradient + b.first * h->features, h->features},
                    to + b.first * 3 * h->features);
     }
+    end_products(h);
     round_rows(h, h->time, h->size, numbers(own, h->by_keys_at), h->feature_row, to + h->features,
                3 * h->features);
     round_rows(h, h->time, h->size, numbers(own, h->by_values_at), h->feature_row, to + 2 * h->features,

@@ -57,7 +57,7 @@ static const sgm__cpu_kernel *const kernels[] = {
 
 /* Only products, convolutions and attention of bfloat16 depend on the handler, as bfloat16.c decided: if they
  * go through float32, there is no kernel for them, and the planner puts casts around them. The latter two do
- * unless our own tiles are there for them, and attention does with blocks. */
+ * unless our own tiles or blocks are there for them. */
 static bool is_here(const sgm__cpu *cpu, const sgm__cpu_kernel *kernel, sgm_dtype result)
 {
     if (result != SGM_BFLOAT16)
@@ -65,9 +65,7 @@ static bool is_here(const sgm__cpu *cpu, const sgm__cpu_kernel *kernel, sgm_dtyp
     bool own = cpu->products == SGM__BFLOAT16_OWN;
     if (kernel->op == &sgm__op_matmul)
         return kernel == &sgm__cpu_matmul ? own : cpu->products == SGM__BFLOAT16_ONEDNN;
-    bool attends = kernel->op == &sgm__op_self_attention || kernel->op == &sgm__op_self_attention_gradient;
-    return kernel->types != (uint32_t)1 << SGM_BFLOAT16 ||
-           (own && (!attends || cpu->vector->pairs.block == NULL));
+    return kernel->types != (uint32_t)1 << SGM_BFLOAT16 || own;
 }
 
 const sgm__cpu_kernel *sgm__cpu_find_kernel(const sgm__cpu *cpu, const sgm_op *op, sgm_dtype result,
