@@ -2,9 +2,9 @@
  * memory is.
  *
  *   peak [-t THREADS]                GFLOP/s of float32 (a multiply-add counts two)
- *   peak -p bfloat16 [-t THREADS]    the same of bfloat16, by AVX512_BF16 where that is there and faster
- *   peak -b [-t THREADS]             GB/s: reading and updating (w += r * g, two reads and a write) memory,
- *                                    then the same in the third-level cache
+ *   peak -p bfloat16 [-t THREADS]    the same of bfloat16, by AMX or AVX512_BF16 where that is there and
+ * faster peak -b [-t THREADS]             GB/s: reading and updating (w += r * g, two reads and a write)
+ * memory, then the same in the third-level cache
  *
  * The best of some short measurements, as a neighbour on the machine can only take away.
  */
@@ -18,7 +18,9 @@
 #include <unistd.h>
 
 #if defined(__x86_64__)
+#include <cpuid.h>
 #include <immintrin.h>
+#include <sys/syscall.h>
 #elif defined(__aarch64__)
 #include <arm_neon.h>
 #endif
@@ -68,6 +70,42 @@ WORK(work_256, __attribute__((target("avx2,fma"))), __m256, 8, _mm256_set1_ps, _
 #define MULTIPLY_PAIRS(sum, a, b) _mm512_dpbf16_ps(sum, (__m512bh)(a), (__m512bh)(b))
 WORK(work_pairs, __attribute__((target("avx512f,avx512bf16"))), __m512, 32, _mm512_set1_ps, MULTIPLY_PAIRS,
      "+v")
+/* AMX: each of four sums of 16 x 16 takes 32 products a step. */
+#define TILE_REGISTERS 8
+__attribute__((target("amx-tile,amx-bf16"))) static long long work_tiles(const part *p)
+{
+    struct {
+        unsigned char palette, start_row, reserved[14];
+        unsigned short row_bytes[16];
+        unsigned char rows[16];
+    } configuration = {.palette = 1};
+    (void)p;
+    for (int i = 0; i < TILE_REGISTERS; i++) {
+        configuration.row_bytes[i] = 64;
+        configuration.rows[i] = 16;
+    }
+    __asm__ volatile("" : : "r"(&configuration) : "memory");
+    _tile_loadconfig(&configuration);
+    for (int round = 0; round < ROUNDS; round++) {
+        _tile_dpbf16ps(0, 4, 6);
+        _tile_dpbf16ps(1, 4, 7);
+        _tile_dpbf16ps(2, 5, 6);
+        _tile_dpbf16ps(3, 5, 7);
+    }
+    _tile_release();
+    return 4LL * 16 * 16 * 32 * 2 * ROUNDS;
+}
+
+/* Whether there is AMX for bfloat16, and the system lets this process use it. */
+static bool has_amx(void)
+{
+    const unsigned leaf = 7, amx_bf16 = 1U << 22;
+    const long ask = 0x1023, tile_data = 18; /* ARCH_REQ_XCOMP_PERM */
+    unsigned a, b, c, d;
+    return __get_cpuid_count(leaf, 0, &a, &b, &c, &d) != 0 && (d & amx_bf16) != 0 &&
+           syscall(SYS_arch_prctl, ask, tile_data) == 0;
+}
+
 #define MULTIPLY_ADD_128(a, b, c) _mm_add_ps(_mm_mul_ps(a, b), c)
 WORK(work_plain, , __m128, 4, _mm_set1_ps, MULTIPLY_ADD_128, "+x")
 #elif defined(__aarch64__)
@@ -218,6 +256,7 @@ static double best_peak(bool bfloat16, int threads)
         {__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"), work_256},
         {__builtin_cpu_supports("avx512f"), work_512},
         {bfloat16 && __builtin_cpu_supports("avx512bf16"), work_pairs},
+        {bfloat16 && has_amx(), work_tiles},
     };
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         double rate = others[i].is_here ? best_of(others[i].work, threads, NULL, REPEATS) : 0;
