@@ -220,7 +220,8 @@ static void run_panel(const sgm__cut *w, const sgm__slab *s, int64_t column_pane
     int64_t columns, width = sgm__cut_width(w, column_panel, &columns),
                      row_bytes = p->b_row * (int64_t)w->size;
     bool narrow = width != tiles->columns, several = t->last - t->first > 1;
-    sgm__tile tile = {.depth = sgm__cut_depth(w, s->block),
+    sgm__tile tile = {.depth = w->in_place ? sgm__divide_up(sgm__cut_numbers(w, s->block), w->pair)
+                                           : sgm__cut_depth(w, s->block),
                       .keep = t->now,
                       .keep_ahead = row_bytes % SGM__PAGE != 0 ? ROWS_AHEAD : PAGES_AHEAD,
                       .c_stride = p->c_row,

@@ -92,6 +92,8 @@ sgm__cut sgm__cut_make(const sgm__vector *vector, const sgm__product *product)
     }
     w.step_size = w.size * (size_t)w.pair;
     w.steps = sgm__divide_up(product->k, w.pair);
+    if (w.tiles->block != NULL)
+        w.steps = sgm__divide_up(w.steps, SGM__BLOCK_STEPS) * SGM__BLOCK_STEPS;
     w.row_panels = sgm__divide_up(product->m, w.tiles->rows);
     w.column_panels = sgm__divide_up(product->n, w.tiles->columns);
     w.depth_blocks = count_blocks(&w);

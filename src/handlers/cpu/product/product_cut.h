@@ -98,7 +98,7 @@ static inline int64_t sgm__cut_step(const sgm__cut *w, int64_t block)
     return sgm__cut_part(w->steps, w->depth_blocks, block);
 }
 
-/* Steps of a depth block. */
+/* Steps of a depth block. For blocks the last one is filled up with zeros, in what is packed. */
 static inline int64_t sgm__cut_depth(const sgm__cut *w, int64_t block)
 {
     return sgm__cut_step(w, block + 1) - sgm__cut_step(w, block);

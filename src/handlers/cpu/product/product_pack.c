@@ -44,6 +44,10 @@ void sgm__pack_right(const sgm__cut *w, unsigned char *target, const unsigned ch
 {
     sgm__pack(w, target, source, w->product.b_column, w->product.b_row, width, depth, padded);
     sgm__round_right(w, target, depth * padded);
+    int64_t steps = sgm__divide_up(depth, w->pair), rest = steps % SGM__BLOCK_STEPS;
+    if (w->tiles->block != NULL && rest > 0)
+        memset(target + (size_t)(steps * padded) * w->step_size, 0,
+               (size_t)((SGM__BLOCK_STEPS - rest) * padded) * w->step_size);
 }
 
 /* Prefetches `numbers` numbers of rows `row` to `end` - 1 of a transposed a, from `first` on. */
@@ -78,20 +82,21 @@ static void pack_transposed(const sgm__cut *w, const sgm__slab *s, int64_t first
     }
 }
 
-/* Packs rows of a for blocks: row after row, each with its pairs together. */
+/* Packs rows of a for blocks: row after row, each with its `steps` pairs together, the last ones zeros. */
 static void pack_apart(const sgm__cut *w, unsigned char *target, const unsigned char *source, int64_t rows,
-                       int64_t depth)
+                       int64_t depth, int64_t steps)
 {
     const sgm__product *p = &w->product;
-    int64_t steps = sgm__divide_up(depth, w->pair);
+    int64_t whole = depth / w->pair, filled = sgm__divide_up(depth, w->pair);
     if (p->a_column != 1) {
         uint32_t pairs[SGM__WHOLE_DEPTH * SGM__BLOCK_ROWS];
         sgm__pack(w, (unsigned char *)pairs, source, p->a_row, p->a_column, rows, depth, rows);
+        memset(pairs + filled * rows, 0, (size_t)((steps - filled) * rows) * sizeof *pairs);
         w->tiles->transpose(target, steps, pairs, rows * w->pair, steps, rows * w->pair);
         return;
     }
     for (int64_t i = 0; i < rows; i++, target += (size_t)steps * w->step_size) {
-        memset(target + (size_t)(steps - 1) * w->step_size, 0, w->step_size);
+        memset(target + (size_t)whole * w->step_size, 0, (size_t)(steps - whole) * w->step_size);
         memcpy(target, source + i * p->a_row * (int64_t)w->size, (size_t)depth * w->size);
     }
 }
@@ -110,7 +115,7 @@ void sgm__pack_panels(const sgm__cut *w, const sgm__slab *s, int64_t first, int6
         const unsigned char *from = p->a;
         from += (row * p->a_row + k * p->a_column) * (int64_t)w->size;
         if (w->tiles->block != NULL)
-            pack_apart(w, sgm__slab_panel(w, s, panel), from, rows, depth);
+            pack_apart(w, sgm__slab_panel(w, s, panel), from, rows, depth, sgm__cut_depth(w, s->block));
         else
             sgm__pack(w, sgm__slab_panel(w, s, panel), from, p->a_row, p->a_column, rows, depth, rows);
     }
