@@ -96,6 +96,12 @@ run 0 export --weights whole.npz run
 run 0 export --weights parts.npz parts
 cmp whole.npz parts.npz
 verdict "a training that was resumed has the same bits" $?
+# shellcheck disable=SC2086
+run 2 finetune model $options
+has err 'parts has a checkpoint already: --resume goes on from it, --into names another;'
+# shellcheck disable=SC2086
+run 0 finetune model $options --resume optimiser.weight_decay=0.5
+has err '^sigma finetune: warning: this run goes on otherwise than it began:$'
 
 # --- the end of a text, texts to stop at, chats ---
 run 0 generate run --text 'say d' --count 8 --greedy --stop 's y'
