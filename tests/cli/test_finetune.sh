@@ -130,6 +130,13 @@ has err 'system: expected with --chat only'
 run 2 generate chat --stop ''
 has err 'stop: expected a text that is not empty'
 
+# --- texts that are too long ---
+run 0 generate run --text 'abcdefghijklmnopq' --count 2
+same "a text that fits is not warned of" "$(cat err)" ''
+printf 'a\nsay abcdefghijklmnopqrstuv\n' >long.txt
+run 0 generate run --texts long.txt --count 2
+has err '^warning: line 2: the text has 25 tokens, but the network has room for 16: its beginning is left out$'
+
 # --- adapters, a share for validation ---
 run 0 finetune model --data answers.jsonl --validation 0.25 --into adapted --epochs 1 --lora=2
 has adapted/config.yaml 'lora\(2, alpha=4\)'
