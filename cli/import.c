@@ -178,7 +178,7 @@ static sgm_status choose_folder(import *m)
 {
     if (m->into != NULL)
         return SGM_OK;
-    SGM_TRY(train_new_folder(&m->c));
+    SGM_TRY(train_new_folder(&m->c, "--into"));
     m->into = m->c.folder;
     rmdir(m->into);
     return SGM_OK;

@@ -490,7 +490,7 @@ static int search(search_file *f, const char *folder, bool resume, bool quiet)
     if (folder == NULL && base->folder == NULL) {
         if (resume)
             return usage_error("search", "--resume needs the folder of the search: --folder DIR");
-        if (train_new_folder(base) != SGM_OK)
+        if (train_new_folder(base, "--folder") != SGM_OK)
             return report_error("search", CLI_FAILED);
         made = true;
     }

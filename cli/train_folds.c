@@ -100,7 +100,8 @@ int train_folds(config *all, const fold_source *source)
         return usage_error("train",
                            "%s has a checkpoint, so it is no folder of folds; name another with --folder",
                            all->folder);
-    if (all->folder == NULL ? train_new_folder(all) != SGM_OK : sgm__make_folders(all->folder) != SGM_OK)
+    if (all->folder == NULL ? train_new_folder(all, "--folder") != SGM_OK
+                            : sgm__make_folders(all->folder) != SGM_OK)
         return report_error("train", CLI_FAILED);
     if (train_save_config(all) != SGM_OK)
         return report_error("train", CLI_FAILED);

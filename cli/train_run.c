@@ -22,7 +22,7 @@
 /* "runs/digits-20250102-150405", with a number behind it if that is taken. mkdir decides, so two commands
  * that start in the same second get different folders. A folder in c->folder is not freed: there is none
  * yet. */
-sgm_status train_new_folder(config *c)
+sgm_status train_new_folder(config *c, const char *option)
 {
     char stamp[32];
     time_t now = time(NULL);
@@ -43,9 +43,8 @@ sgm_status train_new_folder(config *c)
         sgm__free(folder);
         if (error != EEXIST)
             return sgm_fail(SGM_ERROR_FILE,
-                            "a folder for the run cannot be made in runs/: %s; name one with "
-                            "--folder",
-                            sgm__errno_text(error));
+                            "a folder for the run cannot be made in runs/: %s; name one with %s",
+                            sgm__errno_text(error), option);
     }
     return sgm_fail(SGM_ERROR_FILE, "runs/ is full of folders named %s-%s", c->name, stamp);
 }
@@ -71,10 +70,11 @@ bool train_has_checkpoint(const config *c)
 static int prepare_folder(config *c, const train_arguments *given)
 {
     bool resume = given->resume;
+    const char *option = strcmp(given->command, "train") == 0 ? "--folder" : "--into";
     if (c->folder == NULL) {
         if (resume)
             return usage_error("train", "--resume needs the folder of the run: --folder DIR");
-        if (train_new_folder(c) != SGM_OK)
+        if (train_new_folder(c, option) != SGM_OK)
             return report_error(given->command, CLI_FAILED);
     } else {
         bool there = train_has_checkpoint(c);
@@ -83,10 +83,10 @@ static int prepare_folder(config *c, const train_arguments *given)
         if (there && !resume)
             return usage_error(given->command,
                                given->replay != NULL
-                                   ? "%s has a checkpoint already: --into names another folder"
+                                   ? "%s has a checkpoint already: %s names another folder"
                                    : "%s has a checkpoint already: --resume goes on from it, "
-                                     "--folder names another",
-                               c->folder);
+                                     "%s names another",
+                               c->folder, option);
     }
     return CLI_OK;
 }
@@ -131,7 +131,7 @@ static bool keep_config(void *user, const sgm_training_progress *progress)
 
 /* Warns of keys that differ from those that the run began with, so that the rest is another training than
  * the beginning. A run without a readable config.yaml is not compared. */
-static void tell_changes(const config *c)
+static void tell_changes(const config *c, const char *command)
 {
     /* Keys that may differ: they do not change what is computed, or (network, optimiser.type) the library
      * compares them with the checkpoint. */
@@ -158,7 +158,7 @@ static void tell_changes(const config *c)
     sgm__text changes = {0};
     options_compare(&config_table, &old, c, free_keys, sizeof free_keys / sizeof *free_keys, &changes);
     if (changes.length > 0)
-        complain("sigma train: warning: this run goes on otherwise than it began:\n%s", changes.data);
+        complain("sigma %s: warning: this run goes on otherwise than it began:\n%s", command, changes.data);
     sgm__text_free(&changes);
     config_free(&old);
     sgm__free(path);
@@ -393,7 +393,7 @@ int train_configuration(config *c, const train_arguments *given, sgm_metrics *va
     if (code == CLI_OK && !parts.follows)
         code = prepare_folder(c, given);
     if (code == CLI_OK && given->resume && !parts.follows)
-        tell_changes(c);
+        tell_changes(c, given->command);
     if (code == CLI_OK) {
         sgm_status status =
             sgm_env_run(parts.env, .epochs = c->epochs != OPTION_UNSET ? c->epochs : 0,

@@ -79,6 +79,7 @@ static sgm_status go_on(const generation *g)
     sgm_tensor *begin = tokens_of(g, g->text);
     sgm_status status = begin != NULL ? speech_begin(&s) : sgm__last_failure();
     if (status == SGM_OK) {
+        tokens_tell_left_out(g, begin, 0);
         if (g->text != NULL && !g->chat)
             fputs(g->text, stdout);
         sgm_generation_options options = generate_options(g, &s);

@@ -41,6 +41,9 @@ sgm_status tokens_open(generation *g);
 /* The tokens to begin with, int64 (count), which the caller frees; NULL on failure. Without a text (NULL) it
  * is a line end, or token 0. */
 sgm_tensor *tokens_of(const generation *g, const char *text);
+/* Warns of more tokens to begin with than the network has places, of which only the newest are read; `line`,
+ * from 1, of the file g->texts. */
+void tokens_tell_left_out(const generation *g, const sgm_tensor *begin, size_t line);
 
 /* --- texts.c --- */
 /* Reads the lines of the file g->texts, and makes the batch no larger than there are. */

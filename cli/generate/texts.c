@@ -137,6 +137,7 @@ static sgm_status begin_text(const generation *g, batch *b, size_t index)
     b->begins[index] = tokens_of(g, *line != '\0' ? line : NULL);
     if (b->begins[index] == NULL)
         return sgm__fail_within("%s, line %zu", g->texts, b->first + index + 1);
+    tokens_tell_left_out(g, b->begins[index], b->first + index + 1);
     b->texts[index] = (sgm_continuation){.begin = sgm_tensor_const_data(b->begins[index]),
                                          .begin_count = (size_t)sgm_tensor_shape(b->begins[index])->dims[0],
                                          .count = (size_t)g->count,

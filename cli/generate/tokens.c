@@ -39,3 +39,16 @@ sgm_tensor *tokens_of(const generation *g, const char *given)
         return text_codec_encode_chat(&g->codec, messages + first, 2 - first);
     return g->numbers ? read_numbers(text) : text_codec_encode(&g->codec, text);
 }
+
+void tokens_tell_left_out(const generation *g, const sgm_tensor *begin, size_t line)
+{
+    const int64_t count = sgm_tensor_shape(begin)->dims[0], places = sgm_generator_places(g->generator);
+    char where[32] = "";
+    if (places == 0 || count <= places)
+        return;
+    if (g->texts != NULL)
+        snprintf(where, sizeof where, "line %zu: ", line);
+    complain("warning: %sthe text has %lld tokens, but the network has room for %lld: its beginning is left "
+             "out\n",
+             where, (long long)count, (long long)places);
+}

@@ -96,6 +96,12 @@ run 0 export --weights whole.npz run
 run 0 export --weights parts.npz parts
 cmp whole.npz parts.npz
 verdict "a training that was resumed has the same bits" $?
+# shellcheck disable=SC2086
+run 2 finetune model $options
+has err 'parts has a checkpoint already: --resume goes on from it, --into names another;'
+# shellcheck disable=SC2086
+run 0 finetune model $options --resume optimiser.weight_decay=0.5
+has err '^sigma finetune: warning: this run goes on otherwise than it began:$'
 
 # --- the end of a text, texts to stop at, chats ---
 run 0 generate run --text 'say d' --count 8 --greedy --stop 's y'
@@ -123,6 +129,13 @@ run 2 generate chat --text a --system b
 has err 'system: expected with --chat only'
 run 2 generate chat --stop ''
 has err 'stop: expected a text that is not empty'
+
+# --- texts that are too long ---
+run 0 generate run --text 'abcdefghijklmnopq' --count 2
+same "a text that fits is not warned of" "$(cat err)" ''
+printf 'a\nsay abcdefghijklmnopqrstuv\n' >long.txt
+run 0 generate run --texts long.txt --count 2
+has err '^warning: line 2: the text has 25 tokens, but the network has room for 16: its beginning is left out$'
 
 # --- adapters, a share for validation ---
 run 0 finetune model --data answers.jsonl --validation 0.25 --into adapted --epochs 1 --lora=2

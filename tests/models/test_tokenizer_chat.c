@@ -94,6 +94,25 @@ TEST(templates_are_known_as_a_whole)
     sgm_pretrained_tokenizer_free(tokenizer);
 }
 
+/* As transformers writes the settings of a tokenizer whose texts may have any length. */
+TEST(a_length_without_limit_is_no_mistake)
+{
+    static const char settings[] = "{\n  \"bos_token\": \"<s>\",\n  \"eos_token\": \"</s>\",\n"
+                                   "  \"model_max_length\": 1000000000000000019884624838656\n}\n";
+    const char *folder = new_folder();
+    json_t *root = data_json("gpt2.json"), *entries = data_json("chats.json");
+    const char *template = text_in(json_array_get(entries, 0), "template");
+    sgm_pretrained_tokenizer *tokenizer;
+    write_json(folder, "tokenizer.json", root);
+    write_file(folder, "tokenizer_config.json", settings, sizeof settings - 1);
+    write_file(folder, "chat_template.jinja", template, strlen(template));
+    CHECK_OK(tokenizer = sgm_pretrained_tokenizer_open(folder));
+    CHECK_STR(sgm_pretrained_tokenizer_chat_family(tokenizer), text_in(json_array_get(entries, 0), "family"));
+    sgm_pretrained_tokenizer_free(tokenizer);
+    json_decref(root);
+    json_decref(entries);
+}
+
 TEST(messages_are_checked)
 {
     json_t *entries = data_json("chats.json");

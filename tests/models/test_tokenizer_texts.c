@@ -266,7 +266,9 @@ TEST(bert_has_a_vocabulary_of_lines)
     check_same_tokens("bert.json", folder, texts, sizeof texts / sizeof *texts);
     snprintf(path, sizeof path, "%s/vocab.txt", folder);
     check_same_tokens("bert.json", path, texts, 1);
-    write_file(folder, "tokenizer_config.json", "{\"do_lower_case\": false}", 24);
+    static const char settings[] =
+        "{\"do_lower_case\": false, \"model_max_length\": 1000000000000000019884624838656}";
+    write_file(folder, "tokenizer_config.json", settings, sizeof settings - 1);
     CHECK_OK(cased = sgm_pretrained_tokenizer_open(folder));
     CHECK_OK(ids = sgm_pretrained_tokenizer_encode(cased, "The the", 7, .no_special = true));
     CHECK(((const int64_t *)sgm_tensor_const_data(ids))[0] != sgm_pretrained_tokenizer_id(cased, "the"));

@@ -216,7 +216,7 @@ sgm_status sgm__read_chat(sgm_pretrained_tokenizer *tokenizer, const char *confi
     tokenizer->chat.problem = "no chat template in a tokenizer_config.json";
     if (access(config, F_OK) != 0)
         return SGM_OK;
-    if (!(root = sgm__json_load(config)))
+    if (!(root = sgm__json_load_settings(config)))
         return sgm_last_status();
     node.value = root;
     status = read_config(&tokenizer->chat, &node);

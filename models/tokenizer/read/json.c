@@ -4,14 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-json_t *sgm__json_load(const char *path)
+static json_t *load(const char *path, size_t flags)
 {
     json_error_t problem;
     sgm__buffer text = {0};
     json_t *root = NULL;
 
     if (sgm__read_file(path, &text) == SGM_OK) {
-        root = json_loadb(text.data, text.size, JSON_ALLOW_NUL, &problem);
+        root = json_loadb(text.data, text.size, JSON_ALLOW_NUL | flags, &problem);
         if (!root)
             sgm_fail(SGM_ERROR_FORMAT, "%s: line %d, column %d: no JSON: %s", path, problem.line,
                      problem.column, problem.text);
@@ -22,6 +22,16 @@ json_t *sgm__json_load(const char *path)
     sgm_fail(SGM_ERROR_FORMAT, "%s: expected an object", path);
     json_decref(root);
     return NULL;
+}
+
+json_t *sgm__json_load(const char *path)
+{
+    return load(path, 0);
+}
+
+json_t *sgm__json_load_settings(const char *path)
+{
+    return load(path, JSON_DECODE_INT_AS_REAL);
 }
 
 sgm__node sgm__node_get(const sgm__node *parent, const char *key)

@@ -23,6 +23,9 @@ typedef struct sgm__node {
 /* Reads a file that holds an object; the caller frees it with json_decref. NULL and an error if it does not.
  */
 json_t *sgm__json_load(const char *path);
+/* The same of a tokenizer_config.json, whose numbers are real ones: where the length of texts has no limit
+ * transformers writes 1000000000000000019884624838656, which no integer holds. */
+json_t *sgm__json_load_settings(const char *path);
 sgm__node sgm__node_get(const sgm__node *parent, const char *key);
 sgm__node sgm__node_at(const sgm__node *parent, size_t index);
 /* An error at a place: "FILE: PLACE: ...". */

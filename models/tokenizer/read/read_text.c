@@ -82,7 +82,7 @@ static sgm_status read_bert_config(const char *path, bool *lowercase, bool *ideo
     *lowercase = *ideographs = *accents = true;
     if (access(path, F_OK) != 0)
         return SGM_OK;
-    if (!(root = sgm__json_load(path)))
+    if (!(root = sgm__json_load_settings(path)))
         return sgm_last_status();
     node.value = root;
     status = sgm__node_bool(&node, "do_lower_case", true, lowercase);
