@@ -7,8 +7,10 @@
 /* Tokens of a text at most where the network has no limit of steps, and where a completion does not say how
  * many. */
 #define MOST_TOKENS 4096
-/* Tokens of a question to such a network at most: it is read to its end, whoever waits. */
+/* Tokens of a question to such a network at most. */
 #define MOST_READ 32768
+/* Texts of a request that go on side by side. */
+#define SIDE_BY_SIDE 8
 #define USUAL_COMPLETION 16
 
 /* The answer to a request while it is made. */
@@ -19,12 +21,19 @@ typedef struct answering {
     bool is_lost; /* nobody waits for the answer, or there is no memory for it */
     char id[48];
     int64_t created;    /* seconds of Unix time */
-    size_t index;       /* of the text */
-    sgm__text waiting;  /* bytes that are no whole character yet */
-    sgm__text text;     /* whole characters that were not sent; without events, all of them */
-    json_t *choices;    /* without events: texts that are ready */
     int64_t read, made; /* tokens of all texts */
 } answering;
+
+/* One of its texts. */
+typedef struct answered_text {
+    answering *answering;
+    size_t index;
+    size_t most; /* tokens that may be drawn */
+    speech speech;
+    sgm__text waiting;  /* bytes that are no whole character yet */
+    sgm__text text;     /* whole characters that were not sent; without events, all of them */
+    const char *reason; /* why it has ended; NULL: it goes on */
+} answered_text;
 
 /* --- objects of the API --- */
 
@@ -42,9 +51,9 @@ static json_t *frame(const answering *a, const char *object, json_t *choices)
 }
 
 /* A choice with `content`: {"message": ...}, {"delta": ...} or {"text": ...}. `finish` NULL: it goes on. */
-static json_t *choice(const answering *a, const char *key, json_t *content, const char *finish)
+static json_t *choice(size_t index, const char *key, json_t *content, const char *finish)
 {
-    return json_pack("{s:I, s:o, s:n, s:s?}", "index", (json_int_t)a->index, key, content, "logprobs",
+    return json_pack("{s:I, s:o, s:n, s:s?}", "index", (json_int_t)index, key, content, "logprobs",
                      "finish_reason", finish);
 }
 
@@ -77,19 +86,19 @@ static void send_choices(answering *a, json_t *choices, json_t *usage)
     send_event(a, event);
 }
 
-static void send_part(answering *a, const char *text, const char *finish)
+static void send_part(answering *a, size_t index, const char *text, const char *finish)
 {
     json_t *content = !a->is_chat      ? json_string(text)
                       : finish != NULL ? json_object()
                                        : json_pack("{s:s}", "content", text);
-    send_choices(a, json_pack("[o]", choice(a, a->is_chat ? "delta" : "text", content, finish)), NULL);
+    send_choices(a, json_pack("[o]", choice(index, a->is_chat ? "delta" : "text", content, finish)), NULL);
 }
 
-/* The first event of a chat says whose answer it is. */
+/* The first event of a chat, which has one text, says whose answer it is. */
 static void send_role(answering *a)
 {
     json_t *content = json_pack("{s:s, s:s}", "role", "assistant", "content", "");
-    send_choices(a, json_pack("[o]", choice(a, "delta", content, NULL)), NULL);
+    send_choices(a, json_pack("[o]", choice(0, "delta", content, NULL)), NULL);
 }
 
 static void send_end(answering *a)
@@ -101,34 +110,55 @@ static void send_end(answering *a)
 
 /* --- one text --- */
 
-static void send_characters(answering *a)
+static void send_characters(answered_text *t)
 {
-    if (a->text.length > 0 && a->sampling->streams) {
-        send_part(a, a->text.data, NULL);
-        sgm__text_free(&a->text);
+    answering *a = t->answering;
+    if (t->text.length > 0 && a->sampling->streams) {
+        send_part(a, t->index, t->text.data, NULL);
+        sgm__text_free(&t->text);
     }
 }
 
-/* The callback of speech. A client that has gone ends the text, and so does the end of the server. */
+/* The callback of speech. */
 static bool say(void *user, const char *text, size_t size)
 {
-    answering *a = user;
-    take_characters(&a->waiting, text, size, false, &a->text);
-    send_characters(a);
-    a->is_lost = a->is_lost || a->waiting.failed || a->text.failed || sgm__http_has_left(a->ask->request) ||
-                 atomic_load(a->ask->request->ending);
-    return !a->is_lost;
+    answered_text *t = user;
+    take_characters(&t->waiting, text, size, false, &t->text);
+    send_characters(t);
+    t->answering->is_lost = t->answering->is_lost || t->waiting.failed || t->text.failed;
+    return !t->answering->is_lost;
 }
 
-static void keep_choice(answering *a, const char *finish)
+/* The last part of a text, and why it ends here. */
+static void finish_text(answered_text *t)
 {
-    const char *text = a->text.data != NULL ? a->text.data : "";
-    json_t *content = a->is_chat
-                          ? json_pack("{s:s, s:s, s:n}", "role", "assistant", "content", text, "refusal")
-                          : json_string(text);
-    if (json_array_append_new(a->choices, choice(a, a->is_chat ? "message" : "text", content, finish)) != 0)
-        a->is_lost = true;
-    sgm__text_free(&a->text);
+    answering *a = t->answering;
+    if (speech_end(&t->speech) != SGM_OK || a->is_lost)
+        return;
+    t->reason = t->speech.has_ended ? "stop" : "length";
+    take_characters(&t->waiting, "", 0, true, &t->text);
+    a->is_lost = t->waiting.failed || t->text.failed;
+    send_characters(t);
+    if (a->sampling->streams)
+        send_part(a, t->index, "", t->reason);
+}
+
+/* The generator's callback for each token: a text that has ended is finished at once, while others go on. */
+static bool take(void *user, int64_t token)
+{
+    answered_text *t = user;
+    const bool goes_on = speech_take(&t->speech, token) && (size_t)t->speech.drawn < t->most;
+    if (!goes_on)
+        finish_text(t);
+    return goes_on;
+}
+
+/* The generator's callback between tokens: nobody may wait any more. */
+static bool proceed(void *user)
+{
+    answering *a = user;
+    a->is_lost = a->is_lost || !ask_proceed(a->ask);
+    return !a->is_lost;
 }
 
 static int64_t tokens_of(const sgm_tensor *tokens)
@@ -145,18 +175,6 @@ static int64_t room_behind(const openai *server, const sgm_tensor *begin)
     return tokens_of(begin) <= MOST_READ ? MOST_TOKENS : 0;
 }
 
-/* The last part of a text, and why it ends here. */
-static void finish_one(answering *a, const char *reason)
-{
-    take_characters(&a->waiting, "", 0, true, &a->text);
-    a->is_lost = a->waiting.failed || a->text.failed;
-    send_characters(a);
-    if (a->sampling->streams)
-        send_part(a, "", reason);
-    else
-        keep_choice(a, reason);
-}
-
 /* How many tokens may be drawn. */
 static int64_t count_of(const answering *a, const sgm_tensor *begin)
 {
@@ -166,37 +184,26 @@ static int64_t count_of(const answering *a, const sgm_tensor *begin)
     return asked < room ? asked : room;
 }
 
-static sgm_status continue_one(answering *a, const sgm_tensor *begin)
+/* Gets ready to go on with text `index`, whose tokens are `begin`. */
+static sgm_status begin_text(answering *a, answered_text *t, size_t index, const sgm_tensor *begin,
+                             sgm_continuation *continuation)
 {
     const sampling_options *sampling = a->sampling;
-    sgm_generator *generator = a->ask->server->generator;
-    sgm_generation_options how = sampling->how;
-    speech s = {.codec = &a->ask->server->codec,
-                .stops = sampling->stops,
-                .stop_count = sampling->stop_count,
-                .say = say,
-                .user = a};
-    how.told = speech_take;
-    how.user = &s;
+    *t = (answered_text){.answering = a,
+                         .index = index,
+                         .most = (size_t)count_of(a, begin),
+                         .speech = {.codec = &a->ask->server->codec,
+                                    .stops = sampling->stops,
+                                    .stop_count = sampling->stop_count,
+                                    .say = say,
+                                    .user = t}};
+    *continuation = (sgm_continuation){.begin = sgm_tensor_const_data(begin),
+                                       .begin_count = (size_t)tokens_of(begin),
+                                       .count = t->most,
+                                       .user = t};
     if (!sampling->is_seeded) /* else texts with the same beginning would be the same */
-        SGM_TRY(random_number(&how.seed));
-    SGM_TRY(sgm_generator_reset(generator));
-    if (sampling->streams && a->is_chat)
-        send_role(a);
-    sgm_status status = speech_begin(&s);
-    if (status == SGM_OK)
-        status = sgm_generator_generate(generator, sgm_tensor_const_data(begin), (size_t)tokens_of(begin),
-                                        NULL, (size_t)count_of(a, begin), &how);
-    if (status == SGM_OK)
-        status = speech_end(&s);
-    a->read += tokens_of(begin);
-    a->made += s.drawn;
-    if (status == SGM_OK && !a->is_lost)
-        finish_one(a, s.has_ended ? "stop" : "length");
-    speech_free(&s);
-    if (status == SGM_OK && a->is_lost)
-        status = sgm_fail(SGM_ERROR_INTERRUPTED, "nobody waits for the answer any more");
-    return status;
+        SGM_TRY(random_number(&continuation->seed));
+    return speech_begin(&t->speech);
 }
 
 /* --- all of them --- */
@@ -214,15 +221,70 @@ static sgm_status check_room(asking *ask, const char *param, const sgm_tensor *b
                       places > 0 ? " with the answer" : "");
 }
 
-static sgm_status continue_all(answering *a, sgm_tensor *const *begins, size_t count)
+/* The generator of several texts is made for the first request that has some. */
+static sgm_generator *generator_for(openai *server, size_t count)
 {
-    for (a->index = 0; a->index < count; a->index++)
-        SGM_TRY(continue_one(a, begins[a->index]));
+    if (count == 1)
+        return server->generator;
+    if (server->several == NULL)
+        server->several = sgm_generator_create(server->saved->trainer, .sequences = SIDE_BY_SIDE);
+    return server->several;
+}
+
+/* A text of which not all could be said has no reason to end. */
+static sgm_status check_ends(const answering *a, const answered_text *texts, size_t count)
+{
+    if (a->is_lost)
+        return sgm_fail(SGM_ERROR_INTERRUPTED, "nobody waits for the answer any more");
+    for (size_t i = 0; i < count; i++)
+        if (texts[i].reason == NULL)
+            return texts[i].speech.status;
     return SGM_OK;
 }
 
+static sgm_status continue_all(answering *a, answered_text *texts, sgm_continuation *continuations,
+                               sgm_tensor *const *begins, size_t count)
+{
+    sgm_generation_options how = a->sampling->how;
+    sgm_generator *generator = generator_for(a->ask->server, count);
+    if (generator == NULL)
+        return sgm__last_failure();
+    how.told = take;
+    how.proceed = proceed;
+    how.user = a;
+    for (size_t i = 0; i < count; i++)
+        SGM_TRY(begin_text(a, &texts[i], i, begins[i], &continuations[i]));
+    if (a->sampling->streams && a->is_chat)
+        send_role(a);
+    sgm_status status = sgm_generator_generate_all(generator, continuations, count, &how);
+    for (size_t i = 0; i < count; i++) {
+        a->read += tokens_of(begins[i]);
+        a->made += texts[i].speech.drawn;
+    }
+    return status == SGM_OK || a->is_lost ? check_ends(a, texts, count) : status;
+}
+
+/* The texts as choices; NULL: out of memory. */
+static json_t *choices_of(const answering *a, const answered_text *texts, size_t count)
+{
+    json_t *choices = json_array();
+    for (size_t i = 0; i < count; i++) {
+        const char *text = texts[i].text.data != NULL ? texts[i].text.data : "";
+        json_t *content = a->is_chat
+                              ? json_pack("{s:s, s:s, s:n}", "role", "assistant", "content", text, "refusal")
+                              : json_string(text);
+        json_t *made = choice(i, a->is_chat ? "message" : "text", content, texts[i].reason);
+        if (json_array_append_new(choices, made) != 0) {
+            json_decref(choices);
+            return NULL;
+        }
+    }
+    return choices;
+}
+
 /* Events that have begun end with what went wrong. */
-static sgm_status finish(answering *a, sgm_status status, sgm__http_answer *answer)
+static sgm_status finish(answering *a, sgm_status status, const answered_text *texts, size_t count,
+                         sgm__http_answer *answer)
 {
     if (a->sampling->streams) {
         if (status == SGM_OK)
@@ -233,9 +295,19 @@ static sgm_status finish(answering *a, sgm_status status, sgm__http_answer *answ
     }
     if (status != SGM_OK)
         return ask_fail_inside(a->ask, status);
-    json_t *made = frame(a, a->is_chat ? "chat.completion" : "text_completion", json_incref(a->choices));
+    json_t *made = frame(a, a->is_chat ? "chat.completion" : "text_completion", choices_of(a, texts, count));
     json_object_set_new(made, "usage", usage_of(a));
     return sgm__http_answer_json(answer, made);
+}
+
+static void free_texts(answered_text *texts, size_t count)
+{
+    for (size_t i = 0; texts != NULL && i < count; i++) {
+        speech_free(&texts[i].speech);
+        sgm__text_free(&texts[i].waiting);
+        sgm__text_free(&texts[i].text);
+    }
+    sgm__free(texts);
 }
 
 sgm_status answer_texts(asking *ask, const sampling_options *sampling, const char *param,
@@ -248,10 +320,13 @@ sgm_status answer_texts(asking *ask, const sampling_options *sampling, const cha
         SGM_TRY(check_room(ask, param, begins[i]));
     SGM_TRY(random_number(&number));
     snprintf(a.id, sizeof a.id, "%s-%016llx", a.is_chat ? "chatcmpl" : "cmpl", (unsigned long long)number);
-    a.choices = json_array();
-    sgm_status status = finish(&a, continue_all(&a, begins, count), answer);
-    json_decref(a.choices);
-    sgm__text_free(&a.waiting);
-    sgm__text_free(&a.text);
+    answered_text *texts = sgm__calloc(count, sizeof *texts);
+    sgm_continuation *continuations = sgm__calloc(count, sizeof *continuations);
+    sgm_status status = texts != NULL && continuations != NULL
+                            ? continue_all(&a, texts, continuations, begins, count)
+                            : SGM_ERROR_MEMORY;
+    status = finish(&a, status, texts, count, answer);
+    free_texts(texts, count);
+    sgm__free(continuations);
     return status;
 }

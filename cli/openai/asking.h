@@ -12,8 +12,10 @@ struct openai {
     char *name, *url, *token;
     int64_t created; /* seconds of Unix time */
     text_codec codec;
-    sgm_generator *generator; /* NULL: it embeds */
+    sgm_generator *generator; /* of one text; NULL: it embeds */
+    sgm_generator *several;   /* of texts side by side; NULL: no request had several yet */
     int64_t longest;          /* tokens of a text that is embedded; 0: it generates */
+    int64_t vocabulary;       /* tokens of the network */
     sgm__http *http;
 };
 
@@ -39,6 +41,8 @@ int64_t unix_time(void); /* seconds */
 /* --- parameters.c --- */
 /* Refuses the request for a parameter, a text that is copied; returns a failure. */
 sgm_status ask_refuse(asking *ask, const char *param, const char *format, ...) SGM_PRINTF(3, 4);
+/* The callback of what takes long; `user` is the request. False: its client has left, or the server ends. */
+bool ask_proceed(void *user);
 /* A failure of the model or the machine, not of the request: it is answered with 500. Returns `status`. */
 sgm_status ask_fail_inside(asking *ask, sgm_status status);
 /* Reads the body, and refuses parameters that are not known, or would change the answer and are not done
@@ -71,9 +75,15 @@ sgm_status random_number(uint64_t *number);
 sgm_status messages_read(asking *ask, sgm_tensor **tokens);
 
 /* --- prompts.c --- */
-#define MOST_PROMPTS 128
-/* The tokens of each text of "prompt"; the caller frees them, also on failure. */
-sgm_status prompts_read(asking *ask, sgm_tensor *prompts[MOST_PROMPTS], size_t *count);
+/* The tokens of texts; all zero is none. */
+typedef struct token_lists {
+    sgm_tensor **items; /* int64 (count) each */
+    size_t count;
+} token_lists;
+/* The tokens of a parameter that is a text, a list of texts, a list of tokens or a list of such lists, up to
+ * `most` texts, none of them empty. What was read is freed with token_lists_free, also on failure. */
+sgm_status ask_tokens(asking *ask, const char *name, size_t most, token_lists *lists);
+void token_lists_free(token_lists *lists);
 /* The texts of a parameter that is one or a list of them, up to `most`, none of them empty; borrowed, the
  * list is freed with sgm__free. */
 sgm_status ask_texts(asking *ask, const char *name, size_t most, const char ***texts, size_t *count);

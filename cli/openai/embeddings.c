@@ -7,17 +7,13 @@
 
 #define MOST_TEXTS 2048
 
-/* Tokens of all texts. The tokenizer would cut one that is too long, and the vector be that of a part. */
-static sgm_status count_tokens(asking *ask, const char *const *texts, size_t count, int64_t *tokens)
+/* Tokens of all texts. The vector of one that is cut would be that of a part. */
+static sgm_status count_tokens(asking *ask, const token_lists *texts, int64_t *tokens)
 {
     const openai *server = ask->server;
     *tokens = 0;
-    for (size_t i = 0; i < count; i++) {
-        sgm_tensor *encoded = text_codec_encode(&server->codec, texts[i]);
-        if (encoded == NULL)
-            return sgm__last_failure();
-        int64_t own = sgm_tensor_shape(encoded)->dims[0];
-        sgm_tensor_free(encoded);
+    for (size_t i = 0; i < texts->count; i++) {
+        int64_t own = sgm_tensor_shape(texts->items[i])->dims[0];
         *tokens += own;
         if (own <= server->longest)
             continue;
@@ -101,20 +97,22 @@ static bool all_are_finite(const sgm_tensor *vectors)
 }
 
 /* The vectors as float32, a row for each text. */
-static sgm_status embed(asking *ask, const char *const *texts, size_t count, int64_t dimensions,
-                        sgm_tensor **vectors)
+static sgm_status embed(asking *ask, const token_lists *texts, int64_t dimensions, sgm_tensor **vectors)
 {
     const openai *server = ask->server;
-    sgm_tensor *made = sgm_pretrained_predict_texts(server->saved->trainer, server->codec.others, texts,
-                                                    count, .longest = server->longest);
+    sgm_tensor *made = sgm_pretrained_predict_texts(
+        server->saved->trainer, NULL, NULL, texts->count, .longest = server->longest,
+        .tokens = (const sgm_tensor *const *)texts->items, .proceed = ask_proceed, .user = ask);
     *vectors = made != NULL ? sgm_tensor_cast(made, SGM_FLOAT32) : NULL;
     sgm_tensor_free(made);
+    if (*vectors == NULL && sgm_last_status() == SGM_ERROR_INTERRUPTED)
+        return sgm_fail(SGM_ERROR_INTERRUPTED, "nobody waits for the answer any more");
     if (*vectors == NULL)
         return ask_fail_inside(ask, sgm__last_failure());
     if (!all_are_finite(*vectors))
         return ask_fail_inside(ask,
                                sgm_fail(SGM_ERROR_NUMERIC, "the model gives numbers that are not finite"));
-    int64_t size = sgm_shape_elements(sgm_tensor_shape(*vectors)) / (int64_t)count;
+    int64_t size = sgm_shape_elements(sgm_tensor_shape(*vectors)) / (int64_t)texts->count;
     /* A part of a vector would be another answer. */
     return dimensions == 0 || dimensions == size
                ? SGM_OK
@@ -123,20 +121,20 @@ static sgm_status embed(asking *ask, const char *const *texts, size_t count, int
 
 sgm_status answer_embeddings(asking *ask, sgm__http_answer *answer)
 {
-    const char **texts;
-    size_t count;
+    token_lists texts = {0};
     bool in_base64;
     int64_t tokens, dimensions = 0;
     sgm_tensor *vectors = NULL;
     SGM_TRY(read_format(ask, &in_base64));
     SGM_TRY(ask_integer(ask, "dimensions", 1, INT64_MAX, &dimensions));
-    SGM_TRY(ask_texts(ask, "input", MOST_TEXTS, &texts, &count));
-    sgm_status status = count_tokens(ask, texts, count, &tokens);
+    sgm_status status = ask_tokens(ask, "input", MOST_TEXTS, &texts);
     if (status == SGM_OK)
-        status = embed(ask, texts, count, dimensions, &vectors);
+        status = count_tokens(ask, &texts, &tokens);
+    if (status == SGM_OK)
+        status = embed(ask, &texts, dimensions, &vectors);
     if (status == SGM_OK)
         status = write_answer(ask, vectors, in_base64, tokens, answer);
     sgm_tensor_free(vectors);
-    sgm__free(texts);
+    token_lists_free(&texts);
     return status;
 }

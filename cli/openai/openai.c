@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#define MOST_PROMPTS 128
 #define LONGEST_BODY ((size_t)8 << 20)
 
 int64_t unix_time(void)
@@ -79,15 +80,13 @@ static sgm_status act_chat(asking *ask, sgm__http_answer *answer)
 static sgm_status act_complete(asking *ask, sgm__http_answer *answer)
 {
     sampling_options sampling;
-    sgm_tensor *prompts[MOST_PROMPTS] = {NULL};
-    size_t count = 0;
+    token_lists prompts = {0};
     SGM_TRY(check_generates(ask, "prompt"));
     SGM_TRY(sampling_read(ask, &sampling));
-    sgm_status status = prompts_read(ask, prompts, &count);
+    sgm_status status = ask_tokens(ask, "prompt", MOST_PROMPTS, &prompts);
     if (status == SGM_OK)
-        status = answer_texts(ask, &sampling, "prompt", prompts, count, answer);
-    for (size_t i = 0; i < count; i++)
-        sgm_tensor_free(prompts[i]);
+        status = answer_texts(ask, &sampling, "prompt", prompts.items, prompts.count, answer);
+    token_lists_free(&prompts);
     return status;
 }
 
@@ -165,8 +164,10 @@ static sgm_status look_at_model(openai *server)
         return SGM_OK;
     sgm_pretrained *model = sgm_pretrained_open(path);
     const sgm_pretrained_info *info = model != NULL ? sgm_pretrained_describe(model) : NULL;
-    if (info != NULL && strcmp(info->task, "embed") == 0)
+    if (info != NULL && strcmp(info->task, "embed") == 0) {
         server->longest = info->context;
+        server->vocabulary = info->tokens;
+    }
     sgm_pretrained_free(model);
     sgm__free(path);
     return info != NULL ? SGM_OK : sgm__last_failure();
@@ -181,6 +182,7 @@ static sgm_status open_model(openai *server, const char *tokenizer)
                    ? SGM_OK
                    : sgm_fail(SGM_ERROR_ARGUMENT, "--tokenizer: the model takes the tokens of one of others");
     server->generator = sgm_generator_create(server->saved->trainer);
+    server->vocabulary = sgm_generator_vocabulary(server->generator);
     return server->generator != NULL ? SGM_OK : sgm__last_failure();
 }
 
@@ -248,6 +250,7 @@ bool openai_stop(openai *server)
     if (!sgm__http_stop(server->http))
         return false;
     sgm_generator_free(server->generator);
+    sgm_generator_free(server->several);
     text_codec_close(&server->codec);
     sgm__free(server->token);
     sgm__free(server->url);

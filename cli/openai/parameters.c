@@ -81,6 +81,12 @@ sgm_status ask_refuse(asking *ask, const char *param, const char *format, ...)
     return sgm_fail(SGM_ERROR_ARGUMENT, "'%s': %s", ask->param, sgm__make_printable(why));
 }
 
+bool ask_proceed(void *user)
+{
+    const asking *ask = user;
+    return !sgm__http_has_left(ask->request) && !atomic_load(ask->request->ending);
+}
+
 sgm_status ask_fail_inside(asking *ask, sgm_status status)
 {
     ask->status = 500;

@@ -483,7 +483,7 @@ typedef struct sgm_generation_options {
     double top_p;                            /* as in sgm_sample_options */
     bool greedy;                             /* as in sgm_sample_options */
     bool (*told)(void *user, int64_t token); /* called for each token that is drawn; returns false to end */
-    void *user;                              /* passed to `told` */
+    void *user;                              /* passed to `told`, and to `proceed` */
     double min_p;                            /* as in sgm_sample_options */
     /* Logits of tokens that were read since the newest reset are divided by it where they are positive and
      * multiplied by it where negative, before all else: above 1 such tokens come less often, below 1 more
@@ -501,6 +501,11 @@ typedef struct sgm_generation_options {
     int64_t beams;
     double length_penalty; /* of beams: the sum of a text's logarithms is divided by its length to this power:
                             * above 0 favours long texts, below 0 short ones; default 1 */
+    /* Called before each piece of a beginning and before each token is read, of texts side by side once for
+     * all; gets `user` of these options. Returns false to end all texts: the call then fails with
+     * SGM_ERROR_INTERRUPTED, texts keep the tokens that were drawn, and the generator is to be reset. Where a
+     * beginning is long, `told` comes late. NULL: nothing is called. */
+    bool (*proceed)(void *user);
 } SGM_BY_NAME sgm_generation_options;
 /* Options for sgm_generator_generate: SGM_GENERATION(.seed = 1). */
 #define SGM_GENERATION(...) SGM_OPTIONS(sgm_generation_options, __VA_ARGS__)
@@ -520,6 +525,7 @@ typedef struct sgm_continuation {
     int64_t *tokens;      /* room for `count` tokens that follow; NULL: not wanted */
     size_t count;         /* how many may follow; then, how many did */
     void *user;           /* passed to `told` */
+    uint64_t seed;        /* added to the options' seed, so that texts with one beginning may differ */
 } sgm_continuation;
 /* Goes on with each text from its own beginning, without what was read before, and as sgm_generator_generate
  * would with each alone and the same options, up to rounding. As many as the generator has sequences are read

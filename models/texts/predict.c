@@ -8,6 +8,7 @@
 #include <sigma/models.h>
 #include <sigma/tokenizer.h>
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,13 +55,28 @@ static int longer_first(const void *a, const void *b)
     return first->place < second->place ? -1 : first->place > second->place;
 }
 
+/* Tokens that were given, which must be as those of a tokenizer; NULL and an error if they are not. */
+static sgm_tensor *take_tokens(const work *w, size_t index)
+{
+    const sgm_tensor *given = w->options.tokens[index];
+    const sgm_shape *shape = given != NULL ? sgm_tensor_shape(given) : NULL;
+    if (shape != NULL && sgm_tensor_dtype(given) == SGM_INT64 && shape->rank == 1 && shape->dims[0] > 0 &&
+        shape->dims[0] <= w->options.longest)
+        return sgm_tensor_retain((sgm_tensor *)(uintptr_t)given);
+    sgm_fail(SGM_ERROR_ARGUMENT, "the tokens of text %zu are to be int64 (count), 1 to %lld of them", index,
+             (long long)w->options.longest);
+    return NULL;
+}
+
 static sgm_status encode(work *w, const sgm_pretrained_tokenizer *tokenizer, const char *const *texts)
 {
     for (size_t i = 0; i < w->count; i++) {
         text_tokens *text = &w->texts[i];
         text->place = i;
-        text->tokens = sgm_pretrained_tokenizer_encode(tokenizer, texts[i], strlen(texts[i]),
-                                                       .longest = w->options.longest);
+        text->tokens = w->options.tokens != NULL
+                           ? take_tokens(w, i)
+                           : sgm_pretrained_tokenizer_encode(tokenizer, texts[i], strlen(texts[i]),
+                                                             .longest = w->options.longest);
         if (text->tokens == NULL)
             return sgm_last_status();
         text->count = sgm_tensor_shape(text->tokens)->dims[0];
@@ -139,6 +155,8 @@ static sgm_status predict_all(work *w)
 {
     int64_t count;
     for (size_t first = 0; first < w->count; first += (size_t)count) {
+        if (w->options.proceed != NULL && !w->options.proceed(w->options.user))
+            return sgm_fail(SGM_ERROR_INTERRUPTED, "`proceed` has ended the prediction of texts");
         int64_t steps = round_steps(w, w->texts[first].count);
         count = MOST_TOGETHER;
         while (count > 1 && (count > (int64_t)(w->count - first) || count * steps > MOST_TOKENS))
@@ -155,8 +173,12 @@ sgm_tensor *sgm_pretrained_predict_texts_with(sgm_trainer *trainer, const sgm_pr
                                               const sgm_pretrained_texts_options *options)
 {
     work w = {.trainer = trainer, .count = count};
-    if (trainer == NULL || tokenizer == NULL || texts == NULL || count == 0) {
-        sgm_fail(SGM_ERROR_ARGUMENT, "predicting texts needs a trainer, a tokenizer and texts");
+    sgm_status status = read_options(&w, options);
+    if (status != SGM_OK)
+        return NULL;
+    if (trainer == NULL || count == 0 || (w.options.tokens == NULL && (tokenizer == NULL || texts == NULL))) {
+        sgm_fail(SGM_ERROR_ARGUMENT,
+                 "predicting texts needs a trainer, a tokenizer and texts, or .tokens in place of these");
         return NULL;
     }
     text_tokens *list = calloc(count, sizeof *list);
@@ -165,9 +187,7 @@ sgm_tensor *sgm_pretrained_predict_texts_with(sgm_trainer *trainer, const sgm_pr
         return NULL;
     }
     w.texts = list;
-    sgm_status status = read_options(&w, options);
-    if (status == SGM_OK)
-        status = encode(&w, tokenizer, texts);
+    status = encode(&w, tokenizer, texts);
     if (status == SGM_OK)
         status = predict_all(&w);
     for (size_t i = 0; i < count; i++)

@@ -53,10 +53,10 @@ static sgm_status draw(const group *all, int64_t index)
     text *t = &all->texts[index];
     if (sgm__is_penalised(o))
         penalise(g, index, o->repetition_penalty);
-    t->next =
-        sgm_probabilities_sample(g->probabilities + index * g->vocabulary, g->vocabulary, o->seed, t->drawn,
-                                 SGM_SAMPLING(.temperature = o->temperature, .top_k = o->top_k,
-                                              .top_p = o->top_p, .min_p = o->min_p, .greedy = o->greedy));
+    t->next = sgm_probabilities_sample(
+        g->probabilities + index * g->vocabulary, g->vocabulary, o->seed + t->given->seed, t->drawn,
+        SGM_SAMPLING(.temperature = o->temperature, .top_k = o->top_k, .top_p = o->top_p, .min_p = o->min_p,
+                     .greedy = o->greedy));
     if (t->next < 0)
         return sgm__last_failure();
     if (t->given->tokens != NULL)
@@ -129,13 +129,10 @@ static sgm_status go_on(const group *all)
     return SGM_OK;
 }
 
-/* Goes on with `count` texts, as many as there are sequences at most, from where the generator is; by beams
- * with one. */
-static sgm_status go_on_with(sgm_generator *g, sgm_continuation *given, int64_t count,
-                             const sgm_generation_options *options)
+/* Goes on with `count` texts, as many as there are sequences at most, from where the generator is. */
+static sgm_status go_on_drawing(sgm_generator *g, sgm_continuation *given, int64_t count,
+                                const sgm_generation_options *options)
 {
-    if (options->beams > 1)
-        return sgm__beams_generate(g, given, options);
     group all = {.generator = g,
                  .options = options,
                  .texts = sgm__calloc((size_t)count, sizeof *all.texts),
@@ -150,6 +147,18 @@ static sgm_status go_on_with(sgm_generator *g, sgm_continuation *given, int64_t 
         given[i].count = all.texts[i].drawn;
     sgm__free(all.texts);
     sgm__free(all.tokens);
+    return status;
+}
+
+/* The same, by beams with one text. */
+static sgm_status go_on_with(sgm_generator *g, sgm_continuation *given, int64_t count,
+                             const sgm_generation_options *options)
+{
+    g->proceed = options->proceed;
+    g->proceed_user = options->user;
+    sgm_status status =
+        options->beams > 1 ? sgm__beams_generate(g, given, options) : go_on_drawing(g, given, count, options);
+    g->proceed = NULL;
     return status;
 }
 
@@ -214,10 +223,10 @@ sgm_status sgm_generator_generate(sgm_generator *g, const int64_t *begin_tokens,
     SGM_TRY(check_beginning(g, &only));
     if (o.beams > 1)
         SGM_TRY(sgm_generator_reset(g));
-    SGM_TRY(go_on_with(g, &only, 1, &o));
+    sgm_status status = go_on_with(g, &only, 1, &o);
     for (size_t i = only.count; i < count && tokens != NULL; i++)
         tokens[i] = -1;
-    return SGM_OK;
+    return status;
 }
 
 sgm_status sgm_generator_generate_all(sgm_generator *g, sgm_continuation *texts, size_t count,

@@ -32,13 +32,15 @@ struct sgm_generator {
     bool one_hot;      /* tokens are fed as one-hot rows, not as numbers */
     bool logits;       /* the probabilities are a softmax, whose input is an output of `one`, too */
     bool pieces; /* all that is kept of the steps before is placed, so that several can be read at once */
-    int64_t vocabulary;    /* tokens that the network tells apart */
-    int64_t places;        /* how many steps it can look back; 0: any number */
-    double *probabilities; /* (sequences, vocabulary), after the newest step */
-    bool *seen;            /* (sequences, vocabulary): the token was read since the newest reset */
-    int64_t *read;         /* (sequences, places): what was read; NULL if there are no places */
-    int64_t count;         /* steps since the newest reset, or since room was made */
-    bool *kept;            /* for each parameter of `one`: steps change it, and it begins as zeros */
+    int64_t vocabulary;          /* tokens that the network tells apart */
+    int64_t places;              /* how many steps it can look back; 0: any number */
+    double *probabilities;       /* (sequences, vocabulary), after the newest step */
+    bool *seen;                  /* (sequences, vocabulary): the token was read since the newest reset */
+    int64_t *read;               /* (sequences, places): what was read; NULL if there are no places */
+    int64_t count;               /* steps since the newest reset, or since room was made */
+    bool *kept;                  /* for each parameter of `one`: steps change it, and it begins as zeros */
+    bool (*proceed)(void *user); /* asked before each run; NULL: nothing is asked */
+    void *proceed_user;
 };
 
 /* Outputs of the program of a step, (sequences, vocabulary). */

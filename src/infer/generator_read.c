@@ -92,6 +92,8 @@ static sgm_status read_piece(sgm_generator *g, const int64_t *const *tokens, int
 /* Reads at least one of `left` tokens, for which there are places; *done counts them. */
 static sgm_status read_some(sgm_generator *g, const int64_t *const *tokens, int64_t left, int64_t *done)
 {
+    if (g->proceed != NULL && !g->proceed(g->proceed_user))
+        return sgm_fail(SGM_ERROR_INTERRUPTED, "`proceed` has ended the generation");
     if (!g->pieces || left < LEAST) {
         SGM_TRY(read_step(g, tokens, (*done)++));
         return SGM_OK;

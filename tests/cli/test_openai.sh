@@ -121,7 +121,10 @@ said=$(sed 's/^abc//' out)
 how='"seed": 3, "temperature": 2, "top_k": 20, "top_p": 0.9, "min_p": 0.01, "repetition_penalty": 1.1, "max_tokens": 8'
 gives completions "{\"prompt\": \"abc\", $how}" "\"text\":\"$said\",\"logprobs\":null,\"finish_reason\":\"(stop|length)\""
 gives completions "{\"prompt\": [\"a\", \"abc\"], $how}" "\{\"index\":1,\"text\":\"$said\""
+gives completions "{\"prompt\": [1, 2, 3], $how}" "\"text\":\"$said\",.*\"prompt_tokens\":3,"
+gives completions "{\"prompt\": [[1], [1, 2, 3]], $how}" "\{\"index\":1,\"text\":\"$said\".*\"prompt_tokens\":4,"
 ask completions "{\"prompt\": [\"a\", \"abc\"], $how, \"stream\": true}"
+same "what ends a text comes once for each" "$(grep -o '"finish_reason":"' out | wc -l)" 2
 same "a list in events" "$(grep '"index":1,' out | grep -o '"text":"[^"]*"' | cut -d'"' -f4 | tr -d '\n')" "$said"
 gives completions '{"prompt": "abc", "temperature": 0, "max_tokens": 9223372036854775807}' '"finish_reason":"stop"'
 gives completions '{"prompt": "abc", "n": 1, "best_of": null, "echo": false, "logit_bias": {}, "presence_penalty": 0.0}' '"text"'
@@ -157,10 +160,32 @@ refuses chat/completions 400 '{"messages": [{"role": "user"}]}' '"messages\[0\].
 refuses chat/completions 400 '{"messages": [{"role": "user", "content": []}]}' '"messages\[0\].content"' 'expected a text'
 refuses chat/completions 400 '{"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}' '"messages\[0\].content"' 'such as pictures'
 refuses chat/completions 400 '{"messages": [{"role": "user", "content": "d", "name": "me"}]}' '"messages\[0\].name"' 'leave it out'
-refuses completions 400 '{}' '"prompt"' 'expected a text or a list of texts'
+# Ten texts, more than go on side by side, are what each is alone, each with its own end.
+for i in a b c d e f g h i j; do
+    ask completions "{\"prompt\": \"$i\", $how}"
+    grep -o '"text":"[^"]*","logprobs":null,"finish_reason":"[a-z]*"' out
+done >alone
+ask completions "{\"prompt\": [\"a\", \"b\", \"c\", \"d\", \"e\", \"f\", \"g\", \"h\", \"i\", \"j\"], $how}"
+grep -o '"text":"[^"]*","logprobs":null,"finish_reason":"[a-z]*"' out >together
+cmp alone together >err
+verdict "texts side by side are what they are alone" $? together
+gives completions '{"prompt": ["a", "a", "a", "a"], "temperature": 3}' '"index":3'
+[ "$(grep -o '"text":"[^"]*"' out | sort -u | wc -l)" -gt 1 ]
+verdict "without a seed texts of one request differ" $? out
+refuses completions 400 '{}' '"prompt"' 'expected a text, a list of texts, a list of tokens'
+refuses completions 400 '{"prompt": 1}' '"prompt"' 'expected a text, a list of texts, a list of tokens'
+refuses completions 400 '{"prompt": [true]}' '"prompt\[0\]"' 'expected a text, a list of texts, a list of tokens'
+refuses completions 400 '{"prompt": [1, 1000]}' '"prompt\[1\]"' 'expected a token, a whole number from 0 to [0-9]+"'
+refuses completions 400 '{"prompt": [-1]}' '"prompt\[0\]"' 'expected a token, a whole number from 0 to'
+refuses completions 400 '{"prompt": [1.5]}' '"prompt\[0\]"' 'expected a token, a whole number from 0 to'
+refuses completions 400 '{"prompt": [1, "a"]}' '"prompt\[1\]"' 'expected a token, a whole number from 0 to'
+refuses completions 400 '{"prompt": [[1], [2, 9223372036854775807]]}' '"prompt\[1\]\[1\]"' 'expected a token, a whole number from 0 to'
+refuses completions 400 '{"prompt": [[1], "a"]}' '"prompt\[1\]"' 'expected a list of tokens, as the first one'
+refuses completions 400 '{"prompt": ["a", [1]]}' '"prompt\[1\]"' 'expected a text, as the first one'
+refuses completions 400 '{"prompt": ["a", ""]}' '"prompt\[1\]"' 'expected a text that is not empty'
+refuses completions 400 '{"prompt": [[1], []]}' '"prompt\[1\]"' 'expected at least 1 token'
 refuses completions 400 '{"prompt": ""}' '"prompt"' 'expected a text that is not empty'
 refuses completions 400 '{"prompt": []}' '"prompt"' 'expected 1 to 128 texts, got 0'
-refuses completions 400 '{"prompt": [1, 2]}' '"prompt"' 'tokens are not taken here'
 refuses completions 400 '{"prompt": "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz"}' '"prompt"' '52 tokens are too many for this model, which takes 32'
 has out '"code":"context_length_exceeded"'
 refuses completions 400 '{"prompt": "a", "prompt": "b"}' null 'expected a JSON object'
@@ -207,6 +232,15 @@ same "a client that waits no longer" "$status" 000
 gives completions '{"prompt": "g", "temperature": 0, "max_tokens": 18}' "\"text\":\"$said\""
 has serve.err 'refused /v1/completions: nobody waits for the answer any more'
 has serve.err 'refused /v1/completions: the client has left while its request waited'
+
+# It is noticed while what it asks about is read, too: 128 texts of 32,768 tokens.
+text=$(head -c 32768 /dev/zero | tr '\0' g)
+yes "\"$text\"" | head -n 128 | paste -sd, | sed 's/.*/{"prompt": [&], "max_tokens": 1}/' >questions
+ask completions @questions --max-time 1
+begun=$SECONDS
+gives completions '{"prompt": "g", "temperature": 0, "max_tokens": 18}' "\"text\":\"$said\""
+same "the next one waits for a few steps at most" "$((SECONDS - begun < 5))" 1
+same "the reading ended" "$(grep -c 'refused /v1/completions: nobody waits for the answer any more' serve.err)" 2
 end_serve
 
 # --- a model whose numbers are none: no request is to blame ---
@@ -222,7 +256,7 @@ cp -r "$SIGMA_SOURCE_DIR/tests/models/fixtures/bert_embed" encoder
 printf '[PAD]\n[UNK]\n[CLS]\n[SEP]\na\nb\nc\n' >encoder/vocab.txt
 run 0 predict encoder --text 'a b c'
 numbers=$(tr ' ' '\n' <out | head -3 | cut -c1-8 | paste -sd' ')
-serve encoder --openai
+serve encoder --openai --log-level debug
 gives embeddings '{"input": ["c", "a b c"], "model": "encoder"}' '^\{"object":"list","data":\[\{"object":"embedding","index":0,"embedding":\[.*\]\},\{"object":"embedding","index":1,"embedding":\[.*\]\}\],"model":"encoder","usage":\{"prompt_tokens":8,"total_tokens":8\}\}$'
 same "the vector of sigma predict" "$(sed -E 's/.*"index":1,"embedding":\[([^]]*)\].*/\1/' out | tr ',' '\n' | head -3 | cut -c1-8 | paste -sd' ')" "$numbers"
 sed -E 's/.*"index":1,"embedding":\[([^]]*)\].*/\1/' out | tr ',' '\n' | cut -c1-7 >first
@@ -232,8 +266,23 @@ same "as many numbers in base64" "$(wc -l <second)" 16
 same "the same in base64" "$(cat second)" "$(cat first)"
 refuses embeddings 400 '{"input": "a", "dimensions": 8}' '"dimensions"' 'a vector of this model has 16 numbers'
 refuses embeddings 400 '{"input": "a", "encoding_format": "hex"}' '"encoding_format"' 'expected .*float'
-refuses embeddings 400 '{}' '"input"' 'expected a text or a list of texts'
-refuses embeddings 400 '{"input": [[1]]}' '"input"' 'tokens are not taken here'
+gives embeddings '{"input": [2, 4, 5, 6, 3], "encoding_format": "base64"}' '"prompt_tokens":5,'
+sed -E 's/.*"embedding":"([^"]*)".*/\1/' out | base64 -d | od -An -v -t fF -w4 | tr -d ' ' | cut -c1-7 >second
+same "the same of tokens" "$(cat second)" "$(cat first)"
+gives embeddings '{"input": [[2, 4, 3], [2, 4, 5, 6, 3]], "encoding_format": "base64"}' '"prompt_tokens":8,'
+sed -E 's/.*"embedding":"([^"]*)".*/\1/' out | base64 -d | od -An -v -t fF -w4 | tr -d ' ' | cut -c1-7 >second
+same "the same of lists of tokens" "$(cat second)" "$(cat first)"
+refuses embeddings 400 '{}' '"input"' 'expected a text, a list of texts, a list of tokens'
+refuses embeddings 400 '{"input": [[1, 1000]]}' '"input\[0\]\[1\]"' 'expected a token, a whole number from 0 to'
+# A client that leaves while its texts are embedded: how fast that is depends on the machine.
+words=$(yes a | head -n 22 | paste -sd' ')
+yes "\"$words\"" | head -n 2048 | paste -sd, | sed 's/.*/{"input": [&]}/' >inputs
+for wait in 0.01 0.02 0.03 0.05 0.08 0.1 0.15 0.2 0.3 0.5 1 2 4; do
+    ask embeddings @inputs --max-time $wait
+    gives embeddings '{"input": "a"}' '"embedding"'
+    grep -q 'refused /v1/embeddings: nobody waits' serve.err && break
+done
+has serve.err 'refused /v1/embeddings: nobody waits for the answer any more'
 refuses embeddings 400 '{"input": "a a a a a a a a a a a a a a a a a a a a a a a a a a"}' '"input"' 'text 0 has 28 tokens; this model takes 24'
 refuses completions 400 '{"prompt": "a"}' '"prompt"' 'this model embeds texts, by /v1/embeddings'
 end_serve

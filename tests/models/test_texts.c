@@ -75,6 +75,50 @@ TEST(texts_cost_what_they_are_long_and_give_the_same)
     sgm_env_free(env);
 }
 
+static bool ends_third(void *user)
+{
+    return ++*(int *)user < 3;
+}
+
+/* Tokens in place of texts give the same; what is computed group by group may end between two. */
+TEST(texts_may_be_tokens_and_end_between_groups)
+{
+    enum { COUNT = 40 };
+    const char *texts[COUNT], *words[] = {"a b c", "d", "e f g h a b", "c c"}, *folder = with_words();
+    sgm_tensor *tokens[COUNT];
+    sgm_env *env = sgm_env_create("tokens");
+    sgm_model *model = sgm_model_import(env, folder, .context = CONTEXT);
+    CHECK_OK(model);
+    sgm_trainer *trainer = sgm_model_trainer(model);
+    sgm_pretrained_tokenizer *tokenizer = sgm_pretrained_tokenizer_open(folder);
+    for (int i = 0; i < COUNT; i++) {
+        texts[i] = words[i % 4];
+        tokens[i] = sgm_pretrained_tokenizer_encode(tokenizer, texts[i], strlen(texts[i]));
+    }
+    const sgm_tensor *const *given = (const sgm_tensor *const *)tokens;
+    sgm_tensor *all = sgm_pretrained_predict_texts(trainer, tokenizer, texts, COUNT, .longest = CONTEXT);
+    sgm_tensor *same =
+        sgm_pretrained_predict_texts(trainer, NULL, NULL, COUNT, .longest = CONTEXT, .tokens = given);
+    CHECK_OK(all);
+    CHECK_OK(same);
+    CHECK_INT(
+        memcmp(sgm_tensor_const_data(all), sgm_tensor_const_data(same), COUNT * FEATURES * sizeof(float)), 0);
+    int groups = 0;
+    CHECK_ERROR(sgm_pretrained_predict_texts(trainer, tokenizer, texts, COUNT, .longest = CONTEXT,
+                                             .proceed = ends_third, .user = &groups),
+                "`proceed` has ended the prediction of texts");
+    CHECK_INT(sgm_last_status(), SGM_ERROR_INTERRUPTED);
+    CHECK_INT(groups, 3);
+    CHECK_ERROR(sgm_pretrained_predict_texts(trainer, NULL, NULL, COUNT, .longest = 4, .tokens = given),
+                "the tokens of text 0 are to be int64 (count), 1 to 4 of them");
+    for (int i = 0; i < COUNT; i++)
+        sgm_tensor_free(tokens[i]);
+    sgm_tensor_free(all);
+    sgm_tensor_free(same);
+    sgm_pretrained_tokenizer_free(tokenizer);
+    sgm_env_free(env);
+}
+
 /* Something for each token is no prediction for a text. */
 TEST(networks_that_tell_of_tokens_are_refused)
 {

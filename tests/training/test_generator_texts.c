@@ -173,6 +173,105 @@ TEST(a_text_ends_with_a_token_that_ends_it)
     sgm_env_free(env);
 }
 
+/* Asked so many times, and says no at the last of them; 0: never. */
+typedef struct asked {
+    int times, last;
+    size_t told; /* tokens */
+} asked;
+
+static bool goes_on(void *user)
+{
+    asked *a = user;
+    return ++a->times != a->last;
+}
+
+static bool count_tokens(void *user, int64_t token)
+{
+    ((asked *)user)->told++;
+    return token >= 0;
+}
+
+static sgm_status generate_asked(sgm_generator *g, asked *a, int64_t said[5])
+{
+    int64_t begin[100];
+    for (int64_t i = 0; i < 100; i++)
+        begin[i] = i * i % 7;
+    CHECK_OK(sgm_generator_reset(g));
+    return sgm_generator_generate(
+        g, begin, 100, said, 5,
+        SGM_GENERATION(.seed = 1, .proceed = goes_on, .told = count_tokens, .user = a));
+}
+
+/* 100 tokens are read as 3 pieces of 32 and 4 single ones; of 5 that are drawn 4 are read. */
+TEST(proceed_is_called_between_pieces_and_between_tokens)
+{
+    sgm_env *env = sgm_env_create("proceed", .seed = 5, .handler = "cpu");
+    sgm_trainer *trainer = sgm_trainer_create(env, "proceed");
+    sgm_trainer_set_network(trainer, "input(128) + embedding(7, 8) + transformer(4, causal, rotary) + "
+                                     "dense(7, time_distributed) + softmax_cross_entropy");
+    sgm_generator *generator = sgm_generator_create(trainer);
+    CHECK_OK(generator);
+    int64_t whole[5], said[5];
+    asked all = {0}, early = {.last = 2}, late = {.last = 10};
+    CHECK_OK(generate_asked(generator, &all, whole));
+    CHECK_INT(all.times, 3 + 4 + 4);
+    CHECK_ERROR(generate_asked(generator, &early, said), "`proceed` has ended the generation");
+    CHECK_INT(sgm_last_status(), SGM_ERROR_INTERRUPTED);
+    CHECK_INT(early.times, 2);
+    CHECK_INT(early.told, 0);
+    CHECK_INT(said[0], -1);
+    CHECK_ERROR(generate_asked(generator, &late, said), "`proceed` has ended the generation");
+    CHECK_INT(late.told, 3);
+    CHECK_INT(memcmp(said, whole, 3 * sizeof *said), 0);
+    CHECK_INT(said[3], -1);
+    all.times = 0;
+    CHECK_OK(generate_asked(generator, &all, said));
+    CHECK_INT(memcmp(said, whole, sizeof said), 0);
+    CHECK_OK(sgm_generator_reset(generator));
+    CHECK_OK(sgm_generator_read(generator, 1, NULL)); /* what ended one call asks no more */
+    CHECK_INT(all.times, 3 + 4 + 4);
+    sgm_generator_free(generator);
+    sgm_env_free(env);
+}
+
+/* Side by side it is called once for all, and a text's seed is added to that of the options. */
+TEST(texts_have_seeds_of_their_own)
+{
+    sgm_env *env = sgm_env_create("seeds", .seed = 5, .handler = "cpu");
+    sgm_trainer *trainer = sgm_trainer_create(env, "seeds");
+    sgm_trainer_set_network(trainer, "input(8) + embedding(7, 6) + lstm(5) + dense(7, time_distributed) + "
+                                     "softmax_cross_entropy");
+    sgm_generator *together = sgm_generator_create(trainer, .sequences = 2);
+    sgm_generator *alone = sgm_generator_create(trainer);
+    CHECK_OK(together);
+    CHECK_OK(alone);
+    const int64_t begin[] = {1, 2, 3};
+    int64_t tokens[2][20], expected[20];
+    sgm_continuation texts[2];
+    asked a = {0};
+    for (size_t i = 0; i < 2; i++)
+        texts[i] = (sgm_continuation){
+            .begin = begin, .begin_count = 3, .tokens = tokens[i], .count = 20, .seed = 4 * i};
+    CHECK_OK(sgm_generator_generate_all(together, texts, 2,
+                                        SGM_GENERATION(.seed = 3, .proceed = goes_on, .user = &a)));
+    CHECK_INT(a.times, 3 + 19);
+    for (uint64_t i = 0; i < 2; i++) {
+        CHECK_OK(sgm_generator_reset(alone));
+        CHECK_OK(sgm_generator_generate(alone, begin, 3, expected, 20, SGM_GENERATION(.seed = 3 + 4 * i)));
+        CHECK_INT(memcmp(tokens[i], expected, sizeof expected), 0);
+    }
+    CHECK(memcmp(tokens[0], tokens[1], sizeof expected) != 0);
+    a = (asked){.last = 5};
+    texts[0].count = texts[1].count = 20;
+    CHECK_ERROR(sgm_generator_generate_all(together, texts, 2,
+                                           SGM_GENERATION(.seed = 3, .proceed = goes_on, .user = &a)),
+                "`proceed` has ended the generation");
+    CHECK_INT(texts[1].count, 2);
+    sgm_generator_free(together);
+    sgm_generator_free(alone);
+    sgm_env_free(env);
+}
+
 TEST(mistakes_name_the_text)
 {
     sgm_env *env = sgm_env_create("texts", .seed = 5, .handler = "cpu");

@@ -127,6 +127,13 @@ typedef struct sgm_pretrained_texts_options {
     int64_t longest;     /* tokens of a text at most, which are cut: the steps of the network (context) */
     const char *inputs;  /* the network's input of tokens ("inputs") ... */
     const char *lengths; /* ... and the field of its lengths ("lengths") */
+    /* Called before each group of texts is computed, with `user`. Returns false to end, which is then a
+     * failure, SGM_ERROR_INTERRUPTED. NULL: nothing is called. */
+    bool (*proceed)(void *user);
+    void *user; /* passed to `proceed` */
+    /* Tokens in place of texts, of which `texts` may then be NULL: those of each, int64 (count), special ones
+     * included, 1 to `longest`. */
+    const sgm_tensor *const *tokens;
 } SGM_BY_NAME sgm_pretrained_texts_options;
 /* What a network of tokens with lengths (BERT, MiniLM) gives for each of `count` texts: (count, ...), a
  * vector, or probabilities of classes, in the order of the texts. Texts of like lengths are computed
