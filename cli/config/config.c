@@ -398,6 +398,10 @@ typedef struct blamed_list {
     const char *key, *before;
     const text_list *list;
 } blamed_list;
+typedef struct blamed_map {
+    const char *key, *before;
+    const text_map *map;
+} blamed_map;
 
 /* As the error has the item: a pattern without the mark, a prompt as the hook that it stands for; sgm__free.
  */
@@ -432,6 +436,30 @@ static const char *item_place(const config *c, const char *key, size_t index)
     return config_place(c, key);
 }
 
+/* Whether the error names the pattern of an entry; then it gets the place of that one. */
+static bool fail_at_entry(const config *c, const char *key, const char *before, const char *pattern)
+{
+    char *named = sgm__format("%s '%s'", before, pattern), *entry = sgm__format("%s.%s", key, pattern);
+    bool found = named != NULL && entry != NULL && strstr(sgm_last_error(), named) != NULL;
+    if (found)
+        sgm__fail_within("%s", config_place(c, entry));
+    sgm__free(named);
+    sgm__free(entry);
+    return found;
+}
+
+/* The same of maps, whose keys are patterns. */
+static sgm_status fail_at_pattern(const config *c)
+{
+    const blamed_map maps[] = {{"initialisers", "the initialiser for", &c->initialisers},
+                               {"modifiers", "the modifier for", &c->modifiers}};
+    for (size_t k = 0; k < sizeof maps / sizeof *maps; k++)
+        for (size_t i = 0; i < maps[k].map->count; i++)
+            if (fail_at_entry(c, maps[k].key, maps[k].before, maps[k].map->keys[i]))
+                return sgm_last_status();
+    return sgm_last_status();
+}
+
 /* "freezing 'x'" is also what the error of "unfreezing 'x'" ends in. */
 sgm_status config_fail_at_item(const config *c)
 {
@@ -443,7 +471,7 @@ sgm_status config_fail_at_item(const config *c)
         for (size_t i = 0; i < lists[k].list->count; i++)
             if (is_blamed(c, &lists[k], lists[k].list->items[i]))
                 return sgm__fail_within("%s", item_place(c, lists[k].key, i));
-    return sgm_last_status();
+    return fail_at_pattern(c);
 }
 
 /* --- as text --- */

@@ -143,22 +143,13 @@ static sgm_status fail_unknown(const option_table *table, const arrival *at, con
 static sgm_status apply_map(const option_table *table, void *base, const arrival *at);
 static sgm_status apply_path(const option_table *table, void *base, arrival *at, const char *key);
 
-/* Notes where a value stands, for checks of several values together. */
-static sgm_status note_place(const arrival *at)
-{
-    char place[MAX_PLACE_TEXT];
-    return at->source->places != NULL
-               ? text_map_set(at->source->places, at->path, option_place(at, place, sizeof place))
-               : SGM_OK;
-}
-
 /* Stores a node into the member of any option. A single value for a group goes to the group's first
  * option: `optimiser: adam` is optimiser.type. */
 static sgm_status set_option(const option *given, void *base, const arrival *at)
 {
     const option whole = option_complete(given), *o = &whole;
     const yaml_node *node = at->node;
-    SGM_TRY(note_place(at));
+    SGM_TRY(option_note_place(at));
     if (o->kind != OPTION_GROUP)
         return option_set_value(o, base, at);
     void *group = option_member(o, base);

@@ -251,6 +251,14 @@ static sgm_status append_item(const option *o, text_list *list, const arrival *a
     return status;
 }
 
+sgm_status option_note_place(const arrival *at)
+{
+    char place[MAX_PLACE_TEXT];
+    return at->source->places != NULL
+               ? text_map_set(at->source->places, at->path, option_place(at, place, sizeof place))
+               : SGM_OK;
+}
+
 /* Notes where the item stands that was appended last, as "rules[0]". */
 static sgm_status note_item(const text_list *list, const arrival *at, const yaml_node *item)
 {
@@ -385,7 +393,7 @@ sgm_status option_set_entry(const option *o, void *base, const arrival *at, cons
     SGM_TRY(check_value(o, at, value->text, &kept));
     sgm_status status = put_entry(o, map, at, key, kept != NULL ? kept : value->text);
     sgm__free(kept);
-    return status;
+    return status == SGM_OK ? option_note_place(at) : status;
 }
 
 void text_map_clear(text_map *map)

@@ -35,6 +35,8 @@ arrival option_inside(const arrival *at, const yaml_node *node, const char *key)
 sgm_status option_fail(const option *o, const arrival *at, const yaml_node *node);
 /* Checks the arrival's node by the kind of a complete option that is no group, and stores it. */
 sgm_status option_set_value(const option *o, void *base, const arrival *at);
+/* Notes where a value stands, for checks of several values together. */
+sgm_status option_note_place(const arrival *at);
 /* Adds an entry to the option's map, or replaces it; the arrival's path is the entry's. */
 sgm_status option_set_entry(const option *o, void *base, const arrival *at, const char *key,
                             const yaml_node *value);

@@ -210,6 +210,16 @@ run 1 find-rate "$examples/iris.yaml" --iterations 3
 has err '10 to 100000 iterations'
 run 1 train "$examples/iris.yaml" 'freeze=[1-dense.weihgts]' --folder frozen
 has err "freezing '1-dense.weihgts' matches no parameter"
+sed '$a initialisers: {"*.biases": constant(0), "9-dense.*": he}' "$examples/iris.yaml" >patterns.yaml
+run 1 train patterns.yaml --folder patterns
+has err "^sigma train: patterns.yaml:12:[0-9]+: initialisers.9-dense.\*: trainer '.*': the initialiser for '9-dense.\*' matches no parameter of the network"
+run 1 train "$examples/iris.yaml" 'initialisers.9-dense.*=he' --folder patterns
+has err "^sigma train: argument 'initialisers.9-dense.\*=he': initialisers.9-dense.\*: .*the initialiser for '9-dense.\*' matches no parameter"
+sed '$a modifiers:\n  9-dense.*: max_norm(2)' "$examples/iris.yaml" >patterns.yaml
+run 1 train patterns.yaml --folder patterns
+has err "^sigma train: patterns.yaml:13:[0-9]+: modifiers.9-dense.\*: .*the modifier for '9-dense.\*' matches no parameter"
+[ ! -e patterns ]
+verdict "no folder of a run that cannot be" $?
 run 2 train "$examples/iris.yaml" 'freeze=[a!]'
 has err "argument 'freeze=\[a!\]': freeze: pattern, column 2"
 run 2 train "$examples/iris.yaml" 'initialisers.*.weights=constant(nan)'
