@@ -13,7 +13,6 @@
 #include <sys/stat.h>
 
 #define TENSORS "model.safetensors"
-#define INDEX "model.safetensors.index.json"
 /* Bytes of a JSON file, and files of tensors, that are believed. */
 #define MAXIMUM_JSON (64 << 20)
 #define MAXIMUM_SHARDS 10000
@@ -34,7 +33,7 @@ const char *sgm__small_file_at(size_t index)
                                         "modules.json",
                                         "sentence_bert_config.json",
                                         SGM__POOLING_CONFIG,
-                                        INDEX,
+                                        SGM__INDEX,
                                         "config.json"};
     return index < sizeof names / sizeof *names ? names[index] : NULL;
 }
@@ -250,17 +249,18 @@ static sgm_status open_named_shards(sgm_pretrained *p, json_t *map)
     const char *tensor;
     json_t *file;
     if (!json_is_object(map))
-        return sgm_fail(SGM_ERROR_FORMAT, "'%s/" INDEX "': 'weight_map' is missing or no object", p->path);
+        return sgm_fail(SGM_ERROR_FORMAT, "'%s/" SGM__INDEX "': 'weight_map' is missing or no object",
+                        p->path);
     SGM__TRY(make_shards(p, MAXIMUM_SHARDS));
     json_object_foreach(map, tensor, file)
     {
         if (!json_is_string(file))
-            return sgm_fail(SGM_ERROR_FORMAT, "'%s/" INDEX "': the file of '%.100s' is no text", p->path,
+            return sgm_fail(SGM_ERROR_FORMAT, "'%s/" SGM__INDEX "': the file of '%.100s' is no text", p->path,
                             tensor);
         if (has_shard(p, json_string_value(file)))
             continue;
         if (p->shard_count == MAXIMUM_SHARDS)
-            return sgm_fail(SGM_ERROR_FORMAT, "'%s/" INDEX "' names more than %d files", p->path,
+            return sgm_fail(SGM_ERROR_FORMAT, "'%s/" SGM__INDEX "' names more than %d files", p->path,
                             MAXIMUM_SHARDS);
         SGM__TRY(open_shard(p, json_string_value(file)));
     }
@@ -277,7 +277,7 @@ static sgm_status check_index(const sgm_pretrained *p, json_t *map)
         const sgm__stored *stored = sgm__stored_find(p, tensor);
         if (stored == NULL || strcmp(p->shards[stored->shard].name, json_string_value(file)) != 0)
             return sgm_fail(SGM_ERROR_FORMAT,
-                            "'%s/%.100s' has no tensor '%.100s', which '" INDEX "' puts there", p->path,
+                            "'%s/%.100s' has no tensor '%.100s', which '" SGM__INDEX "' puts there", p->path,
                             json_string_value(file), tensor);
     }
     return SGM_OK;
@@ -286,7 +286,7 @@ static sgm_status check_index(const sgm_pretrained *p, json_t *map)
 static sgm_status open_by_index(sgm_pretrained *p)
 {
     json_t *index;
-    SGM__TRY(sgm__folder_json(p->path, INDEX, &index));
+    SGM__TRY(sgm__folder_json(p->path, SGM__INDEX, &index));
     json_t *map = json_object_get(index, "weight_map");
     sgm_status status = open_named_shards(p, map);
     if (status == SGM_OK)
@@ -299,7 +299,7 @@ static sgm_status open_by_index(sgm_pretrained *p)
 
 sgm_status sgm__folder_open_tensors(sgm_pretrained *p)
 {
-    if (sgm__folder_has(p->path, INDEX))
+    if (sgm__folder_has(p->path, SGM__INDEX))
         return open_by_index(p);
     if (!sgm__folder_has(p->path, TENSORS) && sgm__folder_has(p->path, "pytorch_model.bin"))
         return sgm_fail(

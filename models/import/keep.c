@@ -88,12 +88,69 @@ static sgm_status write_config(const sgm_pretrained *p, const char *folder)
     return status;
 }
 
+/* --- the index --- */
+
+/* {TENSOR: FILE} of all tensors; NULL: out of memory. */
+static json_t *map_tensors(const sgm_pretrained *p)
+{
+    json_t *map = json_object();
+    for (size_t i = 0; map != NULL && i < p->stored_count; i++)
+        if (json_object_set_new(map, p->stored[i].name, json_string(p->shards[p->stored[i].shard].name)) !=
+            0) {
+            json_decref(map);
+            return NULL;
+        }
+    return map;
+}
+
+/* "total_size" are the bytes of all tensors, and newer files have "total_parameters". */
+static bool count_tensors(const sgm_pretrained *p, json_t *metadata)
+{
+    json_int_t bytes = 0, numbers = 0;
+    for (size_t i = 0; i < p->stored_count; i++) {
+        const sgm__stored *stored = &p->stored[i];
+        const json_int_t count = sgm_shape_elements(&stored->shape);
+        numbers += count;
+        bytes += count * (json_int_t)(stored->half ? 2 : sgm_dtype_size(stored->dtype));
+    }
+    return json_object_set_new(metadata, "total_size", json_integer(bytes)) == 0 &&
+           (json_object_get(metadata, "total_parameters") == NULL ||
+            json_object_set_new(metadata, "total_parameters", json_integer(numbers)) == 0);
+}
+
+/* A last layer for other classes has tensors that the index of the folder does not list, or under other
+ * names: then it is written anew, else copied. */
+static sgm_status write_index(const sgm_pretrained *p, const char *folder)
+{
+    json_t *index;
+    SGM__TRY(sgm__folder_json(p->path, SGM__INDEX, &index));
+    json_t *map = map_tensors(p);
+    char *text = NULL;
+    const bool is_same = map != NULL && json_equal(map, json_object_get(index, "weight_map"));
+    if (map != NULL && !is_same && json_object_set(index, "weight_map", map) == 0) {
+        json_t *metadata = json_object_get(index, "metadata");
+        if (!json_is_object(metadata) || count_tensors(p, metadata))
+            text = json_dumps(index, JSON_INDENT(2) | JSON_SORT_KEYS);
+    }
+    sgm_status status = is_same        ? copy_file(p, SGM__INDEX, folder)
+                        : text != NULL ? sgm__write_file(folder, SGM__INDEX, text, strlen(text))
+                                       : sgm_fail(SGM_ERROR_MEMORY, "no memory for " SGM__INDEX);
+    free(text);
+    json_decref(map);
+    json_decref(index);
+    return status;
+}
+
+/* --- all of them --- */
+
 sgm_status sgm__copy_small_files(const sgm_pretrained *p, const char *folder)
 {
     const char *name;
     for (size_t i = 0; (name = sgm__small_file_at(i)) != NULL; i++)
         if (strcmp(name, "config.json") == 0 && p->description.wanted_classes > 0)
             SGM__TRY(write_config(p, folder));
+        else if (strcmp(name, SGM__INDEX) == 0 && sgm__folder_has(p->path, name))
+            SGM__TRY(write_index(p, folder));
         else if (sgm__folder_has(p->path, name)) {
             if (strchr(name, '/') != NULL)
                 SGM__TRY(make_pooling_folder(folder));

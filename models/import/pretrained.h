@@ -19,6 +19,8 @@
 /* The one folder in that of a model whose files are read: how vectors of tokens become one. */
 #define SGM__POOLING_FOLDER "1_Pooling"
 #define SGM__POOLING_CONFIG "1_Pooling/config.json"
+/* Which file each tensor is in, of a model in several files. */
+#define SGM__INDEX "model.safetensors.index.json"
 /* In the folder of a run: what sgm_pretrained_keep writes. */
 #define SGM__KEPT_FOLDER "model"
 #define SGM__KEPT_TENSORS "tensors.json"

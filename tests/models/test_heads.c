@@ -185,6 +185,71 @@ static void check_equal(sgm_trainer *a, sgm_trainer *b, const char *but)
     }
 }
 
+/* Moves half of the tensors of a folder into a second file, as large models have several. */
+static void split_files(const char *folder)
+{
+    char path[300], index[8000] = "";
+    size_t size = 0, count = 0;
+    const char *name;
+    const char *const files[] = {"model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"};
+    snprintf(path, sizeof path, "%s/model.safetensors", folder);
+    sgm_bundle *whole = sgm_bundle_load(path), *parts[] = {sgm_bundle_create(), sgm_bundle_create()};
+    CHECK_OK(whole);
+    CHECK(unlink(path) == 0);
+    for (; (name = sgm_bundle_name_at(whole, count)) != NULL; count++) {
+        CHECK_OK(sgm_bundle_add(parts[count % 2], name, sgm_bundle_get(whole, name)));
+        size += (size_t)snprintf(index + size, sizeof index - size, "%s\"%s\": \"%s\"", count > 0 ? ", " : "",
+                                 name, files[count % 2]);
+    }
+    char text[9000];
+    size = (size_t)snprintf(text, sizeof text, "{\"metadata\": {\"total_size\": 7}, \"weight_map\": {%s}}",
+                            index);
+    write_file(folder, "model.safetensors.index.json", text, size);
+    for (int i = 0; i < 2; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, files[i]);
+        CHECK_OK(sgm_bundle_save(parts[i], path));
+        sgm_bundle_free(parts[i]);
+    }
+    sgm_bundle_free(whole);
+}
+
+/* The index of several files has the tensors of a new layer, from a folder as from a run, and the names that
+ * all others get beside one. */
+TEST(the_index_of_several_files_has_the_new_layer)
+{
+    sgm_env *env = sgm_env_create("index");
+    const char *fixtures[] = {"bert_embed", "distilbert_fill"};
+    for (size_t i = 0; i < 2; i++) {
+        const char *folder = copy_of(fixtures[i]), *back = new_folder(), *again = new_folder();
+        split_files(folder);
+        sgm_trainer *trainer = sgm_trainer_create(env, fixtures[i]),
+                    *other = sgm_trainer_create(env, i == 0 ? "x" : "y");
+        sgm_pretrained *model = classifier_of(folder);
+        CHECK_OK(sgm_pretrained_load(model, trainer));
+        CHECK_OK(sgm_pretrained_export(model, trainer, back));
+        sgm_pretrained *kept = sgm_pretrained_open(run_of(model, trainer));
+        CHECK_OK(kept);
+        CHECK_OK(sgm_pretrained_export(kept, trainer, again));
+        size_t size;
+        char *first = read_file(back, "model.safetensors.index.json", &size);
+        char *second = read_file(again, "model.safetensors.index.json", &size);
+        CHECK_STR(first, second);
+        CHECK(strstr(first, "\"classifier.weight\": \"model-00001-of-00002.safetensors\"") != NULL);
+        CHECK(strstr(first, "\"classifier.bias\": \"model-00001-of-00002.safetensors\"") != NULL);
+        CHECK(strstr(first, "\"total_size\": 7\n") == NULL);
+        free(first);
+        free(second);
+        sgm_pretrained *written = sgm_pretrained_open(again, .context = TIME);
+        CHECK_OK(written);
+        CHECK_OK(sgm_pretrained_load(written, other));
+        check_equal(trainer, other, "none");
+        sgm_pretrained_free(written);
+        sgm_pretrained_free(kept);
+        sgm_pretrained_free(model);
+    }
+    sgm_env_free(env);
+}
+
 /* A run that made vectors has all that a folder has: its parameters in the checkpoint, the pooler beside it.
  */
 TEST(a_run_of_vectors_becomes_one_of_classes)
