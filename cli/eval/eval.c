@@ -34,7 +34,11 @@ static const char usage_text[] =
     "                  columns' names; errors are in the units of the target, the loss is not\n"
     "  FILE.jsonl      lines of texts with labels, or of pairs of texts, for an encoder that 'sigma "
     "finetune'\n"
-    "                  trained on such\n"
+    "                  trained on such. Of a model of others, imported or not, and of a run on chats: lines "
+    "with\n"
+    "                  text and label if it has classes, else lines as 'sigma finetune' reads them, of whose "
+    "next\n"
+    "                  tokens perplexity, loss and accuracy are measured\n"
     "  CLASSES/        a folder with a folder of files for each class, for a network that was trained on "
     "such "
     "a\n"
@@ -372,10 +376,9 @@ typedef struct eval_options {
     bool json, ignores_unknown, int8;
 } eval_options;
 
-/* One more result. */
-static sgm_status add_result(sgm_registry *results, const char *name, double number)
+sgm_status eval_add_number(sgm_registry *results, const char *name, double number, const char *doc)
 {
-    const sgm_option row = {.name = name, .kind = SGM_KIND_NUMBER, .doc = "as it was trained, without int8"};
+    const sgm_option row = {.name = name, .kind = SGM_KIND_NUMBER, .doc = doc};
     SGM_TRY(sgm_registry_define(results, &row));
     return sgm_registry_set(results, name, sgm_number_content(number));
 }
@@ -384,12 +387,13 @@ static sgm_status add_result(sgm_registry *results, const char *name, double num
  * of the network as it was trained are added to the results. From then on integers are used. */
 static sgm_status turn_to_int8(const saved *s, sgm_iterator *iterator, sgm_registry *results)
 {
+    static const char doc[] = "as it was trained, without int8";
     sgm_metrics trained;
     SGM_TRY(saved_infer(s, false));
     SGM_TRY(sgm_trainer_evaluate(s->trainer, iterator, &trained));
-    SGM_TRY(add_result(results, "loss_float32", trained.loss));
+    SGM_TRY(eval_add_number(results, "loss_float32", trained.loss, doc));
     if (!isnan(trained.accuracy))
-        SGM_TRY(add_result(results, "accuracy_float32", trained.accuracy));
+        SGM_TRY(eval_add_number(results, "accuracy_float32", trained.accuracy, doc));
     return saved_infer(s, true);
 }
 
@@ -417,6 +421,8 @@ static sgm_dataset *open_dataset(saved *s, const char *name, const eval_options 
 {
     if (options->file == NULL)
         return saved_dataset(s, name);
+    if (eval_lines_takes(s, options->file))
+        return eval_lines_dataset(s, options->file, name);
     if (data_config_has_texts(&s->c.data.training)) {
         data_config texts = s->c.data.training;
         *(texts.text_pairs != NULL ? &texts.text_pairs : &texts.labelled_texts) =
@@ -426,8 +432,9 @@ static sgm_dataset *open_dataset(saved *s, const char *name, const eval_options 
     if (s->c.data.pipeline == NULL) {
         sgm_fail(SGM_ERROR_ARGUMENT,
                  "%s: files are for networks that were trained on a table by its columns' names (target), on "
-                 "folders of files (" FILE_KEYS "), or on labelled_texts and text_pairs; say which data with "
-                 "--data NAME",
+                 "folders of files (" FILE_KEYS
+                 "), or on labelled_texts and text_pairs; lines of JSON are for "
+                 "models with a tokenizer, too; say which data with --data NAME",
                  options->file);
         return NULL;
     }
@@ -476,10 +483,43 @@ static sgm_status draw(const saved *s, sgm_iterator *iterator, sgm_registry *res
     return SGM_OK;
 }
 
+/* Whether these are lines whose next tokens are measured, and not classes. */
+static bool has_next_tokens(const saved *s, sgm_dataset *dataset, const eval_options *options)
+{
+    sgm_shape shape;
+    return options->file != NULL && eval_lines_takes(s, options->file) &&
+           sgm_dataset_field_shape(dataset, "lengths", &shape) != SGM_OK;
+}
+
+/* Next tokens, of which there is nothing to choose and to draw. */
+static sgm_status measure_next_tokens(const saved *s, sgm_dataset *dataset, const char *name,
+                                      const eval_options *options)
+{
+    sgm_metrics metrics;
+    if (options->metrics != NULL || options->plot != NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "%s: loss, accuracy and perplexity of next tokens are measured; leave out --metrics "
+                        "and --plot",
+                        options->file);
+    sgm_registry *results = sgm_registry_create();
+    sgm_status status = results != NULL ? saved_infer(s, false) : sgm__last_failure();
+    if (status == SGM_OK)
+        status = eval_next_tokens(s, dataset, options->int8, &metrics, results);
+    if (status == SGM_OK)
+        status = print_all(s, name, &metrics, results, options);
+    sgm_registry_free(results);
+    return status;
+}
+
 /* Measures one dataset and prints the results. */
 static sgm_status measure(saved *s, const char *name, const eval_options *options)
 {
     sgm_dataset *dataset = open_dataset(s, name, options);
+    if (dataset != NULL && has_next_tokens(s, dataset, options)) {
+        sgm_status status = measure_next_tokens(s, dataset, name, options);
+        sgm_dataset_free(dataset);
+        return status;
+    }
     if (dataset != NULL && experiment_check(s->network, dataset) != SGM_OK) {
         sgm_dataset_free(dataset);
         return sgm__fail_within("data '%s'", name);
@@ -517,7 +557,13 @@ static int eval(const char *path, const eval_options *options)
          test = data_group_has(&s.c.data, &s.c.data.test);
     int code = CLI_OK;
     const char *given = options->file != NULL ? options->file : options->data;
-    if (given == NULL && !validation && !test)
+    char *tokenizer = given == NULL && !validation && !test ? saved_tokenizer(&s) : NULL;
+    if (tokenizer != NULL)
+        code = usage_error(
+            "eval",
+            "%s names no validation or test data: say what to measure it on: sigma eval %s FILE.jsonl", path,
+            path);
+    else if (given == NULL && !validation && !test)
         code = usage_error("eval", "%s names no validation or test data: say which with --data NAME", path);
     else if (given == NULL && validation && test && options->plot != NULL)
         code =
@@ -526,6 +572,7 @@ static int eval(const char *path, const eval_options *options)
                            : (validation && measure(&s, "validation", options) != SGM_OK) ||
                                  (test && measure(&s, "test", options) != SGM_OK))
         code = report_error("eval", CLI_FAILED);
+    sgm__free(tokenizer);
     saved_close(&s);
     return code;
 }

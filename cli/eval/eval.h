@@ -1,7 +1,7 @@
 /* What the files of `sigma eval` share.
  *
- * eval.c reads the command line, measures and prints, eval_texts.c measures transcripts, eval_names.c knows
- * which file an example is. */
+ * eval.c reads the command line, measures and prints, eval_texts.c measures transcripts, eval_lines.c lines
+ * of a model of others, eval_names.c knows which file an example is. */
 #ifndef SGM_CLI_EVAL_EVAL_H
 #define SGM_CLI_EVAL_EVAL_H
 
@@ -11,10 +11,22 @@
 
 /* The subcommand, for main.c's table (cli.h). */
 int eval_run(int argc, char **argv);
+/* One more result; `doc` NULL: none. */
+sgm_status eval_add_number(sgm_registry *results, const char *name, double number, const char *doc);
 /* --- eval_texts.c --- */
 /* Of transcripts: adds character_error_rate, mistakes for each character of
  * the texts, and text_accuracy, the share of texts that are heard without one. */
 sgm_status eval_texts(const saved *s, sgm_dataset *dataset, sgm_registry *results);
+/* --- eval_lines.c --- */
+/* Whether the file is one of JSON Lines, and the network that of a model of others, or of a run on chats. */
+bool eval_lines_takes(const saved *s, const char *file);
+/* The examples of such a file, by what the model is for: with classes, which the configuration gets, or with
+ * next tokens as targets. NULL and an error: the model is for neither, or the lines are others. */
+sgm_dataset *eval_lines_dataset(saved *s, const char *file, const char *name);
+/* Of next tokens: loss and accuracy, means over all tokens that are to be learnt; adds perplexity and the
+ * number of tokens. `int8`: with integers of 8 bits, and adds the loss without them. */
+sgm_status eval_next_tokens(const saved *s, sgm_dataset *dataset, bool int8, sgm_metrics *metrics,
+                            sgm_registry *results);
 /* --- eval_names.c --- */
 /* The files whose examples are measured: of the run's data called `name`, or of the folder
  * `path`. There are none where the examples are no files, or are measured in another order. */

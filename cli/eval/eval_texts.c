@@ -83,13 +83,6 @@ static sgm_status add_block(text_errors *e, const saved *s, const sgm__signature
     return status;
 }
 
-static sgm_status add_number(sgm_registry *results, const char *name, double number)
-{
-    const sgm_option row = {.name = name, .kind = SGM_KIND_NUMBER};
-    SGM_TRY(sgm_registry_define(results, &row));
-    return sgm_registry_set(results, name, sgm_number_content(number));
-}
-
 static sgm_status add_blocks(text_errors *e, const saved *s, const sgm__signature *signature,
                              sgm_iterator *batches)
 {
@@ -113,6 +106,6 @@ sgm_status eval_texts(const saved *s, sgm_dataset *dataset, sgm_registry *result
     sgm_status status = batches != NULL ? add_blocks(&e, s, &signature, batches) : sgm__last_failure();
     sgm_iterator_free(batches);
     SGM_TRY(status);
-    SGM_TRY(add_number(results, "character_error_rate", e.mistakes / e.characters));
-    return add_number(results, "text_accuracy", (double)e.right / (double)e.texts);
+    SGM_TRY(eval_add_number(results, "character_error_rate", e.mistakes / e.characters, NULL));
+    return eval_add_number(results, "text_accuracy", (double)e.right / (double)e.texts, NULL);
 }
