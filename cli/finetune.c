@@ -39,6 +39,7 @@ static const char usage_text[] =
     "Answers, completions and texts are learnt; what is asked is only read. Of an encoder (BERT, MiniLM,\n"
     "RoBERTa, DistilBERT) all lines are one of\n\n"
     "  {\"text\": \"...\", \"label\": \"...\"}                          classes, by a new last layer\n"
+    "  {\"text\": \"...\", \"pair\": \"...\", \"label\": \"...\"}           the same of two texts each\n"
     "  {\"anchor\": \"...\", \"positive\": \"...\"}                    vectors: a text is to be near its "
     "like,\n"
     "  {\"anchor\": \"...\", \"positive\": \"...\", \"negative\": \"...\"}  and far from all others\n\n"

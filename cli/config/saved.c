@@ -205,11 +205,43 @@ sgm_status saved_describe(saved *s, const char *path)
     return status;
 }
 
-/* Inference takes the settings as well, since arguments of layers are among them. */
+/* How the layer of one segment is written in a model's network and in a checkpoint's. */
+static const char *const one_segment[] = {", same, name=segments)", ", same=true, name=segments)"};
+#define TWO_SEGMENTS ", segments=segments, name=segments)"
+
+sgm_status saved_take_pairs(saved *s)
+{
+    const char *found = NULL;
+    size_t length = 0;
+    for (size_t i = 0; i < sizeof one_segment / sizeof *one_segment && found == NULL; i++) {
+        found = strstr(s->network, one_segment[i]);
+        length = strlen(one_segment[i]);
+    }
+    if (found == NULL)
+        return SGM_OK;
+    char *network =
+        sgm__format("%.*s" TWO_SEGMENTS "%s", (int)(found - s->network), s->network, found + length);
+    char *own = network != NULL ? sgm__strdup(network) : NULL;
+    if (own == NULL) {
+        sgm__free(network);
+        return SGM_ERROR_MEMORY;
+    }
+    sgm_string_free(s->network);
+    sgm__free(s->c.network);
+    s->network = network;
+    s->c.network = own;
+    s->has_pairs = true;
+    return SGM_OK;
+}
+
+/* Inference takes the settings as well, since arguments of layers are among them; of another network than the
+ * checkpoint's, the parameters alone. */
 static sgm_status load_parameters(const saved *s, bool training)
 {
     if (s->model != NULL)
         return sgm_pretrained_load(s->model, s->trainer);
+    if (s->has_pairs)
+        return sgm_trainer_load_parts(s->trainer, s->checkpoint, .parts = SGM_PART_PARAMETERS);
     return training
                ? sgm_trainer_load(s->trainer, s->checkpoint)
                : sgm_trainer_load_parts(s->trainer, s->checkpoint,

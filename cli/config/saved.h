@@ -12,6 +12,7 @@ typedef struct saved {
     sgm_pretrained *model;      /* of others, which was not imported; NULL: it is a checkpoint */
     config c;        /* of the run; made from the checkpoint alone if there is no config.yaml beside it */
     bool has_config; /* a config.yaml was there */
+    bool has_pairs;  /* saved_take_pairs has changed the network */
     sgm_env *env;
     sgm_trainer *trainer;
 } saved;
@@ -42,6 +43,9 @@ sgm_status saved_open_training(saved *s, const char *path);
  * Between them a subcommand can check arguments that need no trainer. */
 sgm_status saved_describe(saved *s, const char *path);
 sgm_status saved_load(saved *s);
+/* Between the two: has the network of a BERT, for which all tokens are of one segment, take the segments of
+ * pairs of texts, as its parameters do. A network without segments stays as it is. */
+sgm_status saved_take_pairs(saved *s);
 /* Has the trainer predict and evaluate as one that does not train: parameters are constants. `int8`: and
  * products are of integers of 8 bits (--int8). */
 sgm_status saved_infer(const saved *s, bool int8);

@@ -11,6 +11,7 @@
 #include "plot/plot.h"
 
 #include <math.h>
+#include <sigma/text_data.h>
 #include <stdio.h>
 
 /* Without --metrics, targets with more classes than this are measured by loss and accuracy only: a table
@@ -546,11 +547,25 @@ static sgm_status measure(saved *s, const char *name, const eval_options *option
     return status;
 }
 
+/* A model reads the lines of a file as pairs of texts if they are some. */
+static sgm_status open_saved(saved *s, const char *path, const char *file)
+{
+    SGM_TRY(saved_describe(s, path));
+    if (file != NULL && ends_with(file, ".jsonl") && sgm_labelled_text_has_pairs(file)) {
+        sgm_status status = saved_take_pairs(s);
+        if (status != SGM_OK) {
+            saved_close(s);
+            return status;
+        }
+    }
+    return saved_load(s);
+}
+
 /* Measures what --data names, or the validation and test data of the run. */
 static int eval(const char *path, const eval_options *options)
 {
     saved s;
-    if (saved_open(&s, path) != SGM_OK)
+    if (open_saved(&s, path, options->file) != SGM_OK)
         return report_error("eval", CLI_FAILED);
     /* Without a config.yaml both are empty, and --data must be given. */
     bool validation = data_group_has(&s.c.data, &s.c.data.validation),

@@ -16,7 +16,7 @@
 static const char usage_text[] =
     "Usage: sigma predict CHECKPOINT|FOLDER|MODEL.onnx\n"
     "                     (--data NAME [--count N] | FILE.npy | FILE.csv | -\n"
-    "                     | PICTURE... | SOUND... | TEXT... | --text TEXT)\n"
+    "                     | PICTURE... | SOUND... | TEXT... | --text TEXT [--pair TEXT])\n"
     "                     [--output FILE.csv [--id COLUMNS]] [--probabilities] [--lengths FILE]\n"
     "                     [--separator C] [--unknown=ignore|refuse] [--json] [--int8]\n\n"
     "Predicts with a trained network. Prints a line for each example: where the network tells classes\n"
@@ -38,6 +38,7 @@ static const char usage_text[] =
     "  --data NAME       the inputs of a dataset: a ready-made one, or training, validation or test of\n"
     "                    the run\n"
     "  --text TEXT       of an encoder: this text; -: each line of the standard input\n"
+    "  --pair TEXT       of --text: a second text, as BERT takes questions with answers\n"
     "  FILE.npy          an array (examples, ...); also the only one of a FILE.npz, or FILE.npz:NAME\n"
     "  FILE.csv, -       one example a line, the elements of an input in order; a first line that is no\n"
     "                    numbers is skipped; also packed, FILE.csv.gz; - is the standard input\n"
@@ -198,7 +199,7 @@ static sgm_status predict_dataset(prediction *p, const char *name)
 
 /* What the words and options of a call name; either `data` or `text` is not NULL, or there are files. */
 typedef struct predict_words {
-    const char *checkpoint, *data, *lengths, *separator, *unknown, *text;
+    const char *checkpoint, *data, *lengths, *separator, *unknown, *text, *pair;
     const char *const *files; /* of which only pictures and the like can be several */
     size_t file_count;
 } predict_words;
@@ -281,7 +282,7 @@ static sgm_status predict_input(prediction *p, const predict_words *words)
     if (words->data != NULL)
         SGM_TRY(predict_dataset(p, words->data));
     else if (is_of_texts(p, words))
-        SGM_TRY(predict_texts(p, words->text, words->file_count > 0 ? words->files[0] : NULL));
+        SGM_TRY(predict_texts(p, words->text, words->pair, words->file_count > 0 ? words->files[0] : NULL));
     else
         SGM_TRY(answer_files(p, words));
     return has_table ? predict_answers_write(p) : SGM_OK;
@@ -293,7 +294,10 @@ static sgm_status open_model(prediction *p, const predict_words *words)
     const char *path = words->checkpoint;
     if (ends_with(path, ".onnx"))
         return predict_onnx_open(p, path);
-    SGM_TRY(saved_open(&p->s, path));
+    SGM_TRY(saved_describe(&p->s, path));
+    if (words->pair != NULL)
+        SGM_TRY(saved_take_pairs(&p->s));
+    SGM_TRY(saved_load(&p->s));
     SGM_TRY(experiment_describe(p->s.network, &p->signature));
     p->pipeline = sgm_trainer_get_pipeline(p->s.trainer);
     /* Programs for texts are many, one for each length: they share the parameters, not each a copy. */
@@ -336,6 +340,8 @@ static bool check_words(const arguments *a, prediction *p, const predict_words *
         *code = usage_error("predict", "expected --data or --text, got both");
     else if (words->data != NULL || words->text != NULL ? a->word_count != 1 : a->word_count < 2)
         *code = usage_error("predict", "expected a checkpoint and --data NAME, --text TEXT or a file");
+    else if (words->pair != NULL && (words->text == NULL || strcmp(words->text, "-") == 0))
+        *code = usage_error("predict", "--pair: expected with --text TEXT, the first text of the pair");
     else if (is_file_of_data(words->data))
         *code = usage_error("predict", "--data takes a name; a file stands alone: sigma predict %s %s",
                             a->words[0], words->data);
@@ -370,6 +376,7 @@ int predict_run(int argc, char **argv)
         {"--int8", ARGUMENT_FLAG, &p.int8},
         {"--unknown", ARGUMENT_TEXT, &words.unknown},
         {"--text", ARGUMENT_TEXT, &words.text},
+        {"--pair", ARGUMENT_TEXT, &words.pair},
     };
     arguments a = {.rules = rules, .rule_count = sizeof rules / sizeof *rules, .help = usage_text};
     int code;

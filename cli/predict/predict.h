@@ -111,9 +111,9 @@ sgm_tensor *predict_onnx_archive(const prediction *p, const char *path);
 /* --- predict_texts.c --- */
 /* Whether the network is an encoder with a tokenizer of a model of others. */
 bool predict_takes_texts(const prediction *p);
-/* Prints a prediction for one text ("-": for each line of the standard input), or where that is NULL for each
- * line of a file. */
-sgm_status predict_texts(prediction *p, const char *text, const char *path);
+/* Prints a prediction for one text ("-": for each line of the standard input) or a text and its pair (NULL:
+ * none), or where that is NULL for each line of a file. */
+sgm_status predict_texts(prediction *p, const char *text, const char *pair, const char *path);
 /* --- predict_masks.c --- */
 /* For pictures with masks: prints which classes each picture has, and writes its mask to `output` (NULL:
  * nowhere), a file or a folder. */

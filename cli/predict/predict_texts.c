@@ -46,16 +46,19 @@ static sgm_status read_text(const char *path, sgm__text *text)
                           : SGM_OK;
 }
 
+/* `pairs` NULL: there are none; else as many as lines. */
 static sgm_status predict_lines(prediction *p, const sgm_pretrained_tokenizer *tokenizer, char **lines,
-                                size_t count)
+                                const char *const *pairs, size_t count)
 {
+    const char *segments = p->signature.segments[0] != '\0' ? p->signature.segments : NULL;
     for (size_t i = 0; i < count && !predict_is_done(p); i += CHUNK)
         SGM_TRY(predict_outputs(
             p,
             sgm_pretrained_predict_texts(p->s.trainer, tokenizer, (const char *const *)lines + i,
                                          count - i < CHUNK ? count - i : CHUNK,
                                          .longest = p->signature.example.dims[0],
-                                         .inputs = p->signature.input, .lengths = p->signature.lengths),
+                                         .inputs = p->signature.input, .lengths = p->signature.lengths,
+                                         .segments = segments, .pairs = pairs != NULL ? pairs + i : NULL),
             NULL));
     return SGM_OK;
 }
@@ -69,7 +72,7 @@ bool predict_takes_texts(const prediction *p)
     return folder != NULL;
 }
 
-sgm_status predict_texts(prediction *p, const char *given, const char *path)
+sgm_status predict_texts(prediction *p, const char *given, const char *pair, const char *path)
 {
     if (!predict_takes_texts(p))
         return sgm_fail(
@@ -82,13 +85,14 @@ sgm_status predict_texts(prediction *p, const char *given, const char *path)
     p->model = model != NULL && tokenizer != NULL ? sgm_pretrained_open(model) : NULL;
     sgm_status status = p->model != NULL ? SGM_OK : sgm__last_failure();
     if (status == SGM_OK && given != NULL && strcmp(given, "-") != 0)
-        status = predict_lines(p, tokenizer, (char *[]){(char *)(uintptr_t)given}, 1);
+        status =
+            predict_lines(p, tokenizer, (char *[]){(char *)(uintptr_t)given}, pair != NULL ? &pair : NULL, 1);
     else if (status == SGM_OK && (status = read_text(path, &text)) == SGM_OK) {
         size_t count = 0;
         sgm__text_append_bytes(&text, "", 1); /* room for the end of the last line */
         text.length--;
         char **lines = text.failed ? NULL : cut_lines(&text, &count);
-        status = lines != NULL ? predict_lines(p, tokenizer, lines, count) : sgm__last_failure();
+        status = lines != NULL ? predict_lines(p, tokenizer, lines, NULL, count) : sgm__last_failure();
         sgm__free(lines);
     }
     sgm__text_free(&text);

@@ -1,8 +1,8 @@
 /* BERT (Devlin et al., 2018) and those that differ from it in details: RoBERTa (Liu et al., 2019) and
  * DistilBERT (Sanh et al., 2019). MiniLM is a BERT by its config.json.
  *
- * Norms come behind each half of a block. A text is one segment; it may be shorter than the input, by the
- * field "lengths" of the data. */
+ * Norms come behind each half of a block. A text is one segment, or a pair of texts two, by the field
+ * "segments" of the data; it may be shorter than the input, by the field "lengths". */
 #include "architectures/architectures.h"
 
 #include <string.h>
@@ -32,7 +32,8 @@ static void put_encoder(sgm__description *d, const encoder *e)
     sgm__network_put(d, " + positions(%lld, first=%lld, name=positions)", (long long)e->places,
                      (long long)e->first);
     if (e->segments > 0)
-        sgm__network_put(d, " + positions(%lld, same, name=segments)", (long long)e->segments);
+        sgm__network_put(d, " + positions(%lld, %s, name=segments)", (long long)e->segments,
+                         d->pairs ? "segments=segments" : "same");
     sgm__network_put(d, " + layer_norm(%s, name=embedding_norm)", e->epsilon);
     sgm__network_put(d, " + %lld * (add(identity, attention(%lld, name=attention#))", (long long)e->layers,
                      (long long)e->heads);

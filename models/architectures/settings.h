@@ -38,6 +38,7 @@ typedef struct sgm__description {
     const char *processor_path; /* ... and of preprocessor_config.json */
     const char *wanted_task;    /* NULL: what the folder says */
     int64_t wanted_context;     /* 0: as the model */
+    bool pairs;                 /* texts come in pairs, of two segments */
     int64_t wanted_classes;     /* 0: as the model; else its last layer is begun anew, with so many outputs */
     const char *const *wanted_names; /* of these classes; NULL: LABEL_0, ... */
     int64_t elements;                /* of all tensors together: no dimension of one is larger */

@@ -89,6 +89,7 @@ static sgm_status describe(sgm_pretrained *p, const sgm_pretrained_options *opti
                             .processor_path = processor_path,
                             .wanted_task = wanted_task,
                             .wanted_context = options->context,
+                            .pairs = options->pairs,
                             .wanted_classes = options->classes,
                             .wanted_names = options->class_names,
                             .elements = count_elements(p),

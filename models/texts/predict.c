@@ -19,7 +19,8 @@
 
 /* A text's tokens, and where its prediction belongs. */
 typedef struct text_tokens {
-    sgm_tensor *tokens; /* int64 (count) */
+    sgm_tensor *tokens;   /* int64 (count) */
+    sgm_tensor *segments; /* the same; NULL: the network takes none, or all are of the first */
     int64_t count;
     size_t place;
 } text_tokens;
@@ -73,10 +74,13 @@ static sgm_status encode(work *w, const sgm_pretrained_tokenizer *tokenizer, con
     for (size_t i = 0; i < w->count; i++) {
         text_tokens *text = &w->texts[i];
         text->place = i;
+        const char *pair = w->options.pairs != NULL ? w->options.pairs[i] : NULL;
         text->tokens = w->options.tokens != NULL
                            ? take_tokens(w, i)
-                           : sgm_pretrained_tokenizer_encode(tokenizer, texts[i], strlen(texts[i]),
-                                                             .longest = w->options.longest);
+                           : sgm_pretrained_tokenizer_encode(
+                                 tokenizer, texts[i], strlen(texts[i]), .longest = w->options.longest,
+                                 .pair = pair, .pair_size = pair != NULL ? strlen(pair) : 0,
+                                 .segments = w->options.segments != NULL ? &text->segments : NULL);
         if (text->tokens == NULL)
             return sgm_last_status();
         text->count = sgm_tensor_shape(text->tokens)->dims[0];
@@ -96,24 +100,34 @@ static int64_t round_steps(const work *w, int64_t count)
     return steps < w->options.longest ? steps : w->options.longest;
 }
 
-/* Tokens behind a text do not count, so that any number fits; 0 is one of every vocabulary. */
+/* (count, steps) as the network takes numbers; those behind a text do not count, so that any number fits, and
+ * 0 is one of every vocabulary. NULL: out of memory. */
+static sgm_tensor *rows_of(const text_tokens *texts, int64_t count, int64_t steps, bool segments)
+{
+    sgm_shape shape = sgm_shape_of(count, steps);
+    sgm_tensor *rows = sgm_tensor_create(SGM_FLOAT32, &shape);
+    for (int64_t i = 0; rows != NULL && i < count; i++) {
+        const sgm_tensor *own = segments ? texts[i].segments : texts[i].tokens;
+        const int64_t *numbers = own != NULL ? sgm_tensor_const_data(own) : NULL;
+        float *to = (float *)sgm_tensor_data(rows) + i * steps;
+        for (int64_t k = 0; numbers != NULL && k < texts[i].count; k++)
+            to[k] = (float)numbers[k];
+    }
+    return rows;
+}
+
 static sgm_status fill_group(const work *w, const text_tokens *texts, sgm_block *block)
 {
     int64_t steps = round_steps(w, texts[0].count), count = block->count;
-    sgm_shape shape = sgm_shape_of(count, steps), line = sgm_shape_of(count);
-    sgm_tensor *inputs = sgm_tensor_create(SGM_FLOAT32, &shape);
+    sgm_shape line = sgm_shape_of(count);
     sgm_tensor *lengths = sgm_tensor_create(SGM_FLOAT32, &line);
-    if (inputs != NULL && lengths != NULL)
-        for (int64_t i = 0; i < count; i++) {
-            const int64_t *tokens = sgm_tensor_const_data(texts[i].tokens);
-            float *to = (float *)sgm_tensor_data(inputs) + i * steps;
-            for (int64_t k = 0; k < texts[i].count; k++)
-                to[k] = (float)tokens[k];
-            ((float *)sgm_tensor_data(lengths))[i] = (float)texts[i].count;
-        }
-    /* The block takes both, also where there is none. */
-    sgm_status status = sgm_block_add(block, w->options.inputs, inputs);
+    for (int64_t i = 0; lengths != NULL && i < count; i++)
+        ((float *)sgm_tensor_data(lengths))[i] = (float)texts[i].count;
+    /* The block takes each, also where there is none. */
+    sgm_status status = sgm_block_add(block, w->options.inputs, rows_of(texts, count, steps, false));
     sgm_status other = sgm_block_add(block, w->options.lengths, lengths);
+    if (status == SGM_OK && other == SGM_OK && w->options.segments != NULL)
+        status = sgm_block_add(block, w->options.segments, rows_of(texts, count, steps, true));
     return status != SGM_OK ? status : other;
 }
 
@@ -190,8 +204,10 @@ sgm_tensor *sgm_pretrained_predict_texts_with(sgm_trainer *trainer, const sgm_pr
     status = encode(&w, tokenizer, texts);
     if (status == SGM_OK)
         status = predict_all(&w);
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         sgm_tensor_free(list[i].tokens);
+        sgm_tensor_free(list[i].segments);
+    }
     free(list);
     if (status == SGM_OK)
         return w.result;

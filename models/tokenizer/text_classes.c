@@ -40,6 +40,14 @@ sgm_text_lines sgm_text_lines_of(const char *path)
     return kind;
 }
 
+bool sgm_labelled_text_has_pairs(const char *path)
+{
+    json_t *first = first_line(path);
+    const bool has_pairs = first && json_object_get(first, "pair");
+    json_decref(first);
+    return has_pairs;
+}
+
 int64_t sgm_text_pair_size(const char *path)
 {
     json_t *first = first_line(path);

@@ -23,6 +23,8 @@ typedef struct collection {
     const sgm_pretrained_tokenizer *tokenizer;
     int64_t window, count, room; /* rows that are there, and that there is room for */
     float *inputs, *lengths;     /* (rows, window) and (rows) */
+    float *segments;             /* (rows, window); NULL: texts have no pairs */
+    bool pairs;                  /* labelled texts have */
     float *numbers;              /* (rows): of classes; of pairs 0 */
     json_t *classes;             /* numbers of classes by their names; NULL: these are pairs */
     int64_t group;               /* texts of a line of pairs; 0: none was read yet */
@@ -47,35 +49,57 @@ static sgm_status make_room(collection *c)
     const size_t room = c->room > 0 ? 2 * (size_t)c->room : 64;
     SGM__PASS(grow(&c->inputs, room * (size_t)c->window * sizeof(float)));
     SGM__PASS(grow(&c->lengths, room * sizeof(float)));
+    if (c->pairs)
+        SGM__PASS(grow(&c->segments, room * (size_t)c->window * sizeof(float)));
     SGM__PASS(grow(&c->numbers, room * sizeof(float)));
     c->room = (int64_t)room;
     return SGM_OK;
 }
 
-/* The tokens of a text, all, and cut to the window where these are more; the caller frees it. NULL: an error.
- */
-static sgm_tensor *encode(const collection *c, const char *text, int64_t *all)
+/* The tokens of a text and its pair, if there is one, cut to so many; *segments if the collection has pairs.
+ * The caller frees both. NULL: an error. */
+static sgm_tensor *encode_up_to(const collection *c, const char *text, const char *pair, int64_t longest,
+                                sgm_tensor **segments)
 {
-    const size_t length = strlen(text);
-    sgm_tensor *tokens = sgm_pretrained_tokenizer_encode(c->tokenizer, text, length);
+    return sgm_pretrained_tokenizer_encode(c->tokenizer, text, strlen(text), .longest = longest, .pair = pair,
+                                           .pair_size = pair ? strlen(pair) : 0,
+                                           .segments = c->pairs ? segments : NULL);
+}
+
+/* The same, all, and cut to the window where these are more. */
+static sgm_tensor *encode(const collection *c, const char *text, const char *pair, int64_t *all,
+                          sgm_tensor **segments)
+{
+    sgm_tensor *tokens = encode_up_to(c, text, pair, 0, segments);
     *all = tokens ? sgm_tensor_shape(tokens)->dims[0] : 0;
     if (*all <= c->window)
         return tokens;
     sgm_tensor_free(tokens);
-    return sgm_pretrained_tokenizer_encode(c->tokenizer, text, length, .longest = c->window);
+    sgm_tensor_free(*segments);
+    *segments = NULL;
+    return encode_up_to(c, text, pair, c->window, segments);
 }
 
-/* Tokens behind a text do not count, so that any number fits; 0 is one of every vocabulary. */
-static sgm_status add_text(collection *c, const char *text, int64_t number)
+/* Row number c->count of a field. Numbers behind a text do not count, so that any fits; 0 is one of every
+ * vocabulary. */
+static void fill_row(const collection *c, float *field, const sgm_tensor *numbers)
+{
+    const int64_t *from = sgm_tensor_const_data(numbers), count = sgm_tensor_shape(numbers)->dims[0];
+    for (int64_t i = 0; i < c->window; i++)
+        field[c->count * c->window + i] = i < count ? (float)from[i] : 0;
+}
+
+/* `pair` NULL: there is none. */
+static sgm_status add_text(collection *c, const char *text, const char *pair, int64_t number)
 {
     int64_t all;
-    sgm_tensor *tokens = encode(c, text, &all);
+    sgm_tensor *segments = NULL, *tokens = encode(c, text, pair, &all, &segments);
     sgm_status status = tokens ? make_room(c) : sgm_last_status();
     if (status == SGM_OK) {
-        const int64_t *from = sgm_tensor_const_data(tokens), count = sgm_tensor_shape(tokens)->dims[0];
-        float *row = c->inputs + c->count * c->window;
-        for (int64_t i = 0; i < c->window; i++)
-            row[i] = i < count ? (float)from[i] : 0;
+        const int64_t count = sgm_tensor_shape(tokens)->dims[0];
+        fill_row(c, c->inputs, tokens);
+        if (c->pairs)
+            fill_row(c, c->segments, segments);
         c->lengths[c->count] = (float)count;
         c->numbers[c->count++] = (float)number;
         c->counts.texts++;
@@ -84,6 +108,7 @@ static sgm_status add_text(collection *c, const char *text, int64_t number)
         c->counts.longest = all > c->counts.longest ? all : c->counts.longest;
     }
     sgm_tensor_free(tokens);
+    sgm_tensor_free(segments);
     return status;
 }
 
@@ -94,10 +119,16 @@ static sgm_status add_labelled(void *user, const json_t *object)
     collection *c = user;
     const char *text;
     char *label;
+    const json_t *given = json_object_get(object, "pair");
+    if (c->count == 0)
+        c->pairs = given != NULL;
+    if (c->pairs ? !json_is_string(given) : given != NULL)
+        return sgm_fail(SGM_ERROR_FORMAT, c->pairs ? "expected a text as pair, as the first line has one"
+                                                   : "this line has a pair, and the first one has none");
     SGM__PASS(sgm__text_label(object, &text, &label));
     const json_t *number = json_object_get(c->classes, label);
     sgm_status status =
-        number ? add_text(c, text, json_integer_value(number))
+        number ? add_text(c, text, json_string_value(given), json_integer_value(number))
                : sgm_fail(SGM_ERROR_FORMAT, "the label '%.100s' is none of the %zu classes that are learnt",
                           label, json_object_size(c->classes));
     free(label);
@@ -121,7 +152,7 @@ static sgm_status add_pair(void *user, const json_t *object)
                         count == 3 ? "a negative" : "none", c->group == 3 ? "one" : "none");
     c->group = count;
     for (int64_t i = 0; i < count; i++)
-        SGM__PASS(add_text(c, texts[i], 0));
+        SGM__PASS(add_text(c, texts[i], NULL, 0));
     return SGM_OK;
 }
 
@@ -142,15 +173,19 @@ static sgm_tensor *shares_of(const collection *c)
 static sgm_dataset *dataset_of(const collection *c, const char *name)
 {
     const sgm_shape rows = sgm_shape_of(c->count, c->window), line = sgm_shape_of(c->count);
+    const size_t count = c->pairs ? 4 : c->classes ? 3 : 2;
     sgm_tensor *fields[] = {sgm_tensor_wrap(SGM_FLOAT32, &rows, c->inputs, NULL, NULL),
                             sgm_tensor_wrap(SGM_FLOAT32, &line, c->lengths, NULL, NULL),
-                            c->classes ? shares_of(c) : NULL};
+                            c->classes ? shares_of(c) : NULL,
+                            c->pairs ? sgm_tensor_wrap(SGM_FLOAT32, &rows, c->segments, NULL, NULL) : NULL};
+    bool there = true;
+    for (size_t i = 0; i < count; i++)
+        there = there && fields[i];
     sgm_dataset *dataset =
-        fields[0] && fields[1] && (fields[2] || !c->classes)
-            ? sgm_dataset_create_from(name, (const char *const[]){"inputs", "lengths", "targets"}, fields,
-                                      c->classes ? 3 : 2)
-            : NULL;
-    for (int i = 0; i < 3; i++)
+        there ? sgm_dataset_create_from(
+                    name, (const char *const[]){"inputs", "lengths", "targets", "segments"}, fields, count)
+              : NULL;
+    for (int i = 0; i < 4; i++)
         sgm_tensor_free(fields[i]);
     return dataset;
 }
@@ -173,6 +208,7 @@ static void collection_free(collection *c)
     json_decref(c->classes);
     free(c->inputs);
     free(c->lengths);
+    free(c->segments);
     free(c->numbers);
 }
 

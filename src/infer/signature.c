@@ -8,21 +8,29 @@
 
 #include <stdio.h>
 
-/* Finds the field of lengths that an input layer names, and the blank label of a ctc cost. */
+/* The argument of a layer that the signature has; NULL: of this type it has none. */
+static const char *argument_of(const char *type)
+{
+    return strcmp(type, "input") == 0       ? "lengths"
+           : strcmp(type, "positions") == 0 ? "segments"
+           : strcmp(type, "ctc") == 0       ? "blank"
+                                            : NULL;
+}
+
+/* Finds the fields of lengths and segments that layers name, and the blank label of a ctc cost. */
 static void look_at_layers(const sgm_network *network, sgm__signature *signature)
 {
     for (size_t i = 0; i < sgm_network_layers(network); i++) {
         const char *type = sgm_network_layer_type(network, i)->name;
-        bool input = strcmp(type, "input") == 0;
+        const char *argument = argument_of(type);
         sgm_content content;
-        if (!input && strcmp(type, "ctc") != 0)
+        if (argument == NULL || sgm_network_get_argument(network, i, argument, &content) != SGM_OK)
             continue;
-        if (sgm_network_get_argument(network, i, input ? "lengths" : "blank", &content) != SGM_OK)
-            continue;
-        if (!input)
+        if (strcmp(argument, "blank") == 0)
             signature->blank = content.as.integer;
         else if (content.kind == SGM_KIND_TEXT && content.as.text[0] != '\0')
-            snprintf(signature->lengths, sizeof signature->lengths, "%s", content.as.text);
+            snprintf(type[0] == 'i' ? signature->lengths : signature->segments, sizeof signature->lengths,
+                     "%s", content.as.text);
         sgm_content_clear(&content);
     }
 }
@@ -41,7 +49,8 @@ sgm_status sgm__signature_find(const sgm_network *network, const sgm_graph *grap
         (sgm__signature){.blank = -1, .classifies = recording->classifies, .deviates = recording->deviates};
     look_at_layers(network, signature);
     for (size_t i = 0; i < recording->input_count; i++) {
-        if (strcmp(recording->inputs[i].name, signature->lengths) == 0)
+        if (strcmp(recording->inputs[i].name, signature->lengths) == 0 ||
+            strcmp(recording->inputs[i].name, signature->segments) == 0)
             continue;
         signature->inputs++;
         snprintf(signature->input, sizeof signature->input, "%s", recording->inputs[i].name);
@@ -98,11 +107,18 @@ sgm_tensor *sgm__signature_predict(const sgm__signature *signature, sgm_trainer 
     sgm_tensor *steps = lengths_tensor(signature, count, lengths);
     if (steps == NULL)
         return NULL;
-    sgm_block block = {.count = count, .field_count = 2, .fields = {{.values = examples}, {.values = steps}}};
+    const bool has_segments = signature->segments[0] != '\0';
+    sgm_tensor *first = has_segments ? sgm_tensor_create(SGM_FLOAT32, sgm_tensor_shape(examples)) : NULL;
+    sgm_block block = {.count = count,
+                       .field_count = has_segments ? 3 : 2,
+                       .fields = {{.values = examples}, {.values = steps}, {.values = first}}};
     memcpy(block.fields[0].name, signature->input, sizeof signature->input);
     memcpy(block.fields[1].name, signature->lengths, sizeof signature->lengths);
-    sgm_tensor *prediction = sgm_trainer_predict_block(trainer, &block, NULL);
+    memcpy(block.fields[2].name, signature->segments, sizeof signature->segments);
+    sgm_tensor *prediction =
+        first != NULL || !has_segments ? sgm_trainer_predict_block(trainer, &block, NULL) : NULL;
     sgm_tensor_free(steps);
+    sgm_tensor_free(first);
     return prediction;
 }
 

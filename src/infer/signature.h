@@ -10,6 +10,7 @@
 typedef struct sgm__signature {
     size_t inputs;               /* beside lengths */
     char input[32], lengths[32]; /* fields, the last of them; lengths "": all steps count */
+    char segments[32];           /* the field of the numbers of segments of steps; "": there is none */
     sgm_shape example, output;   /* of one example; that of the last input */
     bool classifies;             /* the output's last dimension holds shares of classes */
     bool deviates;               /* the output's last dimension holds means, then standard deviations */
@@ -20,7 +21,8 @@ sgm_status sgm__signature_find(const sgm_network *network, const sgm_graph *grap
                                const sgm_recording *recording, sgm__signature *signature);
 /* Fails if the network takes more than the examples of one input, and perhaps their lengths. */
 sgm_status sgm__signature_check_one(const sgm__signature *signature);
-/* The first output for examples (count, ...); lengths (count) or NULL: all steps count. A new tensor. */
+/* The first output for examples (count, ...); lengths (count) or NULL: all steps count. All
+ * steps are of the first segment. A new tensor. */
 sgm_tensor *sgm__signature_predict(const sgm__signature *signature, sgm_trainer *trainer,
                                    sgm_tensor *examples, const double *lengths);
 /* Labels of predictions of a network with ctc: (count, steps) int64, -1 behind the last of an example. */

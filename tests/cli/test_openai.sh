@@ -250,6 +250,7 @@ head -c 2000 /dev/zero | tr '\0' '\377' |
     dd of=broken/model.safetensors bs=1 seek=$((size - 2000)) conv=notrunc status=none
 serve broken --openai
 refuses completions 500 '{"prompt": "a"}' null 'nan.*","type":"server_error"'
+end_serve
 
 # --- vectors ---
 cp -r "$SIGMA_SOURCE_DIR/tests/models/fixtures/bert_embed" encoder

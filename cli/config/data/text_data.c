@@ -57,13 +57,15 @@ sgm_pretrained *text_data_model(const config *c)
     const data_config *data = &c->data.training;
     const bool pairs = data->text_pairs != NULL;
     const int64_t context = data->window != OPTION_UNSET ? data->window : steps_of_run(c->from);
-    sgm_pretrained *model = sgm_pretrained_open(c->from, .context = context, .task = pairs ? "embed" : NULL);
+    const bool two = data->labelled_texts != NULL && sgm_labelled_text_has_pairs(data->labelled_texts);
+    sgm_pretrained *model =
+        sgm_pretrained_open(c->from, .context = context, .task = pairs ? "embed" : NULL, .pairs = two);
     if (model == NULL || pairs || has_classes(model, &data->class_names))
         return model;
     sgm_pretrained_free(model);
     return sgm_pretrained_open(c->from, .context = context, .task = "classify",
                                .classes = (int64_t)data->class_names.count,
-                               .class_names = (const char *const *)data->class_names.items);
+                               .class_names = (const char *const *)data->class_names.items, .pairs = two);
 }
 
 /* Other tasks have other inputs, or none that is a text. */

@@ -45,6 +45,9 @@ typedef struct sgm_pretrained_options {
     int64_t classes;
     /* What these are called, as many as there are: in config.json. Default: LABEL_0, LABEL_1, ... */
     const char *const *class_names;
+    /* Texts come in pairs, as a question and an answer: the network of an architecture with segments (BERT)
+     * takes the field "segments", which of the two each token is of. Default: all are of the first one. */
+    bool pairs;
 } SGM_BY_NAME sgm_pretrained_options;
 
 /* What was found; texts belong to the sgm_pretrained. */
@@ -134,6 +137,8 @@ typedef struct sgm_pretrained_texts_options {
     /* Tokens in place of texts, of which `texts` may then be NULL: those of each, int64 (count), special ones
      * included, 1 to `longest`. */
     const sgm_tensor *const *tokens;
+    const char *const *pairs; /* a second text for each, read behind it; NULL: none */
+    const char *segments; /* the network's field of segments, of a model for pairs; default: it has none */
 } SGM_BY_NAME sgm_pretrained_texts_options;
 /* What a network of tokens with lengths (BERT, MiniLM) gives for each of `count` texts: (count, ...), a
  * vector, or probabilities of classes, in the order of the texts. Texts of like lengths are computed

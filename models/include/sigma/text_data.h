@@ -47,9 +47,14 @@ typedef struct sgm_text_data_options {
 SGM_API char **sgm_labelled_text_classes(const char *path);
 SGM_API void sgm_text_classes_free(char **classes);
 
+/* Whether labelled texts come in pairs, by the first line: {"text": "...", "pair": "...", "label": ...}. */
+SGM_API bool sgm_labelled_text_has_pairs(const char *path);
+
 /* A dataset in memory of lines {"text": "...", "label": "..."}, where a label is a text or a whole number.
  * Its fields are inputs (texts, window), tokens, lengths (texts), how many of these count, and targets
- * (texts, classes), a share of 1 for the class; it has the names of the classes. NULL and an error that names
+ * (texts, classes), a share of 1 for the class; it has the names of the classes. If the first line has a
+ * "pair", all have one, which is read behind the text, and there are segments (texts, window): which of the
+ * two a token is of. NULL and an error that names
  * file and line; so is a label that is none of the classes. */
 #define sgm_labelled_text_dataset(...)                                                                       \
     SGM_WITH_OPTIONS_3(sgm_labelled_text_dataset_with, sgm_text_data_options, __VA_ARGS__)

@@ -2,12 +2,30 @@
  * other direction.
  *
  * positions is x + weights, x (batch, time, features) and weights (places, features), of which a sequence
- * that is shorter uses the rows from `first` on, or, with `same`, this row alone. tied_dense is x table^T
+ * that is shorter uses the rows from `first` on, with `same` this row alone, or with `segments` those that a
+ * field of the data names. tied_dense is x table^T
  * with the weights of another layer, table (vocabulary, features), so that a model of language has one vector
  * for each token (Press and Wolf, 2016). */
 #include "network/layers/blocks.h"
 
 #include <stdio.h>
+
+/* x plus the row that the data name for each step. */
+static sgm_value add_segments(sgm_layer_call *call, sgm_graph *graph, sgm_value x, const char *field)
+{
+    sgm_shape shape = sgm_value_type(graph, x).shape;
+    const int64_t places = sgm_layer_integer(call, "places");
+    const sgm_shape all = sgm_shape_of(places, shape.dims[2]), example = sgm_shape_of(shape.dims[1]);
+    if (places == 0 || sgm_layer_is_step(call) || sgm_layer_flag(call, "same"))
+        return sgm_graph_fail(
+            graph, SGM_ERROR_UNSUPPORTED,
+            "positions: with segments expected a number of vectors, without `same`, and all "
+            "steps at once");
+    sgm_value weights = sgm_layer_parameter(call, graph, "weights", &all, 0, 0, true, "gaussian(0.02)");
+    sgm_value numbers = sgm_layer_field(call, graph, field, &example);
+    return sgm_add(graph, x,
+                   sgm_gather(graph, weights, sgm__layer_index(call, graph, numbers, places - 1), 0));
+}
 
 /* The weights have a row for each step that the input declares, or `places` of them, also where single steps
  * are recorded, which gather their rows. */
@@ -22,6 +40,9 @@ static sgm_value forward_positions(sgm_layer_call *call, sgm_graph *graph, const
         return sgm_graph_fail(graph, SGM_ERROR_SHAPE,
                               "positions: expected a sequence (batch, time, features), got %s",
                               sgm_shape_text(&shape, text, sizeof text));
+    const char *segments = sgm_layer_text(call, "segments");
+    if (segments != NULL && segments[0] != '\0')
+        return add_segments(call, graph, inputs[0], segments);
     bool step = sgm_layer_is_step(call), same = sgm_layer_flag(call, "same");
     int64_t steps = same ? 1 : step ? call->network->steps : shape.dims[1];
     if (places == 0)
@@ -57,6 +78,10 @@ static const sgm_option positions_arguments[] = {
     {.name = "same",
      .kind = SGM_KIND_BOOLEAN,
      .doc = "every step gets the vector `first`, such as that of the only segment of a text"},
+    {.name = "segments",
+     .kind = SGM_KIND_TEXT,
+     .doc = "the field of the data with the number of a vector for each step, such as which of two texts it "
+            "is of"},
 };
 
 const sgm_layer_type sgm__layer_positions = {
