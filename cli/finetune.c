@@ -28,7 +28,8 @@
 static const char usage_text[] =
     "Usage: sigma finetune MODEL --data FILE.jsonl [KEY=VALUE ...] [--validation FILE|SHARE] [--into DIR]\n"
     "                      [--epochs N] [--learning-rate R] [--batch N] [--context N] [--lora[=RANK]]\n"
-    "                      [--sample PROMPT ...] [--chat] [--resume] [--quiet] [--monitor[=PORT]]\n\n"
+    "                      [--int8] [--sample PROMPT ...] [--chat] [--resume] [--quiet] "
+    "[--monitor[=PORT]]\n\n"
     "Trains a model on the lines of FILE.jsonl. MODEL is a folder of transformers, what 'sigma import' "
     "wrote,\n"
     "or a run. Of a model that says the next token each line is one of\n\n"
@@ -63,6 +64,9 @@ static const char usage_text[] =
     "as it\n"
     "                       is, but for new layers. The key adapters says more:\n"
     "                       'adapters=lora(16, on=\"*attention*\")'\n"
+    "  --int8               with --lora: the matrices that are adapted are kept as 8 bits, a quarter of the "
+    "memory, and\n"
+    "                       dequantized in each product\n"
     "  --sample PROMPT      after each epoch, and its validation, goes on with this text: in the log, on the "
     "page "
     "and in\n"
@@ -78,7 +82,7 @@ static const char usage_text[] =
 typedef struct finetuning {
     const char *model, *data, *validation, *lora;
     argument_texts prompts;
-    bool chat;
+    bool chat, int8;
     int64_t epochs, batch, context, rank;
     double learning_rate;
     sgm_text_lines lines; /* what the data is; below: how many texts a line of pairs has, else 1 */
@@ -145,7 +149,8 @@ static json_t *optimiser_of(const finetuning *f)
 static char *adapter_of(const finetuning *f)
 {
     const bool trains_more = f->lines == SGM_TEXT_LINES_LABELLED;
-    return sgm__format("lora(%lld, alpha=%lld%s)", (long long)f->rank, (long long)(2 * f->rank),
+    return sgm__format("lora(%lld, alpha=%lld%s%s)", (long long)f->rank, (long long)(2 * f->rank),
+                       f->int8 ? ", quantize=int8" : "",
                        trains_more ? ", on=\"" MATRICES_OF_ENCODERS "\", train=\"" NEW_LAYERS "\"" : "");
 }
 
@@ -245,6 +250,9 @@ static bool check(const arguments *a, finetuning *f, const train_arguments *give
                     f->validation);
     else if (f->lora != NULL && f->lora[0] != '\0' && (!sgm__parse_int64(f->lora, &f->rank) || f->rank < 1))
         usage_error("finetune", "--lora: expected a rank of at least 1, got '%s'", f->lora);
+    else if (f->int8 && f->lora == NULL)
+        usage_error("finetune",
+                    "--int8: expected with --lora only: what is kept as 8 bits is not trained itself");
     else if (given->monitor != NULL && given->monitor[0] != '\0' && !parse_port(given->monitor, &port))
         usage_error("finetune", "--monitor: expected a port from 1 to 65535, got '%s'", given->monitor);
     else if (f->chat && f->prompts.count == 0)
@@ -269,6 +277,7 @@ int finetune_run(int argc, char **argv)
         {"--batch", ARGUMENT_COUNT, &f.batch},
         {"--context", ARGUMENT_COUNT, &f.context},
         {"--lora", ARGUMENT_MAYBE, &f.lora},
+        {"--int8", ARGUMENT_FLAG, &f.int8},
         {"--sample", ARGUMENT_TEXTS, &f.prompts},
         {"--chat", ARGUMENT_FLAG, &f.chat},
         {"--resume", ARGUMENT_FLAG, &given.resume},

@@ -417,6 +417,9 @@ SGM_API sgm_value sgm_quantized_matmul(sgm_graph *graph, sgm_value x, sgm_value 
 /* Codes and scales of weights (k, n) for sgm_quantized_matmul: a column's scale is a 127th of its largest
  * magnitude. */
 SGM_API void sgm_quantize(sgm_graph *graph, sgm_value weights, sgm_value *codes, sgm_value *scales);
+/* (..., m, k) x (k, n) to (..., m, n), of floats, with weights of 8 bits and scales as above, which stand for
+ * weights (codes - 128) * scales: x is not rounded, and has a gradient, which goes through the codes, too. */
+SGM_API sgm_value sgm_dequantized_matmul(sgm_graph *graph, sgm_value x, sgm_value weights, sgm_value scales);
 /* The dot product of two vectors of one length: rank 0. */
 SGM_API sgm_value sgm_dot(sgm_graph *graph, sgm_value a, sgm_value b);
 /* (..., n, n); a singular matrix is an error at run time. */

@@ -402,6 +402,7 @@ static sgm_status set_adapter_options(sgm_layer *layer, const sgm_layer_options 
     SGM_TRY(set_number_option(layer, "dropout", options->dropout));
     SGM_TRY(set_flag_option(layer, "rank_stabilised", options->rank_stabilised));
     SGM_TRY(set_text_option(layer, "on", options->on));
+    SGM_TRY(set_text_option(layer, "quantize", options->quantize));
     return set_text_option(layer, "train", options->train);
 }
 

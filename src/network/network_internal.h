@@ -248,7 +248,9 @@ typedef struct sgm__index_use {
 /* Adapters of a network: a statement of its description. */
 typedef struct sgm__adapter {
     const sgm_layer *layer;
-    size_t products, trained; /* of the newest recording: that it adapts; parameters that it leaves trained */
+    /* Of the newest recording: products that it adapts, parameters that it leaves trained, matrices that it
+     * keeps as 8 bits. */
+    size_t products, trained, quantized;
 } sgm__adapter;
 
 /* A network and what it recorded last. Recording resets the counts of the lists below
@@ -328,6 +330,8 @@ bool sgm__is_adapter(const sgm_layer *layer);
 sgm_status sgm__network_add_adapter(sgm_network *network, const sgm_layer *layer);
 /* Whether adapters keep a layer's trainable parameter, "2-dense.weights", as it is. */
 bool sgm__adapters_freeze(const sgm_layer_call *call, const char *parameter);
+/* Whether they keep it as 8 bits. */
+bool sgm__adapters_quantize(const sgm_layer_call *call, const char *parameter);
 /* Before a recording, and behind it: adapters that have found nothing to adapt are an error. */
 void sgm__adapters_begin(sgm_network *network);
 sgm_status sgm__adapters_check(const sgm_network *network);

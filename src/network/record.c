@@ -233,6 +233,24 @@ const sgm_parameter *sgm__network_parameter(const sgm_network *network, const ch
     return known ? &network->parameters[place] : NULL;
 }
 
+static const sgm_parameter *part_of_matrix(const sgm_network *network, const char *matrix, const char *suffix)
+{
+    char name[3 * SGM__MAX_NAME + 32];
+    snprintf(name, sizeof name, "%s%s", matrix, suffix);
+    const sgm_parameter *found = sgm__network_parameter(network, name);
+    return found != NULL && found->quantizes != NULL ? found : NULL;
+}
+
+const sgm_parameter *sgm__network_codes(const sgm_network *network, const char *matrix)
+{
+    return part_of_matrix(network, matrix, SGM__CODES_SUFFIX);
+}
+
+const sgm_parameter *sgm__network_scales(const sgm_network *network, const char *matrix)
+{
+    return part_of_matrix(network, matrix, SGM__SCALES_SUFFIX);
+}
+
 /* An index from names to parameters, since the trainer looks up each state of large networks by name. */
 static sgm_status index_parameters(sgm_network *network)
 {

@@ -96,6 +96,7 @@
     X(attention_at)                                                                                          \
     X(write_at)                                                                                              \
     X(quantized_matmul)                                                                                      \
+    X(code_matmul)                                                                                           \
     X(ctc)
 
 #define SGM__DECLARE_OP(name) extern const sgm_op sgm__op_##name;

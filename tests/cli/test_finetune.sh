@@ -35,6 +35,28 @@ verdict "the model is written back" $?
 run 0 eval run
 has out '^validation: loss 0\.[0-9]+, accuracy 100.00 % \(2 examples\)$'
 
+# --- adapters over matrices of 8 bits ---
+options='--data answers.jsonl --validation others.jsonl --lora=4 --int8 --learning-rate 0.05 --epochs 16'
+# shellcheck disable=SC2086 # a word for each option
+run 0 finetune model $options --into coded --quiet
+has coded/config.yaml 'lora\(4, alpha=8, quantize=int8\)'
+run 0 inspect coded
+has out 'attention[0-9.]*\.weights_codes.*uint8'
+# shellcheck disable=SC2086
+run 0 finetune model $options --into coded2 --quiet iterations=9
+# shellcheck disable=SC2086
+run 0 finetune model $options --into coded2 --quiet --resume
+cmp coded/checkpoint.safetensors coded2/checkpoint.safetensors
+verdict "a resume of them is exact" $?
+run 0 generate coded --text 'say d' --count 8 --greedy
+same "it says what they learnt" "$(cat out)" 'say d yes yes'
+run 0 export --hf back8 coded
+cmp -s back8/config.json model/config.json
+verdict "they are merged into floats" $?
+run 0 finetune coded --data answers.jsonl --epochs 1 --into further --quiet
+run 2 finetune model --data answers.jsonl --int8
+has err '^sigma finetune: --int8: expected with --lora only'
+
 # --- samples while it learns ---
 options='--data answers.jsonl --validation others.jsonl --epochs 12 --learning-rate 0.02 --context 16'
 # shellcheck disable=SC2086 # a word for each option
