@@ -28,7 +28,7 @@
 static const char usage_text[] =
     "Usage: sigma finetune MODEL --data FILE.jsonl [KEY=VALUE ...] [--validation FILE|SHARE] [--into DIR]\n"
     "                      [--epochs N] [--learning-rate R] [--batch N] [--context N] [--lora[=RANK]]\n"
-    "                      [--int8] [--sample PROMPT ...] [--chat] [--resume] [--quiet] "
+    "                      [--int8] [--packing] [--sample PROMPT ...] [--chat] [--resume] [--quiet] "
     "[--monitor[=PORT]]\n\n"
     "Trains a model on the lines of FILE.jsonl. MODEL is a folder of transformers, what 'sigma import' "
     "wrote,\n"
@@ -67,6 +67,9 @@ static const char usage_text[] =
     "  --int8               with --lora: the matrices that are adapted are kept as 8 bits, a quarter of the "
     "memory, and\n"
     "                       dequantized in each product\n"
+    "  --packing            several short examples in one row of the context, which do not see each other: "
+    "--batch\n"
+    "                       counts rows then\n"
     "  --sample PROMPT      after each epoch, and its validation, goes on with this text: in the log, on the "
     "page "
     "and in\n"
@@ -82,7 +85,7 @@ static const char usage_text[] =
 typedef struct finetuning {
     const char *model, *data, *validation, *lora;
     argument_texts prompts;
-    bool chat, int8;
+    bool chat, int8, packing;
     int64_t epochs, batch, context, rank;
     double learning_rate;
     sgm_text_lines lines; /* what the data is; below: how many texts a line of pairs has, else 1 */
@@ -125,6 +128,8 @@ static json_t *data_of(const finetuning *f)
     const char *key = key_of(f);
     const int64_t batch = f->batch > 0 ? f->batch : is_of_encoder(f) ? BATCH_OF_ENCODERS : BATCH;
     json_t *training = json_pack("{s:s}", key, f->data), *validation = NULL;
+    if (f->packing)
+        json_object_set_new(training, "packing", json_true());
     if (is_of_encoder(f) && f->context > 0)
         json_object_set_new(training, "window", json_integer(f->context));
     if (f->validation != NULL && sgm__parse_double(f->validation, &share)) {
@@ -158,6 +163,10 @@ static char *adapter_of(const finetuning *f)
 static sgm_status look_at_data(finetuning *f)
 {
     f->lines = sgm_text_lines_of(f->data);
+    if (f->packing && is_of_encoder(f) && f->lines != SGM_TEXT_LINES_FAILED)
+        return sgm_fail(SGM_ERROR_UNSUPPORTED,
+                        "--packing: is for a model that says the next token; texts of an encoder have rows of "
+                        "their own");
     f->group = f->lines == SGM_TEXT_LINES_PAIRS ? sgm_text_pair_size(f->data) : 1;
     return f->lines != SGM_TEXT_LINES_FAILED && f->group > 0 ? SGM_OK : sgm__last_failure();
 }
@@ -278,6 +287,7 @@ int finetune_run(int argc, char **argv)
         {"--context", ARGUMENT_COUNT, &f.context},
         {"--lora", ARGUMENT_MAYBE, &f.lora},
         {"--int8", ARGUMENT_FLAG, &f.int8},
+        {"--packing", ARGUMENT_FLAG, &f.packing},
         {"--sample", ARGUMENT_TEXTS, &f.prompts},
         {"--chat", ARGUMENT_FLAG, &f.chat},
         {"--resume", ARGUMENT_FLAG, &given.resume},

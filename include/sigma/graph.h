@@ -496,6 +496,9 @@ SGM_API sgm_value sgm_attention_at(sgm_graph *graph, sgm_value queries, sgm_valu
 /* Attention of `heads` heads: (..., time, 3 features), in which features of the queries lie before those of
  * the keys and of the values, head by head, to (..., time, features). */
 SGM_API sgm_value sgm_self_attention(sgm_graph *graph, sgm_value x, int64_t heads, bool causal);
+/* The same, causal, where several sequences stand one behind the other in a row: position t sees those from
+ * starts[t] to t, itself at least, with starts (..., time) of int32 or int64. */
+SGM_API sgm_value sgm_packed_attention(sgm_graph *graph, sgm_value x, int64_t heads, sgm_value starts);
 /* -log of the probability that the steps of x (batch, time, classes), whose softmax is taken, say the labels
  * (batch, longest; int64), each in one step or more, with or without steps of the class `blank` between them
  * (Graves et al., 2006: connectionist temporal classification): (batch). An example's labels end before the

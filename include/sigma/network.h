@@ -99,6 +99,7 @@ typedef struct sgm_layer_options {
     int64_t factor[2];   /* upsampling: of height and width; the second 0: as the first */
     bool bilinear, linear;  /* upsampling, upsampling_1d */
     const char *lengths;    /* input: the field of the data that tells how many steps of each example count */
+    const char *starts;     /* input: the field that tells where the sequence of each step began in its row */
     int64_t labels;         /* ctc: the most labels of an example; blank: the class between them, default 0 */
     int64_t blank;          /* ctc: see labels */
     bool skip;              /* ctc: examples with too few steps for their labels cost nothing */

@@ -453,6 +453,7 @@ static sgm_status set_options(sgm_layer *layer, const sgm_layer_options *options
     SGM_TRY(set_integer_option(layer, "seed", options->seed));
     SGM_TRY(set_adapter_options(layer, options));
     SGM_TRY(set_text_option(layer, "lengths", options->lengths));
+    SGM_TRY(set_text_option(layer, "starts", options->starts));
     SGM_TRY(set_flag_option(layer, "steps", options->steps));
     SGM_TRY(set_integer_option(layer, "streams", options->streams));
     return set_cost_options(layer, options);

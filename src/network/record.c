@@ -332,6 +332,8 @@ sgm_status sgm_network_record(sgm_network *network, sgm_graph *graph, const sgm_
     network->string_next = network->parameter_count = network->input_count = 0;
     network->target_count = network->cost_count = network->index_count = 0;
     network->streams = network->steps = network->places = 0;
+    network->starts = (sgm_value){-1};
+    network->packed = NULL;
     network->compares = false;
     sgm__adapters_begin(network);
     sgm_value total = {-1};

@@ -93,6 +93,8 @@
     X(rms_norm_gradient)                                                                                     \
     X(self_attention)                                                                                        \
     X(self_attention_gradient)                                                                               \
+    X(packed_attention)                                                                                      \
+    X(packed_attention_gradient)                                                                             \
     X(attention_at)                                                                                          \
     X(write_at)                                                                                              \
     X(quantized_matmul)                                                                                      \

@@ -273,6 +273,9 @@ OP_RECORD(dequantized_matmul, sgm_dequantized_matmul(g, x[0], x[1], x[2]))
 OP_RECORD(attention, sgm_attention(g, x[0], x[1], x[2], false))
 OP_RECORD(attention_causal, sgm_attention(g, x[0], x[1], x[2], true))
 OP_RECORD(attention_at, sgm_attention_at(g, x[0], x[1], x[2], x[3]))
+OP_RECORD(packed_attention, sgm_packed_attention(g, x[0], 2, x[1]))
+OP_RECORD(packed_attention_gradient, sgm_record(g, sgm_find_op("packed_attention_gradient"), x, 3,
+                                                &(const sgm_attributes){.integer_count = 2, .integers = {2, 1}}))
 OP_RECORD(self_attention, sgm_self_attention(g, x[0], 2, false))
 OP_RECORD(self_attention_causal, sgm_self_attention(g, x[0], 1, true))
 /* what its gradient is multiplied with comes from the second input */
@@ -598,6 +601,11 @@ static const op_case op_cases[] = {
      {OP_X(3, 70, 64), OP_X(3, 150, 64), OP_X(3, 150, 64), OP_IN(OP_INT64, 0, 150, 70)}, 4},
     {"write_at", op_record_write_at_1, 3, OP_COPIES,
      {OP_X(3, 70, 97), OP_X(3, 31, 97), OP_IN_SCALAR(OP_INT64, 0, 40)}, 0},
+    {"packed_attention", op_record_packed_attention, 2, OP_SECOND,
+     {OP_X(2, 5, 12), OP_IN(OP_INT64, 0, 4, 2, 5)}, 4},
+    {"packed_attention", op_record_packed_attention, 2, 0, {OP_X(2, 150, 12), OP_IN(OP_INT64, 0, 4, 2, 150)}, 4},
+    {"packed_attention_gradient", op_record_packed_attention_gradient, 3, 0,
+     {OP_X(2, 5, 12), OP_IN(OP_INT64, 0, 4, 2, 5), OP_X(2, 5, 4)}, 20},
     {"self_attention", op_record_self_attention, 1, 0, {OP_X(3, 70, 66)}, 4},
     {"self_attention", op_record_self_attention_causal, 1, 0, {OP_X(2, 150, 99)}, 4},
     {"self_attention_gradient", op_record_self_attention_gradient, 2, 0, {OP_X(2, 150, 99), OP_X(2, 150, 33)}, 20},

@@ -287,6 +287,8 @@ static sgm_value read_sequence(sgm_layer_call *call, sgm_graph *graph, const cel
     if ((both || sgm_layer_flag(call, "reverse")) &&
         sgm__layer_refuses_step(call, graph, "it begins with the last one"))
         return (sgm_value){-1};
+    if (sgm__layer_refuses_packing(call, graph, "it remembers the sequence before"))
+        return (sgm_value){-1};
     if (!streams_fit(&s, both || sgm_layer_flag(call, "reverse")))
         return (sgm_value){-1};
     sgm_value results[2];
