@@ -150,15 +150,15 @@ static void read_field(sgm_dataset *data, const char *field, float *values, size
     sgm_dataset_release_block(data, block);
 }
 
-#define WINDOW 20
+#define WINDOW 24
 
-/* Five lines of 12, 14, 6, 4 and 8 tokens, each in the first row of twenty that has room for it.
+/* Five lines of 14, 16, 8, 6 and 10 tokens, each in the first row of 24 that has room for it.
  * What fills up a row begins by itself. */
 TEST(short_lines_stand_in_one_row)
 {
     static const char *const lines = "{\"text\": \"1 2 3 4 5 6\"}\n{\"text\": \"2 3 4 5 6 7 8\"}\n{\"text\": "
                                      "\"3 4 5\"}\n{\"text\": \"4 5\"}\n{\"text\": \"5 6 7 8\"}\n";
-    static const int64_t rows[] = {0, 1, 0, 1, 2}, firsts[] = {0, 0, 12, 14, 0}, tokens[] = {12, 14, 6, 4, 8};
+    static const int64_t rows[] = {0, 1, 0, 1, 2}, firsts[] = {0, 0, 14, 16, 0}, tokens[] = {14, 16, 8, 6, 10};
     sgm_pretrained_tokenizer *tokenizer = chatting();
     sgm_chat_counts apart_counts, counts;
     sgm_dataset *apart, *packed;
@@ -168,7 +168,7 @@ TEST(short_lines_stand_in_one_row)
     CHECK_OK(packed = sgm_chat_dataset("packed", tokenizer, path, .window = WINDOW, .counts = &counts,
                                        .packing = true));
     CHECK_INT(apart_counts.rows, 5);
-    CHECK_INT(apart_counts.tokens, 44);
+    CHECK_INT(apart_counts.tokens, 54);
     CHECK_INT(counts.examples, 5);
     CHECK_INT(counts.rows, 3);
     CHECK_INT(counts.tokens, apart_counts.tokens);
@@ -186,9 +186,9 @@ TEST(short_lines_stand_in_one_row)
             CHECK_NEAR(some[1][at], one[1][from], 0);
             CHECK_NEAR(some[2][at], firsts[e], 0);
         }
-    CHECK_NEAR(some[2][0 * WINDOW + 19], 18, 0);
-    CHECK_NEAR(some[1][0 * WINDOW + 19], -1, 0);
-    CHECK_NEAR(some[2][2 * WINDOW + 19], 8, 0);
+    CHECK_NEAR(some[2][0 * WINDOW + 23], 22, 0);
+    CHECK_NEAR(some[1][0 * WINDOW + 23], -1, 0);
+    CHECK_NEAR(some[2][2 * WINDOW + 23], 10, 0);
     sgm_dataset_free(apart);
     sgm_dataset_free(packed);
     sgm_pretrained_tokenizer_free(tokenizer);
