@@ -164,9 +164,10 @@ static sgm_status look_at_data(finetuning *f)
 {
     f->lines = sgm_text_lines_of(f->data);
     if (f->packing && is_of_encoder(f) && f->lines != SGM_TEXT_LINES_FAILED)
-        return sgm_fail(SGM_ERROR_UNSUPPORTED,
-                        "--packing: is for a model that says the next token; texts of an encoder have rows of "
-                        "their own");
+        return sgm_fail(
+            SGM_ERROR_UNSUPPORTED,
+            "--packing: is for a model that says the next token; texts of an encoder have rows of "
+            "their own");
     f->group = f->lines == SGM_TEXT_LINES_PAIRS ? sgm_text_pair_size(f->data) : 1;
     return f->lines != SGM_TEXT_LINES_FAILED && f->group > 0 ? SGM_OK : sgm__last_failure();
 }

@@ -15,7 +15,8 @@
 #define DEFAULT_WINDOW 512
 #define LONGEST_WINDOW (1 << 20)
 #define MOST_MESSAGES 10000
-#define OPEN_ROWS 64 /* that are looked at for room, so that a file of a million lines is not read for hours */
+#define OPEN_ROWS                                                                                            \
+    64 /* that are looked at for room, so that a file of a million lines is not read for hours */
 #define IGNORED (-1.0F)
 #define EXPECTED                                                                                             \
     "expected an object with messages, with prompt and completion, or with text, such as "                   \

@@ -353,8 +353,8 @@ sgm_value sgm__layer_place(sgm_layer_call *call, sgm_graph *graph);
 /* The indices of all steps that are recorded, int64 (steps), or of rank 0 if it is one. */
 sgm_value sgm__layer_places(sgm_layer_call *call, sgm_graph *graph);
 /* For a layer that needs later steps or all steps at once. Where single steps are recorded, or several
- * sequences stand in a row, it makes the graph fail with the reason `why` and returns true; otherwise it returns
- * false. */
+ * sequences stand in a row, it makes the graph fail with the reason `why` and returns true; otherwise it
+ * returns false. */
 bool sgm__layer_refuses_step(const sgm_layer_call *call, sgm_graph *graph, const char *why);
 /* For a layer that takes the steps of a row as one sequence. Where several stand in a row it makes the graph
  * fail with the reason `why` and returns true; otherwise it returns false. */

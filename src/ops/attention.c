@@ -139,10 +139,8 @@ static sgm_value join(sgm_graph *graph, const parts *p, sgm_value x)
 /* Slices and permutations are views, so this costs nothing in handlers that need it. */
 static parts split_all(sgm_graph *graph, sgm_value x, const sgm_attributes *attributes)
 {
-    parts p = {.batch = 1,
-               .heads = attributes->integers[0],
-               .causal = attributes->integers[1] != 0,
-               .starts = {-1}};
+    parts p = {
+        .batch = 1, .heads = attributes->integers[0], .causal = attributes->integers[1] != 0, .starts = {-1}};
     p.whole = sgm_value_type(graph, x).shape;
     for (int32_t i = 0; i + 2 < p.whole.rank; i++)
         p.batch *= p.whole.dims[i];
@@ -311,7 +309,8 @@ static sgm_status infer_packed(const sgm_type *inputs, int32_t count, const sgm_
     wanted.rank--;
     return sgm_shape_equal(&wanted, &inputs[1].shape)
                ? SGM_OK
-               : sgm_fail(SGM_ERROR_SHAPE, "wants the first position that each one sees (..., time), got %s for %s",
+               : sgm_fail(SGM_ERROR_SHAPE,
+                          "wants the first position that each one sees (..., time), got %s for %s",
                           sgm__type_text(&inputs[1], text[0]), sgm__type_text(&inputs[0], text[1]));
 }
 
@@ -371,7 +370,8 @@ const sgm_op sgm__op_packed_attention = {
 
 sgm_value sgm_packed_attention(sgm_graph *graph, sgm_value x, int64_t heads, sgm_value starts)
 {
-    return sgm_record(graph, &sgm__op_packed_attention, (sgm_value[]){x, starts}, 2, &SGM__INTEGERS(heads, 1));
+    return sgm_record(graph, &sgm__op_packed_attention, (sgm_value[]){x, starts}, 2,
+                      &SGM__INTEGERS(heads, 1));
 }
 
 /* --- attention_at; inputs: queries, keys, values, place --- */

@@ -158,7 +158,8 @@ TEST(short_lines_stand_in_one_row)
 {
     static const char *const lines = "{\"text\": \"1 2 3 4 5 6\"}\n{\"text\": \"2 3 4 5 6 7 8\"}\n{\"text\": "
                                      "\"3 4 5\"}\n{\"text\": \"4 5\"}\n{\"text\": \"5 6 7 8\"}\n";
-    static const int64_t rows[] = {0, 1, 0, 1, 2}, firsts[] = {0, 0, 14, 16, 0}, tokens[] = {14, 16, 8, 6, 10};
+    static const int64_t rows[] = {0, 1, 0, 1, 2}, firsts[] = {0, 0, 14, 16, 0},
+                         tokens[] = {14, 16, 8, 6, 10};
     sgm_pretrained_tokenizer *tokenizer = chatting();
     sgm_chat_counts apart_counts, counts;
     sgm_dataset *apart, *packed;

@@ -49,7 +49,8 @@ static void feed_sequences(bench *b, const sequences *s, bool packed)
 static bench open_network(const char *form, const sequences *s, bool packed, const char *handler)
 {
     char input[64], text[400], name[32];
-    snprintf(input, sizeof input, packed ? "input(%lld, starts=starts)" : "input(%lld)", (long long)s->window);
+    snprintf(input, sizeof input, packed ? "input(%lld, starts=starts)" : "input(%lld)",
+             (long long)s->window);
     snprintf(text, sizeof text, form, input);
     bench b = {.network = sgm_network_parse(text),
                .graph = sgm_graph_create(),
@@ -112,9 +113,9 @@ static void check_form(const char *form, const sequences *s, const char *handler
 TEST(a_row_of_several_is_as_rows_of_one)
 {
     static const char *const handlers[] = {"reference", "cpu"};
-    static const char *const learned =
-        "%s + embedding(11, 6) + positions + transformer(2, causal, hidden=8) + attention(3, causal, rotary) + "
-        "dense(11, time_distributed) + softmax_cross_entropy(ignore_negative)";
+    static const char *const learned = "%s + embedding(11, 6) + positions + transformer(2, causal, hidden=8) "
+                                       "+ attention(3, causal, rotary) + "
+                                       "dense(11, time_distributed) + softmax_cross_entropy(ignore_negative)";
     static const sequences wide = {4, {20, 31, 19, 7}, {0, 0, 1, 1}, 60};
     static const char *const turned =
         "%s + embedding(11, 8) + transformer(4, causal, rotary, key_heads=2, query_norm, hidden=8) + "
@@ -146,7 +147,8 @@ TEST(what_cannot_tell_them_apart_says_so)
 {
     check_record_error("input(4, starts=s) + embedding(5, 4) + attention(2) + squared_difference",
                        "attention: it takes no rows of several sequences (starts of 0-input; packing)");
-    check_record_error("input(4, 3, starts=s) + lstm(3) + squared_difference", "lstm: it takes no rows of several");
+    check_record_error("input(4, 3, starts=s) + lstm(3) + squared_difference",
+                       "lstm: it takes no rows of several");
     check_record_error("input(4, 3, starts=s) + convolution_1d(2, 3, same) + squared_difference",
                        "convolution_1d: it takes no rows of several sequences");
     check_record_error("input(4, 3, starts=s) + global_average_pooling(steps) + squared_difference",

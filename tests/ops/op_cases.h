@@ -274,8 +274,9 @@ OP_RECORD(attention, sgm_attention(g, x[0], x[1], x[2], false))
 OP_RECORD(attention_causal, sgm_attention(g, x[0], x[1], x[2], true))
 OP_RECORD(attention_at, sgm_attention_at(g, x[0], x[1], x[2], x[3]))
 OP_RECORD(packed_attention, sgm_packed_attention(g, x[0], 2, x[1]))
-OP_RECORD(packed_attention_gradient, sgm_record(g, sgm_find_op("packed_attention_gradient"), x, 3,
-                                                &(const sgm_attributes){.integer_count = 2, .integers = {2, 1}}))
+OP_RECORD(packed_attention_gradient,
+          sgm_record(g, sgm_find_op("packed_attention_gradient"), x, 3,
+                     &(const sgm_attributes){.integer_count = 2, .integers = {2, 1}}))
 OP_RECORD(self_attention, sgm_self_attention(g, x[0], 2, false))
 OP_RECORD(self_attention_causal, sgm_self_attention(g, x[0], 1, true))
 /* what its gradient is multiplied with comes from the second input */

@@ -70,7 +70,8 @@ static sgm_status ignore_prompts(config *c)
     return SGM_OK;
 }
 
-/* The input tells where examples begin. A network whose first layer is no input is compared with the data later.
+/* The input tells where examples begin. A network whose first layer is no input is compared with the data
+ * later.
  */
 static sgm_status take_starts(config *c)
 {
@@ -91,8 +92,7 @@ static sgm_status drop_starts(config *c)
     const char *at = c->network != NULL ? strstr(c->network, ", " STARTS) : NULL;
     if (at == NULL)
         return SGM_OK;
-    char *network =
-        sgm__format("%.*s%s", (int)(at - c->network), c->network, at + strlen(", " STARTS));
+    char *network = sgm__format("%.*s%s", (int)(at - c->network), c->network, at + strlen(", " STARTS));
     if (network == NULL)
         return SGM_ERROR_MEMORY;
     sgm__free(c->network);
@@ -170,10 +170,10 @@ sgm_dataset *chats_dataset(const data_config *data, const char *name)
 {
     sgm_chat_counts counts = {0};
     sgm_pretrained_tokenizer *tokenizer = sgm_pretrained_tokenizer_open(data->tokenizer);
-    sgm_dataset *dataset = tokenizer != NULL ? sgm_chat_dataset(name, tokenizer, data->chats,
-                                                                .window = data->window, .counts = &counts,
-                                                                .packing = data->packing)
-                                             : NULL;
+    sgm_dataset *dataset = tokenizer != NULL
+                               ? sgm_chat_dataset(name, tokenizer, data->chats, .window = data->window,
+                                                  .counts = &counts, .packing = data->packing)
+                               : NULL;
     if (dataset != NULL)
         warn(data, name, &counts);
     sgm_pretrained_tokenizer_free(tokenizer);

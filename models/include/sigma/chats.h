@@ -42,8 +42,8 @@ typedef struct sgm_chat_dataset_options {
  * the chat template of the tokenizer; a completion and a text get its token for the end of a text. The file
  * is read line by line. NULL and an error that names file and line.
  *
- * With packing an example goes into the first of the newest 64 rows that has room for all of it, else into a new
- * one. A third field, starts (rows, window), has for each place the place at which its example begins. */
+ * With packing an example goes into the first of the newest 64 rows that has room for all of it, else into a
+ * new one. A third field, starts (rows, window), has for each place the place at which its example begins. */
 #define sgm_chat_dataset(...) SGM_WITH_OPTIONS_3(sgm_chat_dataset_with, sgm_chat_dataset_options, __VA_ARGS__)
 SGM_API sgm_dataset *sgm_chat_dataset_with(const char *name, const sgm_pretrained_tokenizer *tokenizer,
                                            const char *path, const sgm_chat_dataset_options *options);

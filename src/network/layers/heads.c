@@ -112,7 +112,8 @@ static sgm_value widen(const heads *h, sgm_value x, sgm_value more)
     return sgm_concatenate(h->graph, (const sgm_value[]){x, more}, 2, 3);
 }
 
-/* Heads side by side, (batch, time, 3 * heads * size); of rows with several sequences each sees itself alone. */
+/* Heads side by side, (batch, time, 3 * heads * size); of rows with several sequences each sees itself alone.
+ */
 static sgm_value attend(const heads *h, sgm_value all, bool causal)
 {
     sgm_value starts = h->call->network->starts;

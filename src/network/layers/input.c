@@ -16,9 +16,10 @@ static sgm_value read_lengths(sgm_layer_call *call, sgm_graph *graph, const char
     return sgm_gather(graph, sgm_iota(graph, SGM_INT64, &numbers, 0), given, 0);
 }
 
-/* Where the sequence of each step began, as int64 (batch, time), for all layers from here on. Predictions have
- * one sequence in a row, so it is read for costs alone. */
-static sgm_status read_starts(sgm_layer_call *call, sgm_graph *graph, const char *field, const sgm_shape *example)
+/* Where the sequence of each step began, as int64 (batch, time), for all layers from here on. Predictions
+ * have one sequence in a row, so it is read for costs alone. */
+static sgm_status read_starts(sgm_layer_call *call, sgm_graph *graph, const char *field,
+                              const sgm_shape *example)
 {
     sgm_network *network = call->network;
     const sgm_shape steps = sgm_shape_of(example->rank > 0 ? example->dims[0] : 1);
@@ -89,8 +90,7 @@ static sgm_value forward(sgm_layer_call *call, sgm_graph *graph, const sgm_value
         sgm__layer_set_lengths(call, read_lengths(call, graph, lengths, &example));
     }
     const char *starts = sgm_layer_text(call, "starts");
-    if (starts != NULL && !sgm_layer_is_step(call) &&
-        read_starts(call, graph, starts, &example) != SGM_OK)
+    if (starts != NULL && !sgm_layer_is_step(call) && read_starts(call, graph, starts, &example) != SGM_OK)
         return sgm__record_fail(graph);
     return sgm_layer_field(call, graph, named ? sgm_layer_name(call) : "inputs", &example);
 }
@@ -109,8 +109,9 @@ static const sgm_option arguments[] = {
             "dimension, count; those behind are not seen"},
     {.name = "starts",
      .kind = SGM_KIND_TEXT,
-     .doc = "the field of the data with one number for each step of a row in which several sequences stand: the "
-            "step that its sequence began with; attention sees none before, and places count from there"},
+     .doc =
+         "the field of the data with one number for each step of a row in which several sequences stand: the "
+         "step that its sequence began with; attention sees none before, and places count from there"},
 };
 
 const char *sgm__network_sequence(const sgm_network *network, size_t layer, sgm_shape *declared)
