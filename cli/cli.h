@@ -41,7 +41,7 @@ int info_run(int argc, char **argv);
 /* --- train_run.c --- */
 /* Makes a new folder "runs/NAME-TIME" and puts its path into c->folder. Where that fails, the message names
  * `option`, by which the command takes another folder. */
-sgm_status train_new_folder(config *c, const char *option);
+sgm_status train_new_folder(config *c, const char *folder_option);
 /* Whether c->folder has a checkpoint. */
 bool train_has_checkpoint(const config *c);
 /* Writes config.yaml into c->folder: the effective configuration. */

@@ -28,7 +28,8 @@
 static const char usage_text[] =
     "Usage: sigma finetune MODEL --data FILE.jsonl [KEY=VALUE ...] [--validation FILE|SHARE] [--into DIR]\n"
     "                      [--epochs N] [--learning-rate R] [--batch N] [--context N] [--lora[=RANK]]\n"
-    "                      [--sample PROMPT ...] [--chat] [--resume] [--quiet] [--monitor[=PORT]]\n\n"
+    "                      [--int8] [--packing] [--sample PROMPT ...] [--chat] [--resume] [--quiet] "
+    "[--monitor[=PORT]]\n\n"
     "Trains a model on the lines of FILE.jsonl. MODEL is a folder of transformers, what 'sigma import' "
     "wrote,\n"
     "or a run. Of a model that says the next token each line is one of\n\n"
@@ -64,6 +65,12 @@ static const char usage_text[] =
     "as it\n"
     "                       is, but for new layers. The key adapters says more:\n"
     "                       'adapters=lora(16, on=\"*attention*\")'\n"
+    "  --int8               with --lora: the matrices that are adapted are kept as 8 bits, a quarter of the "
+    "memory, and\n"
+    "                       dequantized in each product\n"
+    "  --packing            several short examples in one row of the context, which do not see each other: "
+    "--batch\n"
+    "                       counts rows then\n"
     "  --sample PROMPT      after each epoch, and its validation, goes on with this text: in the log, on the "
     "page "
     "and in\n"
@@ -79,7 +86,7 @@ static const char usage_text[] =
 typedef struct finetuning {
     const char *model, *data, *validation, *lora;
     argument_texts prompts;
-    bool chat;
+    bool chat, int8, packing;
     int64_t epochs, batch, context, rank;
     double learning_rate;
     sgm_text_lines lines; /* what the data is; below: how many texts a line of pairs has, else 1 */
@@ -122,6 +129,8 @@ static json_t *data_of(const finetuning *f)
     const char *key = key_of(f);
     const int64_t batch = f->batch > 0 ? f->batch : is_of_encoder(f) ? BATCH_OF_ENCODERS : BATCH;
     json_t *training = json_pack("{s:s}", key, f->data), *validation = NULL;
+    if (f->packing)
+        json_object_set_new(training, "packing", json_true());
     if (is_of_encoder(f) && f->context > 0)
         json_object_set_new(training, "window", json_integer(f->context));
     if (f->validation != NULL && sgm__parse_double(f->validation, &share)) {
@@ -146,7 +155,8 @@ static json_t *optimiser_of(const finetuning *f)
 static char *adapter_of(const finetuning *f)
 {
     const bool trains_more = f->lines == SGM_TEXT_LINES_LABELLED;
-    return sgm__format("lora(%lld, alpha=%lld%s)", (long long)f->rank, (long long)(2 * f->rank),
+    return sgm__format("lora(%lld, alpha=%lld%s%s)", (long long)f->rank, (long long)(2 * f->rank),
+                       f->int8 ? ", quantize=int8" : "",
                        trains_more ? ", on=\"" MATRICES_OF_ENCODERS "\", train=\"" NEW_LAYERS "\"" : "");
 }
 
@@ -154,6 +164,11 @@ static char *adapter_of(const finetuning *f)
 static sgm_status look_at_data(finetuning *f)
 {
     f->lines = sgm_text_lines_of(f->data);
+    if (f->packing && is_of_encoder(f) && f->lines != SGM_TEXT_LINES_FAILED)
+        return sgm_fail(
+            SGM_ERROR_UNSUPPORTED,
+            "--packing: is for a model that says the next token; texts of an encoder have rows of "
+            "their own");
     f->group = f->lines == SGM_TEXT_LINES_PAIRS ? sgm_text_pair_size(f->data) : 1;
     return f->lines != SGM_TEXT_LINES_FAILED && f->group > 0 ? SGM_OK : sgm__last_failure();
 }
@@ -246,6 +261,9 @@ static bool check(const arguments *a, finetuning *f, const train_arguments *give
                     f->validation);
     else if (f->lora != NULL && f->lora[0] != '\0' && (!sgm__parse_int64(f->lora, &f->rank) || f->rank < 1))
         usage_error("finetune", "--lora: expected a rank of at least 1, got '%s'", f->lora);
+    else if (f->int8 && f->lora == NULL)
+        usage_error("finetune",
+                    "--int8: expected with --lora only: what is kept as 8 bits is not trained itself");
     else if (given->monitor != NULL && given->monitor[0] != '\0' && !parse_port(given->monitor, &port))
         usage_error("finetune", "--monitor: expected a port from 1 to 65535, got '%s'", given->monitor);
     else if (f->chat && f->prompts.count == 0)
@@ -270,6 +288,8 @@ int finetune_run(int argc, char **argv)
         {"--batch", ARGUMENT_COUNT, &f.batch},
         {"--context", ARGUMENT_COUNT, &f.context},
         {"--lora", ARGUMENT_MAYBE, &f.lora},
+        {"--int8", ARGUMENT_FLAG, &f.int8},
+        {"--packing", ARGUMENT_FLAG, &f.packing},
         {"--sample", ARGUMENT_TEXTS, &f.prompts},
         {"--chat", ARGUMENT_FLAG, &f.chat},
         {"--resume", ARGUMENT_FLAG, &given.resume},

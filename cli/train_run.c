@@ -22,7 +22,7 @@
 /* "runs/digits-20250102-150405", with a number behind it if that is taken. mkdir decides, so two commands
  * that start in the same second get different folders. A folder in c->folder is not freed: there is none
  * yet. */
-sgm_status train_new_folder(config *c, const char *option)
+sgm_status train_new_folder(config *c, const char *folder_option)
 {
     char stamp[32];
     time_t now = time(NULL);
@@ -44,7 +44,7 @@ sgm_status train_new_folder(config *c, const char *option)
         if (error != EEXIST)
             return sgm_fail(SGM_ERROR_FILE,
                             "a folder for the run cannot be made in runs/: %s; name one with %s",
-                            sgm__errno_text(error), option);
+                            sgm__errno_text(error), folder_option);
     }
     return sgm_fail(SGM_ERROR_FILE, "runs/ is full of folders named %s-%s", c->name, stamp);
 }
@@ -70,11 +70,11 @@ bool train_has_checkpoint(const config *c)
 static int prepare_folder(config *c, const train_arguments *given)
 {
     bool resume = given->resume;
-    const char *option = strcmp(given->command, "train") == 0 ? "--folder" : "--into";
+    const char *folder_option = strcmp(given->command, "train") == 0 ? "--folder" : "--into";
     if (c->folder == NULL) {
         if (resume)
             return usage_error("train", "--resume needs the folder of the run: --folder DIR");
-        if (train_new_folder(c, option) != SGM_OK)
+        if (train_new_folder(c, folder_option) != SGM_OK)
             return report_error(given->command, CLI_FAILED);
     } else {
         bool there = train_has_checkpoint(c);
@@ -86,7 +86,7 @@ static int prepare_folder(config *c, const train_arguments *given)
                                    ? "%s has a checkpoint already: %s names another folder"
                                    : "%s has a checkpoint already: --resume goes on from it, "
                                      "%s names another",
-                               c->folder, option);
+                               c->folder, folder_option);
     }
     return CLI_OK;
 }

@@ -56,6 +56,7 @@ typedef struct data_config {
      * next, parts that go on from minibatch to minibatch. */
     char *tokenizer;
     int64_t window, step, streams;
+    bool packing; /* of chats: several examples in a row */
     /* Of a table by the names of its columns, data.training only: what is predicted, what is not used,
      * numbers that are categories, texts; by column the sizes of embeddings, how numbers are scaled, what
      * missing values become ("*": of all other columns), what dates become; the sign before decimals. */

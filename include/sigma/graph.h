@@ -417,6 +417,9 @@ SGM_API sgm_value sgm_quantized_matmul(sgm_graph *graph, sgm_value x, sgm_value 
 /* Codes and scales of weights (k, n) for sgm_quantized_matmul: a column's scale is a 127th of its largest
  * magnitude. */
 SGM_API void sgm_quantize(sgm_graph *graph, sgm_value weights, sgm_value *codes, sgm_value *scales);
+/* (..., m, k) x (k, n) to (..., m, n), of floats, with weights of 8 bits and scales as above, which stand for
+ * weights (codes - 128) * scales: x is not rounded, and has a gradient, which goes through the codes, too. */
+SGM_API sgm_value sgm_dequantized_matmul(sgm_graph *graph, sgm_value x, sgm_value weights, sgm_value scales);
 /* The dot product of two vectors of one length: rank 0. */
 SGM_API sgm_value sgm_dot(sgm_graph *graph, sgm_value a, sgm_value b);
 /* (..., n, n); a singular matrix is an error at run time. */
@@ -493,6 +496,9 @@ SGM_API sgm_value sgm_attention_at(sgm_graph *graph, sgm_value queries, sgm_valu
 /* Attention of `heads` heads: (..., time, 3 features), in which features of the queries lie before those of
  * the keys and of the values, head by head, to (..., time, features). */
 SGM_API sgm_value sgm_self_attention(sgm_graph *graph, sgm_value x, int64_t heads, bool causal);
+/* The same, causal, where several sequences stand one behind the other in a row: position t sees those from
+ * starts[t] to t, itself at least, with starts (..., time) of int32 or int64. */
+SGM_API sgm_value sgm_packed_attention(sgm_graph *graph, sgm_value x, int64_t heads, sgm_value starts);
 /* -log of the probability that the steps of x (batch, time, classes), whose softmax is taken, say the labels
  * (batch, longest; int64), each in one step or more, with or without steps of the class `blank` between them
  * (Graves et al., 2006: connectionist temporal classification): (batch). An example's labels end before the

@@ -99,6 +99,7 @@ typedef struct sgm_layer_options {
     int64_t factor[2];   /* upsampling: of height and width; the second 0: as the first */
     bool bilinear, linear;  /* upsampling, upsampling_1d */
     const char *lengths;    /* input: the field of the data that tells how many steps of each example count */
+    const char *starts;     /* input: the field that tells where the sequence of each step began in its row */
     int64_t labels;         /* ctc: the most labels of an example; blank: the class between them, default 0 */
     int64_t blank;          /* ctc: see labels */
     bool skip;              /* ctc: examples with too few steps for their labels cost nothing */
@@ -108,6 +109,7 @@ typedef struct sgm_layer_options {
     const char *on, *train; /* lora: patterns of parameters, with spaces between them */
     double dropout;         /* lora: share of the inputs that it does not see while training */
     bool rank_stabilised;   /* lora: alpha / sqrt(rank) */
+    const char *quantize;   /* lora: "int8" */
     int64_t columns[2];     /* lora: the first one and how many, where it is not for all outputs */
 } SGM_BY_NAME sgm_layer_options;
 /* Options for sgm_layer_create: SGM_LAYER_OPTIONS(.size = 10). */
@@ -211,7 +213,8 @@ SGM_API sgm_layer *sgm_layer_create(const char *type, const sgm_layer_options *o
  * `name`, which several adapters of one matrix need, that stands in the place of "weights". A is drawn, B
  * begins with zeros, so that at first nothing changes. All other parameters are frozen, but for those that
  * `train` matches. A pattern without a dot is for all parameters of a layer: "*attention*". `rank`; `alpha`,
- * default: as the rank; `on`, default: all matrices; `train`, `dropout`, `rank_stabilised`, `columns`. */
+ * default: as the rank; `on`, default: all matrices; `train`, `dropout`, `rank_stabilised`, `columns`;
+ * `quantize`, "int8": frozen matrices that are adapted are kept as 8 bits. */
 #define sgm_lora(...) sgm_layer_create("lora", SGM_LAYER_OPTIONS(__VA_ARGS__))
 
 /* --- networks --- */
@@ -263,6 +266,9 @@ typedef struct sgm_parameter {
     bool adapted; /* adapters change what products with it give */
     const char *adapts; /* of an adapter: the parameter that it is for; NULL: it is a layer's own */
     size_t adapter;     /* of an adapter: its number in the network (sgm_network_get_adapter) */
+    /* A matrix that adapters keep as 8 bits (lora's argument `quantize`) is two parameters, NAME_codes of
+     * uint8 and NAME_scales, as sgm_quantize has them; of both: NAME. NULL: it is a parameter like others. */
+    const char *quantizes;
     bool placed; /* of a recording of steps: keys or values of each place, (batch, heads, places, size), which
                   * may be written again from any place on */
 } sgm_parameter;
@@ -400,6 +406,11 @@ SGM_API uint64_t sgm_layer_iteration(const sgm_layer_call *call);
 SGM_API sgm_value sgm_layer_parameter(sgm_layer_call *call, sgm_graph *graph, const char *name,
                                       const sgm_shape *shape, int64_t fan_in, int64_t fan_out, bool trainable,
                                       const char *initialiser);
+/* A trainable parameter (inputs, outputs) that the layer uses with sgm_layer_matmul alone, so that adapters
+ * may keep it as 8 bits; else as sgm_layer_parameter. */
+SGM_API sgm_value sgm_layer_matrix(sgm_layer_call *call, sgm_graph *graph, const char *name,
+                                   const sgm_shape *shape, int64_t fan_in, int64_t fan_out,
+                                   const char *initialiser);
 /* x (rows, inputs) times a parameter (inputs, outputs), with what adapters make of it. Layers that multiply
  * by their parameters in another way have no adapters. */
 SGM_API sgm_value sgm_layer_matmul(sgm_layer_call *call, sgm_graph *graph, sgm_value x, sgm_value weights);

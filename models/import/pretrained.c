@@ -273,15 +273,23 @@ const char *sgm_pretrained_network(const sgm_pretrained *p)
 
 /* --- loading --- */
 
-/* The type of a parameter of the trainer, which must have it in this shape. */
+/* Whether this is the parameter, or the codes of it, which sgm_trainer_set makes. */
+static bool is_parameter(const sgm_parameter *parameter, const char *name)
+{
+    return strcmp(parameter->name, name) == 0 ||
+           (parameter->quantizes != NULL && strcmp(parameter->quantizes, name) == 0);
+}
+
+/* The type of a parameter of the trainer, which must have it in this shape; of one that is kept as 8 bits,
+ * that of its scales, which come behind its codes. */
 static sgm_status find_parameter(sgm_trainer *trainer, const char *name, const sgm_shape *shape,
                                  sgm_dtype *dtype)
 {
     size_t count;
     const sgm_parameter *parameters = sgm_trainer_parameters(trainer, &count);
     for (size_t i = 0; i < count; i++)
-        if (strcmp(parameters[i].name, name) == 0 && sgm_shape_equal(&parameters[i].type.shape, shape)) {
-            *dtype = parameters[i].type.dtype;
+        if (is_parameter(&parameters[i], name) && sgm_shape_equal(&parameters[i].type.shape, shape)) {
+            *dtype = parameters[i + (parameters[i].quantizes != NULL ? 1 : 0)].type.dtype;
             return SGM_OK;
         }
     return sgm_fail(SGM_ERROR_SHAPE,

@@ -15,6 +15,8 @@
 #define DEFAULT_WINDOW 512
 #define LONGEST_WINDOW (1 << 20)
 #define MOST_MESSAGES 10000
+#define OPEN_ROWS                                                                                            \
+    64 /* that are looked at for room, so that a file of a million lines is not read for hours */
 #define IGNORED (-1.0F)
 #define EXPECTED                                                                                             \
     "expected an object with messages, with prompt and completion, or with text, such as "                   \
@@ -23,8 +25,10 @@
 typedef struct collection {
     const sgm_pretrained_tokenizer *tokenizer;
     int64_t window;
-    float *inputs, *targets; /* (counts.examples, window) each */
-    size_t capacity;         /* examples that there is room for */
+    bool packing;
+    float *inputs, *targets, *starts; /* (counts.rows, window) each; starts: with packing */
+    int64_t *used;                    /* places of each row that have tokens */
+    size_t capacity;                  /* rows that there is room for */
     sgm_chat_counts counts;
 } collection;
 
@@ -91,24 +95,56 @@ static sgm_status grow(float **list, size_t bytes)
     return SGM_OK;
 }
 
-/* Room for one more example, of zeros and of targets that do not count. */
 static sgm_status make_room(collection *c)
 {
-    const size_t window = (size_t)c->window, used = (size_t)c->counts.examples;
-    if (used == c->capacity) {
-        const size_t capacity = c->capacity ? 2 * c->capacity : 64, bytes = window * sizeof(float);
-        SGM__PASS(grow(&c->inputs, capacity * bytes));
-        SGM__PASS(grow(&c->targets, capacity * bytes));
-        c->capacity = capacity;
-    }
-    for (size_t i = used * window; i < (used + 1) * window; i++) {
-        c->inputs[i] = 0;
-        c->targets[i] = IGNORED;
-    }
+    const size_t capacity = c->capacity ? 2 * c->capacity : 64, bytes = (size_t)c->window * sizeof(float);
+    if ((size_t)c->counts.rows < c->capacity)
+        return SGM_OK;
+    SGM__PASS(grow(&c->inputs, capacity * bytes));
+    SGM__PASS(grow(&c->targets, capacity * bytes));
+    if (c->packing)
+        SGM__PASS(grow(&c->starts, capacity * bytes));
+    int64_t *used = realloc(c->used, capacity * sizeof *used);
+    if (!used)
+        return sgm_fail(SGM_ERROR_MEMORY, "no memory for %zu rows", capacity);
+    c->used = used;
+    c->capacity = capacity;
     return SGM_OK;
 }
 
-/* The first tokens of the example, unless there is nothing to be learnt among them. */
+/* Says that places from `first` on belong to what begins there. */
+static void start(collection *c, int64_t row, int64_t first)
+{
+    for (int64_t i = first; i < c->window && c->packing; i++)
+        c->starts[row * c->window + i] = (float)first;
+}
+
+/* One more row, of zeros and of targets that do not count. */
+static sgm_status add_row(collection *c)
+{
+    SGM__PASS(make_room(c));
+    const int64_t row = c->counts.rows++;
+    for (int64_t i = row * c->window; i < (row + 1) * c->window; i++) {
+        c->inputs[i] = 0;
+        c->targets[i] = IGNORED;
+    }
+    c->used[row] = 0;
+    start(c, row, 0);
+    return SGM_OK;
+}
+
+/* The row for an example of so many tokens; -1: there is no memory for a new one. */
+static int64_t row_for(collection *c, int64_t count)
+{
+    const int64_t rows = c->counts.rows;
+    for (int64_t i = rows > OPEN_ROWS ? rows - OPEN_ROWS : 0; i < rows && c->packing; i++)
+        if (c->used[i] + count <= c->window)
+            return i;
+    return add_row(c) == SGM_OK ? rows : -1;
+}
+
+/* The first tokens of the example, unless there is nothing to be learnt among them. What fills up the row
+ * behind them is by itself. */
 static sgm_status add(collection *c, const example *e)
 {
     const int64_t count = e->count - 1 < c->window ? e->count - 1 : c->window;
@@ -119,14 +155,18 @@ static sgm_status add(collection *c, const example *e)
         c->counts.left_out++;
         return SGM_OK;
     }
-    SGM__PASS(make_room(c));
-    float *inputs = c->inputs + c->counts.examples * c->window;
-    float *targets = c->targets + c->counts.examples * c->window;
+    const int64_t row = row_for(c, count);
+    if (row < 0)
+        return sgm_last_status();
+    float *inputs = c->inputs + row * c->window + c->used[row];
+    float *targets = c->targets + row * c->window + c->used[row];
     for (int64_t i = 0; i < count; i++) {
         inputs[i] = (float)e->tokens[i];
         if (e->learnt[i + 1])
             targets[i] = (float)e->tokens[i + 1];
     }
+    c->used[row] += count;
+    start(c, row, c->used[row]);
     c->counts.examples++;
     c->counts.cut += e->count - 1 > c->window;
     c->counts.tokens += count;
@@ -232,15 +272,19 @@ static sgm_status read_lines(collection *c, const char *path)
 /* The dataset copies its fields. */
 static sgm_dataset *dataset_of(const collection *c, const char *name)
 {
-    const sgm_shape shape = sgm_shape_of(c->counts.examples, c->window);
-    sgm_tensor *fields[] = {sgm_tensor_wrap(SGM_FLOAT32, &shape, c->inputs, NULL, NULL),
-                            sgm_tensor_wrap(SGM_FLOAT32, &shape, c->targets, NULL, NULL)};
-    sgm_dataset *dataset =
-        fields[0] && fields[1]
-            ? sgm_dataset_create_from(name, (const char *const[]){"inputs", "targets"}, fields, 2)
-            : NULL;
-    sgm_tensor_free(fields[0]);
-    sgm_tensor_free(fields[1]);
+    static const char *const names[] = {"inputs", "targets", "starts"};
+    const sgm_shape shape = sgm_shape_of(c->counts.rows, c->window);
+    float *const values[] = {c->inputs, c->targets, c->starts};
+    const size_t count = c->packing ? 3 : 2;
+    sgm_tensor *fields[3] = {NULL};
+    bool made = true;
+    for (size_t i = 0; i < count && made; i++) {
+        fields[i] = sgm_tensor_wrap(SGM_FLOAT32, &shape, values[i], NULL, NULL);
+        made = fields[i] != NULL;
+    }
+    sgm_dataset *dataset = made ? sgm_dataset_create_from(name, names, fields, count) : NULL;
+    for (size_t i = 0; i < count; i++)
+        sgm_tensor_free(fields[i]);
     return dataset;
 }
 
@@ -250,7 +294,9 @@ sgm_dataset *sgm_chat_dataset_with(const char *name, const sgm_pretrained_tokeni
     sgm_chat_dataset_options given;
     if (sgm__take_options(&given, sizeof given, options) != SGM_OK)
         return NULL;
-    collection c = {.tokenizer = tokenizer, .window = given.window ? given.window : DEFAULT_WINDOW};
+    collection c = {.tokenizer = tokenizer,
+                    .window = given.window ? given.window : DEFAULT_WINDOW,
+                    .packing = given.packing};
     sgm_dataset *dataset = NULL;
     if (!tokenizer || !path)
         sgm_fail(SGM_ERROR_ARGUMENT, "chats need a tokenizer and the path of a file");
@@ -263,5 +309,7 @@ sgm_dataset *sgm_chat_dataset_with(const char *name, const sgm_pretrained_tokeni
         *given.counts = c.counts;
     free(c.inputs);
     free(c.targets);
+    free(c.starts);
+    free(c.used);
     return dataset;
 }

@@ -49,11 +49,14 @@ static double bytes_of(const forward *f, int32_t value)
 static bool is_product(const sgm_op *op)
 {
     static const sgm_op *const products[] = {&sgm__op_matmul,
+                                             &sgm__op_code_matmul,
                                              &sgm__op_convolution,
                                              &sgm__op_convolution_input_gradient,
                                              &sgm__op_convolution_weights_gradient,
                                              &sgm__op_self_attention,
                                              &sgm__op_self_attention_gradient,
+                                             &sgm__op_packed_attention,
+                                             &sgm__op_packed_attention_gradient,
                                              &sgm__op_inverse,
                                              &sgm__op_determinant,
                                              &sgm__op_ctc_alphas};

@@ -5,6 +5,7 @@
  * of it, in a call that stands for the adapted layer: so the adapter's parameters become that layer's, and
  * have the name of the adapted one before their own. With adapters a network's own parameters are frozen, but
  * for those that the argument "train" matches. */
+#include "handlers/session.h"
 #include "network/network_internal.h"
 #include "registry/pattern.h"
 
@@ -57,12 +58,22 @@ static sgm_status check_patterns(const sgm_layer *layer, const char *argument)
     return SGM_OK;
 }
 
+/* An argument "quantize" of an adapter has one value that it may have. */
+static sgm_status check_quantize(const sgm_layer *layer)
+{
+    bool int8;
+    return sgm__quantize_read(text_of(layer, "quantize"), &int8) == SGM_OK
+               ? SGM_OK
+               : sgm__fail_within("%s", layer->type->name);
+}
+
 /* --- adapters of a network --- */
 
 sgm_status sgm__network_add_adapter(sgm_network *network, const sgm_layer *layer)
 {
     SGM_TRY(check_patterns(layer, "on"));
     SGM_TRY(check_patterns(layer, "train"));
+    SGM_TRY(check_quantize(layer));
     SGM_TRY(sgm__reserve(&network->adapters, &network->adapter_capacity, network->adapter_count + 1,
                          sizeof(sgm__adapter)));
     network->adapters[network->adapter_count++] = (sgm__adapter){.layer = layer};
@@ -128,10 +139,24 @@ bool sgm__adapters_freeze(const sgm_layer_call *call, const char *parameter)
     return frozen;
 }
 
+bool sgm__adapters_quantize(const sgm_layer_call *call, const char *parameter)
+{
+    sgm_network *network = call->network;
+    bool quantizes = false;
+    for (size_t i = 0; i < network->adapter_count && call->stem == NULL; i++) {
+        const sgm_layer *layer = network->adapters[i].layer;
+        if (text_of(layer, "quantize") == NULL || !matches_any(text_of(layer, "on"), parameter))
+            continue;
+        network->adapters[i].quantized++;
+        quantizes = true;
+    }
+    return quantizes && sgm__adapters_freeze(call, parameter);
+}
+
 void sgm__adapters_begin(sgm_network *network)
 {
     for (size_t i = 0; i < network->adapter_count; i++)
-        network->adapters[i].products = network->adapters[i].trained = 0;
+        network->adapters[i].products = network->adapters[i].trained = network->adapters[i].quantized = 0;
 }
 
 /* "'1-convolution.weights' matches, but ..." where a pattern means a parameter that no product is made with.
@@ -158,6 +183,11 @@ sgm_status sgm__adapters_check(const sgm_network *network)
         const char *train = text_of(adapter->layer, "train");
         if (adapter->products == 0)
             return fail_unused(network, adapter->layer);
+        if (text_of(adapter->layer, "quantize") != NULL && adapter->quantized == 0)
+            return sgm_fail(SGM_ERROR_UNSUPPORTED,
+                            "%s: on=\"%.200s\" has no matrix that can be kept as 8 bits: its layers ask for "
+                            "theirs by sgm_layer_parameter, not by sgm_layer_matrix; leave quantize out",
+                            adapter->layer->type->name, text_of(adapter->layer, "on"));
         if (train != NULL && adapter->trained == 0)
             return sgm_fail(SGM_ERROR_NOT_FOUND, "%s: train=\"%.200s\" matches no parameter of the network",
                             adapter->layer->type->name, train);
@@ -264,8 +294,34 @@ static sgm_parameter *parameter_of(const sgm_layer_call *call, sgm_graph *graph,
     return NULL;
 }
 
+/* The parameter that is the codes `weights`, and in *scales the value of its scales; NULL: it is none. */
+static sgm_parameter *codes_of(const sgm_layer_call *call, sgm_value weights, sgm_value *scales)
+{
+    const sgm_network *network = call->network;
+    for (size_t i = 0; i + 1 < network->parameter_count; i++)
+        if (network->parameters[i].value.index == weights.index && network->parameters[i].quantizes != NULL) {
+            *scales = network->parameters[i + 1].value; /* recorded behind the codes (sgm_layer_matrix) */
+            return &network->parameters[i];
+        }
+    return NULL;
+}
+
+/* By the weights that codes and scales stand for, as they are adapted. */
+static sgm_value multiply_codes(const sgm_layer_call *call, sgm_graph *graph, sgm_value x, sgm_value codes)
+{
+    sgm_value scales;
+    sgm_parameter *parameter = codes_of(call, codes, &scales);
+    if (parameter == NULL)
+        return sgm_matmul(graph, x, codes);
+    parameter->adapted = true;
+    scales = sgm__mixed_cast(graph, scales, sgm_value_type(graph, x).dtype);
+    return adapt_all(call, graph, parameter->quantizes, x, sgm_dequantized_matmul(graph, x, codes, scales));
+}
+
 sgm_value sgm_layer_matmul(sgm_layer_call *call, sgm_graph *graph, sgm_value x, sgm_value weights)
 {
+    if (sgm_value_exists(weights) && sgm_value_type(graph, weights).dtype == SGM_UINT8)
+        return multiply_codes(call, graph, x, weights);
     sgm_value y = sgm_matmul(graph, x, weights);
     bool plain = call->network->adapter_count == 0 || call->stem != NULL || !sgm_value_exists(y);
     sgm_parameter *parameter = plain ? NULL : parameter_of(call, graph, weights);

@@ -402,6 +402,7 @@ static sgm_status set_adapter_options(sgm_layer *layer, const sgm_layer_options 
     SGM_TRY(set_number_option(layer, "dropout", options->dropout));
     SGM_TRY(set_flag_option(layer, "rank_stabilised", options->rank_stabilised));
     SGM_TRY(set_text_option(layer, "on", options->on));
+    SGM_TRY(set_text_option(layer, "quantize", options->quantize));
     return set_text_option(layer, "train", options->train);
 }
 
@@ -452,6 +453,7 @@ static sgm_status set_options(sgm_layer *layer, const sgm_layer_options *options
     SGM_TRY(set_integer_option(layer, "seed", options->seed));
     SGM_TRY(set_adapter_options(layer, options));
     SGM_TRY(set_text_option(layer, "lengths", options->lengths));
+    SGM_TRY(set_text_option(layer, "starts", options->starts));
     SGM_TRY(set_flag_option(layer, "steps", options->steps));
     SGM_TRY(set_integer_option(layer, "streams", options->streams));
     return set_cost_options(layer, options);

@@ -8,6 +8,7 @@
  * inputs of the graph in the master type (float32 with mixed precision, mixed.c) and are cast for the layer.
  */
 #include "network/network_internal.h"
+#include "network/rerecord.h"
 
 #include <stdio.h>
 
@@ -259,11 +260,20 @@ static sgm_value record_parameter(sgm_layer_call *call, sgm_graph *graph, const 
     added.name = full;
     added.adapts = call->adapts;
     added.adapter = call->adapter;
-    added.frozen = parameter->trainable && sgm__adapters_freeze(call, full);
+    added.frozen = parameter->quantizes != NULL || (parameter->trainable && sgm__adapters_freeze(call, full));
     added.value = parameter_state(call, graph, full, &parameter->type, parameter->trainable && !added.frozen);
     if (!sgm_value_exists(added.value))
         return added.value;
     return add_parameter(call, &added) == SGM_OK ? added.value : sgm__record_fail(graph);
+}
+
+/* Whether adapters keep the matrix as 8 bits. */
+static bool has_codes(const sgm_network *network, const char *matrix)
+{
+    for (size_t i = 0; i < network->parameter_count; i++)
+        if (network->parameters[i].quantizes != NULL && strcmp(network->parameters[i].quantizes, matrix) == 0)
+            return true;
+    return false;
 }
 
 /* The parameter of another layer that has the name that this one asks for ("share"). It is the same state, so
@@ -274,6 +284,12 @@ static sgm_value shared_parameter(sgm_layer_call *call, sgm_graph *graph, const 
     char full[2 * SGM__MAX_NAME + 16], here[128], there[128];
     snprintf(full, sizeof full, "%s.%s", of, parameter->name);
     int64_t known = find_parameter(call->network, 0, full);
+    if (known < 0 && has_codes(call->network, full))
+        return sgm_graph_fail(
+            graph, SGM_ERROR_UNSUPPORTED,
+            "share=%s: '%s' is kept as 8 bits, which this layer does not take; leave it out "
+            "of what the adapters quantize",
+            of, full);
     if (known < 0)
         return sgm_graph_fail(graph, SGM_ERROR_NOT_FOUND,
                               "share=%s: no layer of this name with '%s' comes before it; name one, as in "
@@ -320,6 +336,58 @@ sgm_value sgm_layer_parameter(sgm_layer_call *call, sgm_graph *graph, const char
                           ? shared_parameter(call, graph, &parameter)
                           : record_parameter(call, graph, &parameter);
     return trainable ? sgm__mixed_cast(graph, value, sgm_layer_dtype(call)) : value;
+}
+
+/* A matrix as two states, NAME_codes and behind it NAME_scales; returns the codes. */
+static sgm_value record_codes(sgm_layer_call *call, sgm_graph *graph, const char *matrix, const char *name,
+                              sgm_parameter parameter)
+{
+    char codes[SGM__MAX_NAME + 16], scales[SGM__MAX_NAME + 16];
+    snprintf(codes, sizeof codes, "%s" SGM__CODES_SUFFIX, name);
+    snprintf(scales, sizeof scales, "%s" SGM__SCALES_SUFFIX, name);
+    parameter.quantizes = keep_string(call->network, matrix);
+    if (parameter.quantizes == NULL)
+        return sgm_graph_fail(graph, SGM_ERROR_MEMORY, "no memory for the name of a parameter");
+    const sgm_type type = parameter.type;
+    parameter.name = codes;
+    parameter.type.dtype = SGM_UINT8;
+    sgm_value value = record_parameter(call, graph, &parameter);
+    parameter.name = scales;
+    parameter.type = (sgm_type){type.dtype, sgm_shape_of(type.shape.dims[1])};
+    return sgm_value_exists(record_parameter(call, graph, &parameter)) ? value : (sgm_value){-1};
+}
+
+/* Of a layer that shares, the other one's codes, if it has some. */
+static sgm_value matrix_of_other(sgm_layer_call *call, sgm_graph *graph, const char *name,
+                                 sgm_parameter parameter)
+{
+    char full[2 * SGM__MAX_NAME + 16], codes[SGM__MAX_NAME + 16];
+    snprintf(full, sizeof full, "%s.%s", call->entry->layer->share, name);
+    snprintf(codes, sizeof codes, "%s" SGM__CODES_SUFFIX, name);
+    bool coded = has_codes(call->network, full);
+    parameter.name = coded ? codes : name;
+    sgm_value value = shared_parameter(call, graph, &parameter);
+    return coded ? value : sgm__mixed_cast(graph, value, sgm_layer_dtype(call));
+}
+
+sgm_value sgm_layer_matrix(sgm_layer_call *call, sgm_graph *graph, const char *name, const sgm_shape *shape,
+                           int64_t fan_in, int64_t fan_out, const char *initialiser)
+{
+    char full[2 * SGM__MAX_NAME + 16];
+    bool named = name != NULL && shape != NULL && shape->rank == 2 &&
+                 sgm__name_check(name, "a parameter", false) == SGM_OK;
+    snprintf(full, sizeof full, "%s.%s", call->entry->name, named ? name : "");
+    const sgm_parameter parameter = {
+        .type = {sgm__master_dtype(call->options), shape != NULL ? *shape : sgm_scalar_shape()},
+        .fan_in = fan_in,
+        .fan_out = fan_out,
+        .trainable = true,
+        .initialiser = initialiser != NULL ? initialiser : "glorot"};
+    if (named && call->entry->layer->share != NULL)
+        return matrix_of_other(call, graph, name, parameter);
+    if (named && sgm__adapters_quantize(call, full))
+        return record_codes(call, graph, full, name, parameter);
+    return sgm_layer_parameter(call, graph, name, shape, fan_in, fan_out, true, initialiser);
 }
 
 sgm_value sgm__layer_cache(sgm_layer_call *call, sgm_graph *graph, const char *name, const sgm_shape *shape)

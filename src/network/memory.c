@@ -35,8 +35,20 @@ sgm_value sgm__layer_places(sgm_layer_call *call, sgm_graph *graph)
     return count == 1 ? first : sgm_add(graph, sgm_iota(graph, SGM_INT64, &line, 0), first);
 }
 
+bool sgm__layer_refuses_packing(const sgm_layer_call *call, sgm_graph *graph, const char *why)
+{
+    if (!sgm_value_exists(call->network->starts))
+        return false;
+    sgm_graph_fail(graph, SGM_ERROR_UNSUPPORTED,
+                   "%s: it takes no rows of several sequences (starts of %s; packing): %s",
+                   call->entry->layer->type->name, call->network->packed->name, why);
+    return true;
+}
+
 bool sgm__layer_refuses_step(const sgm_layer_call *call, sgm_graph *graph, const char *why)
 {
+    if (sgm__layer_refuses_packing(call, graph, why))
+        return true;
     if (!call->options->step)
         return false;
     sgm_graph_fail(graph, SGM_ERROR_UNSUPPORTED, "%s: sequences cannot be read step by step: %s",

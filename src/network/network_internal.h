@@ -248,7 +248,9 @@ typedef struct sgm__index_use {
 /* Adapters of a network: a statement of its description. */
 typedef struct sgm__adapter {
     const sgm_layer *layer;
-    size_t products, trained; /* of the newest recording: that it adapts; parameters that it leaves trained */
+    /* Of the newest recording: products that it adapts, parameters that it leaves trained, matrices that it
+     * keeps as 8 bits. */
+    size_t products, trained, quantized;
 } sgm__adapter;
 
 /* A network and what it recorded last. Recording resets the counts of the lists below
@@ -290,6 +292,10 @@ struct sgm_network {
     /* If single steps, or fewer than declared, are recorded: how many the input declares, and how many of
      * them the layers can tell apart (0: any number). */
     int64_t steps, places;
+    /* Of rows that several sequences stand in: where that of each step began, int64 (batch, time), and the
+     * input that it comes with; nothing: a row is one sequence. */
+    sgm_value starts;
+    const sgm__entry *packed;
     sgm__layer_mark *marks; /* before each layer, in the order of recording, and after the last */
     sgm__newest newest;
     /* `compares`: a dynamic layer is re-recorded; what it adds to the lists above is compared with what it
@@ -328,6 +334,8 @@ bool sgm__is_adapter(const sgm_layer *layer);
 sgm_status sgm__network_add_adapter(sgm_network *network, const sgm_layer *layer);
 /* Whether adapters keep a layer's trainable parameter, "2-dense.weights", as it is. */
 bool sgm__adapters_freeze(const sgm_layer_call *call, const char *parameter);
+/* Whether they keep it as 8 bits. */
+bool sgm__adapters_quantize(const sgm_layer_call *call, const char *parameter);
 /* Before a recording, and behind it: adapters that have found nothing to adapt are an error. */
 void sgm__adapters_begin(sgm_network *network);
 sgm_status sgm__adapters_check(const sgm_network *network);
@@ -344,9 +352,13 @@ sgm_value sgm__layer_cache(sgm_layer_call *call, sgm_graph *graph, const char *n
 sgm_value sgm__layer_place(sgm_layer_call *call, sgm_graph *graph);
 /* The indices of all steps that are recorded, int64 (steps), or of rank 0 if it is one. */
 sgm_value sgm__layer_places(sgm_layer_call *call, sgm_graph *graph);
-/* For a layer that needs later steps or all steps at once. Where single steps are recorded it makes the
- * graph fail with the reason `why` and returns true; otherwise it returns false. */
+/* For a layer that needs later steps or all steps at once. Where single steps are recorded, or several
+ * sequences stand in a row, it makes the graph fail with the reason `why` and returns true; otherwise it
+ * returns false. */
 bool sgm__layer_refuses_step(const sgm_layer_call *call, sgm_graph *graph, const char *why);
+/* For a layer that takes the steps of a row as one sequence. Where several stand in a row it makes the graph
+ * fail with the reason `why` and returns true; otherwise it returns false. */
+bool sgm__layer_refuses_packing(const sgm_layer_call *call, sgm_graph *graph, const char *why);
 /* How many steps come in at a run, where steps are recorded. */
 int64_t sgm__step_count(const sgm_recording_options *options);
 /* Records that the run adds so many to the place, so that the next run reads the next steps. */

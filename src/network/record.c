@@ -233,6 +233,24 @@ const sgm_parameter *sgm__network_parameter(const sgm_network *network, const ch
     return known ? &network->parameters[place] : NULL;
 }
 
+static const sgm_parameter *part_of_matrix(const sgm_network *network, const char *matrix, const char *suffix)
+{
+    char name[3 * SGM__MAX_NAME + 32];
+    snprintf(name, sizeof name, "%s%s", matrix, suffix);
+    const sgm_parameter *found = sgm__network_parameter(network, name);
+    return found != NULL && found->quantizes != NULL ? found : NULL;
+}
+
+const sgm_parameter *sgm__network_codes(const sgm_network *network, const char *matrix)
+{
+    return part_of_matrix(network, matrix, SGM__CODES_SUFFIX);
+}
+
+const sgm_parameter *sgm__network_scales(const sgm_network *network, const char *matrix)
+{
+    return part_of_matrix(network, matrix, SGM__SCALES_SUFFIX);
+}
+
 /* An index from names to parameters, since the trainer looks up each state of large networks by name. */
 static sgm_status index_parameters(sgm_network *network)
 {
@@ -314,6 +332,8 @@ sgm_status sgm_network_record(sgm_network *network, sgm_graph *graph, const sgm_
     network->string_next = network->parameter_count = network->input_count = 0;
     network->target_count = network->cost_count = network->index_count = 0;
     network->streams = network->steps = network->places = 0;
+    network->starts = (sgm_value){-1};
+    network->packed = NULL;
     network->compares = false;
     sgm__adapters_begin(network);
     sgm_value total = {-1};

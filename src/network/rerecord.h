@@ -29,6 +29,13 @@ bool sgm__network_index_at(const sgm_network *network, size_t index, const char 
                            int64_t *maximum);
 /* The parameter of that name in the newest recording, NULL if it has none; valid until the next recording. */
 const sgm_parameter *sgm__network_parameter(const sgm_network *network, const char *name);
+/* Behind the name of a matrix that adapters keep as 8 bits (sgm_parameter.quantizes). */
+#define SGM__CODES_SUFFIX "_codes"
+#define SGM__SCALES_SUFFIX "_scales"
+/* The scales of the matrix of that name in the newest recording, whose type of numbers is the matrix' own;
+ * NULL: it has none. And the codes, whose shape is the matrix' own. */
+const sgm_parameter *sgm__network_scales(const sgm_network *network, const char *matrix);
+const sgm_parameter *sgm__network_codes(const sgm_network *network, const char *matrix);
 /* What the adapters of a parameter of the newest recording, which has some, make of its product y with x;
  * recorded into another graph, as outside of training. */
 sgm_value sgm__adapters_record(sgm_network *network, sgm_graph *graph, const sgm_recording_options *options,

@@ -6,7 +6,9 @@
  * features): it stays an instruction, and handlers with a kernel do it head by head without moving
  * anything; for the others it is composed block by block (compose), so that memory grows with the length
  * of a sequence, not with its square. attention_at is that of queries at places of a sequence whose later
- * keys and values do not exist yet: handlers with a kernel do not read those. Layers with attention are in
+ * keys and values do not exist yet: handlers with a kernel do not read those. packed_attention is a causal
+ * self_attention of which each position sees nothing before a first one, so that several sequences stand in
+ * one row without seeing each other. Layers with attention are in
  * src/network/layers/attention.c. */
 #include "ops/rules.h"
 
@@ -27,9 +29,10 @@ static sgm_value scaled(sgm_graph *graph, sgm_value x, int64_t features)
 /* Softmax of the scores of queries (..., t, d) and keys (..., s, d): (..., t, s). Causal: position first +
  * t sees those up to and with it. `again`: the same values by other instructions (the keys are scaled
  * instead of the queries), so that they are no duplicates of the forward pass, whose values would have to
- * be kept until then. */
+ * be kept until then. `starts`, (batch, 1, t, 1): the first position that each query sees; nothing: all do
+ * from the first of all on. */
 static sgm_value weigh(sgm_graph *graph, sgm_value queries, sgm_value keys, bool causal, int64_t first,
-                       bool again)
+                       sgm_value starts, bool again)
 {
     sgm_shape shape = sgm_value_type(graph, queries).shape;
     int64_t features = shape.dims[shape.rank - 1];
@@ -43,8 +46,11 @@ static sgm_value weigh(sgm_graph *graph, sgm_value queries, sgm_value keys, bool
     sgm_value places = sgm_iota(graph, SGM_INT32, &square, 0);
     if (first > 0)
         places = sgm_add(graph, places, sgm_number(graph, (double)first));
-    sgm_value before = sgm_less_equal(graph, sgm_iota(graph, SGM_INT32, &square, 1), places);
-    return sgm_softmax(graph, sgm_select(graph, sgm_broadcast(graph, before, &wide), scores,
+    sgm_value keyed = sgm_iota(graph, SGM_INT32, &square, 1);
+    sgm_value seen = sgm_less_equal(graph, keyed, places);
+    if (sgm_value_exists(starts))
+        seen = sgm_logical_and(graph, seen, sgm_greater_equal(graph, keyed, starts));
+    return sgm_softmax(graph, sgm_select(graph, sgm_broadcast(graph, seen, &wide), scores,
                                          sgm_filled_like(graph, scores, HIDDEN)));
 }
 
@@ -75,7 +81,7 @@ sgm_value sgm_attention(sgm_graph *graph, sgm_value queries, sgm_value keys, sgm
                               "e)%s, got %s, %s and %s",
                               causal ? " with t = s, as it is causal" : "", sgm__type_text(&query, q),
                               sgm__type_text(&key, k), sgm__type_text(&value, v));
-    return sgm_matmul(graph, weigh(graph, queries, keys, causal, 0, false), values);
+    return sgm_matmul(graph, weigh(graph, queries, keys, causal, 0, (sgm_value){-1}, false), values);
 }
 
 /* --- self_attention; integers: heads, causal --- */
@@ -110,6 +116,7 @@ typedef struct parts {
     bool causal;
     sgm_shape whole;   /* (batch..., time, 3 * features) */
     sgm_value q, k, v; /* (batch, heads, time, features of a head) */
+    sgm_value starts;  /* (batch, 1, time, 1), int32; nothing: all see from the first position on */
 } parts;
 
 /* (batch..., time, count * features) to (batch, heads, time, features of a head), for one of the `count`. */
@@ -132,7 +139,8 @@ static sgm_value join(sgm_graph *graph, const parts *p, sgm_value x)
 /* Slices and permutations are views, so this costs nothing in handlers that need it. */
 static parts split_all(sgm_graph *graph, sgm_value x, const sgm_attributes *attributes)
 {
-    parts p = {.batch = 1, .heads = attributes->integers[0], .causal = attributes->integers[1] != 0};
+    parts p = {
+        .batch = 1, .heads = attributes->integers[0], .causal = attributes->integers[1] != 0, .starts = {-1}};
     p.whole = sgm_value_type(graph, x).shape;
     for (int32_t i = 0; i + 2 < p.whole.rank; i++)
         p.batch *= p.whole.dims[i];
@@ -171,23 +179,31 @@ static sgm_value rows_of(sgm_graph *graph, sgm_value x, int64_t first, int64_t s
 /* Softmax of a block's scores, (batch, heads, rows, seen). */
 static sgm_value weights_of(sgm_graph *graph, const parts *p, const block *b, bool again)
 {
+    sgm_value starts = p->starts;
+    if (sgm_value_exists(starts))
+        starts = rows_of(graph, starts, b->first, b->stop);
     return weigh(graph, rows_of(graph, p->q, b->first, b->stop), rows_of(graph, p->k, 0, b->seen), p->causal,
-                 b->first, again);
+                 b->first, starts, again);
 }
 
 /* Block after block; a short sequence is one block, and is recorded as plain attention. */
+static sgm_value look(sgm_graph *graph, const parts *p)
+{
+    sgm_value all = {-1};
+    for (int64_t first = 0; first < p->time; first += BLOCK) {
+        block b = block_at(p, first);
+        sgm_value y = sgm_matmul(graph, weights_of(graph, p, &b, false), rows_of(graph, p->v, 0, b.seen));
+        all = first == 0 ? y : sgm_concatenate(graph, (const sgm_value[]){all, y}, 2, 2);
+    }
+    return join(graph, p, all);
+}
+
 static sgm_value compose(sgm_graph *graph, const sgm_value *inputs, int32_t count,
                          const sgm_attributes *attributes)
 {
     (void)count;
     parts p = split_all(graph, inputs[0], attributes);
-    sgm_value all = {-1};
-    for (int64_t first = 0; first < p.time; first += BLOCK) {
-        block b = block_at(&p, first);
-        sgm_value y = sgm_matmul(graph, weights_of(graph, &p, &b, false), rows_of(graph, p.v, 0, b.seen));
-        all = first == 0 ? y : sgm_concatenate(graph, (const sgm_value[]){all, y}, 2, 2);
-    }
-    return join(graph, &p, all);
+    return look(graph, &p);
 }
 
 /* --- its gradient: inputs are self_attention's input and the gradient of its result --- */
@@ -238,19 +254,24 @@ static void add_block(sgm_graph *graph, const parts *p, const block *b, sgm_valu
 }
 
 /* The gradient of queries, keys and values side by side, as the input has them. */
+static sgm_value look_gradient(sgm_graph *graph, const parts *p, sgm_value gradient)
+{
+    part_gradients all = {{-1}, {-1}, {-1}};
+    gradient = split(graph, p, gradient, 1, 0);
+    for (int64_t first = 0; first < p->time; first += BLOCK) {
+        block b = block_at(p, first);
+        add_block(graph, p, &b, gradient, &all);
+    }
+    const sgm_value three[] = {join(graph, p, all.q), join(graph, p, all.k), join(graph, p, all.v)};
+    return sgm_concatenate(graph, three, 3, -1);
+}
+
 static sgm_value compose_gradient(sgm_graph *graph, const sgm_value *inputs, int32_t count,
                                   const sgm_attributes *attributes)
 {
     (void)count;
     parts p = split_all(graph, inputs[0], attributes);
-    sgm_value gradient = split(graph, &p, inputs[1], 1, 0);
-    part_gradients all = {{-1}, {-1}, {-1}};
-    for (int64_t first = 0; first < p.time; first += BLOCK) {
-        block b = block_at(&p, first);
-        add_block(graph, &p, &b, gradient, &all);
-    }
-    const sgm_value three[] = {join(graph, &p, all.q), join(graph, &p, all.k), join(graph, &p, all.v)};
-    return sgm_concatenate(graph, three, 3, -1);
+    return look_gradient(graph, &p, inputs[1]);
 }
 
 const sgm_op sgm__op_self_attention_gradient = {
@@ -273,6 +294,84 @@ const sgm_op sgm__op_self_attention = {
 sgm_value sgm_self_attention(sgm_graph *graph, sgm_value x, int64_t heads, bool causal)
 {
     return sgm__record_one(graph, &sgm__op_self_attention, x, &SGM__INTEGERS(heads, causal));
+}
+
+/* --- packed_attention; integers: heads, causal (1); inputs: self_attention's, starts --- */
+
+/* Starts are (batch..., time) of integers: the first position that each one sees. */
+static sgm_status infer_packed(const sgm_type *inputs, int32_t count, const sgm_attributes *attributes,
+                               sgm_type *result)
+{
+    char text[2][SGM__TYPE_TEXT];
+    SGM_TRY(infer(inputs, count, attributes, result));
+    SGM_TRY(sgm__want_index(&inputs[1]));
+    sgm_shape wanted = inputs[0].shape;
+    wanted.rank--;
+    return sgm_shape_equal(&wanted, &inputs[1].shape)
+               ? SGM_OK
+               : sgm_fail(SGM_ERROR_SHAPE,
+                          "wants the first position that each one sees (..., time), got %s for %s",
+                          sgm__type_text(&inputs[1], text[0]), sgm__type_text(&inputs[0], text[1]));
+}
+
+/* A position sees itself, whatever its start: there is no softmax of nothing. */
+static parts split_packed(sgm_graph *graph, const sgm_value *inputs, const sgm_attributes *attributes)
+{
+    parts p = split_all(graph, inputs[0], attributes);
+    const sgm_shape column = sgm_shape_of(p.batch, 1, p.time, 1), line = sgm_shape_of(1, 1, p.time, 1);
+    sgm_value starts = sgm_reshape(graph, sgm_cast(graph, inputs[1], SGM_INT32), &column);
+    p.starts = sgm_minimum(graph, starts, sgm_iota(graph, SGM_INT32, &line, 2));
+    return p;
+}
+
+static sgm_value compose_packed(sgm_graph *graph, const sgm_value *inputs, int32_t count,
+                                const sgm_attributes *attributes)
+{
+    (void)count;
+    parts p = split_packed(graph, inputs, attributes);
+    return look(graph, &p);
+}
+
+/* Inputs are those of packed_attention and the gradient of its result. */
+static sgm_status infer_packed_gradient(const sgm_type *inputs, int32_t count,
+                                        const sgm_attributes *attributes, sgm_type *result)
+{
+    SGM_TRY(infer_packed(inputs, count, attributes, result));
+    SGM_TRY(sgm__want_equal(result, &inputs[2]));
+    *result = inputs[0];
+    return SGM_OK;
+}
+
+static sgm_value compose_packed_gradient(sgm_graph *graph, const sgm_value *inputs, int32_t count,
+                                         const sgm_attributes *attributes)
+{
+    (void)count;
+    parts p = split_packed(graph, inputs, attributes);
+    return look_gradient(graph, &p, inputs[2]);
+}
+
+const sgm_op sgm__op_packed_attention_gradient = {
+    SGM__OP("packed_attention_gradient", 3,
+            "what packed_attention's queries, keys and values get of its result's gradient"),
+    .compose = compose_packed_gradient, .infer = infer_packed_gradient};
+
+static void gradient_packed(sgm_graph *graph, const sgm_gradient_call *call, sgm_value *gradients)
+{
+    if (call->wanted[0])
+        gradients[0] =
+            sgm_record(graph, &sgm__op_packed_attention_gradient,
+                       (sgm_value[]){call->inputs[0], call->inputs[1], call->gradient}, 3, call->attributes);
+}
+
+const sgm_op sgm__op_packed_attention = {
+    SGM__OP("packed_attention", 2,
+            "causal attention of heads, of which each position sees nothing before a first one"),
+    .compose = compose_packed, .infer = infer_packed, .gradient = gradient_packed};
+
+sgm_value sgm_packed_attention(sgm_graph *graph, sgm_value x, int64_t heads, sgm_value starts)
+{
+    return sgm_record(graph, &sgm__op_packed_attention, (sgm_value[]){x, starts}, 2,
+                      &SGM__INTEGERS(heads, 1));
 }
 
 /* --- attention_at; inputs: queries, keys, values, place --- */

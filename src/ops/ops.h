@@ -93,9 +93,12 @@
     X(rms_norm_gradient)                                                                                     \
     X(self_attention)                                                                                        \
     X(self_attention_gradient)                                                                               \
+    X(packed_attention)                                                                                      \
+    X(packed_attention_gradient)                                                                             \
     X(attention_at)                                                                                          \
     X(write_at)                                                                                              \
     X(quantized_matmul)                                                                                      \
+    X(code_matmul)                                                                                           \
     X(ctc)
 
 #define SGM__DECLARE_OP(name) extern const sgm_op sgm__op_##name;

@@ -2,8 +2,9 @@
  *
  * An adapted product is linear in x, so the rows of a unit matrix in its place give the matrix that acts as
  * parameter and adapters together do. Adapters record that themselves (src/network/adapters.c); nothing here
- * knows what kind they are. Then they go, with their states: a session keeps its states as long as it lives,
- * so the others move to a new one. */
+ * knows what kind they are. Of a matrix that is kept as 8 bits the floats that its codes stand for are
+ * merged, and take its place. Then adapters go, with their states: a session keeps its states as long as it
+ * lives, so the others move to a new one. */
 #include "handlers/session.h"
 #include "network/rerecord.h"
 #include "train/train.h"
@@ -38,19 +39,20 @@ static sgm_status merge_rows(sgm_session *session, sgm_program *program, sgm_ten
 
 /* What the adapters of `parameter` make of so many rows y of it, with rows x of a unit matrix; NULL: it
  * failed. */
-static sgm_program *program_of(sgm_trainer *trainer, const sgm_parameter *parameter, int64_t rows)
+static sgm_program *program_of(sgm_trainer *trainer, const char *parameter, const sgm_tensor *values,
+                               int64_t rows)
 {
+    const sgm_dtype dtype = sgm_tensor_dtype(values);
+    const sgm_shape *shape = sgm_tensor_shape(values);
     sgm_graph *graph = sgm_graph_create();
     if (graph == NULL)
         return NULL;
-    sgm_recording_options options = {
-        .struct_size = sizeof options, .batch = 1, .dtype = parameter->type.dtype};
-    sgm_shape x = sgm_shape_of(rows, parameter->type.shape.dims[0]),
-              y = sgm_shape_of(rows, parameter->type.shape.dims[1]);
+    sgm_recording_options options = {.struct_size = sizeof options, .batch = 1, .dtype = dtype};
+    sgm_shape x = sgm_shape_of(rows, shape->dims[0]), y = sgm_shape_of(rows, shape->dims[1]);
     sgm_graph_add_output(graph, "merged",
-                         sgm__adapters_record(trainer->learner.network, graph, &options, parameter->name,
-                                              sgm_input_value(graph, "x", parameter->type.dtype, &x),
-                                              sgm_input_value(graph, "y", parameter->type.dtype, &y)));
+                         sgm__adapters_record(trainer->learner.network, graph, &options, parameter,
+                                              sgm_input_value(graph, "x", dtype, &x),
+                                              sgm_input_value(graph, "y", dtype, &y)));
     sgm_program *program =
         sgm_graph_status(graph) == SGM_OK ? sgm_session_prepare(trainer->learner.session, graph) : NULL;
     sgm_graph_free(graph);
@@ -60,31 +62,35 @@ static sgm_program *program_of(sgm_trainer *trainer, const sgm_parameter *parame
 static sgm_status merge_parameter(sgm_trainer *trainer, const sgm_parameter *parameter)
 {
     sgm_session *session = trainer->learner.session;
-    int64_t inputs = parameter->type.shape.dims[0];
-    sgm_tensor *values = sgm_session_get(session, parameter->name);
+    const int64_t inputs = parameter->type.shape.dims[0];
+    const char *name = parameter->quantizes != NULL ? parameter->quantizes : parameter->name;
+    sgm_tensor *values = parameter->quantizes != NULL ? sgm__trainer_get_matrix(trainer, name)
+                                                      : sgm_session_get(session, name);
     sgm_program *program = NULL;
     sgm_status status = values != NULL ? SGM_OK : sgm__last_failure();
     for (int64_t first = 0, made = 0; first < inputs && status == SGM_OK; first += made) {
         int64_t rows = inputs - first < ROWS ? inputs - first : ROWS;
-        program = rows == made ? program : program_of(trainer, parameter, rows);
+        program = rows == made ? program : program_of(trainer, name, values, rows);
         made = rows;
         status = program != NULL ? merge_rows(session, program, values, first, rows) : sgm__last_failure();
     }
     if (status == SGM_OK)
-        status = sgm_session_set(session, parameter->name, values);
+        status = sgm_session_set(session, name, values);
     sgm_tensor_free(values);
     return status;
 }
 
-/* Whether a state is a parameter of adapters, or an optimiser's slot or the average of one. */
+/* Whether a state is a parameter of adapters, or an optimiser's slot or the average of one; or codes or
+ * scales, in whose place their matrix is. */
 static bool is_of_adapters(const sgm_recording *recording, const char *state)
 {
     size_t length = strlen(state);
     for (size_t i = 0; i < recording->parameter_count; i++) {
         const char *name = recording->parameters[i].name;
         size_t own = strlen(name);
-        if (recording->parameters[i].adapts != NULL && own <= length &&
-            strcmp(state + length - own, name) == 0 && (own == length || state[length - own - 1] == '.'))
+        bool goes = recording->parameters[i].adapts != NULL || recording->parameters[i].quantizes != NULL;
+        if (goes && own <= length && strcmp(state + length - own, name) == 0 &&
+            (own == length || state[length - own - 1] == '.'))
             return true;
     }
     return false;

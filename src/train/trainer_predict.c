@@ -152,9 +152,11 @@ const sgm_parameter *sgm_trainer_parameters(sgm_trainer *trainer, size_t *count)
 
 static sgm_tensor *get(sgm_trainer *trainer, const char *state)
 {
-    return sgm__trainer_prepare(trainer) == SGM_OK && sgm__trainer_collect(trainer) == SGM_OK
-               ? sgm_session_get(trainer->learner.session, state)
-               : NULL;
+    if (sgm__trainer_prepare(trainer) != SGM_OK || sgm__trainer_collect(trainer) != SGM_OK)
+        return NULL;
+    return state != NULL && sgm__trainer_has_codes(trainer, state)
+               ? sgm__trainer_get_matrix(trainer, state)
+               : sgm_session_get(trainer->learner.session, state);
 }
 
 sgm_tensor *sgm_trainer_get(sgm_trainer *trainer, const char *state)
@@ -173,7 +175,8 @@ static sgm_status set(sgm_trainer *trainer, const char *state, const sgm_tensor 
     SGM_TRY(sgm__trainer_prepare(trainer));
     sgm_type type;
     SGM_TRY(sgm__trainer_check_set(trainer, state));
-    SGM_TRY(sgm_session_state_type(trainer->learner.session, state, &type));
+    if (state == NULL || !sgm__trainer_has_codes(trainer, state))
+        SGM_TRY(sgm_session_state_type(trainer->learner.session, state, &type));
     sgm__trainer_parameters_changed(trainer);
     return sgm__trainer_put_state(trainer, state, value);
 }

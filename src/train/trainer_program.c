@@ -52,11 +52,36 @@ static sgm_status fill_parameter(sgm_trainer *trainer, const sgm_parameter *para
     return status;
 }
 
+/* A matrix that is kept as 8 bits begins with what it would begin with, rounded: by its own name and rules,
+ * so that codes and scales are of the same numbers. */
+static sgm_status fill_part_of_matrix(sgm_trainer *trainer, const sgm_parameter *parameter,
+                                      sgm_tensor *tensor)
+{
+    const sgm_network *network = trainer->learner.network;
+    sgm_parameter matrix = *parameter;
+    matrix.name = parameter->quantizes;
+    matrix.type.shape = sgm__network_codes(network, matrix.name)->type.shape;
+    matrix.type.dtype = sgm__network_scales(network, matrix.name)->type.dtype;
+    sgm_tensor *drawn = sgm_tensor_create(matrix.type.dtype, &matrix.type.shape), *codes = NULL,
+               *scales = NULL;
+    sgm_status status = drawn != NULL ? fill_parameter(trainer, &matrix, drawn) : SGM_ERROR_MEMORY;
+    if (status == SGM_OK)
+        status = sgm__trainer_quantize(trainer, matrix.name, drawn, &codes, &scales);
+    if (status == SGM_OK)
+        status = sgm_tensor_assign(tensor, parameter->type.dtype == SGM_UINT8 ? codes : scales);
+    sgm_tensor_free(drawn);
+    sgm_tensor_free(codes);
+    sgm_tensor_free(scales);
+    return status;
+}
+
 /* The first value of a state: drawn for a parameter, the seed for the generator, the parameter's value for
  * its moving average, and zeros for everything else, which is what tensors begin with. */
 static sgm_status fill_state(sgm_trainer *trainer, const char *name, sgm_tensor *tensor)
 {
     const sgm_parameter *parameter = sgm__network_parameter(trainer->learner.network, name);
+    if (parameter != NULL && parameter->quantizes != NULL)
+        return fill_part_of_matrix(trainer, parameter, tensor);
     if (parameter != NULL)
         return fill_parameter(trainer, parameter, tensor);
     if (strcmp(name, "random.seed") == 0) {

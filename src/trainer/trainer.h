@@ -399,6 +399,16 @@ bool sgm__control_stops(sgm__control *control, char *reason, size_t size);
 /* Sets a state, also of workers that have their own. If it is a parameter, its moving average begins anew at
  * this value: the old average would make evaluation measure other parameters. */
 sgm_status sgm__trainer_put_state(sgm_trainer *trainer, const char *name, const sgm_tensor *value);
+/* --- trainer_matrices.c: matrices that adapters keep as 8 bits, by the name that they have without that ---
+ */
+/* Whether there is one of that name, in the newest recording. */
+bool sgm__trainer_has_codes(const sgm_trainer *trainer, const char *matrix);
+/* Its codes and scales for a value of its own type and shape. */
+sgm_status sgm__trainer_quantize(const sgm_trainer *trainer, const char *matrix, const sgm_tensor *value,
+                                 sgm_tensor **codes, sgm_tensor **scales);
+/* What its codes and scales stand for; NULL and an error. */
+sgm_tensor *sgm__trainer_get_matrix(const sgm_trainer *trainer, const char *matrix);
+/* --- trainer_status.c --- */
 /* Sets the moving average of a parameter, by the parameter's identifier, if it has one. */
 sgm_status sgm__trainer_put_average(sgm_trainer *trainer, const char *identifier, const sgm_tensor *value);
 /* Parameters were changed by something else than an iteration: what passes over data left is out of date. */

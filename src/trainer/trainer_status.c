@@ -180,8 +180,25 @@ static sgm_status put_average(sgm_trainer *trainer, const char *name, const sgm_
     return status;
 }
 
+/* Rounds a matrix that is kept as 8 bits. Both parts have their final shapes already, so that the second does
+ * not fail once the first is set. */
+static sgm_status put_matrix(sgm_trainer *trainer, const char *name, const sgm_tensor *value)
+{
+    const sgm_network *network = trainer->learner.network;
+    sgm_tensor *codes, *scales;
+    SGM_TRY(sgm__trainer_quantize(trainer, name, value, &codes, &scales));
+    sgm_status status = put(trainer, sgm__network_codes(network, name)->name, codes);
+    if (status == SGM_OK)
+        status = put(trainer, sgm__network_scales(network, name)->name, scales);
+    sgm_tensor_free(codes);
+    sgm_tensor_free(scales);
+    return status;
+}
+
 sgm_status sgm__trainer_put_state(sgm_trainer *trainer, const char *name, const sgm_tensor *value)
 {
+    if (sgm__trainer_has_codes(trainer, name))
+        return put_matrix(trainer, name, value);
     SGM_TRY(put(trainer, name, value));
     return put_average(trainer, name, value);
 }

@@ -35,6 +35,59 @@ verdict "the model is written back" $?
 run 0 eval run
 has out '^validation: loss 0\.[0-9]+, accuracy 100.00 % \(2 examples\)$'
 
+# --- adapters over matrices of 8 bits ---
+options='--data answers.jsonl --validation others.jsonl --lora=4 --int8 --learning-rate 0.05 --epochs 16'
+# shellcheck disable=SC2086 # a word for each option
+run 0 finetune model $options --into coded --quiet
+has coded/config.yaml 'lora\(4, alpha=8, quantize=int8\)'
+run 0 inspect coded
+has out 'attention[0-9.]*\.weights_codes.*uint8'
+# shellcheck disable=SC2086
+run 0 finetune model $options --into coded2 --quiet iterations=9
+# shellcheck disable=SC2086
+run 0 finetune model $options --into coded2 --quiet --resume
+cmp coded/checkpoint.safetensors coded2/checkpoint.safetensors
+verdict "a resume of them is exact" $?
+run 0 generate coded --text 'say d' --count 8 --greedy
+same "it says what they learnt" "$(cat out)" 'say d yes yes'
+run 0 export --hf back8 coded
+cmp -s back8/config.json model/config.json
+verdict "they are merged into floats" $?
+run 0 finetune coded --data answers.jsonl --epochs 1 --into further --quiet
+run 2 finetune model --data answers.jsonl --int8
+has err '^sigma finetune: --int8: expected with --lora only'
+
+# --- several examples in a row ---
+options='--data answers.jsonl --validation others.jsonl --epochs 12 --learning-rate 0.02 --context 32 --batch 8 precision=float64'
+losses() { grep -E '^epoch' out | sed -E 's/ \(.*//; s/, [0-9.]+ (s|ms).*//' | grep -oE 'loss [0-9.]+' ; }
+# shellcheck disable=SC2086 # a word for each option
+run 0 finetune model $options --into apart
+losses >apart.txt
+# shellcheck disable=SC2086
+run 0 finetune model $options --into packed --packing
+losses >packed.txt
+same "losses are those of rows of one" "$(cat packed.txt)" "$(cat apart.txt)"
+same "there are two for each epoch" "$(grep -c . packed.txt)" 24
+has packed/config.yaml 'packing: true'
+has packed/config.yaml 'starts=starts'
+run 0 generate packed --text 'say d' --count 8 --greedy
+same "it says what it learnt" "$(cat out)" 'say d yes yes'
+run 0 eval packed
+has out 'accuracy 100.00 %'
+run 0 export --hf back9 packed
+cmp -s back9/config.json model/config.json
+verdict "a packed run is written back" $?
+# shellcheck disable=SC2086
+run 0 finetune model $options --into halved --packing --quiet iterations=5
+# shellcheck disable=SC2086
+run 0 finetune model $options --into halved --packing --quiet --resume
+cmp packed/checkpoint.safetensors halved/checkpoint.safetensors
+verdict "a resume of it is exact" $?
+run 0 finetune packed --data answers.jsonl --epochs 1 --into unpacked --quiet
+same "a run of it goes on without" "$(grep -c 'starts=starts' unpacked/config.yaml)" 0
+run 2 finetune model --data answers.jsonl --into wrong 'data.validation.packing=true' 'data.validation.chats=others.jsonl'
+has err 'data.validation.packing: the training data are not packed'
+
 # --- samples while it learns ---
 options='--data answers.jsonl --validation others.jsonl --epochs 12 --learning-rate 0.02 --context 16'
 # shellcheck disable=SC2086 # a word for each option

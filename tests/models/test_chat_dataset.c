@@ -137,3 +137,60 @@ TEST(lines_that_are_none_are_named)
     CHECK_ERROR(sgm_chat_dataset("chats", tokenizer, "/no/such/file"), "cannot read '/no/such/file'");
     sgm_pretrained_tokenizer_free(tokenizer);
 }
+
+/* The numbers of a field, (rows, window). */
+static void read_field(sgm_dataset *data, const char *field, float *values, size_t count)
+{
+    const sgm_block *block;
+    sgm_tensor *tensor;
+    CHECK_OK(sgm_dataset_fetch_block(data, 0, &block));
+    CHECK_OK(tensor = sgm_block_field(block, field));
+    CHECK_INT(sgm_shape_elements(sgm_tensor_shape(tensor)), count);
+    memcpy(values, sgm_tensor_const_data(tensor), count * sizeof *values);
+    sgm_dataset_release_block(data, block);
+}
+
+#define WINDOW 24
+
+/* Five lines of 14, 16, 8, 6 and 10 tokens, each in the first row of 24 that has room for it.
+ * What fills up a row begins by itself. */
+TEST(short_lines_stand_in_one_row)
+{
+    static const char *const lines = "{\"text\": \"1 2 3 4 5 6\"}\n{\"text\": \"2 3 4 5 6 7 8\"}\n{\"text\": "
+                                     "\"3 4 5\"}\n{\"text\": \"4 5\"}\n{\"text\": \"5 6 7 8\"}\n";
+    static const int64_t rows[] = {0, 1, 0, 1, 2}, firsts[] = {0, 0, 14, 16, 0},
+                         tokens[] = {14, 16, 8, 6, 10};
+    sgm_pretrained_tokenizer *tokenizer = chatting();
+    sgm_chat_counts apart_counts, counts;
+    sgm_dataset *apart, *packed;
+    float one[3][5 * WINDOW], some[3][3 * WINDOW];
+    write_lines(lines);
+    CHECK_OK(apart = sgm_chat_dataset("apart", tokenizer, path, .window = WINDOW, .counts = &apart_counts));
+    CHECK_OK(packed = sgm_chat_dataset("packed", tokenizer, path, .window = WINDOW, .counts = &counts,
+                                       .packing = true));
+    CHECK_INT(apart_counts.rows, 5);
+    CHECK_INT(apart_counts.tokens, 54);
+    CHECK_INT(counts.examples, 5);
+    CHECK_INT(counts.rows, 3);
+    CHECK_INT(counts.tokens, apart_counts.tokens);
+    CHECK_INT(counts.learnt, apart_counts.learnt);
+    static const char *const fields[] = {"inputs", "targets", "starts"};
+    for (size_t i = 0; i < 3; i++) {
+        read_field(packed, fields[i], some[i], (size_t)3 * WINDOW);
+        if (i < 2)
+            read_field(apart, fields[i], one[i], (size_t)5 * WINDOW);
+    }
+    for (size_t e = 0; e < 5; e++)
+        for (int64_t t = 0; t < tokens[e]; t++) {
+            const int64_t at = rows[e] * WINDOW + firsts[e] + t, from = (int64_t)e * WINDOW + t;
+            CHECK_NEAR(some[0][at], one[0][from], 0);
+            CHECK_NEAR(some[1][at], one[1][from], 0);
+            CHECK_NEAR(some[2][at], firsts[e], 0);
+        }
+    CHECK_NEAR(some[2][0 * WINDOW + 23], 22, 0);
+    CHECK_NEAR(some[1][0 * WINDOW + 23], -1, 0);
+    CHECK_NEAR(some[2][2 * WINDOW + 23], 10, 0);
+    sgm_dataset_free(apart);
+    sgm_dataset_free(packed);
+    sgm_pretrained_tokenizer_free(tokenizer);
+}

@@ -266,9 +266,17 @@ OP_RECORD(rms_norm, sgm_rms_norm(g, x[0], 1e-3))
 OP_RECORD(layer_norm_gradient, sgm_record(g, sgm_find_op("layer_norm_gradient"), x, 3, OP_EPSILON))
 OP_RECORD(rms_norm_gradient, sgm_record(g, sgm_find_op("rms_norm_gradient"), x, 3, OP_EPSILON))
 OP_RECORD(quantized_matmul, sgm_quantized_matmul(g, x[0], x[1], x[2]))
+OP_RECORD(code_matmul, sgm_record(g, sgm_find_op("code_matmul"), x, 2, NULL))
+OP_RECORD(code_matmul_transposed,
+          sgm_record(g, sgm_find_op("code_matmul"), (sgm_value[]){x[0], sgm_transpose(g, x[1])}, 2, NULL))
+OP_RECORD(dequantized_matmul, sgm_dequantized_matmul(g, x[0], x[1], x[2]))
 OP_RECORD(attention, sgm_attention(g, x[0], x[1], x[2], false))
 OP_RECORD(attention_causal, sgm_attention(g, x[0], x[1], x[2], true))
 OP_RECORD(attention_at, sgm_attention_at(g, x[0], x[1], x[2], x[3]))
+OP_RECORD(packed_attention, sgm_packed_attention(g, x[0], 2, x[1]))
+OP_RECORD(packed_attention_gradient,
+          sgm_record(g, sgm_find_op("packed_attention_gradient"), x, 3,
+                     &(const sgm_attributes){.integer_count = 2, .integers = {2, 1}}))
 OP_RECORD(self_attention, sgm_self_attention(g, x[0], 2, false))
 OP_RECORD(self_attention_causal, sgm_self_attention(g, x[0], 1, true))
 /* what its gradient is multiplied with comes from the second input */
@@ -450,6 +458,11 @@ static const op_case op_cases[] = {
     {"matmul", op_record_dense, 3, OP_SECOND, {OP_X(5, 33), OP_X(33, 17), OP_X(17)}, 4},
     {"quantized_matmul", op_record_quantized_matmul, 3, OP_CODES,
      {OP_X(2, 3, 7), OP_IN(OP_UINT8, 1, 256, 7, 5), OP_IN(OP_FLOATS, 0.01, 0.02, 5)}, 8},
+    {"code_matmul", op_record_code_matmul, 2, OP_SECOND, {OP_X(3, 7), OP_IN(OP_UINT8, 1, 256, 7, 5)}, 8},
+    {"code_matmul", op_record_code_matmul_transposed, 2, OP_SECOND,
+     {OP_X(3, 7), OP_IN(OP_UINT8, 1, 256, 5, 7)}, 8},
+    {"code_matmul", op_record_dequantized_matmul, 3, OP_SECOND,
+     {OP_X(2, 3, 7), OP_IN(OP_UINT8, 1, 256, 7, 5), OP_IN(OP_FLOATS, 0.01, 0.02, 5)}, 8},
     {"dot", op_record_dot, 2, OP_SECOND, {OP_X(9), OP_X(9)}, 0},
     {"convolution", op_record_convolution, 3, OP_SECOND, {OP_X(2, 2, 4, 5), OP_X(3, 2, 3, 2), OP_X(3)}, 8},
     {"convolution", op_record_convolution, 3, OP_SECOND, {OP_X(1, 1, 4, 4), OP_X(2, 1, 4, 4), OP_X(2)}, 8},
@@ -589,11 +602,20 @@ static const op_case op_cases[] = {
      {OP_X(3, 70, 64), OP_X(3, 150, 64), OP_X(3, 150, 64), OP_IN(OP_INT64, 0, 150, 70)}, 4},
     {"write_at", op_record_write_at_1, 3, OP_COPIES,
      {OP_X(3, 70, 97), OP_X(3, 31, 97), OP_IN_SCALAR(OP_INT64, 0, 40)}, 0},
+    {"packed_attention", op_record_packed_attention, 2, OP_SECOND,
+     {OP_X(2, 5, 12), OP_IN(OP_INT64, 0, 4, 2, 5)}, 4},
+    {"packed_attention", op_record_packed_attention, 2, 0, {OP_X(2, 150, 12), OP_IN(OP_INT64, 0, 4, 2, 150)}, 4},
+    {"packed_attention_gradient", op_record_packed_attention_gradient, 3, 0,
+     {OP_X(2, 5, 12), OP_IN(OP_INT64, 0, 4, 2, 5), OP_X(2, 5, 4)}, 20},
     {"self_attention", op_record_self_attention, 1, 0, {OP_X(3, 70, 66)}, 4},
     {"self_attention", op_record_self_attention_causal, 1, 0, {OP_X(2, 150, 99)}, 4},
     {"self_attention_gradient", op_record_self_attention_gradient, 2, 0, {OP_X(2, 150, 99), OP_X(2, 150, 33)}, 20},
     {"quantized_matmul", op_record_quantized_matmul, 3, OP_CODES,
      {OP_X(70, 131), OP_IN(OP_UINT8, 1, 256, 131, 67), OP_IN(OP_FLOATS, 0.01, 0.02, 67)}, 20},
+    {"code_matmul", op_record_code_matmul, 2, 0, {OP_X(70, 131), OP_IN(OP_UINT8, 124, 133, 131, 67)}, 40},
+    {"code_matmul", op_record_code_matmul_transposed, 2, 0,
+     {OP_X(70, 131), OP_IN(OP_UINT8, 124, 133, 67, 131)}, 40},
+    {"code_matmul", op_record_code_matmul, 2, 0, {OP_X(1, 700), OP_IN(OP_UINT8, 124, 133, 700, 900)}, 120},
     {"matmul", op_record_matmul, 2, 0, {OP_X(70, 131), OP_X(131, 67)}, 20},
     {"matmul", op_record_matmul, 2, 0, {OP_X(1, 700), OP_X(700, 300)}, 60},
     {"matmul", op_record_matmul, 2, 0, {OP_X(5, 33, 40), OP_X(5, 40, 33)}, 20},

@@ -11,6 +11,7 @@
 
 #define COST "softmax_cross_entropy"
 #define IGNORE "ignore_negative"
+#define STARTS "starts=starts"
 #define DEFAULT_WINDOW 512
 
 char *model_tokenizer(const char *folder)
@@ -69,6 +70,52 @@ static sgm_status ignore_prompts(config *c)
     return SGM_OK;
 }
 
+/* The input tells where examples begin. A network whose first layer is no input is compared with the data
+ * later.
+ */
+static sgm_status take_starts(config *c)
+{
+    if (c->network == NULL || strncmp(c->network, "input", strlen("input")) != 0 ||
+        strstr(c->network, STARTS) != NULL)
+        return SGM_OK;
+    char *network = network_with_argument(c->network, c->network, STARTS);
+    if (network == NULL)
+        return SGM_ERROR_MEMORY;
+    sgm__free(c->network);
+    c->network = network;
+    return SGM_OK;
+}
+
+/* A network of a run that was packed goes on without. */
+static sgm_status drop_starts(config *c)
+{
+    const char *at = c->network != NULL ? strstr(c->network, ", " STARTS) : NULL;
+    if (at == NULL)
+        return SGM_OK;
+    char *network = sgm__format("%.*s%s", (int)(at - c->network), c->network, at + strlen(", " STARTS));
+    if (network == NULL)
+        return SGM_ERROR_MEMORY;
+    sgm__free(c->network);
+    c->network = network;
+    return SGM_OK;
+}
+
+/* One network is for all sections, so all are packed, or none. */
+static sgm_status pack_all(config *c)
+{
+    data_config *others[] = {&c->data.validation, &c->data.test};
+    const char *const names[] = {"validation", "test"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        if (others[i]->packing && !c->data.training.packing)
+            return sgm_fail(
+                SGM_ERROR_ARGUMENT,
+                "data.%s.packing: the training data are not packed; give data.training.packing, too",
+                names[i]);
+        others[i]->packing = c->data.training.packing && others[i]->chats != NULL;
+    }
+    return c->data.training.packing ? take_starts(c) : drop_starts(c);
+}
+
 /* Examples of chats are all of one length, and the input of an encoder wants theirs. */
 static sgm_status refuse_encoder(const char *notation)
 {
@@ -99,7 +146,9 @@ sgm_status chats_complete(config *c)
     for (size_t i = 0; i < sizeof all / sizeof *all && status == SGM_OK; i++)
         status = complete(all[i], named != NULL ? named : own, steps);
     sgm__free(own);
-    return status == SGM_OK && c->data.training.chats != NULL ? ignore_prompts(c) : status;
+    if (status == SGM_OK && c->data.training.chats != NULL)
+        status = ignore_prompts(c);
+    return status == SGM_OK ? pack_all(c) : status;
 }
 
 /* What of a file is not learnt. */
@@ -121,9 +170,10 @@ sgm_dataset *chats_dataset(const data_config *data, const char *name)
 {
     sgm_chat_counts counts = {0};
     sgm_pretrained_tokenizer *tokenizer = sgm_pretrained_tokenizer_open(data->tokenizer);
-    sgm_dataset *dataset = tokenizer != NULL ? sgm_chat_dataset(name, tokenizer, data->chats,
-                                                                .window = data->window, .counts = &counts)
-                                             : NULL;
+    sgm_dataset *dataset = tokenizer != NULL
+                               ? sgm_chat_dataset(name, tokenizer, data->chats, .window = data->window,
+                                                  .counts = &counts, .packing = data->packing)
+                               : NULL;
     if (dataset != NULL)
         warn(data, name, &counts);
     sgm_pretrained_tokenizer_free(tokenizer);

@@ -144,6 +144,8 @@ static sgm_status check_data(const char *name, const char *role, const data_conf
     if (sources == 0 && given != NULL)
         return sgm_fail(SGM_ERROR_ARGUMENT, "%s: data.%s: expected one of " SOURCES " beside %s; got none",
                         name, role, given);
+    if (data->packing && data->chats == NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "%s: data.%s: packing is for chats", name, role);
     if (data->text == NULL && (data->step != OPTION_UNSET || data->streams != OPTION_UNSET))
         return sgm_fail(SGM_ERROR_ARGUMENT, "%s: data.%s: step and streams are for text", name, role);
     bool has_window = data->window != OPTION_UNSET && data->sounds == NULL; /* sounds have one, too */

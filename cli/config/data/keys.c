@@ -91,6 +91,8 @@ static const option data_rows[] = {
     OPTION_ROW(data_config, chats, OPTION_PATH,
                .row.doc = "a file of JSON Lines with messages, prompt and completion, or text: answers are "
                           "learnt, by the tokenizer of `from`"),
+    OPTION_ROW(data_config, packing, OPTION_FLAG, .row.default_text = "false",
+               .row.doc = "chats: several short examples in one row, which do not see each other"),
     OPTION_ROW(data_config, labelled_texts, OPTION_PATH,
                .row.doc =
                    "a file of JSON Lines with text and label, of which an encoder learns classes, by the "

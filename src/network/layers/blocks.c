@@ -17,10 +17,10 @@ sgm_value sgm__layer_prefixed(sgm_layer_call *call, sgm_graph *graph, const char
                               const sgm_shape *shape, const char *initialiser)
 {
     char full[64];
-    bool matrix = shape->rank == 2;
     snprintf(full, sizeof full, "%s%s", prefix, name);
-    return sgm_layer_parameter(call, graph, full, shape, matrix ? shape->dims[0] : 0,
-                               matrix ? shape->dims[1] : 0, true, initialiser);
+    return shape->rank == 2
+               ? sgm_layer_matrix(call, graph, full, shape, shape->dims[0], shape->dims[1], initialiser)
+               : sgm_layer_parameter(call, graph, full, shape, 0, 0, true, initialiser);
 }
 
 /* Numbers of a layer's own seed. The network counts a stream all the same, as the step has to go on. */

@@ -9,7 +9,7 @@
  * (batch, time). */
 sgm_value sgm__layer_steps(sgm_graph *graph, sgm_value lengths, int64_t time);
 /* A trainable parameter "PREFIXNAME" of this layer. A matrix is (inputs, outputs), which its initialiser
- * takes as fans; anything else has none. */
+ * takes as fans, and is used with sgm_layer_matmul alone; anything else has no fans. */
 sgm_value sgm__layer_prefixed(sgm_layer_call *call, sgm_graph *graph, const char *prefix, const char *name,
                               const sgm_shape *shape, const char *initialiser);
 /* While training, each element is 0 with probability `rate`, else x / (1 - rate); otherwise x itself. `rate`

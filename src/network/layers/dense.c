@@ -20,8 +20,7 @@ static sgm_value forward(sgm_layer_call *call, sgm_graph *graph, const sgm_value
     int64_t size = sgm_layer_integer(call, "size");
     int64_t features = sgm_value_type(graph, x).shape.dims[1];
     sgm_shape weights_shape = sgm_shape_of(features, size), biases_shape = sgm_shape_of(size);
-    sgm_value weights =
-        sgm_layer_parameter(call, graph, "weights", &weights_shape, features, size, true, "glorot");
+    sgm_value weights = sgm_layer_matrix(call, graph, "weights", &weights_shape, features, size, "glorot");
     /* Recorded before the product, so that no cast lies between product and sum, which then fuse. */
     sgm_value biases = {-1};
     if (!sgm_layer_flag(call, "no_bias"))

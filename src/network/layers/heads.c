@@ -112,6 +112,18 @@ static sgm_value widen(const heads *h, sgm_value x, sgm_value more)
     return sgm_concatenate(h->graph, (const sgm_value[]){x, more}, 2, 3);
 }
 
+/* Heads side by side, (batch, time, 3 * heads * size); of rows with several sequences each sees itself alone.
+ */
+static sgm_value attend(const heads *h, sgm_value all, bool causal)
+{
+    sgm_value starts = h->call->network->starts;
+    if (!sgm_value_exists(starts))
+        return sgm_self_attention(h->graph, all, h->count, causal);
+    if (!causal)
+        sgm__layer_refuses_packing(h->call, h->graph, "a place sees those behind it; it may be causal");
+    return causal ? sgm_packed_attention(h->graph, all, h->count, starts) : (sgm_value){-1};
+}
+
 /* The heads' result (batch, time, heads * size) from q, k and v, (batch, time, heads, size) each, which
  * self_attention takes side by side in each row. */
 static sgm_value look(const heads *h, sgm_value q, sgm_value k, sgm_value v, int64_t size, bool causal)
@@ -120,7 +132,7 @@ static sgm_value look(const heads *h, sgm_value q, sgm_value k, sgm_value v, int
                          apart(h, v, 1, h->count * size)};
     sgm_shape shape = sgm_shape_of(-1, h->time, 3 * h->count * size);
     sgm_value all = sgm_reshape(h->graph, sgm_concatenate(h->graph, three, 3, 3), &shape);
-    return sgm_self_attention(h->graph, all, h->count, causal);
+    return attend(h, all, causal);
 }
 
 /* Attention over the steps that count. A causal one needs no mask for lengths: steps that count see only
@@ -231,8 +243,7 @@ sgm_value sgm__layer_look(sgm_layer_call *call, sgm_graph *graph, sgm_value all,
     if (!causal && sgm__layer_refuses_step(call, graph, "a place sees those behind it; it may be causal"))
         return (sgm_value){-1};
     if (h.shared == h.count && !rotary && !normed && !masked && !step)
-        return sgm_reshape(
-            graph, sgm_self_attention(graph, sgm_reshape(graph, all, &sequences), h.count, causal), &rows);
+        return sgm_reshape(graph, attend(&h, sgm_reshape(graph, all, &sequences), causal), &rows);
     sgm_value x = apart(&h, all, h.count + 2 * h.shared, h.size);
     sgm_value q = part(&h, x, 2, 0, h.count), k = part(&h, x, 2, h.count, h.shared);
     sgm_value v = part(&h, x, 2, h.count + h.shared, h.shared);

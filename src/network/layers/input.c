@@ -1,7 +1,8 @@
 /* input(28, 28): a field of the data, named like the layer, or "inputs" if the layer has no name.
  *
  * The value is (batch, shape...). With lengths=FIELD the data also tells how many steps of each example
- * count; the lengths travel with the value through the layers (lengths_after in src/network/record.c). */
+ * count; the lengths travel with the value through the layers (lengths_after in src/network/record.c). With
+ * starts=FIELD several sequences stand in a row. */
 #include "network/network_internal.h"
 
 /* The lengths as int64 (batch). They are looked up among 0 to the number of steps, so another number is an
@@ -13,6 +14,24 @@ static sgm_value read_lengths(sgm_layer_call *call, sgm_graph *graph, const char
     sgm_value given = sgm_layer_field(call, graph, field, &one);
     given = sgm__layer_index(call, graph, given, example->dims[0]);
     return sgm_gather(graph, sgm_iota(graph, SGM_INT64, &numbers, 0), given, 0);
+}
+
+/* Where the sequence of each step began, as int64 (batch, time), for all layers from here on. Predictions
+ * have one sequence in a row, so it is read for costs alone. */
+static sgm_status read_starts(sgm_layer_call *call, sgm_graph *graph, const char *field,
+                              const sgm_shape *example)
+{
+    sgm_network *network = call->network;
+    const sgm_shape steps = sgm_shape_of(example->rank > 0 ? example->dims[0] : 1);
+    if (!call->options->training && !call->options->costs)
+        return SGM_OK;
+    if (network->packed != NULL && network->packed != call->entry)
+        return sgm_fail(SGM_ERROR_UNSUPPORTED, "input: starts are of one input, and %s has some already",
+                        network->packed->name);
+    network->packed = call->entry;
+    network->starts =
+        sgm__layer_index(call, graph, sgm_layer_field(call, graph, field, &steps), steps.dims[0] - 1);
+    return SGM_OK;
 }
 
 /* Makes `example` the steps of it that come in at a run. Its declared steps become the most that layers with
@@ -70,6 +89,9 @@ static sgm_value forward(sgm_layer_call *call, sgm_graph *graph, const sgm_value
             return sgm__record_fail(graph);
         sgm__layer_set_lengths(call, read_lengths(call, graph, lengths, &example));
     }
+    const char *starts = sgm_layer_text(call, "starts");
+    if (starts != NULL && !sgm_layer_is_step(call) && read_starts(call, graph, starts, &example) != SGM_OK)
+        return sgm__record_fail(graph);
     return sgm_layer_field(call, graph, named ? sgm_layer_name(call) : "inputs", &example);
 }
 
@@ -85,6 +107,11 @@ static const sgm_option arguments[] = {
      .kind = SGM_KIND_TEXT,
      .doc = "the field of the data with one number for each example, how many of its steps, the first "
             "dimension, count; those behind are not seen"},
+    {.name = "starts",
+     .kind = SGM_KIND_TEXT,
+     .doc =
+         "the field of the data with one number for each step of a row in which several sequences stand: the "
+         "step that its sequence began with; attention sees none before, and places count from there"},
 };
 
 const char *sgm__network_sequence(const sgm_network *network, size_t layer, sgm_shape *declared)

@@ -88,6 +88,11 @@ static const sgm_option arguments[] = {
      .minimum = 0,
      .maximum = 1e9,
      .doc = "(first, count): only these columns of a matrix are adapted"},
+    {.name = "quantize",
+     .kind = SGM_KIND_TEXT,
+     .doc =
+         "int8: matrices that are adapted, and not trained themselves, are kept as 8 bits, with a scale for "
+         "each column"},
 };
 
 const sgm_layer_type sgm__layer_lora = {

@@ -27,6 +27,13 @@ static sgm_value add_segments(sgm_layer_call *call, sgm_graph *graph, sgm_value 
                    sgm_gather(graph, weights, sgm__layer_index(call, graph, numbers, places - 1), 0));
 }
 
+/* The places of all steps in rows with several sequences, int64 (batch, time): each begins with 0. */
+static sgm_value places_of_packed(const sgm_layer_call *call, sgm_graph *graph, int64_t time)
+{
+    const sgm_shape line = sgm_shape_of(1, time);
+    return sgm_subtract(graph, sgm_iota(graph, SGM_INT64, &line, 1), call->network->starts);
+}
+
 /* The weights have a row for each step that the input declares, or `places` of them, also where single steps
  * are recorded, which gather their rows. */
 static sgm_value forward_positions(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs,
@@ -57,6 +64,8 @@ static sgm_value forward_positions(sgm_layer_call *call, sgm_graph *graph, const
     sgm_value weights = sgm_layer_parameter(call, graph, "weights", &all, 0, 0, true, "gaussian(0.02)");
     if (steps < places)
         weights = sgm_slice(graph, weights, 0, first, first + steps, 1);
+    if (!same && sgm_value_exists(call->network->starts))
+        weights = sgm_gather(graph, weights, places_of_packed(call, graph, steps), 0);
     if (step && !same)
         weights = sgm_gather(graph, weights, sgm__layer_places(call, graph), 0);
     return sgm_add(graph, inputs[0], weights);

@@ -105,14 +105,15 @@ static void step_lstm(sequence *s)
 
 /* --- all steps --- */
 
-/* A trainable parameter "PREFIXNAME"; a fan_in of 0 means that it is no matrix. */
+/* A trainable parameter "PREFIXNAME"; a fan_in of 0 means that it is no matrix. All matrices are used with
+ * sgm_layer_matmul alone. */
 static sgm_value parameter(const sequence *s, const char *name, const sgm_shape *shape, int64_t fan_in,
                            const char *initialiser)
 {
     char full[64];
     snprintf(full, sizeof full, "%s%s", s->prefix, name);
-    return sgm_layer_parameter(s->call, s->graph, full, shape, fan_in, fan_in > 0 ? s->size : 0, true,
-                               initialiser);
+    return fan_in > 0 ? sgm_layer_matrix(s->call, s->graph, full, shape, fan_in, s->size, initialiser)
+                      : sgm_layer_parameter(s->call, s->graph, full, shape, 0, 0, true, initialiser);
 }
 
 /* Asks for the parameters and multiplies the inputs of all steps by their weights at once, (time * batch,
@@ -285,6 +286,8 @@ static sgm_value read_sequence(sgm_layer_call *call, sgm_graph *graph, const cel
                               name);
     if ((both || sgm_layer_flag(call, "reverse")) &&
         sgm__layer_refuses_step(call, graph, "it begins with the last one"))
+        return (sgm_value){-1};
+    if (sgm__layer_refuses_packing(call, graph, "it remembers the sequence before"))
         return (sgm_value){-1};
     if (!streams_fit(&s, both || sgm_layer_flag(call, "reverse")))
         return (sgm_value){-1};

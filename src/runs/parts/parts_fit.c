@@ -90,11 +90,17 @@ void sgm__fit_compare_network(sgm__fit *fit)
                          fit->notation);
 }
 
-/* The type of the parameter of that name; NULL: the network has none. */
-static const sgm_type *parameter_type(const sgm__fit *fit, const char *name)
+/* The type of the parameter of that name, also of a matrix that is kept as 8 bits, and rounded as it is set;
+ * false: the network has none. */
+static bool parameter_type(const sgm__fit *fit, const char *name, sgm_type *type)
 {
     const sgm_parameter *parameter = sgm__network_parameter(fit->network, name);
-    return parameter != NULL ? &parameter->type : NULL;
+    const sgm_parameter *codes = parameter == NULL ? sgm__network_codes(fit->network, name) : NULL;
+    if (parameter != NULL)
+        *type = parameter->type;
+    if (codes != NULL)
+        *type = (sgm_type){sgm__network_scales(fit->network, name)->type.dtype, codes->type.shape};
+    return parameter != NULL || codes != NULL;
 }
 
 /* The parameter that an average or a slot belongs to: what is behind "average." or "optimiser.SLOT.". */
@@ -112,20 +118,18 @@ static const char *owner_of(const char *state)
  * to. False: unknown, as parameters of a dynamic network may be. */
 static bool expected_type(const sgm__fit *fit, const char *name, sgm_type *type)
 {
-    const sgm_type *found = parameter_type(fit, name);
+    const bool found = parameter_type(fit, name, type);
     if (strcmp(name, SGM__SEARCH_STATE) == 0) { /* of as many numbers as its method has */
         const sgm_tensor *value = sgm_bundle_get(fit->bundle, name);
         *type = (sgm_type){.dtype = SGM_FLOAT64, .shape = *sgm_tensor_shape(value)};
         return type->shape.rank == 1;
     }
-    if (found == NULL && sgm__learner_of(fit->trainer)->network != NULL &&
+    if (!found && sgm__learner_of(fit->trainer)->network != NULL &&
         sgm_session_has(sgm__learner_of(fit->trainer)->session, name))
         return sgm_session_state_type(sgm__learner_of(fit->trainer)->session, name, type) == SGM_OK;
-    if (found == NULL)
-        found = parameter_type(fit, owner_of(name));
-    if (found != NULL)
-        *type = *found;
-    else if (sgm__part_of_state(name) == SGM_PART_RANDOM)
+    if (found || parameter_type(fit, owner_of(name), type))
+        return true;
+    if (sgm__part_of_state(name) == SGM_PART_RANDOM)
         *type = (sgm_type){.dtype = SGM_INT64, .shape = sgm_scalar_shape()};
     else
         return false;
@@ -202,12 +206,14 @@ static void compare_state(sgm__fit *fit, const char *name)
     }
 }
 
-/* Whether the bundle may do without a parameter: what adapters freeze, if only what is trained is wanted; and
- * adapters, which begin anew, where its network as such is not wanted. */
+/* Whether the bundle may do without a parameter: what adapters freeze, if only what is trained is wanted;
+ * adapters, which begin anew, where its network as such is not wanted; and codes and scales of a matrix that
+ * it has as floats. */
 static bool may_lack(const sgm__fit *fit, const sgm_parameter *parameter)
 {
     return (parameter->frozen && fit->wanted->trained) ||
-           (parameter->adapts != NULL && (fit->wanted->parts & SGM_PART_NETWORK) == 0);
+           (parameter->adapts != NULL && (fit->wanted->parts & SGM_PART_NETWORK) == 0) ||
+           (parameter->quantizes != NULL && sgm_bundle_has(fit->bundle, parameter->quantizes));
 }
 
 /* Notes the wanted parameters that the bundle lacks. Slots and averages may be missing: they begin anew. */

@@ -7,6 +7,7 @@
  * operations are loops in vector/vector.c. */
 #include "handlers/cpu/kernels/kernels.h"
 #include "handlers/cpu/cpu.h"
+#include "handlers/cpu/product/codes.h"
 #include "handlers/cpu/product/matmul.h"
 #include "handlers/cpu/product/quantized.h"
 #include "handlers/cpu/run/program.h"
@@ -16,6 +17,7 @@ static const sgm__cpu_kernel *const kernels[] = {
     &sgm__cpu_matmul,
     &sgm__cpu_matmul_onednn,
     &sgm__cpu_quantized_matmul,
+    &sgm__cpu_code_matmul,
     &sgm__cpu_convolution,
     &sgm__cpu_convolution_input_gradient,
     &sgm__cpu_convolution_weights_gradient,
