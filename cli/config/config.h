@@ -148,7 +148,6 @@ typedef struct operator_config {
     text_map reducers;
 } operator_config;
 
-/* The whole file without its section `search`, which search_file.c reads. */
 /* Texts that a language model goes on with after each epoch. */
 typedef struct sample_config {
     text_list prompts;
@@ -160,6 +159,7 @@ typedef struct sample_config {
 /* The hook's text for a prompt; sgm__free. NULL: out of memory. */
 char *sample_text(const sample_config *s, const char *prompt);
 
+/* The whole file without its section `search`, which search_file.c reads. */
 typedef struct config {
     text_list plugins; /* absolute paths; config_load has loaded them */
     char *name, *network;

@@ -109,10 +109,10 @@ char *network_with_argument(const char *network, const char *cost, const char *a
 /* Completes a configuration with chats: their tokenizer, by `from` or by the training data's; their window,
  * by the network's steps; and what makes its cost leave out what is not to be learnt. */
 sgm_status chats_complete(config *c);
-/* The examples, of which a line is printed; NULL and an error on failure. */
 /* The folder with the tokenizer of a model: `folder` itself, or `model` in it, where imported models have it;
  * sgm__free. NULL: there is none, or no memory. */
 char *model_tokenizer(const char *folder);
+/* The examples, of which a line is printed; NULL and an error on failure. */
 sgm_dataset *chats_dataset(const data_config *data, const char *name);
 /* The steps of a network's input; 0: it is no sequence of tokens. */
 int64_t text_steps(const char *network);

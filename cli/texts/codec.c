@@ -46,7 +46,7 @@ sgm_status text_codec_open_config(text_codec *codec, const config *c)
 {
     const data_config *data = &c->data.training;
     *codec = (text_codec){.end = -1};
-    if (data->chats != NULL)
+    if (data_config_is_of_model(data))
         return open_others(codec, data->tokenizer);
     char *folder =
         data->text == NULL && data->tokenizer == NULL && c->from != NULL ? model_tokenizer(c->from) : NULL;

@@ -11,6 +11,12 @@ static bool is_blank(const char *line, size_t length)
     return strspn(line, " \t\r\n") == length;
 }
 
+/* Bytes of a byte order mark, which some editors put before UTF-8. */
+static size_t mark_of(const char *line, size_t length)
+{
+    return length >= 3 && memcmp(line, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
+}
+
 static sgm_status add_line(const char *line, size_t length, const char *expected,
                            sgm_status (*add)(void *user, const json_t *object), void *user)
 {
@@ -36,9 +42,10 @@ sgm_status sgm__json_lines_read(const char *path, size_t most, const char *expec
     for (long long number = 1;
          status == SGM_OK && (most == 0 || read < most) && (length = getline(&line, &capacity, file)) >= 0;
          number++) {
-        if (is_blank(line, (size_t)length))
+        const size_t mark = number == 1 ? mark_of(line, (size_t)length) : 0;
+        if (is_blank(line + mark, (size_t)length - mark))
             continue;
-        status = add_line(line, (size_t)length, expected, add, user);
+        status = add_line(line + mark, (size_t)length - mark, expected, add, user);
         read++;
         if (status != SGM_OK)
             sgm_fail(status, "%s:%lld: %s", path, number, sgm_last_error());

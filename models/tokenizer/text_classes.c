@@ -29,10 +29,17 @@ static json_t *first_line(const char *path)
     return first;
 }
 
+/* Data of preferences has labels, too: {"prompt": ..., "completion": ..., "label": true}. */
+static bool is_chat(const json_t *line)
+{
+    return json_object_get(line, "messages") || json_object_get(line, "prompt");
+}
+
 sgm_text_lines sgm_text_lines_of(const char *path)
 {
     json_t *first = first_line(path);
     const sgm_text_lines kind = !first                             ? SGM_TEXT_LINES_FAILED
+                                : is_chat(first)                   ? SGM_TEXT_LINES_OTHERS
                                 : json_object_get(first, "label")  ? SGM_TEXT_LINES_LABELLED
                                 : json_object_get(first, "anchor") ? SGM_TEXT_LINES_PAIRS
                                                                    : SGM_TEXT_LINES_OTHERS;

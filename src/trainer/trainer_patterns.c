@@ -65,8 +65,11 @@ static sgm_status fail_unmatched(const sgm_trainer *trainer, const char *what, c
         sgm__text_append(&names, "%s%s", i > 0 ? ", " : "", trainer->learner.recording.parameters[i].name);
     char **list = list_patterns(trainer, &known);
     const char *name = without_place(pattern), *near = NULL;
+    char *whole = sgm__format("%s.*", name); /* a layer, without its parameters */
     if (name != pattern && sgm__trainer_matches_any(trainer, name))
         near = name;
+    else if (whole != NULL && sgm__trainer_matches_any(trainer, whole))
+        near = whole;
     else if (list != NULL)
         near = sgm__nearest(name, (const char *const *)list, known);
     sgm_status status = sgm_fail(
@@ -76,6 +79,7 @@ static sgm_status fail_unmatched(const sgm_trainer *trainer, const char *what, c
     for (size_t i = 0; i < known && list != NULL; i++)
         sgm__free(list[i]);
     sgm__free(list);
+    sgm__free(whole);
     sgm__text_free(&names);
     return status;
 }

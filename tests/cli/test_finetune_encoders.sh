@@ -134,6 +134,12 @@ run 2 finetune model --data one.jsonl
 has err 'one.jsonl: expected texts of at least 2 classes, got 1'
 run 1 finetune model --data pairs.jsonl --validation labelled.jsonl
 has err 'labelled.jsonl:1: expected an object with anchor and positive'
+run 2 finetune model --data labelled.jsonl --sample 'good a' --into none --quiet
+has err "sample.prompts: hook 'every epoch sample\(.good a., count=40\)': .*sequences cannot be read step by step"
+run 0 finetune model --data pairs.jsonl --into single --epochs 1 --batch 1 --quiet
+has err '^warning: data.batch: a minibatch of one pair has no other text to tell its like from'
 run 0 finetune model --data pairs.jsonl --into long --epochs 1 --quiet
+! grep -q 'one pair' err
+verdict "several pairs are not warned of" $?
 has err '^hint: the longest text of data.training has 4 tokens, and each is trained as one of 24'
 finish

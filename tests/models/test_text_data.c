@@ -93,6 +93,22 @@ TEST(classes_are_in_order)
                   (const char *const[]){"09", "10", "9", NULL});
 }
 
+/* Editors of Windows put a byte order mark before a file; chats that were judged have labels. */
+TEST(what_lines_are_is_told_by_the_first_one)
+{
+    check_classes("\xEF\xBB\xBF{\"text\": \"a\", \"label\": 0}\n{\"text\": \"a\", \"label\": 1}\n",
+                  (const char *const[]){"0", "1", NULL});
+    CHECK_INT(sgm_text_lines_of(path), SGM_TEXT_LINES_LABELLED);
+    write_lines("\xEF\xBB\xBF\n{\"anchor\": \"a\", \"positive\": \"b\"}\n");
+    CHECK_INT(sgm_text_lines_of(path), SGM_TEXT_LINES_PAIRS);
+    write_lines("{\"prompt\": \"a\", \"completion\": \"b\", \"label\": true}\n");
+    CHECK_INT(sgm_text_lines_of(path), SGM_TEXT_LINES_OTHERS);
+    write_lines("{\"messages\": [], \"label\": 1, \"anchor\": 2}\n");
+    CHECK_INT(sgm_text_lines_of(path), SGM_TEXT_LINES_OTHERS);
+    write_lines("{\"text\": \"a\", \"label\": \"x\"}\n\xEF\xBB\xBF{\"text\": \"a\", \"label\": \"y\"}\n");
+    CHECK_ERROR(sgm_labelled_text_classes(path), ":2: byte");
+}
+
 TEST(pairs_stay_in_a_row)
 {
     sgm_pretrained_tokenizer *tokenizer = words();

@@ -93,6 +93,8 @@ TEST(mistakes_are_told_before_anything_changes)
                  "freezing '1-dense.wieghts' matches no parameter of the network (did you mean "
                  "'1-dense.weights'?); there are 1-dense.weights, 1-dense.biases");
     CHECK_OBEYED(&ctl, FREEZE("1-dens.*"), "(did you mean '1-dense.*'?)");
+    CHECK_OBEYED(&ctl, FREEZE("*"), "matches no parameter of the network (did you mean '*.*'?)");
+    CHECK_OBEYED(&ctl, FREEZE("network.layers.*dense"), "(did you mean '*dense.*'?)");
     CHECK_OBEYED(&ctl, FREEZE("*.weight"), "(did you mean '*.weights'?)");
     CHECK_OBEYED(&ctl, UNFREEZE("network.layers.2-dense.*"),
                  "unfreezing 'network.layers.2-dense.*' matches no parameter of the network (did you mean "

@@ -386,6 +386,15 @@ static void warn_of_softmax(const char *network)
         }
 }
 
+/* --- pairs --- */
+
+static void warn_of_single_pairs(const config *c, sgm_dataset *training)
+{
+    if (sgm_dataset_get_group(training) == 2 && c->data.batch == 2)
+        complain("warning: data.batch: a minibatch of one pair has no other text to tell its like from: its "
+                 "loss is 0, and nothing is learnt; take 4 at least\n");
+}
+
 /* --- all of them --- */
 
 void experiment_warn(const config *c, sgm_dataset *training, sgm_dataset *validation, sgm_dataset *test)
@@ -395,6 +404,7 @@ void experiment_warn(const config *c, sgm_dataset *training, sgm_dataset *valida
     bool are_enough = first.count >= MINIMUM_EXAMPLES;
     warn_of_softmax(c->network);
     warn_of_categories(c->data.pipeline);
+    warn_of_single_pairs(c, training);
     bool are_tokens = data_config_is_of_model(&c->data.training); /* kinds, whose numbers mean nothing */
     if (are_enough && first.is_flat && !are_tokens) {
         warn_of_leak(&c->data, &first);
