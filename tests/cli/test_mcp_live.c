@@ -286,7 +286,8 @@ TEST(a_change_that_is_cancelled_is_not_made)
     remove_folder(folder);
 }
 
-/* Waits until a run says of itself that it is in this state, which a branch does a moment after it was begun. */
+/* Waits until a run says of itself that it is in this state, which a branch does a moment after it was begun.
+ */
 static void await_state(client *c, const char *arguments, const char *state)
 {
     char last[40] = "";

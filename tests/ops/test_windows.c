@@ -400,7 +400,8 @@ static window_case random_wide_convolution(uint64_t *state)
     return c;
 }
 
-/* Blocks as AMX has them give the bits of those in plain C, with any number of threads. Sums are of float32. */
+/* Blocks as AMX has them give the bits of those in plain C, with any number of threads. Sums are of float32.
+ */
 TEST(random_convolutions_by_blocks_agree_with_the_reference)
 {
     static double expected[RANDOM_VALUES], values[RANDOM_VALUES], again[RANDOM_VALUES];
