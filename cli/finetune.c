@@ -246,11 +246,22 @@ static bool check_prompts(const argument_texts *prompts)
     return true;
 }
 
+/* The first word that is a whole number, as of "--lora 4"; NULL: none. */
+static const char *number_among(const arguments *a)
+{
+    int64_t number;
+    for (size_t i = 0; i < a->word_count; i++)
+        if (sgm__parse_int64(a->words[i], &number))
+            return a->words[i];
+    return NULL;
+}
+
 /* False: the command ends with *code. */
 static bool check(const arguments *a, finetuning *f, const train_arguments *given, int *code)
 {
     int64_t port;
     double share;
+    const char *rank;
     *code = CLI_USAGE;
     if (a->word_count == 0)
         usage_error("finetune", "expected a model: a folder of transformers, or a run");
@@ -264,6 +275,8 @@ static bool check(const arguments *a, finetuning *f, const train_arguments *give
     else if (f->int8 && f->lora == NULL)
         usage_error("finetune",
                     "--int8: expected with --lora only: what is kept as 8 bits is not trained itself");
+    else if (f->lora != NULL && f->lora[0] == '\0' && (rank = number_among(a)) != NULL)
+        usage_error("finetune", "--lora takes its rank behind '=': --lora=%s", rank);
     else if (given->monitor != NULL && given->monitor[0] != '\0' && !parse_port(given->monitor, &port))
         usage_error("finetune", "--monitor: expected a port from 1 to 65535, got '%s'", given->monitor);
     else if (f->chat && f->prompts.count == 0)

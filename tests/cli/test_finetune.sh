@@ -184,11 +184,28 @@ run 2 generate chat --stop ''
 has err 'stop: expected a text that is not empty'
 
 # --- texts that are too long ---
-run 0 generate run --text 'abcdefghijklmnopq' --count 2
-same "a text that fits is not warned of" "$(cat err)" ''
+run 0 generate run --text 'abcdefghijklmno' --count 2
+same "a text that fits with what follows is not warned of" "$(cat err)" ''
 printf 'a\nsay abcdefghijklmnopqrstuv\n' >long.txt
 run 0 generate run --texts long.txt --count 2
-has err '^warning: line 2: the text has 25 tokens, but the network has room for 16: its beginning is left out$'
+has err '^warning: line 2: the text has 25 tokens, but the network has room for 16 with what follows: its beginning is left out$'
+
+# --- the last place ---
+run 0 generate run --numbers --text '19 1 25' --count 99 --greedy
+same "it ends when all places are taken" "$(wc -w <out)" 16
+has err '^note: the text ends after 13 of 99 tokens: the network has 16 places, and all are taken$'
+cp out whole
+run 0 generate run --numbers --text '19 1 25' --count 13 --greedy
+same "what was asked for is no early end" "$(cat err)" ''
+same "it is the same text" "$(cat out)" "$(cat whole)"
+run 0 generate run --numbers --text "$(cat whole) 7 8 9" --count 99 --greedy
+has err '^warning: the text has 19 tokens, but the network has room for 16 with what follows'
+has err '^note: the text ends after 8 of 99 tokens'
+printf '19 1 25\n1 2\n' >numbers.txt
+run 0 generate run --numbers --texts numbers.txt --count 14 --greedy
+same "of several texts each ends there" "$(awk '{print NF}' out | tr '\n' ' ')" '16 16 '
+has err '^note: line 1: the text ends after 13 of 14 tokens'
+same "and only that is told" "$(wc -l <err)" 1
 
 # --- adapters, a share for validation ---
 run 0 finetune model --data answers.jsonl --validation 0.25 --into adapted --epochs 1 --lora=2
@@ -204,6 +221,8 @@ run 2 finetune model --data answers.jsonl --validation 2
 has err "validation: expected a file, or a share between 0 and 1, got '2'"
 run 2 finetune model --data answers.jsonl --lora=all
 has err "lora: expected a rank of at least 1, got 'all'"
+run 2 finetune model --data answers.jsonl --lora 4
+has err "^sigma finetune: --lora takes its rank behind '=': --lora=4; see"
 run 2 finetune run --data answers.jsonl --context 8
 has err "'run' has a network already; 'sigma import FOLDER --context 8' makes one"
 run 2 finetune "$SIGMA_SOURCE_DIR/tests/models/fixtures/llama" --data answers.jsonl
