@@ -173,6 +173,22 @@ static sgm_status look_at_data(finetuning *f)
     return f->lines != SGM_TEXT_LINES_FAILED && f->group > 0 ? SGM_OK : sgm__last_failure();
 }
 
+/* Before a configuration is made of it, whose messages name a file that nobody wrote. */
+static sgm_status look_at_model(const finetuning *f)
+{
+    char *path = NULL;
+    if (is_model_of_others(f->model))
+        return SGM_OK;
+    if (!sgm__is_folder(f->model) && !sgm__file_exists(f->model))
+        return sgm_fail(SGM_ERROR_NOT_FOUND,
+                        "there is no '%s'; expected a folder of transformers, what 'sigma import' wrote, or "
+                        "a run",
+                        f->model);
+    path = saved_path(f->model);
+    sgm__free(path);
+    return path != NULL ? SGM_OK : sgm__last_failure();
+}
+
 /* The section `sample`; NULL: nothing is sampled. */
 static json_t *sample_of(const finetuning *f)
 {
@@ -214,7 +230,9 @@ static int train(const arguments *a, finetuning *f, const train_arguments *given
     char *folder = given->folder != NULL ? sgm__format("folder=%s", given->folder) : NULL;
     const char **overrides = sgm__calloc(a->word_count + 1, sizeof *overrides);
     size_t count = a->word_count - 1;
-    sgm_status status = overrides != NULL ? look_at_data(f) : sgm__last_failure();
+    sgm_status status = overrides != NULL ? look_at_model(f) : sgm__last_failure();
+    if (status == SGM_OK)
+        status = look_at_data(f);
     if (status == SGM_OK)
         status = describe(f, &description);
     for (size_t i = 0; i < count && status == SGM_OK; i++)

@@ -13,8 +13,26 @@ static bool is_of_others(const generation *g)
     return found;
 }
 
+/* Bytes stand for a tokenizer that is missing only where a run was trained on them. */
+static sgm_status check_tokenizer(const generation *g)
+{
+    const data_config *data = g->s.has_config ? &g->s.c.data.training : NULL;
+    bool has_own = g->numbers || g->tokenizer_path != NULL ||
+                   (data != NULL && (data->tokenizer != NULL || data->text != NULL));
+    char *folder = !has_own ? saved_missing_tokenizer(&g->s) : NULL;
+    if (folder == NULL)
+        return SGM_OK;
+    sgm_fail(SGM_ERROR_NOT_FOUND,
+             "there is no " TOKENIZER_FILES " in '%s'; --tokenizer names the folder of one, --numbers takes "
+             "and prints numbers of tokens",
+             folder);
+    sgm__free(folder);
+    return SGM_ERROR_NOT_FOUND;
+}
+
 sgm_status tokens_open(generation *g)
 {
+    SGM_TRY(check_tokenizer(g));
     if (g->numbers || text_codec_open(&g->codec, &g->s, g->tokenizer_path) == SGM_OK) {
         g->ends_at_last_place = is_of_others(g);
         return SGM_OK;

@@ -226,7 +226,15 @@ has err "^sigma finetune: --lora takes its rank behind '=': --lora=4; see"
 run 2 finetune run --data answers.jsonl --context 8
 has err "'run' has a network already; 'sigma import FOLDER --context 8' makes one"
 run 2 finetune "$SIGMA_SOURCE_DIR/tests/models/fixtures/llama" --data answers.jsonl
-has err 'data.training: chats are read by the tokenizer of a model; name the model, from: FOLDER'
+has err "data.training: chats are read by the tokenizer of the model, and there is no tokenizer.json, vocab.json or vocab.txt in '.*/llama'; put"
+run 2 finetune modle --data answers.jsonl
+has err "^sigma finetune: there is no 'modle'; expected a folder of transformers, what 'sigma import' wrote, or a run$"
+printf '{"text": "a b", "label": "%s"}\n' good bad >labels.jsonl
+run 2 finetune model --data labels.jsonl
+has err "lines with a label are for encoders .BERT, RoBERTa, DistilBERT.; '.*/model' says the next token"
+echo '{"anchor": "a b", "positive": "good"}' >pairs.jsonl
+run 2 finetune model --data pairs.jsonl
+has err "lines with anchor and positive are for encoders .*; '.*/model' says the next token"
 echo '{"prompt": "say"}' >>others.jsonl
 run 1 finetune model --data others.jsonl
 has err 'others.jsonl:3: expected an object with messages, with prompt and completion, or with text'

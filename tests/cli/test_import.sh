@@ -265,7 +265,16 @@ has err "'tensors.npz' is a file, where a folder with config.json, or a file of 
 run 1 import "$fixtures/llama" --into llama
 has err "sigma import: 'llama' is there already; --into names another folder"
 run 1 import nowhere
-has err "there is no config.json in 'nowhere'"
+has err "^sigma import: there is no folder 'nowhere', and no file$"
+mkdir bare
+run 1 import bare
+has err "there is no config.json in 'bare'; a folder as the library transformers writes it is wanted"
+run 1 generate "$fixtures/llama" --text a
+has err "there is no tokenizer.json, vocab.json or vocab.txt in '.*/llama'; --tokenizer names the folder of one, --numbers"
+run 1 generate trained --text a
+has err "there is no tokenizer.json, vocab.json or vocab.txt in 'trained/model'; --tokenizer names"
+run 1 predict "$fixtures/bert_classify" --text a
+has err "and there is no tokenizer.json, vocab.json or vocab.txt in '.*/bert_classify'; put it there"
 run 2 import
 has err 'expected the folder of one model'
 run 1 import "$fixtures/gpt2" --into x --context 33
