@@ -61,13 +61,25 @@ static sgm_tensor *read_numbers(const char *text)
     return tokens;
 }
 
+/* The library names the templates that are known, not what a user may do without one. */
+static sgm_tensor *encode_chat(const generation *g, const sgm_chat_message *messages, size_t count)
+{
+    sgm_tensor *tokens = text_codec_encode_chat(&g->codec, messages, count);
+    if (tokens == NULL && sgm_last_status() == SGM_ERROR_UNSUPPORTED)
+        sgm_fail(SGM_ERROR_UNSUPPORTED,
+                 "%s; without --chat the text is read as it is: write it as the model wants it, with what "
+                 "stands around a message",
+                 sgm_last_error());
+    return tokens;
+}
+
 sgm_tensor *tokens_of(const generation *g, const char *given)
 {
     const char *text = given != NULL ? given : g->numbers ? "0" : "\n";
     const sgm_chat_message messages[] = {{"system", g->system}, {"user", text}};
     const size_t first = g->system != NULL ? 0 : 1;
     if (g->chat)
-        return text_codec_encode_chat(&g->codec, messages + first, 2 - first);
+        return encode_chat(g, messages + first, 2 - first);
     return g->numbers ? read_numbers(text) : text_codec_encode(&g->codec, text);
 }
 

@@ -175,7 +175,7 @@ same "the answer ends by itself" "$(cat out)" 'yes'
 run 0 generate chat --chat --text d --greedy --stop e
 same "a stop ends the answer before it" "$(cat out)" 'y'
 run 1 generate run --chat --text d
-has err 'the model has no chat template'
+has err 'the model has no chat template in a tokenizer_config.json; known are ChatML .*; without --chat the text is read as it is: write it'
 run 2 generate chat --chat
 has err 'chat: expected what the user says, --text TEXT or --texts FILE, and no --numbers'
 run 2 generate chat --text a --system b
@@ -239,5 +239,11 @@ echo '{"prompt": "say"}' >>others.jsonl
 run 1 finetune model --data others.jsonl
 has err 'others.jsonl:3: expected an object with messages, with prompt and completion, or with text'
 run 0 finetune model --data answers.jsonl --context 6 --epochs 1 --quiet
-has err 'warning: data.training: 8 of 8 examples are cut to 6 tokens'
+has err 'warning: data.training: 8 of 8 examples are cut to 6 tokens; the longest line has [0-9]+: a longer --context of the command, or window of a file,'
+(cat chats.jsonl; echo '{"messages": [{"role": "user", "content": "a"}]}') >asked.jsonl
+run 0 finetune chatting --data asked.jsonl --context 32 --epochs 1 --quiet --into asked
+has err 'warning: data.training: .*asked.jsonl:9: no message of the assistant and no completion, or an empty one; 1 lines are left out for that$'
+echo '{"prompt": "a b c d e f g h i j k l m n o p", "completion": " yes"}' >>answers.jsonl
+run 0 finetune model --data answers.jsonl --context 10 --epochs 1 --quiet --into behind
+has err 'warning: data.training: .*answers.jsonl:9: the answer begins behind token 10; 1 lines are left out for that, and the longest line has [0-9]+ tokens'
 finish

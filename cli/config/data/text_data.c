@@ -180,9 +180,11 @@ sgm_status text_data_complete(config *c)
 static void tell(const data_config *data, const char *name, const sgm_text_counts *counts)
 {
     if (counts->cut > 0)
-        complain("warning: data.%s: %lld of %lld texts are cut to %lld tokens; a longer window takes more of "
-                 "them\n",
-                 name, (long long)counts->cut, (long long)counts->texts, (long long)data->window);
+        complain(
+            "warning: data.%s: %lld of %lld texts are cut to %lld tokens; the longest has %lld: a longer "
+            "--context of the command, or window of a file, takes more of them\n",
+            name, (long long)counts->cut, (long long)counts->texts, (long long)data->window,
+            (long long)counts->longest);
     else if (strcmp(name, "training") == 0 && 2 * counts->longest <= data->window)
         complain(
             "hint: the longest text of data.training has %lld tokens, and each is trained as one of %lld: "
