@@ -35,6 +35,14 @@ verdict "the model is written back" $?
 run 0 eval run
 has out '^validation: loss 0\.[0-9]+, accuracy 100.00 % \(2 examples\)$'
 
+# --- a program ---
+program=$SIGMA_BUILD_DIR/examples/generate_text
+same "a program reads the run, with its tokenizer" "$("$program" run 'say d' 8)" 'say d yes yes'
+run 0 generate model --text 'say d' --count 4 --greedy
+same "and a folder of transformers" "$("$program" model 'say d' 4)" "$(cat out)"
+"$program" none 2>err
+code 1 $? 'a model that is not there'
+has err "^generate_text: there is no folder 'none', and no file"
 # --- adapters over matrices of 8 bits ---
 options='--data answers.jsonl --validation others.jsonl --lora=4 --int8 --learning-rate 0.05 --epochs 16'
 # shellcheck disable=SC2086 # a word for each option

@@ -27,9 +27,10 @@ extern "C" {
 typedef struct sgm_pretrained_tokenizer sgm_pretrained_tokenizer;
 
 /* Opens tokenizer.json, vocab.json (merges.txt lies beside it), vocab.txt or FILE.gguf, or a folder with one
- * of them, taken in this order, where the last is tokenizer.gguf. A tokenizer_config.json beside it says how
- * chats are written (if there is no chat_template.jinja), and whether vocab.txt means small letters. NULL and
- * an error that names the file, the place in it and what is wrong. */
+ * of them, taken in this order, where the last is tokenizer.gguf; of a run's folder those in its model/. A
+ * tokenizer_config.json beside it says how chats are written (if there is no chat_template.jinja), and
+ * whether vocab.txt means small letters. NULL and an error that names the file, the place in it and what is
+ * wrong. */
 SGM_API sgm_pretrained_tokenizer *sgm_pretrained_tokenizer_open(const char *path);
 SGM_API void sgm_pretrained_tokenizer_free(sgm_pretrained_tokenizer *tokenizer);
 
