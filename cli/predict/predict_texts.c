@@ -50,6 +50,8 @@ static sgm_status read_text(const char *path, sgm__text *text)
 static sgm_status predict_lines(prediction *p, const sgm_pretrained_tokenizer *tokenizer, char **lines,
                                 const char *const *pairs, size_t count)
 {
+    if (pairs == NULL && predict_fills(p))
+        return predict_fill(p, tokenizer, lines, count);
     const char *segments = p->signature.segments[0] != '\0' ? p->signature.segments : NULL;
     for (size_t i = 0; i < count && !predict_is_done(p); i += CHUNK)
         SGM_TRY(predict_outputs(
