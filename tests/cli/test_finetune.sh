@@ -248,6 +248,8 @@ run 1 finetune model --data others.jsonl
 has err 'others.jsonl:3: expected an object with messages, with prompt and completion, or with text'
 run 0 finetune model --data answers.jsonl --context 6 --epochs 1 --quiet
 has err 'warning: data.training: 8 of 8 examples are cut to 6 tokens; the longest line has [0-9]+: a longer --context of the command, or window of a file,'
+run 0 finetune model --data answers.jsonl --validation 0.25 --context 6 --epochs 1 --quiet --into shared
+has err 'warning: data.validation: 8 of 8 examples of the whole file are cut to 6 tokens'
 (cat chats.jsonl; echo '{"messages": [{"role": "user", "content": "a"}]}') >asked.jsonl
 run 0 finetune chatting --data asked.jsonl --context 32 --epochs 1 --quiet --into asked
 has err 'warning: data.training: .*asked.jsonl:9: no message of the assistant and no completion, or an empty one; 1 lines are left out for that$'

@@ -181,9 +181,9 @@ static void tell(const data_config *data, const char *name, const sgm_text_count
 {
     if (counts->cut > 0)
         complain(
-            "warning: data.%s: %lld of %lld texts are cut to %lld tokens; the longest has %lld: a longer "
+            "warning: data.%s: %lld of %lld texts%s are cut to %lld tokens; the longest has %lld: a longer "
             "--context of the command, or window of a file, takes more of them\n",
-            name, (long long)counts->cut, (long long)counts->texts, (long long)data->window,
+            name, (long long)counts->cut, (long long)counts->texts, of_file(data), (long long)data->window,
             (long long)counts->longest);
     else if (strcmp(name, "training") == 0 && 2 * counts->longest <= data->window)
         complain(
