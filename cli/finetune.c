@@ -173,6 +173,22 @@ static sgm_status look_at_data(finetuning *f)
     return f->lines != SGM_TEXT_LINES_FAILED && f->group > 0 ? SGM_OK : sgm__last_failure();
 }
 
+/* Before a configuration is made of it, whose messages name a file that nobody wrote. */
+static sgm_status look_at_model(const finetuning *f)
+{
+    char *path = NULL;
+    if (is_model_of_others(f->model))
+        return SGM_OK;
+    if (!sgm__is_folder(f->model) && !sgm__file_exists(f->model))
+        return sgm_fail(SGM_ERROR_NOT_FOUND,
+                        "there is no '%s'; expected a folder of transformers, what 'sigma import' wrote, or "
+                        "a run",
+                        f->model);
+    path = saved_path(f->model);
+    sgm__free(path);
+    return path != NULL ? SGM_OK : sgm__last_failure();
+}
+
 /* The section `sample`; NULL: nothing is sampled. */
 static json_t *sample_of(const finetuning *f)
 {
@@ -214,7 +230,9 @@ static int train(const arguments *a, finetuning *f, const train_arguments *given
     char *folder = given->folder != NULL ? sgm__format("folder=%s", given->folder) : NULL;
     const char **overrides = sgm__calloc(a->word_count + 1, sizeof *overrides);
     size_t count = a->word_count - 1;
-    sgm_status status = overrides != NULL ? look_at_data(f) : sgm__last_failure();
+    sgm_status status = overrides != NULL ? look_at_model(f) : sgm__last_failure();
+    if (status == SGM_OK)
+        status = look_at_data(f);
     if (status == SGM_OK)
         status = describe(f, &description);
     for (size_t i = 0; i < count && status == SGM_OK; i++)
@@ -246,11 +264,22 @@ static bool check_prompts(const argument_texts *prompts)
     return true;
 }
 
+/* The first word that is a whole number, as of "--lora 4"; NULL: none. */
+static const char *number_among(const arguments *a)
+{
+    int64_t number;
+    for (size_t i = 0; i < a->word_count; i++)
+        if (sgm__parse_int64(a->words[i], &number))
+            return a->words[i];
+    return NULL;
+}
+
 /* False: the command ends with *code. */
 static bool check(const arguments *a, finetuning *f, const train_arguments *given, int *code)
 {
     int64_t port;
     double share;
+    const char *rank;
     *code = CLI_USAGE;
     if (a->word_count == 0)
         usage_error("finetune", "expected a model: a folder of transformers, or a run");
@@ -264,6 +293,8 @@ static bool check(const arguments *a, finetuning *f, const train_arguments *give
     else if (f->int8 && f->lora == NULL)
         usage_error("finetune",
                     "--int8: expected with --lora only: what is kept as 8 bits is not trained itself");
+    else if (f->lora != NULL && f->lora[0] == '\0' && (rank = number_among(a)) != NULL)
+        usage_error("finetune", "--lora takes its rank behind '=': --lora=%s", rank);
     else if (given->monitor != NULL && given->monitor[0] != '\0' && !parse_port(given->monitor, &port))
         usage_error("finetune", "--monitor: expected a port from 1 to 65535, got '%s'", given->monitor);
     else if (f->chat && f->prompts.count == 0)

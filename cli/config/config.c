@@ -242,7 +242,7 @@ static sgm_status check_commands(const config *c)
 /* Everything that can be wrong without data or a handler. */
 static sgm_status check_whole(const config *c, const char *name)
 {
-    SGM_TRY(check_datasets(name, &c->data));
+    SGM_TRY(check_datasets(name, &c->data, c->from));
     SGM_TRY(split_check(name, &c->data));
     if (c->network == NULL && c->from == NULL && !data_config_has_pipeline(&c->data.training))
         return sgm_fail(SGM_ERROR_ARGUMENT,

@@ -64,8 +64,8 @@ sgm_status check_first_key(const char *name, const char *group, const option_tab
 /* Checks the section optimiser of the file `name`, whose keys were given at `places` (optimiser.c). */
 sgm_status optimiser_check(const char *name, const optimiser_config *o, const text_map *places);
 /* Checks training, validation and test of the section data of the file `name`, each for itself and with the
- * others (data/checks.c). */
-sgm_status check_datasets(const char *name, const data_group *group);
+ * others (data/checks.c). `from` is the model that the training begins with; NULL: none. */
+sgm_status check_datasets(const char *name, const data_group *group, const char *from);
 /* Checks the section data.split of the file `name` with what it splits (data/split.c). */
 sgm_status split_check(const char *name, const data_group *group);
 /* Checks data.ROLE.texts of the file `name`: keys are columns, which a map's check does not see. */

@@ -112,6 +112,9 @@ sgm_status chats_complete(config *c);
 /* The folder with the tokenizer of a model: `folder` itself, or `model` in it, where imported models have it;
  * sgm__free. NULL: there is none, or no memory. */
 char *model_tokenizer(const char *folder);
+/* " of the whole file" where a share of the file makes the data, for messages that count its lines; else "".
+ */
+const char *of_file(const data_config *data);
 /* The examples, of which a line is printed; NULL and an error on failure. */
 sgm_dataset *chats_dataset(const data_config *data, const char *name);
 /* The steps of a network's input; 0: it is no sequence of tokens. */

@@ -332,6 +332,23 @@ char *saved_tokenizer(const saved *s)
     return NULL;
 }
 
+char *saved_missing_tokenizer(const saved *s)
+{
+    char *there = saved_tokenizer(s);
+    sgm__free(there);
+    if (there != NULL)
+        return NULL;
+    if (s->model != NULL)
+        return sgm__strdup(s->checkpoint);
+    const char *slash = strrchr(s->checkpoint, '/');
+    char *folder = sgm__format("%.*s/model", slash != NULL ? (int)(slash - s->checkpoint) : 1,
+                               slash != NULL ? s->checkpoint : ".");
+    if (folder != NULL && has_file(folder, "tensors.json"))
+        return folder;
+    sgm__free(folder);
+    return NULL;
+}
+
 char *saved_model(const saved *s)
 {
     char *folder = saved_tokenizer(s);

@@ -56,6 +56,11 @@ sgm_status saved_start_from(sgm_trainer *trainer, const start_config *start, boo
 /* The folder with the tokenizer of a model of others that 'sigma import' kept beside the checkpoint, or
  * beside the folder that the checkpoint is in; sgm__free. NULL: there is none, or no memory. */
 char *saved_tokenizer(const saved *s);
+/* The folder of a model of others, or of a run that began with one, which should have a tokenizer and has
+ * none; sgm__free. NULL: it has one, or it is another run, or no memory. */
+char *saved_missing_tokenizer(const saved *s);
+/* What a tokenizer is called in a folder, for messages. */
+#define TOKENIZER_FILES "tokenizer.json, vocab.json or vocab.txt"
 /* What sgm_pretrained_open reads of such a model: the path itself, or the folder that its tokenizer is in a
  * folder of; sgm__free. NULL: there is none, or no memory. */
 char *saved_model(const saved *s);

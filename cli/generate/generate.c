@@ -79,16 +79,17 @@ static sgm_status go_on(const generation *g)
     sgm_tensor *begin = tokens_of(g, g->text);
     sgm_status status = begin != NULL ? speech_begin(&s) : sgm__last_failure();
     if (status == SGM_OK) {
-        tokens_tell_left_out(g, begin, 0);
+        const span of = tokens_span(g, begin, 0);
         if (g->text != NULL && !g->chat)
             fputs(g->text, stdout);
         sgm_generation_options options = generate_options(g, &s);
-        status = sgm_generator_generate(g->generator, sgm_tensor_const_data(begin),
-                                        (size_t)sgm_tensor_shape(begin)->dims[0], NULL, (size_t)g->count,
-                                        &options);
+        status = sgm_generator_generate(g->generator, of.begin, of.begin_count, NULL, of.count, &options);
         sgm_status said = speech_end(&s);
         status = status == SGM_OK ? said : status;
         putchar('\n');
+        fflush(stdout);
+        if (status == SGM_OK)
+            tokens_tell_end(g, &of, &s, 0);
     }
     sgm_tensor_free(begin);
     speech_free(&s);
@@ -136,9 +137,12 @@ static int generate(const char *checkpoint, generation *g)
 }
 
 /* What is wrong with the options together, as an exit code; CLI_OK: nothing. */
-static int check(const generation *g, size_t words)
+static int check(const generation *g, const argument_texts *texts, size_t words)
 {
     bool one = g->texts == NULL;
+    if (texts->count > 1)
+        return usage_error("generate", "--text is given %zu times; several texts are lines of --texts FILE",
+                           texts->count);
     if (g->temperature > 1e6)
         return usage_error("generate", "--temperature: expected a number up to 1e6, got '%g'",
                            g->temperature);
@@ -182,8 +186,9 @@ int generate_run(int argc, char **argv)
 {
     const char *seed = NULL, *length_penalty = NULL;
     generation g = {.count = 200, .codec.end = -1};
+    argument_texts texts = {0};
     const argument_rule rules[] = {
-        {"--text", ARGUMENT_TEXT, &g.text},
+        {"--text", ARGUMENT_TEXTS, &texts},
         {"--texts", ARGUMENT_TEXT, &g.texts},
         {"--batch", ARGUMENT_COUNT, &g.batch},
         {"--beams", ARGUMENT_COUNT, &g.beams},
@@ -206,11 +211,12 @@ int generate_run(int argc, char **argv)
     arguments a = {.rules = rules, .rule_count = sizeof rules / sizeof *rules, .help = usage_text};
     int code;
     if (arguments_read(&a, argc, argv, &code)) {
+        g.text = texts.count > 0 ? texts.items[0] : NULL;
         if (seed != NULL && !sgm__parse_int64(seed, &g.seed))
             code = usage_error("generate", "--seed: expected a whole number, got '%s'", seed);
         else if (length_penalty != NULL && !read_penalty(length_penalty, &g.length_penalty))
             code = usage_error("generate", "--length-penalty: expected a number, got '%s'", length_penalty);
-        else if ((code = check(&g, a.word_count)) == CLI_OK)
+        else if ((code = check(&g, &texts, a.word_count)) == CLI_OK)
             code = generate(a.words[0], &g);
     }
     arguments_free(&a);

@@ -24,7 +24,13 @@ typedef struct generation {
     double temperature, top_p, min_p, repetition_penalty, length_penalty;
     int64_t top_k;
     bool greedy, numbers, int8, chat;
+    bool ends_at_last_place; /* a model of others, which has not learnt texts that begin in their middle */
 } generation;
+/* What one text begins with, of the tokens that were given, and how many may follow. */
+typedef struct span {
+    const int64_t *begin;
+    size_t begin_count, count;
+} span;
 
 /* --- generate.c --- */
 /* The subcommand, for main.c's table (cli.h). */
@@ -41,9 +47,11 @@ sgm_status tokens_open(generation *g);
 /* The tokens to begin with, int64 (count), which the caller frees; NULL on failure. Without a text (NULL) it
  * is a line end, or token 0. */
 sgm_tensor *tokens_of(const generation *g, const char *text);
-/* Warns of more tokens to begin with than the network has places, of which only the newest are read; `line`,
- * from 1, of the file g->texts. */
-void tokens_tell_left_out(const generation *g, const sgm_tensor *begin, size_t line);
+/* What is read of the tokens and how many follow. Warns of more tokens than the network has places, of which
+ * only the newest are read; `line`, from 1, of the file g->texts. */
+span tokens_span(const generation *g, const sgm_tensor *begin, size_t line);
+/* Tells that a text ended for want of places. */
+void tokens_tell_end(const generation *g, const span *of, const speech *said, size_t line);
 
 /* --- texts.c --- */
 /* Reads the lines of the file g->texts, and makes the batch no larger than there are. */

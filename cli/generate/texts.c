@@ -128,6 +128,7 @@ typedef struct batch {
     size_t first, count;
     sgm_continuation *texts;
     sgm_tensor **begins; /* their tokens to begin with */
+    span *spans;         /* what is read of them */
     spoken *spoken;
 } batch;
 
@@ -137,10 +138,10 @@ static sgm_status begin_text(const generation *g, batch *b, size_t index)
     b->begins[index] = tokens_of(g, *line != '\0' ? line : NULL);
     if (b->begins[index] == NULL)
         return sgm__fail_within("%s, line %zu", g->texts, b->first + index + 1);
-    tokens_tell_left_out(g, b->begins[index], b->first + index + 1);
-    b->texts[index] = (sgm_continuation){.begin = sgm_tensor_const_data(b->begins[index]),
-                                         .begin_count = (size_t)sgm_tensor_shape(b->begins[index])->dims[0],
-                                         .count = (size_t)g->count,
+    b->spans[index] = tokens_span(g, b->begins[index], b->first + index + 1);
+    b->texts[index] = (sgm_continuation){.begin = b->spans[index].begin,
+                                         .begin_count = b->spans[index].begin_count,
+                                         .count = b->spans[index].count,
                                          .user = &b->spoken[index].speech};
     b->spoken[index].speech = generate_speech(g, collect, &b->spoken[index]);
     return speech_begin(&b->spoken[index].speech);
@@ -156,6 +157,8 @@ static sgm_status go_on(const generation *g, batch *b)
     for (size_t i = 0; i < b->count; i++)
         SGM_TRY(print(g, g->lines[b->first + i], &b->spoken[i]));
     fflush(stdout);
+    for (size_t i = 0; i < b->count; i++)
+        tokens_tell_end(g, &b->spans[i], &b->spoken[i].speech, b->first + i + 1);
     return SGM_OK;
 }
 
@@ -165,8 +168,9 @@ static sgm_status generate_batch(const generation *g, size_t first, size_t count
                .count = count,
                .texts = sgm__calloc(count, sizeof *b.texts),
                .begins = sgm__calloc(count, sizeof(sgm_tensor *)),
+               .spans = sgm__calloc(count, sizeof *b.spans),
                .spoken = sgm__calloc(count, sizeof *b.spoken)};
-    bool there = b.texts != NULL && b.begins != NULL && b.spoken != NULL;
+    bool there = b.texts != NULL && b.begins != NULL && b.spans != NULL && b.spoken != NULL;
     sgm_status status = there ? go_on(g, &b) : SGM_ERROR_MEMORY;
     for (size_t i = 0; i < count && there; i++) {
         sgm_tensor_free(b.begins[i]);
@@ -175,6 +179,7 @@ static sgm_status generate_batch(const generation *g, size_t first, size_t count
     }
     sgm__free(b.texts);
     sgm__free(b.begins);
+    sgm__free(b.spans);
     sgm__free(b.spoken);
     return status;
 }

@@ -32,7 +32,8 @@ static const char usage_text[] =
     "from the standard input: printed are for each its name, the class and the probabilities of all "
     "classes.\n"
     "An encoder of a model of others (sigma import) takes texts: --text TEXT, or each line of FILE.txt;\n"
-    "printed are its class or its vector. It costs what the texts are long.\n"
+    "printed are its class or its vector, or of a masked language model the likeliest words for each\n"
+    "[MASK]. It costs what the texts are long.\n"
     "An ONNX model takes FILE.npy and FILE.csv if it has one input, else FILE.npz with an array for each,\n"
     "called as the inputs are. Printed are the numbers of its first output that has floats.\n\n"
     "  --data NAME       the inputs of a dataset: a ready-made one, or training, validation or test of\n"
@@ -199,7 +200,9 @@ static sgm_status predict_dataset(prediction *p, const char *name)
 
 /* What the words and options of a call name; either `data` or `text` is not NULL, or there are files. */
 typedef struct predict_words {
-    const char *checkpoint, *data, *lengths, *separator, *unknown, *text, *pair;
+    const char *checkpoint, *data, *lengths, *separator, *unknown, *pair;
+    const char *text; /* the first of `texts` */
+    argument_texts texts;
     const char *const *files; /* of which only pictures and the like can be several */
     size_t file_count;
 } predict_words;
@@ -336,6 +339,11 @@ static bool check_words(const arguments *a, prediction *p, const predict_words *
 {
     if (strlen(words->separator) > 1)
         *code = usage_error("predict", "--separator: expected one character, got '%s'", words->separator);
+    else if (words->texts.count > 1)
+        *code = usage_error("predict",
+                            "--text is given %zu times; several texts are lines of FILE.txt, or with "
+                            "'--text -' of the standard input",
+                            words->texts.count);
     else if (words->data != NULL && words->text != NULL)
         *code = usage_error("predict", "expected --data or --text, got both");
     else if (words->data != NULL || words->text != NULL ? a->word_count != 1 : a->word_count < 2)
@@ -375,12 +383,14 @@ int predict_run(int argc, char **argv)
         {"--json", ARGUMENT_FLAG, &p.json},
         {"--int8", ARGUMENT_FLAG, &p.int8},
         {"--unknown", ARGUMENT_TEXT, &words.unknown},
-        {"--text", ARGUMENT_TEXT, &words.text},
+        {"--text", ARGUMENT_TEXTS, &words.texts},
         {"--pair", ARGUMENT_TEXT, &words.pair},
     };
     arguments a = {.rules = rules, .rule_count = sizeof rules / sizeof *rules, .help = usage_text};
     int code;
-    if (arguments_read(&a, argc, argv, &code) && check_words(&a, &p, &words, &code)) {
+    bool is_right = arguments_read(&a, argc, argv, &code);
+    words.text = words.texts.count > 0 ? words.texts.items[0] : NULL;
+    if (is_right && check_words(&a, &p, &words, &code)) {
         words.checkpoint = a.words[0];
         words.files = a.words + 1;
         words.file_count = a.word_count - 1;

@@ -114,6 +114,12 @@ bool predict_takes_texts(const prediction *p);
 /* Prints a prediction for one text ("-": for each line of the standard input) or a text and its pair (NULL:
  * none), or where that is NULL for each line of a file. */
 sgm_status predict_texts(prediction *p, const char *text, const char *pair, const char *path);
+/* --- predict_fill.c --- */
+/* Whether what is printed are words for masked tokens: of an open masked language model, without --output. */
+bool predict_fills(const prediction *p);
+/* Prints the likeliest words for each masked token of the texts. */
+sgm_status predict_fill(prediction *p, const struct sgm_pretrained_tokenizer *tokenizer, char *const *lines,
+                        size_t count);
 /* --- predict_masks.c --- */
 /* For pictures with masks: prints which classes each picture has, and writes its mask to `output` (NULL:
  * nowhere), a file or a folder. */

@@ -50,6 +50,8 @@ static sgm_status read_text(const char *path, sgm__text *text)
 static sgm_status predict_lines(prediction *p, const sgm_pretrained_tokenizer *tokenizer, char **lines,
                                 const char *const *pairs, size_t count)
 {
+    if (pairs == NULL && predict_fills(p))
+        return predict_fill(p, tokenizer, lines, count);
     const char *segments = p->signature.segments[0] != '\0' ? p->signature.segments : NULL;
     for (size_t i = 0; i < count && !predict_is_done(p); i += CHUNK)
         SGM_TRY(predict_outputs(
@@ -63,17 +65,30 @@ static sgm_status predict_lines(prediction *p, const sgm_pretrained_tokenizer *t
     return SGM_OK;
 }
 
+/* Whether the input is tokens, of which a field says how many there are. */
+static bool is_encoder(const prediction *p)
+{
+    return p->onnx == NULL && p->signature.lengths[0] != '\0' && p->signature.example.rank == 1;
+}
+
 bool predict_takes_texts(const prediction *p)
 {
-    char *folder = p->onnx == NULL && p->signature.lengths[0] != '\0' && p->signature.example.rank == 1
-                       ? saved_tokenizer(&p->s)
-                       : NULL;
+    char *folder = is_encoder(p) ? saved_tokenizer(&p->s) : NULL;
     sgm__free(folder);
     return folder != NULL;
 }
 
 sgm_status predict_texts(prediction *p, const char *given, const char *pair, const char *path)
 {
+    char *missing = is_encoder(p) ? saved_missing_tokenizer(&p->s) : NULL;
+    if (missing != NULL) {
+        sgm_fail(SGM_ERROR_NOT_FOUND,
+                 "texts are read by the tokenizer of the model, and there is no " TOKENIZER_FILES
+                 " in '%s'; put it there",
+                 missing);
+        sgm__free(missing);
+        return SGM_ERROR_NOT_FOUND;
+    }
     if (!predict_takes_texts(p))
         return sgm_fail(
             SGM_ERROR_UNSUPPORTED,

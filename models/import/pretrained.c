@@ -151,6 +151,12 @@ static void fill_info(sgm_pretrained *p)
             p->info.precision = SGM_FLOAT64;
 }
 
+static bool is_there(const char *path)
+{
+    struct stat about;
+    return stat(path, &about) == 0;
+}
+
 static bool is_file(const char *path)
 {
     struct stat information;
@@ -178,6 +184,8 @@ static sgm_status open_folder(sgm_pretrained *p, const char *path)
             "of tensors alone says nothing of a network: write one, and 'from: %s' beside it, into the "
             "file of a training",
             path, path);
+    if (!is_there(path))
+        return sgm_fail(SGM_ERROR_NOT_FOUND, "there is no folder '%s', and no file", path);
     if (!sgm__folder_has(p->path, "config.json"))
         return sgm_fail(
             SGM_ERROR_NOT_FOUND,

@@ -29,6 +29,7 @@ typedef struct collection {
     float *inputs, *targets, *starts; /* (counts.rows, window) each; starts: with packing */
     int64_t *used;                    /* places of each row that have tokens */
     size_t capacity;                  /* rows that there is room for */
+    int64_t line;                     /* that is read, from 1 */
     sgm_chat_counts counts;
 } collection;
 
@@ -143,6 +144,20 @@ static int64_t row_for(collection *c, int64_t count)
     return add_row(c) == SGM_OK ? rows : -1;
 }
 
+/* Counts a line of which nothing is learnt: there is nothing, or it lies behind the window. */
+static void leave_out(collection *c, const example *e)
+{
+    sgm_chat_counts *counts = &c->counts;
+    bool answered = false;
+    for (int64_t i = 1; i < e->count; i++)
+        answered = answered || e->learnt[i];
+    int64_t *first = answered ? &counts->behind_line : &counts->unanswered_line;
+    counts->left_out++;
+    counts->unanswered += !answered;
+    if (*first == 0)
+        *first = c->line;
+}
+
 /* The first tokens of the example, unless there is nothing to be learnt among them. What fills up the row
  * behind them is by itself. */
 static sgm_status add(collection *c, const example *e)
@@ -151,8 +166,10 @@ static sgm_status add(collection *c, const example *e)
     int64_t learnt = 0;
     for (int64_t i = 0; i < count; i++)
         learnt += e->learnt[i + 1];
+    if (e->count - 1 > c->counts.longest)
+        c->counts.longest = e->count - 1;
     if (learnt == 0) {
-        c->counts.left_out++;
+        leave_out(c, e);
         return SGM_OK;
     }
     const int64_t row = row_for(c, count);
@@ -261,11 +278,13 @@ static sgm_status add_object(void *user, const json_t *object)
 
 static sgm_status read_lines(collection *c, const char *path)
 {
-    sgm_status status = sgm__json_lines_read(path, 0, EXPECTED, add_object, c);
+    sgm_status status = sgm__json_lines_read(path, 0, EXPECTED, add_object, c, &c->line);
     if (status == SGM_OK && c->counts.examples == 0)
         status = sgm_fail(SGM_ERROR_FORMAT,
-                          "%s: there is nothing to learn: %lld lines have no answer within %lld tokens", path,
-                          (long long)c->counts.left_out, (long long)c->window);
+                          "%s: there is nothing to learn: %lld lines have no message of the assistant and no "
+                          "completion, or an empty one; the answers of %lld begin behind token %lld",
+                          path, (long long)c->counts.unanswered,
+                          (long long)(c->counts.left_out - c->counts.unanswered), (long long)c->window);
     return status;
 }
 

@@ -30,7 +30,8 @@ static sgm_status add_line(const char *line, size_t length, const char *expected
 }
 
 sgm_status sgm__json_lines_read(const char *path, size_t most, const char *expected,
-                                sgm_status (*add)(void *user, const json_t *object), void *user)
+                                sgm_status (*add)(void *user, const json_t *object), void *user,
+                                int64_t *line_number)
 {
     FILE *file = fopen(path, "rb");
     char *line = NULL;
@@ -45,6 +46,8 @@ sgm_status sgm__json_lines_read(const char *path, size_t most, const char *expec
         const size_t mark = number == 1 ? mark_of(line, (size_t)length) : 0;
         if (is_blank(line + mark, (size_t)length - mark))
             continue;
+        if (line_number != NULL)
+            *line_number = number;
         status = add_line(line + mark, (size_t)length - mark, expected, add, user);
         read++;
         if (status != SGM_OK)

@@ -23,7 +23,8 @@ static json_t *first_line(const char *path)
     json_t *first = NULL;
     if (!path)
         sgm_fail(SGM_ERROR_ARGUMENT, "the path of a file of texts is NULL");
-    else if (sgm__json_lines_read(path, 1, "expected an object on each line", keep_first, &first) == SGM_OK &&
+    else if (sgm__json_lines_read(path, 1, "expected an object on each line", keep_first, &first, NULL) ==
+                 SGM_OK &&
              !first)
         sgm_fail(SGM_ERROR_FORMAT, "%s: there are no lines", path);
     return first;
@@ -147,7 +148,7 @@ char **sgm_labelled_text_classes(const char *path)
     char **classes = NULL;
     if (!path || !seen)
         sgm_fail(path ? SGM_ERROR_MEMORY : SGM_ERROR_ARGUMENT, "classes of texts need the path of a file");
-    else if (sgm__json_lines_read(path, 0, SGM__LABELLED_EXPECTED, note_label, seen) == SGM_OK) {
+    else if (sgm__json_lines_read(path, 0, SGM__LABELLED_EXPECTED, note_label, seen, NULL) == SGM_OK) {
         if (json_object_size(seen) < 2)
             sgm_fail(SGM_ERROR_FORMAT, "%s: expected texts of at least 2 classes, got %zu", path,
                      json_object_size(seen));

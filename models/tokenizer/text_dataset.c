@@ -199,7 +199,7 @@ static sgm_status collect(collection *c, const char *path, const char *expected,
     if (c->window < 1 || c->window > LONGEST_WINDOW)
         return sgm_fail(SGM_ERROR_ARGUMENT, "the window of texts is 1 to %d tokens, not %lld", LONGEST_WINDOW,
                         (long long)c->window);
-    SGM__PASS(sgm__json_lines_read(path, 0, expected, add, c));
+    SGM__PASS(sgm__json_lines_read(path, 0, expected, add, c, NULL));
     return c->count > 0 ? SGM_OK : sgm_fail(SGM_ERROR_FORMAT, "%s: there are no texts", path);
 }
 

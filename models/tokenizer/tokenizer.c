@@ -275,7 +275,17 @@ static sgm_status read_all(sgm_pretrained_tokenizer *tokenizer, const char *path
     return status;
 }
 
-static sgm_status read_folder(sgm_pretrained_tokenizer *tokenizer, const char *folder)
+static bool has_file(const char *folder, const char *name)
+{
+    struct stat info;
+    char *path = beside(folder, strlen(folder), name);
+    const bool is_there = path && stat(path, &info) == 0;
+    free(path);
+    return is_there;
+}
+
+/* Reads the first file of a tokenizer in the folder; *found: there is one. */
+static sgm_status read_first(sgm_pretrained_tokenizer *tokenizer, const char *folder, bool *found)
 {
     static const char *const names[] = {"tokenizer.json", "vocab.json", "vocab.txt", SGM__GGUF_KEPT};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -286,9 +296,24 @@ static sgm_status read_folder(sgm_pretrained_tokenizer *tokenizer, const char *f
         if (is_there)
             status = read_all(tokenizer, path);
         free(path);
+        *found = is_there;
         if (is_there || status != SGM_OK)
             return status;
     }
+    return SGM_OK;
+}
+
+/* A run that began with a model keeps its files in the folder model. */
+static sgm_status read_folder(sgm_pretrained_tokenizer *tokenizer, const char *folder)
+{
+    bool found = false;
+    char *model = beside(folder, strlen(folder), "model");
+    sgm_status status = model ? read_first(tokenizer, folder, &found) : SGM_ERROR_MEMORY;
+    if (status == SGM_OK && !found && has_file(model, "tensors.json"))
+        status = read_first(tokenizer, model, &found);
+    free(model);
+    if (status != SGM_OK || found)
+        return status;
     return sgm_fail(SGM_ERROR_NOT_FOUND,
                     "%s has no tokenizer.json, vocab.json or vocab.txt; a folder of a model has "
                     "one of them",

@@ -35,6 +35,14 @@ verdict "the model is written back" $?
 run 0 eval run
 has out '^validation: loss 0\.[0-9]+, accuracy 100.00 % \(2 examples\)$'
 
+# --- a program ---
+program=$SIGMA_BUILD_DIR/examples/generate_text
+same "a program reads the run, with its tokenizer" "$("$program" run 'say d' 8)" 'say d yes yes'
+run 0 generate model --text 'say d' --count 4 --greedy
+same "and a folder of transformers" "$("$program" model 'say d' 4)" "$(cat out)"
+"$program" none 2>err
+code 1 $? 'a model that is not there'
+has err "^generate_text: there is no folder 'none', and no file"
 # --- adapters over matrices of 8 bits ---
 options='--data answers.jsonl --validation others.jsonl --lora=4 --int8 --learning-rate 0.05 --epochs 16'
 # shellcheck disable=SC2086 # a word for each option
@@ -175,7 +183,7 @@ same "the answer ends by itself" "$(cat out)" 'yes'
 run 0 generate chat --chat --text d --greedy --stop e
 same "a stop ends the answer before it" "$(cat out)" 'y'
 run 1 generate run --chat --text d
-has err 'the model has no chat template'
+has err 'the model has no chat template in a tokenizer_config.json; known are ChatML .*; without --chat the text is read as it is: write it'
 run 2 generate chat --chat
 has err 'chat: expected what the user says, --text TEXT or --texts FILE, and no --numbers'
 run 2 generate chat --text a --system b
@@ -184,11 +192,28 @@ run 2 generate chat --stop ''
 has err 'stop: expected a text that is not empty'
 
 # --- texts that are too long ---
-run 0 generate run --text 'abcdefghijklmnopq' --count 2
-same "a text that fits is not warned of" "$(cat err)" ''
+run 0 generate run --text 'abcdefghijklmno' --count 2
+same "a text that fits with what follows is not warned of" "$(cat err)" ''
 printf 'a\nsay abcdefghijklmnopqrstuv\n' >long.txt
 run 0 generate run --texts long.txt --count 2
-has err '^warning: line 2: the text has 25 tokens, but the network has room for 16: its beginning is left out$'
+has err '^warning: line 2: the text has 25 tokens, but the network has room for 16 with what follows: its beginning is left out$'
+
+# --- the last place ---
+run 0 generate run --numbers --text '19 1 25' --count 99 --greedy
+same "it ends when all places are taken" "$(wc -w <out)" 16
+has err '^note: the text ends after 13 of 99 tokens: the network has 16 places, and all are taken$'
+cp out whole
+run 0 generate run --numbers --text '19 1 25' --count 13 --greedy
+same "what was asked for is no early end" "$(cat err)" ''
+same "it is the same text" "$(cat out)" "$(cat whole)"
+run 0 generate run --numbers --text "$(cat whole) 7 8 9" --count 99 --greedy
+has err '^warning: the text has 19 tokens, but the network has room for 16 with what follows'
+has err '^note: the text ends after 8 of 99 tokens'
+printf '19 1 25\n1 2\n' >numbers.txt
+run 0 generate run --numbers --texts numbers.txt --count 14 --greedy
+same "of several texts each ends there" "$(awk '{print NF}' out | tr '\n' ' ')" '16 16 '
+has err '^note: line 1: the text ends after 13 of 14 tokens'
+same "and only that is told" "$(wc -l <err)" 1
 
 # --- adapters, a share for validation ---
 run 0 finetune model --data answers.jsonl --validation 0.25 --into adapted --epochs 1 --lora=2
@@ -204,13 +229,31 @@ run 2 finetune model --data answers.jsonl --validation 2
 has err "validation: expected a file, or a share between 0 and 1, got '2'"
 run 2 finetune model --data answers.jsonl --lora=all
 has err "lora: expected a rank of at least 1, got 'all'"
+run 2 finetune model --data answers.jsonl --lora 4
+has err "^sigma finetune: --lora takes its rank behind '=': --lora=4; see"
 run 2 finetune run --data answers.jsonl --context 8
 has err "'run' has a network already; 'sigma import FOLDER --context 8' makes one"
 run 2 finetune "$SIGMA_SOURCE_DIR/tests/models/fixtures/llama" --data answers.jsonl
-has err 'data.training: chats are read by the tokenizer of a model; name the model, from: FOLDER'
+has err "data.training: chats are read by the tokenizer of the model, and there is no tokenizer.json, vocab.json or vocab.txt in '.*/llama'; put"
+run 2 finetune modle --data answers.jsonl
+has err "^sigma finetune: there is no 'modle'; expected a folder of transformers, what 'sigma import' wrote, or a run$"
+printf '{"text": "a b", "label": "%s"}\n' good bad >labels.jsonl
+run 2 finetune model --data labels.jsonl
+has err "lines with a label are for encoders .BERT, RoBERTa, DistilBERT.; '.*/model' says the next token"
+echo '{"anchor": "a b", "positive": "good"}' >pairs.jsonl
+run 2 finetune model --data pairs.jsonl
+has err "lines with anchor and positive are for encoders .*; '.*/model' says the next token"
 echo '{"prompt": "say"}' >>others.jsonl
 run 1 finetune model --data others.jsonl
 has err 'others.jsonl:3: expected an object with messages, with prompt and completion, or with text'
 run 0 finetune model --data answers.jsonl --context 6 --epochs 1 --quiet
-has err 'warning: data.training: 8 of 8 examples are cut to 6 tokens'
+has err 'warning: data.training: 8 of 8 examples are cut to 6 tokens; the longest line has [0-9]+: a longer --context of the command, or window of a file,'
+run 0 finetune model --data answers.jsonl --validation 0.25 --context 6 --epochs 1 --quiet --into shared
+has err 'warning: data.validation: 8 of 8 examples of the whole file are cut to 6 tokens'
+(cat chats.jsonl; echo '{"messages": [{"role": "user", "content": "a"}]}') >asked.jsonl
+run 0 finetune chatting --data asked.jsonl --context 32 --epochs 1 --quiet --into asked
+has err 'warning: data.training: .*asked.jsonl:9: no message of the assistant and no completion, or an empty one; 1 lines are left out for that$'
+echo '{"prompt": "a b c d e f g h i j k l m n o p", "completion": " yes"}' >>answers.jsonl
+run 0 finetune model --data answers.jsonl --context 10 --epochs 1 --quiet --into behind
+has err 'warning: data.training: .*answers.jsonl:9: the answer begins behind token 10; 1 lines are left out for that, and the longest line has [0-9]+ tokens'
 finish

@@ -121,7 +121,7 @@ has err '2 examples of "training" in a row belong together, and 7 is no multiple
 run 2 finetune run --data pairs.jsonl
 has err "is of a run to classify, which has not all that the task 'embed' needs"
 run 2 finetune "$fixtures/gpt2" --data labelled.jsonl
-has err "the task 'classify' is not one of this architecture"
+has err "lines with a label are for encoders .BERT, RoBERTa, DistilBERT.; '.*/gpt2' says the next token"
 run 2 finetune "$fixtures/resnet" --data labelled.jsonl
 has err 'is a model to classify; classes of texts and pairs are learnt by encoders'
 echo '{"text": "good a"}' >texts.jsonl

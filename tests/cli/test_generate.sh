@@ -106,6 +106,12 @@ run 2 generate bytes --texts texts.txt --beams 2 --batch 2
 has err 'batch: expected with --texts only, and not with --beams'
 run 2 generate bytes --texts texts.txt --text row
 has err 'text, --texts: expected one of them'
+run 2 generate bytes --text row --text boat
+has err '^sigma generate: --text is given 2 times; several texts are lines of --texts FILE; see'
+run 2 predict bytes --text row --text boat
+has err '^sigma predict: --text is given 2 times; several texts are lines of FILE.txt, or with '
+run 0 generate bytes --text row --count 40
+same "a network of bytes goes on for ever" "$(cat err)" ''
 run 2 generate bytes --text row --batch 2
 has err 'batch: expected with --texts only'
 

@@ -107,6 +107,26 @@ same "from the standard input, whatever the ends of lines" "$(cat piped)" "$(cat
 mkdir judge/checkpoints && cp judge/checkpoint.safetensors judge/checkpoints/1.safetensors
 run 0 predict judge/checkpoints/1.safetensors --text 'a b c'
 same "the tokenizer is found from a folder in the run's" "$(cat out)" "$(cat first)"
+
+# --- words for what is masked, those that the same network has for the same numbers ---
+cp -r "$fixtures/bert_fill" filling
+(printf '[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n'; seq -f word%.0f 5 60) >filling/vocab.txt
+run 0 import filling --into fill
+printf '2,7,4,9,3%s\n' "$(yes ,0 | head -19 | tr -d '\n')" >ids.csv
+echo 5 >lengths.csv
+run 0 predict fill ids.csv --lengths lengths.csv
+likeliest=$(cut -d' ' -f3 out)
+run 0 predict fill --text 'word7 [MASK] word9'
+same "a line for the token that is masked" "$(wc -l <out)" 1
+same "its word" "$(cut -d' ' -f1 out)" "$(sed -n "$((likeliest + 1))p" filling/vocab.txt)"
+has out '^[^ ]+ 0\.[0-9]{4} \([^ ]+ 0\.[0-9]{4}(, [^ ]+ 0\.[0-9]{4}){3}\)$'
+run 0 predict fill --text '[MASK] word8 [MASK]'
+same "one for each" "$(wc -l <out)" 2
+run 0 predict fill --text 'word7 [MASK] word9' --json
+has out "^\{\"example\": 0, \"masks\": \[\{\"place\": 2, \"tokens\": \[\{\"token\": \"[^\"]+\", \"id\": $likeliest, \"probability\": 0"
+run 1 predict fill --text 'word7 word9'
+has err "text 1 has no .MASK. among its first 24 tokens: this model says which word is masked"
+
 run 1 predict llama --text 'a'
 has err "texts are for encoders that 'sigma import' read with their tokenizer"
 run 2 predict judge --data training --text a
@@ -265,7 +285,16 @@ has err "'tensors.npz' is a file, where a folder with config.json, or a file of 
 run 1 import "$fixtures/llama" --into llama
 has err "sigma import: 'llama' is there already; --into names another folder"
 run 1 import nowhere
-has err "there is no config.json in 'nowhere'"
+has err "^sigma import: there is no folder 'nowhere', and no file$"
+mkdir bare
+run 1 import bare
+has err "there is no config.json in 'bare'; a folder as the library transformers writes it is wanted"
+run 1 generate "$fixtures/llama" --text a
+has err "there is no tokenizer.json, vocab.json or vocab.txt in '.*/llama'; --tokenizer names the folder of one, --numbers"
+run 1 generate trained --text a
+has err "there is no tokenizer.json, vocab.json or vocab.txt in 'trained/model'; --tokenizer names"
+run 1 predict "$fixtures/bert_classify" --text a
+has err "and there is no tokenizer.json, vocab.json or vocab.txt in '.*/bert_classify'; put it there"
 run 2 import
 has err 'expected the folder of one model'
 run 1 import "$fixtures/gpt2" --into x --context 33

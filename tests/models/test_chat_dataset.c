@@ -92,6 +92,15 @@ TEST(all_is_read)
     sgm_pretrained_tokenizer_free(tokenizer);
 }
 
+/* The tokens of a text but the last, which is only a target. */
+static int64_t inputs_of(const sgm_pretrained_tokenizer *tokenizer, const char *text)
+{
+    sgm_tensor *tokens = sgm_pretrained_tokenizer_encode(tokenizer, text, strlen(text));
+    const int64_t count = tokens != NULL ? sgm_tensor_shape(tokens)->dims[0] - 1 : -1;
+    sgm_tensor_free(tokens);
+    return count;
+}
+
 TEST(long_lines_are_cut_and_counted)
 {
     sgm_pretrained_tokenizer *tokenizer = chatting();
@@ -105,7 +114,38 @@ TEST(long_lines_are_cut_and_counted)
     CHECK_INT(counts.left_out, 1);
     CHECK_INT(counts.tokens, 4);
     CHECK_INT(counts.learnt, 4);
+    const int64_t longest[] = {inputs_of(tokenizer, "a b c d e f g h i</s>"),
+                               inputs_of(tokenizer, "1 2 3 4 5 6 7 8 9</s>")};
+    CHECK_INT(counts.longest, longest[longest[1] > longest[0]]);
+    CHECK_INT(counts.unanswered, 0);
+    CHECK_INT(counts.behind_line, 1);
     sgm_dataset_free(data);
+    sgm_pretrained_tokenizer_free(tokenizer);
+}
+
+TEST(lines_without_an_answer_are_told_from_those_whose_answer_is_too_far)
+{
+    static const char asked[] = "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}]}\n";
+    sgm_pretrained_tokenizer *tokenizer = chatting();
+    sgm_chat_counts counts;
+    char lines[4096];
+    snprintf(lines, sizeof lines,
+             "{\"text\": \"1 2 3\"}\n\n%s{\"prompt\": \"a b c d e f\", \"completion\": \" g\"}\n%s", asked,
+             asked);
+    write_lines(lines);
+    sgm_dataset *data = sgm_chat_dataset("chats", tokenizer, path, .window = 4, .counts = &counts);
+    CHECK_OK(data);
+    CHECK_INT(counts.examples, 1);
+    CHECK_INT(counts.left_out, 3);
+    CHECK_INT(counts.unanswered, 2);
+    CHECK_INT(counts.unanswered_line, 3);
+    CHECK_INT(counts.behind_line, 4);
+    sgm_dataset_free(data);
+    write_lines(asked);
+    CHECK_ERROR(
+        sgm_chat_dataset("chats", tokenizer, path, .window = 4),
+        "there is nothing to learn: 1 lines have no message of the assistant and no completion, or an "
+        "empty one; the answers of 0 begin behind token 4");
     sgm_pretrained_tokenizer_free(tokenizer);
 }
 

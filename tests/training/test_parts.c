@@ -398,6 +398,29 @@ TEST(what_a_file_lacks_stays_as_it_is)
     close_folder();
 }
 
+/* Twenty layers are more than a message has room for; they differ in the last. */
+TEST(long_networks_are_told_where_they_differ)
+{
+    char network[1024] = "input(6)";
+    open_folder();
+    for (int i = 0; i < 20; i++)
+        strcat(network, " + dense(13, tanh)");
+    const size_t common = strlen(network);
+    strcat(network, " + dense(3) + softmax_cross_entropy");
+    wave_trainer one = make(network);
+    strcpy(network + common, " + dense(4) + dense(3) + softmax_cross_entropy");
+    wave_trainer other = make(network);
+    CHECK_OK(sgm_trainer_save(one.trainer, file));
+    CHECK_ERROR(sgm_trainer_load(other.trainer, file), "it is of the network \"... ");
+    CHECK_ERROR(sgm_trainer_load(other.trainer, file),
+                "dense(13, tanh) + dense(3) + softmax_cross_entropy\", the trainer has \"... ");
+    CHECK_ERROR(sgm_trainer_load(other.trainer, file),
+                "dense(13, tanh) + dense(4) + dense(3) + softmax_cross_entropy\"");
+    free_wave_trainer(one);
+    free_wave_trainer(other);
+    close_folder();
+}
+
 TEST(a_single_difference_is_told_too)
 {
     char *left = NULL;

@@ -7,6 +7,7 @@
 #include "config/experiment.h"
 #include "config/saved.h"
 
+#include <math.h>
 #include <sigma/chats.h>
 
 #define COST "softmax_cross_entropy"
@@ -151,19 +152,31 @@ sgm_status chats_complete(config *c)
     return status == SGM_OK ? pack_all(c) : status;
 }
 
+/* Lines are counted before a share of them is taken. */
+const char *of_file(const data_config *data)
+{
+    return isnan(data->begin) && isnan(data->share) ? "" : " of the whole file";
+}
+
 /* What of a file is not learnt. */
 static void warn(const data_config *data, const char *name, const sgm_chat_counts *counts)
 {
     if (counts->cut > 0)
         complain(
-            "warning: data.%s: %lld of %lld examples are cut to %lld tokens; a longer window takes more of "
-            "them\n",
-            name, (long long)counts->cut, (long long)counts->examples, (long long)data->window);
-    if (counts->left_out > 0)
+            "warning: data.%s: %lld of %lld examples%s are cut to %lld tokens; the longest line has %lld: a "
+            "longer --context of the command, or window of a file, takes more of them\n",
+            name, (long long)counts->cut, (long long)counts->examples, of_file(data), (long long)data->window,
+            (long long)counts->longest);
+    if (counts->unanswered > 0)
+        complain("warning: data.%s: %s:%lld: no message of the assistant and no completion, or an empty one; "
+                 "%lld lines are left out for that\n",
+                 name, data->chats, (long long)counts->unanswered_line, (long long)counts->unanswered);
+    if (counts->left_out > counts->unanswered)
         complain(
-            "warning: data.%s: %lld lines are left out, since their answers are empty or begin behind %lld "
-            "tokens\n",
-            name, (long long)counts->left_out, (long long)data->window);
+            "warning: data.%s: %s:%lld: the answer begins behind token %lld; %lld lines are left out for "
+            "that, and the longest line has %lld tokens: --context of the command, or window of a file\n",
+            name, data->chats, (long long)counts->behind_line, (long long)data->window,
+            (long long)(counts->left_out - counts->unanswered), (long long)counts->longest);
 }
 
 sgm_dataset *chats_dataset(const data_config *data, const char *name)

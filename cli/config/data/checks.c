@@ -2,6 +2,7 @@
  * refine that source. Called by config.c when the whole file is read. */
 #include "config/config_checks.h"
 #include "config/files.h"
+#include "config/saved.h"
 
 /* All keys that say where data comes from. */
 #define SOURCES "dataset, csv, inputs, " FILE_KEYS ", text, chats, labelled_texts, text_pairs"
@@ -132,8 +133,25 @@ static int count_sources(const data_config *data)
     return count;
 }
 
+/* `from` is the model that the training begins with; NULL: none. */
+static sgm_status fail_without_tokenizer(const char *name, const char *role, const data_config *data,
+                                         const char *from)
+{
+    const char *what = data->chats != NULL ? "chats" : "texts";
+    if (from != NULL)
+        return sgm_fail(
+            SGM_ERROR_ARGUMENT,
+            "%s: data.%s: %s are read by the tokenizer of the model, and there is no " TOKENIZER_FILES
+            " in '%s'; put it there, or name the folder that has one, data.%s.tokenizer: FOLDER",
+            name, role, what, from, role);
+    return sgm_fail(SGM_ERROR_ARGUMENT,
+                    "%s: data.%s: %s are read by the tokenizer of a model; name the model, from: FOLDER, or "
+                    "the folder of its tokenizer, tokenizer: FOLDER",
+                    name, role, what);
+}
+
 /* One of the three. */
-static sgm_status check_data(const char *name, const char *role, const data_config *data)
+static sgm_status check_data(const char *name, const char *role, const data_config *data, const char *from)
 {
     const char *given = options_first_given(&data_table, data);
     int sources = count_sources(data);
@@ -158,10 +176,7 @@ static sgm_status check_data(const char *name, const char *role, const data_conf
                         "text_columns of a csv",
                         name, role);
     if (data_config_is_of_model(data) && data->tokenizer == NULL)
-        return sgm_fail(SGM_ERROR_ARGUMENT,
-                        "%s: data.%s: %s are read by the tokenizer of a model; name the model, from: FOLDER, "
-                        "or the folder of its tokenizer, tokenizer: FOLDER",
-                        name, role, data->chats != NULL ? "chats" : "texts");
+        return fail_without_tokenizer(name, role, data, from);
     if (data->shuffled && (data->dataset != NULL || data->text != NULL || data_config_is_of_model(data)))
         return sgm_fail(SGM_ERROR_ARGUMENT,
                         "%s: data.%s.shuffled: is for csv, inputs and " FILE_KEYS
@@ -224,10 +239,10 @@ static sgm_status check_together(const char *name, const data_group *group)
     return SGM_OK;
 }
 
-sgm_status check_datasets(const char *name, const data_group *group)
+sgm_status check_datasets(const char *name, const data_group *group, const char *from)
 {
-    SGM_TRY(check_data(name, "training", &group->training));
-    SGM_TRY(check_data(name, "validation", &group->validation));
-    SGM_TRY(check_data(name, "test", &group->test));
+    SGM_TRY(check_data(name, "training", &group->training, from));
+    SGM_TRY(check_data(name, "validation", &group->validation, from));
+    SGM_TRY(check_data(name, "test", &group->test, from));
     return check_together(name, group);
 }

@@ -151,6 +151,12 @@ static sgm_status complete_network(config *c)
     const int64_t group = data->text_pairs != NULL ? sgm_text_pair_size(data->text_pairs) : 2;
     sgm_pretrained *model = group > 0 ? text_data_model(c) : NULL;
     sgm_status status = model != NULL ? check_model(model, c->from) : sgm__last_failure();
+    if (model == NULL && strstr(sgm_last_error(), "is not one of this architecture") != NULL)
+        return sgm_fail(status,
+                        "lines with %s are for encoders (BERT, RoBERTa, DistilBERT); '%s' says the next "
+                        "token, which it learns of lines with messages, with prompt and completion, or with "
+                        "text alone",
+                        data->text_pairs != NULL ? "anchor and positive" : "a label", c->from);
     if (status == SGM_OK) {
         c->network = sgm__format("%s%s%s", sgm_pretrained_network(model),
                                  data->text_pairs != NULL ? PAIR_COST : "", group == 3 ? "(group=3)" : "");
@@ -174,9 +180,11 @@ sgm_status text_data_complete(config *c)
 static void tell(const data_config *data, const char *name, const sgm_text_counts *counts)
 {
     if (counts->cut > 0)
-        complain("warning: data.%s: %lld of %lld texts are cut to %lld tokens; a longer window takes more of "
-                 "them\n",
-                 name, (long long)counts->cut, (long long)counts->texts, (long long)data->window);
+        complain(
+            "warning: data.%s: %lld of %lld texts%s are cut to %lld tokens; the longest has %lld: a longer "
+            "--context of the command, or window of a file, takes more of them\n",
+            name, (long long)counts->cut, (long long)counts->texts, of_file(data), (long long)data->window,
+            (long long)counts->longest);
     else if (strcmp(name, "training") == 0 && 2 * counts->longest <= data->window)
         complain(
             "hint: the longest text of data.training has %lld tokens, and each is trained as one of %lld: "

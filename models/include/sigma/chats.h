@@ -16,12 +16,16 @@ extern "C" {
 
 /* What became of a file. */
 typedef struct sgm_chat_counts {
-    int64_t examples; /* lines that became examples ... */
-    int64_t rows;     /* ... in so many rows; without packing as many */
-    int64_t cut;      /* ... of them those that were longer than the window */
-    int64_t left_out; /* lines of whose answers nothing is within the window */
-    int64_t tokens;   /* of all examples ... */
-    int64_t learnt;   /* ... of them those that count in the loss */
+    int64_t examples;        /* lines that became examples ... */
+    int64_t rows;            /* ... in so many rows; without packing as many */
+    int64_t cut;             /* ... of them those that were longer than the window */
+    int64_t left_out;        /* lines of whose answers nothing is within the window */
+    int64_t tokens;          /* of all examples ... */
+    int64_t learnt;          /* ... of them those that count in the loss */
+    int64_t longest;         /* tokens of the longest line that was read, uncut: the window that takes all */
+    int64_t unanswered;      /* of those left out: lines without an answer, or with an empty one */
+    int64_t unanswered_line; /* ... and the first of them, from 1 ... */
+    int64_t behind_line;     /* ... and the first whose answer begins behind the window; 0: none */
 } sgm_chat_counts;
 
 typedef struct sgm_chat_dataset_options {

@@ -27,9 +27,10 @@ extern "C" {
 typedef struct sgm_pretrained_tokenizer sgm_pretrained_tokenizer;
 
 /* Opens tokenizer.json, vocab.json (merges.txt lies beside it), vocab.txt or FILE.gguf, or a folder with one
- * of them, taken in this order, where the last is tokenizer.gguf. A tokenizer_config.json beside it says how
- * chats are written (if there is no chat_template.jinja), and whether vocab.txt means small letters. NULL and
- * an error that names the file, the place in it and what is wrong. */
+ * of them, taken in this order, where the last is tokenizer.gguf; of a run's folder those in its model/. A
+ * tokenizer_config.json beside it says how chats are written (if there is no chat_template.jinja), and
+ * whether vocab.txt means small letters. NULL and an error that names the file, the place in it and what is
+ * wrong. */
 SGM_API sgm_pretrained_tokenizer *sgm_pretrained_tokenizer_open(const char *path);
 SGM_API void sgm_pretrained_tokenizer_free(sgm_pretrained_tokenizer *tokenizer);
 
@@ -99,7 +100,8 @@ typedef struct sgm_chat_message {
 /* The chat as the model was taught to read it, ready to be encoded with .no_special; `answer`: with the
  * beginning of an answer behind it. Templates are programs in their own language, which is not run: the one
  * in tokenizer_config.json or chat_template.jinja must be, as a whole, one that is known, else this is an
- * error. Messages are not escaped: one with "<|im_end|>" in it ends there. Free with sgm_string_free. */
+ * error: write the text as the model wants it, and encode that with .no_special then. Messages are not
+ * escaped: one with "<|im_end|>" in it ends there. Free with sgm_string_free. */
 SGM_API char *sgm_pretrained_tokenizer_chat(const sgm_pretrained_tokenizer *tokenizer,
                                             const sgm_chat_message *messages, size_t count, bool answer);
 /* How it writes chats: "chatml" (SmolLM, Qwen2), "zephyr" (Zephyr, TinyLlama), "llama-3", "mistral" (0.2);

@@ -151,7 +151,7 @@ static sgm_status take_template(struct sgm__chat *chat, const char *template, si
     free(chat->template);
     chat->template = sgm__copy_text(template, size);
     chat->template_size = size;
-    chat->problem = "a chat template that is none of these";
+    chat->problem = "a chat template that is not known";
     chat->family = NULL;
     for (size_t i = 0; i < sizeof families / sizeof *families; i++)
         if (families[i].hash == hash)
@@ -179,7 +179,7 @@ static sgm_status read_config(struct sgm__chat *chat, const sgm__node *root)
     SGM__PASS(read_token(root, "eos_token", &chat->end));
     if (!template.value)
         return SGM_OK;
-    chat->problem = "a chat template that is none of these";
+    chat->problem = "a chat template that is not known";
     return json_is_string(template.value)
                ? take_template(chat, json_string_value(template.value), json_string_length(template.value))
                : SGM_OK;
@@ -245,8 +245,8 @@ static sgm_status check(const chat_text *chat)
         return sgm_fail(SGM_ERROR_ARGUMENT, "a chat needs a tokenizer");
     if (!chat->tokenizer->chat.family)
         return sgm_fail(SGM_ERROR_UNSUPPORTED,
-                        "the model has %s: ChatML as SmolLM and Qwen2 have it, Zephyr, Llama 3, Mistral 0.2. "
-                        "Write the text as the model wants it, and encode that with .no_special",
+                        "the model has %s; known are ChatML as SmolLM and Qwen2 have it, Zephyr, Llama 3 and "
+                        "Mistral 0.2",
                         chat->tokenizer->chat.problem);
     if (chat->count == 0 || !chat->messages)
         return sgm_fail(SGM_ERROR_ARGUMENT, "a chat needs at least one message");

@@ -14,7 +14,9 @@
 
 #include <stdio.h>
 
-#define MAXIMUM_TOLD 6    /* differences that the message of an error lists */
+#define MAXIMUM_TOLD 6 /* differences that the message of an error lists */
+#define SHOWN_OF_NETWORK 250
+#define SHOWN_BEFORE 100  /* of them those before the first that differs */
 #define MAXIMUM_KEPT 1000 /* differences in the text of what a load with skip_mismatch left out */
 
 /* Records a training step for a minibatch of `batch` examples: parameters of layers that only train count
@@ -82,12 +84,35 @@ void sgm__fit_differs(sgm__fit *fit, const char *format, ...)
         sgm__text_append(&fit->differences, "%s%s", fit->difference_count > 1 ? "; " : "", text);
 }
 
+/* A network in a message, from `begin` on; what is left out of it is "...". */
+static void show_network(const char *notation, size_t begin, char *shown, size_t size)
+{
+    const char *from = notation + begin;
+    snprintf(shown, size, "%s%.*s%s", begin > 0 ? "... " : "", SHOWN_OF_NETWORK, from,
+             strlen(from) > SHOWN_OF_NETWORK ? " ..." : "");
+}
+
+/* Of long networks the part around the first place where they differ. */
+static void tell_networks(sgm__fit *fit, const char *saved)
+{
+    char was[SHOWN_OF_NETWORK + 16], is[SHOWN_OF_NETWORK + 16];
+    size_t differ = 0, begin = 0;
+    while (saved[differ] != '\0' && saved[differ] == fit->notation[differ])
+        differ++;
+    if (strlen(saved) > SHOWN_OF_NETWORK || strlen(fit->notation) > SHOWN_OF_NETWORK)
+        begin = differ > SHOWN_BEFORE ? differ - SHOWN_BEFORE : 0;
+    while (begin > 0 && begin < differ && saved[begin - 1] != ' ') /* no part of a word */
+        begin++;
+    show_network(saved, begin, was, sizeof was);
+    show_network(fit->notation, begin, is, sizeof is);
+    sgm__fit_differs(fit, "it is of the network \"%s\", the trainer has \"%s\"", was, is);
+}
+
 void sgm__fit_compare_network(sgm__fit *fit)
 {
     const char *saved = sgm_bundle_get_text(fit->bundle, SGM__NETWORK_KEY);
     if ((fit->wanted->parts & SGM_PART_NETWORK) != 0 && saved != NULL && strcmp(saved, fit->notation) != 0)
-        sgm__fit_differs(fit, "it is of the network \"%.250s\", the trainer has \"%.250s\"", saved,
-                         fit->notation);
+        tell_networks(fit, saved);
 }
 
 /* The type of the parameter of that name, also of a matrix that is kept as 8 bits, and rounded as it is set;
