@@ -158,11 +158,21 @@ static sgm_status add_pair(void *user, const json_t *object)
 
 /* --- datasets --- */
 
+#define MOST_SHARES ((int64_t)1 << 28) /* a gigabyte */
+
 /* (rows, classes), 1 where the row's class is. */
 static sgm_tensor *shares_of(const collection *c)
 {
     const int64_t classes = (int64_t)json_object_size(c->classes);
     const sgm_shape shape = sgm_shape_of(c->count, classes);
+    if (c->count > 0 && classes > MOST_SHARES / c->count) {
+        sgm_fail(
+            SGM_ERROR_UNSUPPORTED,
+            "%lld classes of %lld lines are too many: the targets would be %lld numbers, of %lld at most; "
+            "is the label the number of a line?",
+            (long long)classes, (long long)c->count, (long long)(classes * c->count), (long long)MOST_SHARES);
+        return NULL;
+    }
     sgm_tensor *shares = sgm_tensor_create(SGM_FLOAT32, &shape);
     for (int64_t i = 0; shares && i < c->count; i++)
         ((float *)sgm_tensor_data(shares))[i * classes + (int64_t)c->numbers[i]] = 1;

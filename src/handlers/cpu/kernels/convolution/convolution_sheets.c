@@ -87,8 +87,7 @@ sgm__sheets sgm__sheets_make(const sgm__window *window, bool backward)
     for (int64_t row = 0; row < s.target_stride[0]; row++)
         for (int64_t column = 0; column < s.target_stride[1]; column++) {
             sgm__sheet_pass *pass = &s.passes[s.pass_count];
-            pass->phase[0] = row;
-            pass->phase[1] = column;
+            *pass = (sgm__sheet_pass){.phase = {row, column}}; /* the last one may have been empty */
             make_pass(&s, pass);
             s.pass_count += pass->out[0] > 0 && pass->out[1] > 0;
         }
