@@ -3,8 +3,8 @@
  *
  * The prediction is logits (batch, time, classes), the targets (batch, labels), where an example's labels
  * end before the first that is negative or the blank. The algorithm, with its forward and backward
- * recursions, is src/ops/ctc.c; this layer finds its inputs. What a network predicts is the softmax of each
- * step; text from it is made by src/data/ctc_decode.c. */
+ * recursions, is src/ops/sequences/ctc.c; this layer finds its inputs. What a network predicts is the softmax
+ * of each step; text from it is made by src/data/ctc_decode.c. */
 #include "network/layers/costs.h"
 
 /* The number of steps of each example, int64 (batch): the input's lengths, or all steps. */

@@ -3,8 +3,8 @@
  * Each head computes softmax(q k^T / sqrt(size)) v over the steps of a sequence. Three things come before
  * that: queries and keys are turned by their places (rotary), keys and values are spread where several heads
  * share them, and steps that do not count are hidden. All of it goes into one self_attention
- * (src/ops/attention.c), which handlers do without keeping the scores, and which knows no masks but the
- * causal one. Single steps, when a network generates, look at keys and values that are kept in states
+ * (src/ops/sequences/attention.c), which handlers do without keeping the scores, and which knows no masks but
+ * the causal one. Single steps, when a network generates, look at keys and values that are kept in states
  * (look_back). */
 #include "network/layers/blocks.h"
 

@@ -14,7 +14,7 @@
 #define NUMBERS_PER_TASK (1 << 14)
 
 /* One of the three kernels. */
-typedef struct three {
+typedef struct kind {
     const sgm__cpu_kernel *kernel;                  /* of float32, and of pairs */
     bool (*takes_pairs)(const sgm__cpu_call *call); /* of these shapes */
     sgm_status (*read)(const sgm_type *a, const sgm_type *b, const sgm_attributes *attributes,
@@ -22,21 +22,21 @@ typedef struct three {
     size_t (*scratch)(const sgm__cpu_call *call, const sgm__sheets *s);
     void (*run)(const sgm__cpu_call *call, const sgm__sheets *s);
     bool backward; /* sgm__sheets_make's */
-} three;
+} kind;
 
 typedef enum way { AS_PAIRS, BY_BLOCKS, IN_FLOAT32 } way;
 
 /* A plan: of blocks the sheets; in float32 the call, whose operands and result lie in scratch memory. */
-typedef struct halves {
-    const three *of;
+typedef struct plan {
+    const kind *of;
     way way;
     sgm__sheets sheets;
     sgm__cpu_call inner;
     sgm_array inputs[OPERANDS];
     size_t at[OPERANDS], result_at, scratch_at, total;
-} halves;
+} plan;
 
-static sgm__window window_of(const sgm__cpu_call *call, const three *of)
+static sgm__window window_of(const sgm__cpu_call *call, const kind *of)
 {
     sgm_type a = sgm__window_type(&call->inputs[0]), b = sgm__window_type(&call->inputs[1]);
     sgm__window w = {0};
@@ -44,7 +44,7 @@ static sgm__window window_of(const sgm__cpu_call *call, const three *of)
     return w;
 }
 
-static way way_of(const sgm__cpu_call *call, const three *of)
+static way way_of(const sgm__cpu_call *call, const kind *of)
 {
     if (call->cpu->vector->pairs.block == NULL)
         return of->takes_pairs(call) ? AS_PAIRS : IN_FLOAT32;
@@ -52,43 +52,43 @@ static way way_of(const sgm__cpu_call *call, const three *of)
     return sgm__sheets_fit(call->cpu, &w) ? BY_BLOCKS : IN_FLOAT32;
 }
 
-static void plan_float32(const sgm__cpu_call *call, halves *h)
+static void plan_float32(const sgm__cpu_call *call, plan *p)
 {
     size_t total = 0;
     for (int32_t i = 0; i < call->input_count; i++) {
-        h->inputs[i] = call->inputs[i];
-        h->inputs[i].dtype = SGM_FLOAT32;
-        h->at[i] = total;
+        p->inputs[i] = call->inputs[i];
+        p->inputs[i].dtype = SGM_FLOAT32;
+        p->at[i] = total;
         total += sgm__convolution_align(sgm_shape_elements(&call->inputs[i].shape) * (int64_t)sizeof(float));
     }
-    h->inner.inputs = h->inputs; /* for kernel->scratch */
-    h->inner.output.dtype = SGM_FLOAT32;
-    h->inner.plan = NULL;
-    h->result_at = total;
+    p->inner.inputs = p->inputs; /* for kernel->scratch */
+    p->inner.output.dtype = SGM_FLOAT32;
+    p->inner.plan = NULL;
+    p->result_at = total;
     total += sgm__convolution_align(sgm_shape_elements(&call->output.shape) * (int64_t)sizeof(float));
-    h->scratch_at = total;
-    h->total = total + h->of->kernel->scratch(&h->inner);
+    p->scratch_at = total;
+    p->total = total + p->of->kernel->scratch(&p->inner);
 }
 
-static void plan_of(const sgm__cpu_call *call, const three *of, halves *h)
+static void plan_of(const sgm__cpu_call *call, const kind *of, plan *p)
 {
-    *h = (halves){.of = of, .way = way_of(call, of), .inner = *call};
-    if (h->way == BY_BLOCKS) {
+    *p = (plan){.of = of, .way = way_of(call, of), .inner = *call};
+    if (p->way == BY_BLOCKS) {
         sgm__window w = window_of(call, of);
-        h->sheets = sgm__sheets_make(&w, of->backward);
-        h->total = of->scratch(call, &h->sheets);
-    } else if (h->way == IN_FLOAT32) {
-        plan_float32(call, h);
+        p->sheets = sgm__sheets_make(&w, of->backward);
+        p->total = of->scratch(call, &p->sheets);
+    } else if (p->way == IN_FLOAT32) {
+        plan_float32(call, p);
     } else {
-        h->total = of->kernel->scratch(call);
+        p->total = of->kernel->scratch(call);
     }
 }
 
-static size_t scratch_of(const sgm__cpu_call *call, const three *of)
+static size_t scratch_of(const sgm__cpu_call *call, const kind *of)
 {
-    halves h;
-    plan_of(call, of, &h);
-    return h.total;
+    plan p;
+    plan_of(call, of, &p);
+    return p.total;
 }
 
 /* A loop of casts. */
@@ -122,57 +122,57 @@ static void cast(const sgm__cpu *cpu, const sgm_array *from, const sgm_array *to
 
 static sgm_status run(const sgm__cpu_call *call)
 {
-    halves *h = (halves *)(uintptr_t)call->plan;
-    if (h->way == AS_PAIRS)
-        return h->of->kernel->run(call);
-    if (h->way == BY_BLOCKS) {
-        h->of->run(call, &h->sheets);
+    plan *p = (plan *)(uintptr_t)call->plan;
+    if (p->way == AS_PAIRS)
+        return p->of->kernel->run(call);
+    if (p->way == BY_BLOCKS) {
+        p->of->run(call, &p->sheets);
         return SGM_OK;
     }
-    h->inner.inputs = h->inputs; /* the plan is where it stays, now */
-    h->inner.limits = call->limits;
-    h->inner.scratch = call->scratch + h->scratch_at;
-    h->inner.output.data = call->scratch + h->result_at;
+    p->inner.inputs = p->inputs; /* the plan is where it stays, now */
+    p->inner.limits = call->limits;
+    p->inner.scratch = call->scratch + p->scratch_at;
+    p->inner.output.data = call->scratch + p->result_at;
     for (int32_t i = 0; i < call->input_count; i++) {
-        h->inputs[i].data = call->scratch + h->at[i];
-        cast(call->cpu, &call->inputs[i], &h->inputs[i]);
+        p->inputs[i].data = call->scratch + p->at[i];
+        cast(call->cpu, &call->inputs[i], &p->inputs[i]);
     }
-    SGM_TRY(h->of->kernel->run(&h->inner));
-    cast(call->cpu, &h->inner.output, &call->output);
+    SGM_TRY(p->of->kernel->run(&p->inner));
+    cast(call->cpu, &p->inner.output, &call->output);
     return SGM_OK;
 }
 
-static const three forward = {.kernel = &sgm__cpu_convolution,
-                              .takes_pairs = sgm__convolution_is_native,
-                              .read = sgm__window_convolution,
-                              .scratch = sgm__blocks_scratch,
-                              .run = sgm__blocks_run};
-static const three input = {.kernel = &sgm__cpu_convolution_input_gradient,
-                            .takes_pairs = sgm__convolution_input_is_native,
-                            .read = sgm__window_input_gradient,
-                            .scratch = sgm__blocks_scratch,
-                            .run = sgm__blocks_run,
-                            .backward = true};
-static const three weights = {.kernel = &sgm__cpu_convolution_weights_gradient,
-                              .takes_pairs = sgm__convolution_weights_is_native,
-                              .read = sgm__window_weights_gradient,
-                              .scratch = sgm__blocks_weights_scratch,
-                              .run = sgm__blocks_weights_run};
+static const kind forward = {.kernel = &sgm__cpu_convolution,
+                             .takes_pairs = sgm__convolution_is_native,
+                             .read = sgm__window_convolution,
+                             .scratch = sgm__blocks_scratch,
+                             .run = sgm__blocks_run};
+static const kind input = {.kernel = &sgm__cpu_convolution_input_gradient,
+                           .takes_pairs = sgm__convolution_input_is_native,
+                           .read = sgm__window_input_gradient,
+                           .scratch = sgm__blocks_scratch,
+                           .run = sgm__blocks_run,
+                           .backward = true};
+static const kind weights = {.kernel = &sgm__cpu_convolution_weights_gradient,
+                             .takes_pairs = sgm__convolution_weights_is_native,
+                             .read = sgm__window_weights_gradient,
+                             .scratch = sgm__blocks_weights_scratch,
+                             .run = sgm__blocks_weights_run};
 
 /* The functions of one of them. */
-#define HALVES(name)                                                                                         \
+#define FUNCTIONS(name)                                                                                      \
     static size_t name##_scratch(const sgm__cpu_call *call)                                                  \
     {                                                                                                        \
         return scratch_of(call, &(name));                                                                    \
     }                                                                                                        \
-    static sgm_status name##_plan(const sgm__cpu_call *call, void *plan)                                     \
+    static sgm_status name##_plan(const sgm__cpu_call *call, void *to)                                       \
     {                                                                                                        \
-        plan_of(call, &(name), plan);                                                                        \
+        plan_of(call, &(name), to);                                                                          \
         return SGM_OK;                                                                                       \
     }
-HALVES(forward)
-HALVES(input)
-HALVES(weights)
+FUNCTIONS(forward)
+FUNCTIONS(input)
+FUNCTIONS(weights)
 
 static size_t forward_packed_bytes(const sgm__cpu_call *call)
 {
@@ -203,7 +203,7 @@ static void forward_part(const sgm__cpu_call *call, int64_t index, int32_t threa
 const sgm__cpu_kernel sgm__cpu_convolution_bfloat16 = {.op = &sgm__op_convolution,
                                                        .types = (uint32_t)1 << SGM_BFLOAT16,
                                                        .scratch = forward_scratch,
-                                                       .plan_size = sizeof(halves),
+                                                       .plan_size = sizeof(plan),
                                                        .plan = forward_plan,
                                                        .packed_bytes = forward_packed_bytes,
                                                        .pack = forward_pack,
@@ -217,7 +217,7 @@ const sgm__cpu_kernel sgm__cpu_convolution_input_gradient_bfloat16 = {.op =
                                                                           &sgm__op_convolution_input_gradient,
                                                                       .types = (uint32_t)1 << SGM_BFLOAT16,
                                                                       .scratch = input_scratch,
-                                                                      .plan_size = sizeof(halves),
+                                                                      .plan_size = sizeof(plan),
                                                                       .plan = input_plan,
                                                                       .posts = true,
                                                                       .run = run};
@@ -225,7 +225,7 @@ const sgm__cpu_kernel sgm__cpu_convolution_weights_gradient_bfloat16 = {
     .op = &sgm__op_convolution_weights_gradient,
     .types = (uint32_t)1 << SGM_BFLOAT16,
     .scratch = weights_scratch,
-    .plan_size = sizeof(halves),
+    .plan_size = sizeof(plan),
     .plan = weights_plan,
     .posts = true,
     .run = run};

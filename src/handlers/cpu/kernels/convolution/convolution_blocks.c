@@ -39,7 +39,7 @@ static int64_t blocks_of(const run_state *r)
 }
 
 /* Pairs of all sheets of images that are side by side. */
-static int64_t bundle_pairs(const run_state *r)
+static int64_t group_pairs(const run_state *r)
 {
     return r->pass->sheet_count * r->layout.size;
 }
@@ -52,11 +52,11 @@ static bool is_scattered(const run_state *r)
 static void choose_tasks(run_state *r)
 {
     int64_t beside = r->layout.images, threads = r->call->cpu->threads;
-    int64_t bundles = sgm__divide_up(r->s->window.batch, beside);
+    int64_t groups = sgm__divide_up(r->s->window.batch, beside);
     int64_t each =
-        sgm__minimum(sgm__divide_up(TASK_COLUMNS, r->tiles * TILE_COLUMNS), sgm__divide_up(bundles, threads));
+        sgm__minimum(sgm__divide_up(TASK_COLUMNS, r->tiles * TILE_COLUMNS), sgm__divide_up(groups, threads));
     r->images = each * beside;
-    int64_t tasks = sgm__divide_up(bundles, each), wanted = threads > 1 ? threads * TASKS_PER_THREAD : 1;
+    int64_t tasks = sgm__divide_up(groups, each), wanted = threads > 1 ? threads * TASKS_PER_THREAD : 1;
     r->parts = tasks >= wanted ? 1 : sgm__minimum(sgm__divide_up(wanted, tasks), blocks_of(r));
 }
 
@@ -71,12 +71,12 @@ static run_state plan_pass(const sgm__cpu_call *call, const sgm__sheets *s, int3
     r.tiles = sgm__divide_up(pass->out[0] * r.layout.length, TILE_COLUMNS);
     r.chunk = pass->place_count < CHUNK_STEPS && pass->place_count > 0 ? CHUNK_STEPS / pass->place_count : 1;
     choose_tasks(&r);
-    int64_t steps = r.channel_steps * pass->place_count, bundles = r.images / r.layout.images;
-    int64_t blocks = r.chunk < r.channel_steps ? blocks_of(&r) * sgm__divide_up(bundles * r.tiles, 2) : 1;
+    int64_t steps = r.channel_steps * pass->place_count, groups = r.images / r.layout.images;
+    int64_t blocks = r.chunk < r.channel_steps ? blocks_of(&r) * sgm__divide_up(groups * r.tiles, 2) : 1;
     r.a_steps_at = sgm__convolution_align(r.rows * steps * PAIRS * PAIR_BYTES);
     r.b_steps_at = r.a_steps_at + sgm__convolution_align(steps * (int64_t)sizeof(int64_t));
     r.threads_at = r.b_steps_at + sgm__convolution_align(steps * (int64_t)sizeof(int64_t));
-    r.sums_at = sgm__convolution_align(bundles * bundle_pairs(&r) * PAIR_BYTES);
+    r.sums_at = sgm__convolution_align(groups * group_pairs(&r) * PAIR_BYTES);
     r.results_at = r.sums_at + sgm__convolution_align(blocks * SGM__BLOCK_ROWS * SGM__BLOCK_COLUMNS *
                                                       (int64_t)sizeof(float));
     int64_t results = is_scattered(&r) ? r.images * s->width * r.pixels * (int64_t)sizeof(uint16_t) : 0;
@@ -126,12 +126,12 @@ static void pack_filters(const run_state *r, int64_t step, int64_t first, int64_
     int64_t places = w->size[0] * w->size[1];
     int64_t count = sgm__minimum(w->channels - step * CHANNELS, CHANNELS);
     const uint16_t *from = r->call->inputs[1].data;
-    uint32_t *turned = own + PAIRS * places;
+    uint32_t *transposed = own + PAIRS * places;
     for (int64_t row = first; row < last; row++) {
         r->call->cpu->vector->pairs.copy_rows(
             own, places, from + (row * w->channels + step * CHANNELS) * places, places, places, count);
-        r->call->cpu->vector->f32.transpose(turned, PAIRS, own, places, sgm__divide_up(count, 2), places);
-        place_row(r, step, row, turned);
+        r->call->cpu->vector->f32.transpose(transposed, PAIRS, own, places, sgm__divide_up(count, 2), places);
+        place_row(r, step, row, transposed);
     }
 }
 
@@ -142,12 +142,12 @@ static void pack_channels(const run_state *r, int64_t step, int64_t first, int64
     int64_t places = w->size[0] * w->size[1], all = (last - first) * places;
     int64_t count = sgm__minimum(w->filters - step * CHANNELS, CHANNELS);
     const uint16_t *from = r->call->inputs[1].data;
-    uint32_t *turned = own + PAIRS * all;
+    uint32_t *transposed = own + PAIRS * all;
     r->call->cpu->vector->pairs.copy_rows(own, all, from + (step * CHANNELS * w->channels + first) * places,
                                           w->channels * places, all, count);
-    r->call->cpu->vector->f32.transpose(turned, PAIRS, own, all, sgm__divide_up(count, 2), all);
+    r->call->cpu->vector->f32.transpose(transposed, PAIRS, own, all, sgm__divide_up(count, 2), all);
     for (int64_t row = first; row < last; row++)
-        place_row(r, step, row, turned + (row - first) * places * PAIRS);
+        place_row(r, step, row, transposed + (row - first) * places * PAIRS);
 }
 
 static void make_steps(const run_state *r)
@@ -193,7 +193,7 @@ typedef struct share {
 } share;
 
 /* Images that are side by side, from `first` on. */
-static void copy_bundle(const run_state *r, int64_t first, int64_t last, uint32_t *to)
+static void copy_group(const run_state *r, int64_t first, int64_t last, uint32_t *to)
 {
     const uint16_t *images = r->call->inputs[0].data;
     int64_t size = r->s->depth * r->s->in[0] * r->s->in[1], sheet = r->layout.size;
@@ -227,7 +227,7 @@ static void set_half(const run_state *r, const share *t, int64_t tile, int64_t r
     block->columns[half] = 0;
     if (image >= t->last)
         return;
-    const unsigned char *sheets = t->own + tile / r->tiles * bundle_pairs(r) * PAIR_BYTES;
+    const unsigned char *sheets = t->own + tile / r->tiles * group_pairs(r) * PAIR_BYTES;
     int64_t at = start / r->layout.length * r->layout.row + start % r->layout.length;
     block->b[half] = sheets + at * PAIR_BYTES;
     block->columns[half] = (int32_t)(beside > 1 ? sgm__minimum(t->last - image, beside) * width
@@ -239,8 +239,8 @@ static void set_half(const run_state *r, const share *t, int64_t tile, int64_t r
 static void run_chunk(const run_state *r, share *t, int64_t first_step, int64_t last_step)
 {
     const sgm__cpu_call *call = r->call;
-    int64_t places = r->pass->place_count, bundles = sgm__divide_up(t->last - t->first, r->layout.images);
-    int64_t pairs = sgm__divide_up(bundles * r->tiles, 2);
+    int64_t places = r->pass->place_count, groups = sgm__divide_up(t->last - t->first, r->layout.images);
+    int64_t pairs = sgm__divide_up(groups * r->tiles, 2);
     const uint16_t *biases = call->input_count == 3 ? call->inputs[2].data : NULL;
     bool one = r->chunk >= r->channel_steps;
     sgm__block_gather block = {.steps = (last_step - first_step) * places,
@@ -298,8 +298,8 @@ static void block_task(void *context, int64_t index, int32_t thread)
     t.last = sgm__minimum(t.first + r->images, r->s->window.batch);
     sgm__pool_part(blocks_of(r), 1, r->parts, index % r->parts, &t.begin, &t.end);
     for (int64_t first = t.first; first < t.last; first += r->layout.images)
-        copy_bundle(r, first, sgm__minimum(first + r->layout.images, t.last),
-                    (uint32_t *)(void *)t.own + (first - t.first) / r->layout.images * bundle_pairs(r));
+        copy_group(r, first, sgm__minimum(first + r->layout.images, t.last),
+                   (uint32_t *)(void *)t.own + (first - t.first) / r->layout.images * group_pairs(r));
     for (int64_t step = 0; step < r->channel_steps; step += r->chunk)
         run_chunk(r, &t, step, sgm__minimum(step + r->chunk, r->channel_steps));
     if (r->call->cpu->vector->pairs.block_end != NULL)

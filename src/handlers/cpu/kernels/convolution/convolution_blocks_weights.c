@@ -64,8 +64,8 @@ static run_state plan(const sgm__cpu_call *call, const sgm__sheets *s)
     int64_t sums = SGM__BLOCK_ROWS * SGM__BLOCK_COLUMNS * places;
     r.threads_at = r.sums_at + sgm__convolution_align(r.left * r.right * sums * (int64_t)sizeof(float));
     size_t lines = sgm__convolution_align(SGM__BLOCK_COLUMNS * 2 * r.steps * (int64_t)sizeof(uint16_t));
-    size_t turned = sgm__convolution_align(sums * (int64_t)sizeof(float));
-    r.thread_bytes = lines > turned ? lines : turned;
+    size_t transposed = sgm__convolution_align(sums * (int64_t)sizeof(float));
+    r.thread_bytes = lines > transposed ? lines : transposed;
     r.total = r.threads_at + r.thread_bytes * (size_t)threads;
     return r;
 }
@@ -114,7 +114,7 @@ static void copy_sheets(const run_state *r, int64_t block)
 
 /* Some filters' gradient of a chunk: pairs of pixels become rows, by way of `own`, where the images are side
  * by side as in the sheets. */
-static void turn_gradient(const run_state *r, int64_t block, uint16_t *own)
+static void transpose_gradient(const run_state *r, int64_t block, uint16_t *own)
 {
     const sgm__window *w = &r->s->window;
     int64_t filter = block * SGM__BLOCK_COLUMNS, stride = 2 * r->steps, width = r->pass->out[1];
@@ -140,7 +140,7 @@ static void copy_task(void *context, int64_t index, int32_t thread)
     if (index < r->left)
         copy_sheets(r, index);
     else
-        turn_gradient(
+        transpose_gradient(
             r, index - r->left,
             (uint16_t *)(void *)(r->call->scratch + r->threads_at + (size_t)thread * r->thread_bytes));
 }
@@ -201,11 +201,12 @@ static void round_task(void *context, int64_t index, int32_t thread)
     int64_t channel = left * SGM__BLOCK_ROWS, filter = right * SGM__BLOCK_COLUMNS;
     int64_t width = sgm__minimum(w->channels - channel, SGM__BLOCK_ROWS) * places;
     int64_t filters = sgm__minimum(w->filters - filter, SGM__BLOCK_COLUMNS);
-    float *turned = (float *)(void *)(r->call->scratch + r->threads_at + (size_t)thread * r->thread_bytes);
-    vector->f32.transpose(turned, width, sums_of(r, left, right), SGM__BLOCK_COLUMNS, width, filters);
+    float *transposed =
+        (float *)(void *)(r->call->scratch + r->threads_at + (size_t)thread * r->thread_bytes);
+    vector->f32.transpose(transposed, width, sums_of(r, left, right), SGM__BLOCK_COLUMNS, width, filters);
     uint16_t *to = (uint16_t *)r->call->output.data + (filter * w->channels + channel) * places;
     for (int64_t i = 0; i < filters; i++, to += w->channels * places)
-        round(width, to, (const void *const[]){turned + i * width}, 0);
+        round(width, to, (const void *const[]){transposed + i * width}, 0);
 }
 
 void sgm__blocks_weights_run(const sgm__cpu_call *call, const sgm__sheets *s)
