@@ -1,5 +1,5 @@
-/* How a language model goes on with texts while it is trained: what the hook `sample` has said, newest first. The server
- * tells the newest of each prompt; older ones are those that came while the page was open. */
+/* How a language model goes on with texts while it is trained: what the hook `sample` has said, newest first. The
+ * server tells the newest of each prompt; older ones are those that came while the page was open. */
 import { get } from '../api.js';
 import { fill, h } from '../elements.js';
 import { integer } from '../format.js';
