@@ -1,10 +1,10 @@
 /* Turns the outputs of a network that was trained with CTC into labels, by best path decoding.
  *
  * sgm_ctc_decode is public (<sigma/text.h>, which says what the result has) and is also called for networks
- * that are served (src/infer/signature.c). The cost itself is an operation: src/ops/sequences/ctc.c. The likeliest
- * class of each time step is taken, of equal neighbours one is kept, and then the blank is left out (Graves
- * et al., 2006: Connectionist temporal classification, section 3.2). Outputs are (batch, time, classes), as
- * scores, logits or probabilities: only their order counts. */
+ * that are served (src/infer/signature.c). The cost itself is an operation: src/ops/sequences/ctc.c. The
+ * likeliest class of each time step is taken, of equal neighbours one is kept, and then the blank is left out
+ * (Graves et al., 2006: Connectionist temporal classification, section 3.2). Outputs are (batch, time,
+ * classes), as scores, logits or probabilities: only their order counts. */
 #include "base/base.h"
 #include <sigma/text.h>
 
