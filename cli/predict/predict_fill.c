@@ -4,6 +4,7 @@
  * Printed is a line for each of them, the likeliest token first, as words: numbers of tokens say nothing to a
  * reader. */
 #include "predict/predict.h"
+#include <math.h>
 #include <sigma/models.h>
 #include <sigma/tokenizer.h>
 
@@ -34,8 +35,8 @@ static int64_t next_best(const double *shares, int64_t count, int64_t last)
 {
     int64_t best = -1;
     for (int64_t i = 0; i < count; i++) {
-        const bool is_behind =
-            last < 0 || shares[i] < shares[last] || (shares[i] == shares[last] && i > last);
+        const double before = last < 0 ? INFINITY : shares[last];
+        const bool is_behind = shares[i] < before || (shares[i] == before && i > last);
         if (is_behind && (best < 0 || shares[i] > shares[best]))
             best = i;
     }
