@@ -1,7 +1,7 @@
 /* What the files of `sigma eval` share.
  *
- * eval.c reads the command line, measures and prints, eval_texts.c measures transcripts, eval_lines.c lines
- * of a model of others, eval_names.c knows which file an example is. */
+ * eval.c reads the command line and measures, eval_texts.c measures transcripts, eval_lines.c lines of a
+ * model of others, eval_names.c knows which file an example is, eval_print.c prints. */
 #ifndef SGM_CLI_EVAL_EVAL_H
 #define SGM_CLI_EVAL_EVAL_H
 
@@ -40,5 +40,15 @@ sgm_status eval_names_open(eval_names *names, const saved *s, const char *name, 
 /* NULL: the example has none. */
 const char *eval_name_of(const eval_names *names, int64_t example);
 void eval_names_close(eval_names *names);
+/* --- eval_print.c --- */
+/* The names of so many classes; NULL: they have numbers alone. */
+const char *const *eval_class_names(const config *c, int64_t classes);
+void eval_print_json(const char *name, const sgm_metrics *metrics, const sgm_matches *results,
+                     const config *c, const eval_names *names);
+/* The numbers on one line, then those of each target, the confusion matrix and the worst mistakes. Mistakes
+ * are named by the number of the example if each example has one prediction, which the sum of the matrix
+ * tells. */
+sgm_status eval_print_results(const sgm_matches *results, const sgm_metrics *metrics, const config *c,
+                              const eval_names *names);
 
 #endif

@@ -3,6 +3,7 @@
  * texts; of one with classes what is measured of classes. */
 #include "eval/eval.h"
 
+#include <float.h>
 #include <math.h>
 #include <sigma/chats.h>
 #include <sigma/text_data.h>
@@ -126,7 +127,8 @@ static void add_token(token_sums *sums, const sgm_tensor *outputs, int64_t row, 
         best = probability > highest ? i : best;
         highest = probability > highest ? probability : highest;
     }
-    sums->surprise -= log(sgm_tensor_get(outputs, (const int64_t[]){0, row, target}));
+    /* One that is too small for float32 became 0. */
+    sums->surprise -= log(fmax(sgm_tensor_get(outputs, (const int64_t[]){0, row, target}), FLT_MIN));
     sums->right += best == target;
     sums->tokens++;
 }

@@ -52,15 +52,16 @@ static void configure(int32_t rows)
     _tile_loadconfig(&c);
 }
 
-/* SGM__BLOCK_STEPS steps. Strides count bytes. */
-static inline __attribute__((always_inline)) void multiply(const char *a, int64_t a_stride, const char *b,
-                                                           int64_t b_stride, bool tall, bool wide)
+/* SGM__BLOCK_STEPS steps. Strides count bytes. `left` and `right`: b's halves. */
+static inline __attribute__((always_inline)) void multiply(const char *a, int64_t a_stride, const char *left,
+                                                           const char *right, int64_t b_stride, bool tall,
+                                                           bool wide)
 {
-    _tile_loadd(B_LEFT, b, b_stride);
+    _tile_loadd(B_LEFT, left, b_stride);
     _tile_loadd(A_ABOVE, a, a_stride);
     _tile_dpbf16ps(LEFT_ABOVE, A_ABOVE, B_LEFT);
     if (wide) {
-        _tile_loadd(B_RIGHT, b + TILE_BYTES, b_stride);
+        _tile_loadd(B_RIGHT, right, b_stride);
         _tile_dpbf16ps(RIGHT_ABOVE, A_ABOVE, B_RIGHT);
     }
     if (tall) {
@@ -84,13 +85,13 @@ static void multiply_rest(const sgm__tile *tile, const char *a, int64_t a_stride
     MEMORY_IS_READ();
     bool tall = tile->rows > TILE_ROWS, wide = tile->columns == SGM__BLOCK_COLUMNS;
     if (tall && wide)
-        multiply(rows[0], TILE_BYTES, columns[0], 2 * TILE_BYTES, true, true);
+        multiply(rows[0], TILE_BYTES, columns[0], columns[0] + TILE_BYTES, 2 * TILE_BYTES, true, true);
     else if (tall)
-        multiply(rows[0], TILE_BYTES, columns[0], 2 * TILE_BYTES, true, false);
+        multiply(rows[0], TILE_BYTES, columns[0], columns[0] + TILE_BYTES, 2 * TILE_BYTES, true, false);
     else if (wide)
-        multiply(rows[0], TILE_BYTES, columns[0], 2 * TILE_BYTES, false, true);
+        multiply(rows[0], TILE_BYTES, columns[0], columns[0] + TILE_BYTES, 2 * TILE_BYTES, false, true);
     else
-        multiply(rows[0], TILE_BYTES, columns[0], 2 * TILE_BYTES, false, false);
+        multiply(rows[0], TILE_BYTES, columns[0], columns[0] + TILE_BYTES, 2 * TILE_BYTES, false, false);
 }
 
 /* Sums of a block into registers, or zeros. In these functions, too, `tall` and `wide` are constants where
@@ -150,7 +151,7 @@ static inline __attribute__((always_inline)) void block(const sgm__tile *tile, b
     begin((const char *)tile->sums, tile->sums_stride * SUM_BYTES, tile->add, tall, wide);
     MEMORY_IS_READ();
     for (; k + SGM__BLOCK_STEPS <= tile->depth; k += SGM__BLOCK_STEPS) {
-        multiply(a, a_stride, b, b_stride, tall, wide);
+        multiply(a, a_stride, b, b + TILE_BYTES, b_stride, tall, wide);
         a += TILE_BYTES;
         b += SGM__BLOCK_STEPS * b_stride;
     }
@@ -196,21 +197,9 @@ static inline __attribute__((always_inline)) void gather_sums(const sgm__block_g
     begin((const char *)g->sums, sums_stride, g->add, tall, wide);
     MEMORY_IS_READ();
     for (int64_t k = 0; k < g->steps; k++) {
-        const char *a = (const char *)g->a + g->a_steps[k] * PAIR_BYTES;
         int64_t at = g->b_steps[k] * PAIR_BYTES;
-        _tile_loadd(B_LEFT, (const char *)g->b[0] + at, b_stride);
-        _tile_loadd(A_ABOVE, a, a_stride);
-        _tile_dpbf16ps(LEFT_ABOVE, A_ABOVE, B_LEFT);
-        if (wide) {
-            _tile_loadd(B_RIGHT, (const char *)g->b[1] + at, b_stride);
-            _tile_dpbf16ps(RIGHT_ABOVE, A_ABOVE, B_RIGHT);
-        }
-        if (tall) {
-            _tile_loadd(A_BELOW, a + TILE_ROWS * a_stride, a_stride);
-            _tile_dpbf16ps(LEFT_BELOW, A_BELOW, B_LEFT);
-        }
-        if (tall && wide)
-            _tile_dpbf16ps(RIGHT_BELOW, A_BELOW, B_RIGHT);
+        multiply((const char *)g->a + g->a_steps[k] * PAIR_BYTES, a_stride, (const char *)g->b[0] + at,
+                 (const char *)g->b[1] + at, b_stride, tall, wide);
     }
     end((char *)g->sums, sums_stride, tall, wide);
 }

@@ -50,10 +50,18 @@ typedef struct sgm__sheets {
     sgm__sheet_pass passes[SGM__SHEETS_PASSES];
 } sgm__sheets;
 
+/* Elements from one line of memory to the next: a step more where lines would lie so that they displace each
+ * other in the first cache. */
+static inline int64_t sgm__sheet_spread(int64_t elements, int64_t step)
+{
+    return elements % 512 == 0 ? elements + step : elements;
+}
+
 /* Whether blocks compute a convolution of this window, in all three ways. */
 bool sgm__sheets_fit(const sgm__cpu *cpu, const sgm__window *window);
 /* For the result, or if `backward` for the gradient by the input. */
 sgm__sheets sgm__sheets_make(const sgm__window *window, bool backward);
+
 /* How sheets lie in memory. Elements are bfloat16, or pairs of two channels; all but the first two members
  * count them. Images may be side by side: then a row of the sheet has that row of each of them, so that a row
  * away stays a multiple of a vector away. */

@@ -2,9 +2,9 @@
  *
  * Rows of a block are channels, its columns filters, its steps pairs of neighbouring pixels of the result:
  * one product for each place of the kernel, whose left operand is the place's sheet, as it lies, and whose
- * right one is the gradient, transposed, with zeros where a sheet has rows of padding. Images are taken some
- * at a time: they are copied by one loop, and multiplied by a second one, which adds to the sums of all
- * weights. How many are together depends on shapes alone, and so do sums. */
+ * right one is the gradient, transposed. Images are taken some at a time, side by side: they are copied by
+ * one loop, and multiplied by a second one, which adds to the sums of all weights. How many are together
+ * depends on shapes alone, and so do sums. */
 #include "handlers/cpu/kernels/convolution/convolution_blocks.h"
 #include "ops/ops.h"
 
@@ -17,8 +17,6 @@
 /* A step in elements, and how far the last one may read behind what there is. */
 #define STEP_PIXELS (2 * SGM__BLOCK_STEPS)
 #define PAIR_BYTES 4
-/* Elements: lines that lie a multiple of these apart share few places of the first cache. */
-#define DISPLACED 512
 
 /* Members that end in `_at` are bytes from the beginning of scratch memory. */
 typedef struct run_state {
@@ -26,7 +24,7 @@ typedef struct run_state {
     const sgm__sheets *s;
     const sgm__sheet_pass *pass;
     sgm__sheet_layout layout; /* of the images of a chunk, side by side */
-    int64_t images, steps;    /* of a chunk: the most images, pairs of pixels */
+    int64_t steps;            /* pairs of pixels of a chunk */
     int64_t left, right;      /* blocks of channels, of filters */
     int64_t parts;            /* of the kernel's places */
     int64_t pixels;           /* of an image of the gradient */
@@ -53,8 +51,8 @@ static run_state plan(const sgm__cpu_call *call, const sgm__sheets *s)
     r.layout.images = choose_images(s, pass);
     r.layout.length = r.layout.row = r.layout.images * pass->out[1];
     r.steps = sgm__divide_up(pass->out[0] * r.layout.length, STEP_PIXELS) * SGM__BLOCK_STEPS;
-    r.layout.apart = (pass->rows * r.layout.length / STEP_PIXELS + 2) * STEP_PIXELS;
-    r.layout.apart += r.layout.apart % DISPLACED == 0 ? STEP_PIXELS : 0;
+    r.layout.apart =
+        sgm__sheet_spread((pass->rows * r.layout.length / STEP_PIXELS + 2) * STEP_PIXELS, STEP_PIXELS);
     r.left = sgm__divide_up(s->window.channels, SGM__BLOCK_ROWS);
     r.right = sgm__divide_up(s->window.filters, SGM__BLOCK_COLUMNS);
     r.parts = threads == 1 ? 1 : sgm__minimum(sgm__divide_up(wanted, r.left * r.right), places);

@@ -5,8 +5,6 @@
 #define MINIMUM_CHANNELS 16
 /* Columns up to which sheets are made from each other: of more, copies of the image's rows are faster. */
 #define NARROW 16
-/* Elements: lines that lie a multiple of these apart share few places of the first cache. */
-#define DISPLACED 512
 
 bool sgm__sheets_fit(const sgm__cpu *cpu, const sgm__window *w)
 {
@@ -108,8 +106,7 @@ sgm__sheet_layout sgm__sheets_of_pairs(const sgm__sheet_pass *pass, int64_t plan
         return l;
     }
     l.row = l.length;
-    l.apart = sgm__divide_up(pass->rows * l.length + half, half) * half;
-    l.apart += l.apart % DISPLACED == 0 ? half : 0;
+    l.apart = sgm__sheet_spread(sgm__divide_up(pass->rows * l.length + half, half) * half, half);
     l.size = planes * l.apart;
     return l;
 }
@@ -190,23 +187,6 @@ static inline void clear(bool pairs, void *to, int64_t first, int64_t count)
             ((uint16_t *)to)[i] = 0;
 }
 
-/* Rows first .. last - 1 of a sheet of one channel or pair, which are rows of the source: all at once, as
- * rows are as long there; columns that are beyond its edges are cleared then. */
-static void copy_whole(const sgm__cpu *cpu, const sgm__sheets *s, const sgm__sheet *sheet, bool pairs,
-                       const uint16_t *from, int64_t partner, int64_t first, int64_t last, unsigned char *to)
-{
-    int64_t length = s->in[1], size = pairs ? (int64_t)sizeof(pair) : (int64_t)sizeof *from;
-    int64_t left = sheet->shift < 0 ? -sheet->shift : 0, right = sheet->shift > 0 ? sheet->shift : 0;
-    int64_t all = (last - first) * length - left - right;
-    if (all > 0)
-        copy_neighbours(cpu, pairs, from + (first + sheet->origin) * length + right, partner, all,
-                        to + (first * length + left) * size);
-    for (int64_t row = first; row < last; row++) {
-        clear(pairs, to, row * length, left);
-        clear(pairs, to, (row + 1) * length - right, right);
-    }
-}
-
 /* What is copied: one sheet's share of an image, and where it lies. `begin` and `width`: columns of the sheet
  * that are columns of the image, of which the first one is `column`; rows are `first` .. `last` - 1. */
 typedef struct copying {
@@ -260,16 +240,24 @@ static void copy_rows(const copying *c, unsigned char *to)
         }
 }
 
-/* Planes whose rows are rows of the image as they lie. */
+/* Planes whose rows are rows of the image as they lie: all at once; columns that are beyond its edges are
+ * cleared then. */
 static void copy_planes(const copying *c, unsigned char *to)
 {
     int64_t step = c->l->pairs ? 2 : 1, channel = c->s->in[0] * c->s->in[1], length = c->l->length;
+    int64_t shift = c->sheet->shift, left = shift < 0 ? -shift : 0, right = shift > 0 ? shift : 0;
+    int64_t all = (c->last - c->first) * length - left - right;
     size_t size = element_size(c->l);
     for (int64_t i = 0; i < c->count; i += step, to += (size_t)c->l->apart * size) {
-        int64_t partner = c->l->pairs && i + 1 < c->count ? channel : 0;
+        const uint16_t *from = c->image + i * channel + (c->first + c->sheet->origin) * length + right;
         memset(to, 0, (size_t)(c->first * length) * size);
-        copy_whole(c->cpu, c->s, c->sheet, c->l->pairs, c->image + i * channel, partner, c->first, c->last,
-                   to);
+        if (all > 0)
+            copy_neighbours(c->cpu, c->l->pairs, from, i + 1 < c->count ? channel : 0, all,
+                            to + (size_t)(c->first * length + left) * size);
+        for (int64_t row = c->first; row < c->last; row++) {
+            clear(c->l->pairs, to, row * length, left);
+            clear(c->l->pairs, to, (row + 1) * length - right, right);
+        }
         memset(to + (size_t)(c->last * length) * size, 0,
                (size_t)((c->pass->rows - c->last) * length) * size);
     }
