@@ -66,9 +66,14 @@ function setPlace(element, place, count) {
     element.style.height = `${place.h * rowHeight - gap}px`;
 }
 
+/* A panel that a network cannot use, and so is not shown, takes no room. */
+function shownPlaces() {
+    return activeTab().panels.filter((place) => !panelOf(place, host).element.hidden);
+}
+
 function placeAll() {
-    /* A panel that a network cannot use, and so is not shown, takes no room. */
-    const panels = activeTab().panels.filter((place) => !panelOf(place, host).element.hidden), count = columnCount();
+    const panels = shownPlaces(), count = columnCount();
+    if (count === 12 && panels.length < activeTab().panels.length) compact(panels);
     const places = count === 12 ? new Map(panels.map((place) => [place, place])) : narrowed(panels, count,
         (place) => panelKind(place.kind)?.heights?.[count] ?? place.h);
     grid.classList.toggle('is-fixed', count !== 12);
@@ -109,7 +114,7 @@ function moveByKey(panel, event) {
     const step = steps[event.key];
     if (!step || columnCount() !== 12 || event.altKey || event.ctrlKey || event.metaKey) return;
     event.preventDefault();
-    const { place } = panel, { panels } = activeTab();
+    const { place } = panel, panels = shownPlaces();
     const minimum = panel.kind?.minimum ?? { w: 2, h: 3 };
     if (event.shiftKey) arrange(panels, place, { w: Math.max(minimum.w, place.w + step[0]),
         h: Math.max(minimum.h, place.h + step[1]) });
@@ -136,7 +141,7 @@ function startDrag(panel, event, what) {
     if (event.button !== 0 || columnCount() !== 12 || large || (event.target.closest('button, input, select, a, label')
         && !event.target.closest('.panel-grip'))) return;
     const start = { x: event.clientX, y: event.clientY, scroll: scrollY }, before = { ...panel.place };
-    const places = activeTab().panels, others = new Map(places.map((place) => [place, { ...place }]));
+    const places = shownPlaces(), others = new Map(places.map((place) => [place, { ...place }]));
     const end = new AbortController(), unit = (grid.clientWidth + gap) / 12;
     let moving = false, at = '';
     const move = (now) => {
