@@ -20,11 +20,12 @@
 #define TASKS_PER_THREAD 4
 
 /* The product of one block: its b are floats in scratch memory, columns or rows of which are contiguous as
- * those of the codes are. */
-static sgm__product block_of(const sgm__cpu_call *call, int64_t first, int64_t columns)
+ * those of the codes are. Where it writes to is the caller's to say: there is no output yet when memory is
+ * planned. */
+static sgm__product block_of(const sgm__cpu_call *call, int64_t columns)
 {
     const sgm_array *x = &call->inputs[0], *codes = &call->inputs[1];
-    const int64_t depth = x->shape.dims[1], size = (int64_t)sgm_dtype_size(call->output.dtype);
+    const int64_t depth = x->shape.dims[1];
     const bool transposed = codes->strides[0] == 1 && codes->strides[1] != 1;
     return (sgm__product){.dtype = call->output.dtype,
                           .m = x->shape.dims[0],
@@ -36,7 +37,6 @@ static sgm__product block_of(const sgm__cpu_call *call, int64_t first, int64_t c
                           .b = call->scratch,
                           .b_row = transposed ? 1 : columns,
                           .b_column = transposed ? depth : 1,
-                          .c = (unsigned char *)call->output.data + first * size,
                           .c_row = codes->shape.dims[1]};
 }
 
@@ -61,7 +61,7 @@ static size_t scratch(const sgm__cpu_call *call)
 {
     const int64_t columns = columns_of(call),
                   rest = columns > 0 ? call->inputs[1].shape.dims[1] % columns : 0;
-    const sgm__product whole = block_of(call, 0, columns), last = block_of(call, 0, rest);
+    const sgm__product whole = block_of(call, columns), last = block_of(call, rest);
     const sgm__cpu *cpu = call->cpu;
     const size_t most = sgm__dense_scratch(cpu->dense, cpu->vector, &whole, cpu->threads);
     const size_t other = rest > 0 ? sgm__dense_scratch(cpu->dense, cpu->vector, &last, cpu->threads) : 0;
@@ -132,10 +132,12 @@ static void post_widening(const sgm__cpu_call *call, const sgm__product *block, 
 static sgm_status run(const sgm__cpu_call *call)
 {
     const sgm__cpu *cpu = call->cpu;
-    const int64_t columns = call->inputs[1].shape.dims[1], width = columns_of(call);
+    const int64_t columns = call->inputs[1].shape.dims[1], width = columns_of(call),
+                  size = (int64_t)sgm_dtype_size(call->output.dtype);
     unsigned char *rest = call->scratch + floats_bytes(call);
     for (int64_t first = 0; first < columns; first += width) {
-        const sgm__product block = block_of(call, first, sgm__minimum(columns - first, width));
+        sgm__product block = block_of(call, sgm__minimum(columns - first, width));
+        block.c = (unsigned char *)call->output.data + first * size;
         post_widening(call, &block, first);
         sgm__dense_post(cpu->dense, cpu->vector, cpu->pool, &block, rest);
     }
