@@ -31,6 +31,7 @@ seed: 1
 epochs: 12
 YAML
 run 0 train bytes.yaml --folder bytes --quiet
+same "that a letter is the target of the place before it is no leak" "$(grep -c 'correlation\|different sizes' err)" 0
 run 0 generate bytes --text 'row, row, row yo' --count 32 --greedy
 same "the song goes on" "$(cat out)" 'row, row, row your boat, gently down the stream.'
 run 0 generate bytes --text 'row' --count 40 --temperature 3 --seed 5

@@ -405,7 +405,9 @@ void experiment_warn(const config *c, sgm_dataset *training, sgm_dataset *valida
     warn_of_softmax(c->network);
     warn_of_categories(c->data.pipeline);
     warn_of_single_pairs(c, training);
-    bool are_tokens = data_config_is_of_model(&c->data.training); /* kinds, whose numbers mean nothing */
+    /* kinds, whose numbers mean nothing; of a text's windows, each target is the input of the place behind it
+     */
+    bool are_tokens = data_config_is_of_model(&c->data.training) || c->data.training.text != NULL;
     if (are_enough && first.is_flat && !are_tokens) {
         warn_of_leak(&c->data, &first);
         warn_of_scales(&c->data, &first);
