@@ -10,6 +10,7 @@
 #include "monitors/serve/rows.h"
 #include "openai/openai.h"
 #include "text/json_text.h"
+#include "texts/served.h"
 
 #include <stdio.h>
 #include <unistd.h>
@@ -27,6 +28,8 @@ static const char usage_text[] =
     "input_range where the training data of the run were.\n"
     "Of a network that was trained on a table by its columns' names it is also an object, {\"age\": 3.5,\n"
     "\"town\": \"Bonn\"}, with null where there is no value; predicted numbers have the units of the table.\n"
+    "To an encoder that 'sigma import' or 'sigma finetune' read with its tokenizer it is also a text,\n"
+    "\"...\", or of a pair {\"text\": \"...\", \"pair\": \"...\"}.\n"
     "To a network that was trained on folders of files the body is such a file (image/png, image/jpeg,\n"
     "audio/wav, audio/flac, text/plain), or a form with files (curl -F picture=@cat.png).\n\n"
     "With --openai a network that continues or embeds texts answers what programs for OpenAI's API ask:\n\n"
@@ -75,9 +78,11 @@ static char *example_of_zeros(int64_t elements)
 }
 
 /* The body of a request for a shell, with its quotes: a row without values where the network was trained on a
- * table by its columns' names, else an example of zeros. sgm__free. */
-static char *example_body(const sgm__serve *serve, const sgm_pipeline *pipeline)
+ * table by its columns' names, a text where it takes texts, else an example of zeros. sgm__free. */
+static char *example_body(const sgm__serve *serve, const sgm_pipeline *pipeline, bool takes_texts)
 {
+    if (takes_texts)
+        return sgm__strdup("'{\"input\": [\"Hello\"]}'");
     if (pipeline == NULL) {
         char *zeros = example_of_zeros(sgm__serve_elements(serve));
         char *body = zeros != NULL ? sgm__format("\"{\\\"input\\\": [[%s]]}\"", zeros) : NULL;
@@ -97,13 +102,13 @@ static char *example_body(const sgm__serve *serve, const sgm_pipeline *pipeline)
 }
 
 /* Type and body of a request for curl: a file where the network takes files, else JSON. sgm__free. */
-static char *example_arguments(const sgm__serve *serve, const sgm_pipeline *pipeline)
+static char *example_arguments(const sgm__serve *serve, const sgm_pipeline *pipeline, bool takes_texts)
 {
     if (pipeline != NULL && strcmp(sgm_pipeline_kind(pipeline), "table") != 0) {
         const sgm__file_names *names = sgm__file_kind_find(sgm_pipeline_kind(pipeline))->names;
         return sgm__format("-F %s=@%s", names->one, names->question);
     }
-    char *body = example_body(serve, pipeline);
+    char *body = example_body(serve, pipeline, takes_texts);
     char *words = body != NULL ? sgm__format("-H 'Content-Type: application/json' -d %s", body) : NULL;
     sgm__free(body);
     return words;
@@ -125,7 +130,8 @@ static int serve_until_signal(const sgm__serve_options *options)
     if (serve == NULL)
         return report_error("serve", CLI_FAILED);
     const char *url = sgm__serve_url(serve), *token = strstr(url, "token=");
-    char *example = example_arguments(serve, sgm_trainer_get_pipeline(options->trainer));
+    char *example =
+        example_arguments(serve, sgm_trainer_get_pipeline(options->trainer), options->texts.predict != NULL);
     printf("serve: %s\n"
            "curl -H 'Authorization: Bearer %s' %s http://127.0.0.1:%d/api/predict\n"
            "Ctrl-C ends it.\n",
@@ -183,8 +189,13 @@ typedef struct serving {
     bool ignores_unknown, int8, openai;
 } serving;
 
-static int serve_predictions(saved *s, const serving *asked)
+static int serve_predictions(saved *s, const serving *asked, bool takes_texts)
 {
+    served_texts texts = {0};
+    if (takes_texts && served_texts_open(&texts, s) != SGM_OK) {
+        served_texts_close(&texts);
+        return report_error("serve", CLI_FAILED);
+    }
     sgm_dataset *dataset = NULL;
     const data_config *data = &s->c.data.training;
     /* Labels are known without their texts, which need not be there. */
@@ -192,7 +203,10 @@ static int serve_predictions(saved *s, const serving *asked)
     sgm__serve_options options = {.trainer = s->trainer,
                                   .network = s->network,
                                   .precision = config_precision(&s->c),
-                                  .classes = labels != NULL ? labels : class_names(s, &dataset),
+                                  .classes = labels != NULL          ? labels
+                                             : texts.classes != NULL ? (const char *const *)texts.classes
+                                                                     : class_names(s, &dataset),
+                                  .texts = served_texts_hook(&texts),
                                   .ignores_unknown = asked->ignores_unknown,
                                   .port = (int)asked->port,
                                   .token = asked->token};
@@ -201,6 +215,7 @@ static int serve_predictions(saved *s, const serving *asked)
     int code = serve_until_signal(&options);
     sgm_dataset_free(dataset);
     sgm__free(labels);
+    served_texts_close(&texts);
     return code;
 }
 
@@ -217,11 +232,18 @@ static int serve_openai(saved *s, const serving *asked)
 static int serve(const serving *asked)
 {
     saved s;
-    if (saved_open(&s, asked->checkpoint) != SGM_OK)
-        return report_error("serve", CLI_FAILED);
-    int code = saved_infer(&s, asked->int8) != SGM_OK ? report_error("serve", CLI_FAILED)
-               : asked->openai                        ? serve_openai(&s, asked)
-                                                      : serve_predictions(&s, asked);
+    bool takes_texts = false;
+    sgm_status status = saved_describe(&s, asked->checkpoint);
+    if (status == SGM_OK && !asked->openai)
+        status = served_texts_find(&s, &takes_texts);
+    if (status == SGM_OK)
+        status = saved_load(&s);
+    /* Programs for texts are many, one for each length: they share the parameters, not each a copy. */
+    if (status == SGM_OK && (asked->int8 || !takes_texts))
+        status = saved_infer(&s, asked->int8);
+    int code = status != SGM_OK ? report_error("serve", CLI_FAILED)
+               : asked->openai  ? serve_openai(&s, asked)
+                                : serve_predictions(&s, asked, takes_texts);
     saved_close(&s);
     return code;
 }

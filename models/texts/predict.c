@@ -81,6 +81,8 @@ static sgm_status encode(work *w, const sgm_pretrained_tokenizer *tokenizer, con
                                  tokenizer, texts[i], strlen(texts[i]), .longest = w->options.longest,
                                  .pair = pair, .pair_size = pair != NULL ? strlen(pair) : 0,
                                  .segments = w->options.segments != NULL ? &text->segments : NULL);
+        if (text->tokens == NULL && w->options.tokens == NULL)
+            return sgm_fail(sgm_last_status(), "text %zu (from 0): %s", i, sgm_last_error());
         if (text->tokens == NULL)
             return sgm_last_status();
         text->count = sgm_tensor_shape(text->tokens)->dims[0];

@@ -52,6 +52,32 @@ run 0 predict back --text 'good c' --json
 cmp out first
 verdict "what was written back predicts the same" $?
 
+# --- the same texts over HTTP ---
+ask()
+{
+    curl -s -H 'Authorization: Bearer 0123456789abcdef-secret' -H 'Content-Type: application/json' -d "$1" "$address/api/predict" >out
+}
+serve run
+has serve.out '"input": \["Hello"\]'
+ask '{"input": ["good d", "d bad", {"text": "good c"}]}'
+has out '"label":\["praise","a, .*blame.*","praise"\]'
+served=$(sed -E 's/.*"output":\[\[([0-9.,e-]+)\],\[([0-9.,e-]+)\],.*/\1 \2/; s/,/ /g' out)
+run 0 predict run texts.txt --json
+same "texts over HTTP have the numbers that predict prints" "$served" "$(sed -nE 's/.*"outputs": \[([0-9., e-]+)\].*/\1/p' out | tr -d , | paste -sd' ')"
+ask '{"input": [[12, 4, 14, 0, 0, 0, 0, 0]], "lengths": [3]}'
+has out '"class":\[[01]\]'
+ask '{"input": ["good d", 5]}'
+has out "example 1 of 'input': expected a text, as the first one is"
+ask '{"input": [{"text": "a", "pair": 5}]}'
+has out "example 0 of 'input': expected a text, as the first one is, or"
+ask '{"input": ["good d"], "lengths": [1]}'
+has out "'lengths': texts have lengths of their own; leave it out"
+ask '{"input": []}'
+has out 'an example has the shape \(8,\), or is a text'
+curl -s -H 'Authorization: Bearer 0123456789abcdef-secret' "$address/api/model" >out
+has out '"texts":true'
+end_serve
+
 # --- the configuration does the same; a part, resumed, too ---
 run 0 train run/config.yaml --folder again
 cmp run/checkpoint.safetensors again/checkpoint.safetensors

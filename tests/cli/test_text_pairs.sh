@@ -26,6 +26,16 @@ for model in distilbert imported-distilbert; do
     has out '"outputs": \[0\.638645[56][0-9]*, 0\.152185[45][0-9]*, 0\.209168[89][0-9]*\]'
 done
 
+# --- the same over HTTP, one pair and one text, and a model that was not imported ---
+for model in bert imported-bert; do
+    serve $model
+    curl -s -H 'Authorization: Bearer 0123456789abcdef-secret' -H 'Content-Type: application/json' \
+        -d '{"input": [{"text": "a b", "pair": "c d e"}, "h"]}' "$address/api/predict" >out
+    has out '"output":\[\[0\.317107[01][0-9]*,0\.346510[89][0-9]*,0\.33638[12][0-9]*\],'
+    has out '"label":\["LABEL_1","LABEL_[012]"\]'
+    end_serve
+done
+
 # --- training: the losses of gradient descent ---
 cat >pairs.jsonl <<'LINES'
 {"text": "a b", "pair": "a b", "label": "LABEL_0"}

@@ -62,6 +62,26 @@ static void check_refused(const served *s, const char *body, const char *part)
     json_decref(made);
 }
 
+/* The length of a text, and of a pair; a text "?" is refused. */
+static sgm_tensor *measure(void *user, const char *const *texts, const char *const *pairs, size_t count)
+{
+    sgm_shape shape = sgm_shape_of((int64_t)count, *(const int *)user);
+    sgm_tensor *made = sgm_tensor_create(SGM_FLOAT32, &shape);
+    float *numbers = sgm_tensor_data(made);
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(texts[i], "?") == 0) {
+            sgm_tensor_free(made);
+            sgm_fail(SGM_ERROR_ARGUMENT, "text %zu (from 0): no tokens", i);
+            return NULL;
+        }
+        for (int64_t k = 0; k < shape.dims[1]; k++)
+            numbers[(int64_t)i * shape.dims[1] + k] = k == 0             ? (float)strlen(texts[i])
+                                                      : pairs[i] != NULL ? (float)strlen(pairs[i])
+                                                                         : -1;
+    }
+    return made;
+}
+
 static double number_at(const json_t *made, size_t example, size_t element)
 {
     return json_number_value(
@@ -81,6 +101,35 @@ static void expect(const served *s, const float *inputs, double *numbers)
 }
 
 #define CLASSES "input(4) + dense(5, tanh) + dense(2) + softmax_cross_entropy"
+
+TEST(texts_go_to_the_one_who_can_read_them)
+{
+    static const char network[] = "input(4) + dense(2) + softmax_cross_entropy";
+    int outputs = 2;
+    served s = {.env = sgm_env_create("served", .seed = 3)};
+    s.trainer = sgm_trainer_create(s.env, "served");
+    CHECK_OK(sgm_trainer_set_network(s.trainer, network));
+    s.serve = sgm__serve_start(&(sgm__serve_options){.trainer = s.trainer,
+                                                     .network = network,
+                                                     .texts = {measure, &outputs},
+                                                     .classes = flowers,
+                                                     .token = TOKEN});
+    CHECK(s.serve != NULL);
+    json_t *made = post(&s, "{\"input\": [\"abc\", {\"text\": \"a\", \"pair\": \"bcde\"}]}", 200);
+    CHECK(number_at(made, 0, 0) == 3 && number_at(made, 0, 1) == -1);
+    CHECK(number_at(made, 1, 0) == 1 && number_at(made, 1, 1) == 4);
+    CHECK_STR(json_string_value(json_array_get(json_object_get(made, "label"), 1)), "versicolor");
+    json_decref(made);
+    check_refused(&s, "{\"input\": [\"abc\", \"?\"]}", "'input': text 1 (from 0): no tokens");
+    check_refused(&s, "{\"input\": [\"abc\", [1, 2, 3, 4]]}", "example 1 of 'input': expected a text");
+    outputs = 3;
+    check_refused(&s, "{\"input\": [\"abc\"]}", "gives something for each token, not for a text");
+    end(&s);
+
+    served without = start_with(network, NULL, false);
+    check_refused(&without, "{\"input\": [\"abc\"]}", "is served without a tokenizer");
+    end(&without);
+}
 
 TEST(answers_are_those_of_the_library)
 {

@@ -22,7 +22,7 @@ function layerTable(layers) {
 
 function show(model) {
     const input = h('textarea', { id: 'input', spellcheck: 'false', 'aria-label': t('serve.input'),
-        value: JSON.stringify({ input: [model.row ?? zeros(model.input)] }) });
+        value: JSON.stringify({ input: [model.texts ? 'Hello' : model.row ?? zeros(model.input)] }) });
     const prediction = h('pre', { id: 'prediction', role: 'status' });
     const predict = async () => {
         try {

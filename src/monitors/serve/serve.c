@@ -1,10 +1,10 @@
 /* GET /api/model, POST /api/predict, and the page serve.html that says how to use them.
  *
  * A request goes: JSON of the body -> numbers of all examples (read_examples, read_lengths; rows.c for
- * objects by the columns of a table, files.c for files such as pictures) -> prediction (infer/signature.c) ->
- * JSON (predictions.c). Both routes run on lanes of the server (monitors/http/lanes.c): `predict` on one
- * thread, `tell` on the other, which only copies a text that was made at the start. So nothing here needs a
- * lock: after the start, sgm__serve is read only. */
+ * objects by the columns of a table, files.c for files such as pictures, texts.c for texts) -> prediction
+ * (infer/signature.c) -> JSON (predictions.c). Both routes run on lanes of the server
+ * (monitors/http/lanes.c): `predict` on one thread, `tell` on the other, which only copies a text that was
+ * made at the start. So nothing here needs a lock: after the start, sgm__serve is read only. */
 #include "monitors/serve/serve.h"
 #include "control/control_answer.h"
 #include "infer/signature.h"
@@ -13,6 +13,7 @@
 #include "monitors/serve/predictions.h"
 #include "monitors/serve/routes.h"
 #include "monitors/serve/rows.h"
+#include "monitors/serve/texts.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -26,6 +27,7 @@ struct sgm__serve {
     sgm_pipeline *pipeline;      /* of a table by names, or of files, a reference; NULL: there is none */
     const sgm__file_kind *takes; /* what the pipeline is of; NULL: no files */
     char **classes;              /* NULL behind the last; NULL: no names */
+    sgm__serve_texts texts;
     bool scales, ignores_unknown;
     double minimum, maximum;
     sgm_network *network;
@@ -92,6 +94,8 @@ static sgm_status describe(sgm__serve *serve, const sgm__serve_options *options,
         json_object_set_new(about, "input_range", json_pack("[f, f]", serve->minimum, serve->maximum));
     if (about != NULL && serve->pipeline != NULL && serve->takes == NULL)
         json_object_set_new(about, "row", sgm__serve_empty_row(serve->pipeline));
+    if (about != NULL && serve->texts.predict != NULL)
+        json_object_set_new(about, "texts", json_true());
     if (about == NULL)
         return sgm__fail_memory(1);
     serve->about_text = json_dumps(about, JSON_COMPACT | JSON_REAL_PRECISION(17));
@@ -184,9 +188,10 @@ static sgm_status read_examples(const sgm__serve *serve, const json_t *body, sgm
         return sgm_fail(SGM_ERROR_ARGUMENT,
                         "expected {\"input\": [EXAMPLE, ...]}, where an example has the shape %s%s%s%s",
                         shape,
-                        serve->takes != NULL      ? "; or files of one of the types "
-                        : serve->pipeline != NULL ? ", or is an object with the table's columns"
-                                                  : "",
+                        serve->takes != NULL           ? "; or files of one of the types "
+                        : serve->texts.predict != NULL ? ", or is a text"
+                        : serve->pipeline != NULL      ? ", or is an object with the table's columns"
+                                                       : "",
                         serve->takes != NULL ? serve->takes->media_types : "",
                         serve->takes != NULL ? " or multipart/form-data" : "");
     SGM_TRY(check_count(*count));
@@ -313,6 +318,24 @@ static sgm_status predict_rows(const sgm__serve *serve, const json_t *body, int6
     return status;
 }
 
+/* Examples as texts, which no numbers stand between. */
+static sgm_status predict_texts(const sgm__serve *serve, const json_t *body, int64_t *examples,
+                                sgm__http_answer *answer)
+{
+    const json_t *list = json_object_get(body, "input");
+    *examples = (int64_t)json_array_size(list);
+    SGM_TRY(check_count(*examples));
+    if (serve->texts.predict == NULL)
+        return sgm_fail(
+            SGM_ERROR_ARGUMENT,
+            "example 0 of 'input' is a text, and the network is served without a tokenizer; texts are "
+            "for encoders that 'sigma import' or 'sigma finetune' read with theirs");
+    if (json_object_get(body, "lengths") != NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "'lengths': texts have lengths of their own; leave it out");
+    return answer_outputs(serve, sgm__serve_predict_texts(&serve->texts, &serve->signature, list), NULL,
+                          *examples, answer);
+}
+
 /* The inputs of the files, filled up to the next number of examples that a program is compiled for. */
 static sgm_block *decode(const sgm__serve *serve, const sgm__serve_files *found)
 {
@@ -369,10 +392,11 @@ static sgm_status predict_json(const sgm__serve *serve, const sgm__http_request 
     json_t *body = sgm__http_object(request);
     if (body == NULL)
         return sgm__last_failure();
-    bool by_name = serve->pipeline != NULL && serve->takes == NULL &&
-                   json_is_object(json_array_get(json_object_get(body, "input"), 0));
-    return by_name ? predict_rows(serve, body, examples, answer)
-                   : predict_numbers(serve, body, examples, answer);
+    const json_t *first = json_array_get(json_object_get(body, "input"), 0);
+    bool by_name = serve->pipeline != NULL && serve->takes == NULL && json_is_object(first);
+    return by_name                     ? predict_rows(serve, body, examples, answer)
+           : sgm__serve_is_text(first) ? predict_texts(serve, body, examples, answer)
+                                       : predict_numbers(serve, body, examples, answer);
 }
 
 /* POST /api/predict, on the lane of slow functions. */
@@ -512,6 +536,7 @@ sgm__serve *sgm__serve_start(const sgm__serve_options *options)
     serve->pipeline = pipeline != NULL ? sgm_pipeline_retain(pipeline) : NULL;
     if (pipeline != NULL && strcmp(sgm_pipeline_kind(pipeline), "table") != 0)
         serve->takes = sgm__file_kind_find(sgm_pipeline_kind(pipeline));
+    serve->texts = options->texts;
     serve->scales = options->scales;
     serve->ignores_unknown = options->ignores_unknown;
     serve->minimum = options->minimum;

@@ -14,6 +14,13 @@
 
 typedef struct sgm__serve sgm__serve;
 
+/* What predicts texts, for a network of tokens. NULL in the place of `predict`: texts are refused. */
+typedef struct sgm__serve_texts {
+    /* The predictions (count, ...) of `count` texts, each with a second one beside it or NULL in `pairs`; a
+     * new tensor. NULL and an error that names the text by its number, from 0. Called on one thread. */
+    sgm_tensor *(*predict)(void *user, const char *const *texts, const char *const *pairs, size_t count);
+    void *user;
+} sgm__serve_texts;
 /* What is served, and how. Texts and names are copied; the trainer stays the caller's. */
 typedef struct sgm__serve_options {
     sgm_trainer *trainer; /* must exist, and must not be trained, until sgm__serve_stop */
@@ -25,9 +32,10 @@ typedef struct sgm__serve_options {
     bool scales;
     double minimum, maximum;
     bool ignores_unknown; /* of a table by names: categories that the pipeline does not know are missing */
-    int port;             /* 0: the first free one from 8080 on */
-    const char *token;    /* NULL: a random one */
-    double hurry;         /* for tests, as in sgm__http_options */
+    sgm__serve_texts texts;
+    int port;          /* 0: the first free one from 8080 on */
+    const char *token; /* NULL: a random one */
+    double hurry;      /* for tests, as in sgm__http_options */
 } sgm__serve_options;
 /* Predicts once, so that a network that cannot predict is reported at the start. NULL: failed, with an
  * error. */
