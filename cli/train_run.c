@@ -129,6 +129,38 @@ static bool keep_config(void *user, const sgm_training_progress *progress)
     return p->failure[0] == '\0';
 }
 
+/* "12", or what stands for no limit. */
+static const char *epochs_text(const config *c, char *text, size_t size)
+{
+    if (c->epochs == OPTION_UNSET)
+        return "without a limit";
+    snprintf(text, size, "%lld", (long long)c->epochs);
+    return text;
+}
+
+/* Another number of epochs is another course of a schedule that goes over the whole run, as those without a
+ * period do. */
+static void compare_schedules(const config *old, const config *c, sgm__text *changes)
+{
+    const schedule_config *schedule = &c->optimiser.schedule;
+    char before[32], after[32];
+    sgm_schedule_kind kind = SGM_CONSTANT;
+    if (old->epochs == c->epochs || schedule->kind == NULL || schedule->period > 0 ||
+        sgm_schedule_kind_parse(schedule->kind, &kind) != SGM_OK ||
+        (kind != SGM_COSINE && kind != SGM_ONE_CYCLE))
+        return;
+    sgm__text_append(
+        changes,
+        "  epochs: was %s, is %s: the schedule %s has no period and goes over the whole run, so the "
+        "learning rate is from here on that of a run of the new length",
+        epochs_text(old, before, sizeof before), epochs_text(c, after, sizeof after), schedule->kind);
+    double warm_up = schedule->warm_up > 0 ? schedule->warm_up : 0;
+    if (old->epochs != OPTION_UNSET && (double)old->epochs > warm_up)
+        sgm__text_append(changes, "; optimiser.schedule.period=%.15g keeps the old one",
+                         (double)old->epochs - warm_up);
+    sgm__text_append(changes, "\n");
+}
+
 /* Warns of keys that differ from those that the run began with, so that the rest is another training than
  * the beginning. A run without a readable config.yaml is not compared. */
 static void tell_changes(const config *c, const char *command)
@@ -157,6 +189,7 @@ static void tell_changes(const config *c, const char *command)
     }
     sgm__text changes = {0};
     options_compare(&config_table, &old, c, free_keys, sizeof free_keys / sizeof *free_keys, &changes);
+    compare_schedules(&old, c, &changes);
     if (changes.length > 0)
         complain("sigma %s: warning: this run goes on otherwise than it began:\n%s", command, changes.data);
     sgm__text_free(&changes);

@@ -163,6 +163,13 @@ has err 'parts has a checkpoint already: --resume goes on from it, --into names 
 # shellcheck disable=SC2086
 run 0 finetune model $options --resume optimiser.weight_decay=0.5
 has err '^sigma finetune: warning: this run goes on otherwise than it began:$'
+# shellcheck disable=SC2086
+run 0 finetune model ${options/--epochs 12/--epochs 13} --resume optimiser.weight_decay=0.5 data.batch=3
+has err '^  data.batch: was 4, is 3$'
+has err '^  epochs: was 12, is 13: the schedule cosine has no period and goes over the whole run, so the learning rate is from here on that of a run of the new length; optimiser.schedule.period=11.9 keeps the old one$'
+# shellcheck disable=SC2086
+run 0 finetune model ${options/--epochs 12/--epochs 14} --resume optimiser.weight_decay=0.5 optimiser.schedule.period=11.9 data.batch=3
+same "a period has its own course" "$(grep -c 'epochs: was' err)" 0
 
 # --- the end of a text, texts to stop at, chats ---
 run 0 generate run --text 'say d' --count 8 --greedy --stop 's y'
