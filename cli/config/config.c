@@ -41,6 +41,11 @@ static const option start_rows[] = {
 };
 static const option_table start_table = OPTION_TABLE(start_rows);
 
+/* How tokens are drawn. What is not given is left to the hook, so that it stands in no text. */
+#define SAMPLE_DRAWING(member)                                                                               \
+    OPTION_ROW(sample_config, member, OPTION_SETTING, .settings = sgm_generation_settings,                   \
+               .stays_unset = true)
+
 /* Keys below `sample`. */
 static const option sample_rows[] = {
     OPTION_ROW(sample_config, prompts, OPTION_LIST, .check = check_prompt,
@@ -48,10 +53,13 @@ static const option sample_rows[] = {
                    "texts that a language model goes on with after each epoch, [\"Once upon a time\"]"),
     OPTION_ROW(sample_config, count, OPTION_INTEGER, .row.minimum = 1, .row.maximum = 100000,
                .row.default_text = "40", .row.doc = "of tokens, at most"),
-    OPTION_ROW(sample_config, temperature, OPTION_NUMBER, .row.minimum = 1e-6, .row.maximum = 1e6,
-               .row.doc = "1 (if not given) takes the probabilities as they are, less is surer"),
-    OPTION_ROW(sample_config, greedy, OPTION_FLAG, .row.default_text = "false",
-               .row.doc = "always the likeliest token"),
+    SAMPLE_DRAWING(temperature),
+    SAMPLE_DRAWING(top_k),
+    SAMPLE_DRAWING(top_p),
+    SAMPLE_DRAWING(min_p),
+    SAMPLE_DRAWING(repetition_penalty),
+    SAMPLE_DRAWING(greedy),
+    SAMPLE_DRAWING(seed),
     OPTION_ROW(sample_config, chat, OPTION_FLAG, .row.default_text = "false",
                .row.doc = "prompts are what a user says, in the template of a model of others"),
 };
@@ -373,6 +381,25 @@ static char *escape(const char *text)
     return sgm__text_take(&out);
 }
 
+/* Appends ", top_p=0.9" for each that was given. */
+static void append_drawing(const sample_config *s, sgm__text *text)
+{
+    for (size_t i = 0; i < sample_table.count; i++) {
+        const option o = option_complete(&sample_rows[i]);
+        const void *value = (const char *)s + o.offset;
+        if (sample_rows[i].kind != OPTION_SETTING)
+            continue;
+        if (o.kind == OPTION_FLAG && *(const bool *)value) {
+            sgm__text_append(text, ", %s=true", o.row.name);
+        } else if (o.kind == OPTION_INTEGER && *(const int64_t *)value != OPTION_UNSET) {
+            sgm__text_append(text, ", %s=%lld", o.row.name, (long long)*(const int64_t *)value);
+        } else if (o.kind == OPTION_NUMBER && !isnan(*(const double *)value)) {
+            sgm__text_append(text, ", %s=", o.row.name);
+            sgm__append_number(text, *(const double *)value);
+        }
+    }
+}
+
 char *sample_text(const sample_config *s, const char *prompt)
 {
     sgm__text text = {0};
@@ -380,11 +407,8 @@ char *sample_text(const sample_config *s, const char *prompt)
     sgm__text_append(&text, "every epoch sample(");
     sgm__append_string(&text, escaped != NULL ? escaped : "");
     sgm__text_append(&text, ", count=%lld", (long long)s->count);
-    if (!isnan(s->temperature)) {
-        sgm__text_append(&text, ", temperature=");
-        sgm__append_number(&text, s->temperature);
-    }
-    sgm__text_append(&text, "%s%s)", s->greedy ? ", greedy=true" : "", s->chat ? ", chat=true" : "");
+    append_drawing(s, &text);
+    sgm__text_append(&text, "%s)", s->chat ? ", chat=true" : "");
     text.failed |= escaped == NULL;
     sgm__free(escaped);
     return sgm__text_take(&text);

@@ -152,7 +152,9 @@ typedef struct operator_config {
 typedef struct sample_config {
     text_list prompts;
     int64_t count;
-    double temperature; /* NaN: the hook's own */
+    /* How tokens are drawn (sgm_generation_settings); NaN or OPTION_UNSET: as the hook does. */
+    double temperature, top_p, min_p, repetition_penalty;
+    int64_t top_k, seed;
     bool greedy, chat;
 } sample_config;
 #define SAMPLE_COUNT 40 /* tokens, if not given */

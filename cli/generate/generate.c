@@ -57,11 +57,12 @@ speech generate_speech(const generation *g, bool (*say)(void *user, const char *
 
 sgm_generation_options generate_options(const generation *g, void *user)
 {
-    return *SGM_GENERATION(.seed = (uint64_t)g->seed, .temperature = g->temperature, .top_k = g->top_k,
-                           .top_p = g->top_p, .min_p = g->min_p, .repetition_penalty = g->repetition_penalty,
-                           .greedy = g->greedy, .told = speech_take, .user = user, .ends = &g->codec.end,
-                           .end_count = g->beams > 1 && g->codec.end >= 0, .beams = g->beams,
-                           .length_penalty = g->length_penalty);
+    sgm_generation_options how = g->how;
+    how.told = speech_take;
+    how.user = user;
+    how.ends = &g->codec.end;
+    how.end_count = how.beams > 1 && g->codec.end >= 0;
+    return how;
 }
 
 static bool print_part(void *user, const char *text, size_t size)
@@ -99,7 +100,7 @@ static sgm_status go_on(const generation *g)
 /* Goes on with what was asked for. */
 static sgm_status generate_all(generation *g)
 {
-    int64_t sequences = g->beams > 1 ? g->beams : g->texts != NULL ? g->batch : 1;
+    int64_t sequences = g->how.beams > 1 ? g->how.beams : g->texts != NULL ? g->batch : 1;
     g->generator = sgm_generator_create(g->s.trainer, .sequences = sequences);
     if (g->generator == NULL)
         return sgm__last_failure();
@@ -136,6 +137,37 @@ static int generate(const char *checkpoint, generation *g)
     return code;
 }
 
+/* Whether a number that was given, which is not 0, is within the bounds of the row. */
+static bool is_within(const sgm_setting *row, const sgm_generation_options *how, double *value)
+{
+    sgm_content content = {0};
+    if (row->option.kind != SGM_KIND_NUMBER || sgm_setting_get(row, how, &content) != SGM_OK)
+        return true;
+    *value = content.as.number;
+    return *value == 0 || (*value >= row->option.minimum && *value <= row->option.maximum);
+}
+
+/* The same bounds as those of samples in a training. */
+static int check_drawing(const sgm_generation_options *how)
+{
+    size_t count;
+    double value = 0;
+    char name[40];
+    const sgm_setting *row = sgm_generation_settings(&count), *end = row + count;
+    while (row < end && is_within(row, how, &value))
+        row++;
+    if (row == end)
+        return CLI_OK;
+    snprintf(name, sizeof name, "%s", row->option.name);
+    for (char *c = name; *c != '\0'; c++)
+        *c = *c == '_' ? '-' : *c;
+    return value < row->option.minimum
+               ? usage_error("generate", "--%s: expected a number from %g to %g, got '%g'", name,
+                             row->option.minimum, row->option.maximum, value)
+               : usage_error("generate", "--%s: expected a number above 0, at most %g, got '%g'", name,
+                             row->option.maximum, value);
+}
+
 /* What is wrong with the options together, as an exit code; CLI_OK: nothing. */
 static int check(const generation *g, const argument_texts *texts, size_t words)
 {
@@ -143,13 +175,9 @@ static int check(const generation *g, const argument_texts *texts, size_t words)
     if (texts->count > 1)
         return usage_error("generate", "--text is given %zu times; several texts are lines of --texts FILE",
                            texts->count);
-    if (g->temperature > 1e6)
-        return usage_error("generate", "--temperature: expected a number up to 1e6, got '%g'",
-                           g->temperature);
-    if (g->top_p > 1)
-        return usage_error("generate", "--top-p: expected a number above 0, at most 1, got '%g'", g->top_p);
-    if (g->min_p > 1)
-        return usage_error("generate", "--min-p: expected a number above 0, at most 1, got '%g'", g->min_p);
+    const int code = check_drawing(&g->how);
+    if (code != CLI_OK)
+        return code;
     if (g->chat && ((g->text == NULL && one) || g->numbers))
         return usage_error("generate",
                            "--chat: expected what the user says, --text TEXT or --texts FILE, and no "
@@ -161,13 +189,14 @@ static int check(const generation *g, const argument_texts *texts, size_t words)
     if (g->text != NULL && (!one || g->text[0] == '\0'))
         return one ? usage_error("generate", "--text: expected something to begin with, got ''")
                    : usage_error("generate", "--text, --texts: expected one of them");
-    if (g->batch > 0 && (one || g->beams > 0))
+    if (g->batch > 0 && (one || g->how.beams > 0))
         return usage_error("generate", "--batch: expected with --texts only, and not with --beams");
-    if (g->beams > 1 && (g->temperature > 0 || g->top_k > 0 || g->top_p > 0 || g->min_p > 0 || g->greedy))
+    if (g->how.beams > 1 &&
+        (g->how.temperature > 0 || g->how.top_k > 0 || g->how.top_p > 0 || g->how.min_p > 0 || g->how.greedy))
         return usage_error("generate",
                            "--beams: expected without --temperature, --top-k, --top-p, --min-p and --greedy, "
                            "as nothing is drawn");
-    if (g->length_penalty != 0 && g->beams < 2)
+    if (g->how.length_penalty != 0 && g->how.beams < 2)
         return usage_error("generate", "--length-penalty: expected with --beams of 2 or more only");
     return words == 1 ? CLI_OK : usage_error("generate", "expected one checkpoint or folder of a run");
 }
@@ -184,37 +213,40 @@ static bool read_penalty(const char *text, double *penalty)
 /* All checks come before anything is opened. */
 int generate_run(int argc, char **argv)
 {
+    int64_t number = 0;
     const char *seed = NULL, *length_penalty = NULL;
-    generation g = {.count = 200, .codec.end = -1};
+    generation g = {.how.struct_size = sizeof g.how, .count = 200, .codec.end = -1};
     argument_texts texts = {0};
     const argument_rule rules[] = {
         {"--text", ARGUMENT_TEXTS, &texts},
         {"--texts", ARGUMENT_TEXT, &g.texts},
         {"--batch", ARGUMENT_COUNT, &g.batch},
-        {"--beams", ARGUMENT_COUNT, &g.beams},
+        {"--beams", ARGUMENT_COUNT, &g.how.beams},
         {"--length-penalty", ARGUMENT_TEXT, &length_penalty},
         {"--chat", ARGUMENT_FLAG, &g.chat},
         {"--system", ARGUMENT_TEXT, &g.system},
         {"--stop", ARGUMENT_TEXT, &g.stop},
         {"--count", ARGUMENT_COUNT, &g.count},
-        {"--temperature", ARGUMENT_NUMBER, &g.temperature},
-        {"--top-k", ARGUMENT_COUNT, &g.top_k},
-        {"--top-p", ARGUMENT_NUMBER, &g.top_p},
-        {"--min-p", ARGUMENT_NUMBER, &g.min_p},
-        {"--greedy", ARGUMENT_FLAG, &g.greedy},
+        {"--temperature", ARGUMENT_NUMBER, &g.how.temperature},
+        {"--top-k", ARGUMENT_COUNT, &g.how.top_k},
+        {"--top-p", ARGUMENT_NUMBER, &g.how.top_p},
+        {"--min-p", ARGUMENT_NUMBER, &g.how.min_p},
+        {"--greedy", ARGUMENT_FLAG, &g.how.greedy},
         {"--seed", ARGUMENT_TEXT, &seed},
         {"--tokenizer", ARGUMENT_TEXT, &g.tokenizer_path},
         {"--numbers", ARGUMENT_FLAG, &g.numbers},
         {"--int8", ARGUMENT_FLAG, &g.int8},
-        {"--repetition-penalty", ARGUMENT_NUMBER, &g.repetition_penalty},
+        {"--repetition-penalty", ARGUMENT_NUMBER, &g.how.repetition_penalty},
     };
     arguments a = {.rules = rules, .rule_count = sizeof rules / sizeof *rules, .help = usage_text};
     int code;
     if (arguments_read(&a, argc, argv, &code)) {
         g.text = texts.count > 0 ? texts.items[0] : NULL;
-        if (seed != NULL && !sgm__parse_int64(seed, &g.seed))
+        const bool is_seeded = seed == NULL || sgm__parse_int64(seed, &number);
+        g.how.seed = (uint64_t)number;
+        if (!is_seeded)
             code = usage_error("generate", "--seed: expected a whole number, got '%s'", seed);
-        else if (length_penalty != NULL && !read_penalty(length_penalty, &g.length_penalty))
+        else if (length_penalty != NULL && !read_penalty(length_penalty, &g.how.length_penalty))
             code = usage_error("generate", "--length-penalty: expected a number, got '%s'", length_penalty);
         else if ((code = check(&g, &texts, a.word_count)) == CLI_OK)
             code = generate(a.words[0], &g);

@@ -20,10 +20,9 @@ typedef struct generation {
     const char *tokenizer_path;
     text_codec codec; /* with --numbers without a tokenizer */
     sgm_generator *generator;
-    int64_t count, seed, batch, beams;
-    double temperature, top_p, min_p, repetition_penalty, length_penalty;
-    int64_t top_k;
-    bool greedy, numbers, int8, chat;
+    int64_t count, batch;
+    sgm_generation_options how; /* tokens are drawn, or beams kept */
+    bool numbers, int8, chat;
     bool ends_at_last_place; /* a model of others, which has not learnt texts that begin in their middle */
 } generation;
 /* What one text begins with, of the tokens that were given, and how many may follow. */

@@ -59,7 +59,7 @@ sgm_status texts_read(generation *g)
     if (status == SGM_OK && g->line_count == 0)
         return sgm_fail(SGM_ERROR_FORMAT, "%s: expected at least one line", g->texts);
     if (g->batch == 0)
-        g->batch = g->beams > 1 ? 1 : BATCH;
+        g->batch = g->how.beams > 1 ? 1 : BATCH;
     if ((size_t)g->batch > g->line_count)
         g->batch = (int64_t)g->line_count;
     return status;

@@ -64,9 +64,9 @@ static sgm_status open_codec(void)
 
 typedef struct sample {
     char *prompt;
-    int64_t count, seed;
-    double temperature, top_p;
-    bool greedy, chat;
+    int64_t count;
+    sgm_generation_options how; /* tokens are drawn */
+    bool chat;
     bool checked; /* once before the run is enough */
 } sample;
 
@@ -91,10 +91,11 @@ static sgm_status go_on(const sample *self, sgm_generator *generator, size_t cou
     if (status == SGM_OK && sgm_tensor_shape(begin)->dims[0] == 0)
         status = sgm_fail(SGM_ERROR_ARGUMENT, "the prompt has no tokens to begin with");
     if (status == SGM_OK) {
-        status = sgm_generator_generate(
-            generator, sgm_tensor_const_data(begin), (size_t)sgm_tensor_shape(begin)->dims[0], NULL, count,
-            SGM_GENERATION(.seed = (uint64_t)self->seed, .temperature = self->temperature,
-                           .top_p = self->top_p, .greedy = self->greedy, .told = speech_take, .user = &s));
+        sgm_generation_options how = self->how;
+        how.told = speech_take;
+        how.user = &s;
+        status = sgm_generator_generate(generator, sgm_tensor_const_data(begin),
+                                        (size_t)sgm_tensor_shape(begin)->dims[0], NULL, count, &how);
         sgm_status said = speech_end(&s);
         status = status == SGM_OK ? said : status;
     }
@@ -224,12 +225,18 @@ static sgm_status check(void *user, sgm_hook_call *call)
     return status;
 }
 
+static bool draws_alike(const sgm_generation_options *a, const sgm_generation_options *b)
+{
+    return a->seed == b->seed && a->temperature == b->temperature && a->top_k == b->top_k &&
+           a->top_p == b->top_p && a->min_p == b->min_p && a->repetition_penalty == b->repetition_penalty &&
+           a->greedy == b->greedy;
+}
+
 static bool is_equal(const void *a, const void *b)
 {
     const sample *left = a, *right = b;
     return strcmp(left->prompt, right->prompt) == 0 && left->count == right->count &&
-           left->seed == right->seed && left->temperature == right->temperature &&
-           left->top_p == right->top_p && left->greedy == right->greedy && left->chat == right->chat;
+           draws_alike(&left->how, &right->how) && left->chat == right->chat;
 }
 
 static void free_sample(void *user)
@@ -261,7 +268,10 @@ static void unescape(const char *from, char *text)
     *text = '\0';
 }
 
-static const sgm_option arguments[] = {
+/* Those of the hook alone; behind them come the rows of how tokens are drawn (sample_register). */
+#define OWN_ARGUMENTS 3
+#define MOST_ARGUMENTS 16
+static sgm_option arguments[MOST_ARGUMENTS] = {
     {.name = "prompt",
      .kind = SGM_KIND_TEXT,
      .required = true,
@@ -272,28 +282,27 @@ static const sgm_option arguments[] = {
      .maximum = 100000,
      .default_value = SAMPLE_COUNT,
      .doc = "of tokens, at most"},
-    {.name = "temperature",
-     .kind = SGM_KIND_NUMBER,
-     .minimum = 1e-6,
-     .maximum = 1e6,
-     .default_value = 1,
-     .doc = "1 takes the probabilities as they are, less is surer"},
-    {.name = "top_p",
-     .kind = SGM_KIND_NUMBER,
-     .minimum = 1e-6,
-     .maximum = 1,
-     .default_value = 1,
-     .doc = "only as many of the likeliest as have this probability together"},
-    {.name = "greedy", .kind = SGM_KIND_BOOLEAN, .doc = "always the likeliest token"},
     {.name = "chat",
      .kind = SGM_KIND_BOOLEAN,
      .doc = "the prompt is what a user says, in the template of a model of others"},
-    {.name = "seed",
-     .kind = SGM_KIND_INTEGER,
-     .minimum = 0,
-     .maximum = 9007199254740992.0,
-     .doc = "of what is drawn, the same each time"},
 };
+
+/* Numbers of arguments, as the members of options that they are. */
+static sgm_status read_drawing(const sgm_hook_arguments *given, sgm_generation_options *how)
+{
+    size_t count;
+    const sgm_setting *rows = sgm_generation_settings(&count);
+    how->struct_size = sizeof *how;
+    for (size_t i = 0; i < count; i++) {
+        double number = sgm_hook_arguments_number(given, rows[i].option.name);
+        const sgm_content content = rows[i].option.kind == SGM_KIND_BOOLEAN ? sgm_boolean_content(number != 0)
+                                    : rows[i].option.kind == SGM_KIND_INTEGER
+                                        ? sgm_integer_content((int64_t)number)
+                                        : sgm_number_content(number);
+        SGM_TRY(sgm_setting_set(&rows[i], how, NULL, &content));
+    }
+    return SGM_OK;
+}
 
 static sgm_hook *create(const sgm_hook_arguments *given, sgm_time_step when)
 {
@@ -305,26 +314,32 @@ static sgm_hook *create(const sgm_hook_arguments *given, sgm_time_step when)
     }
     unescape(self->prompt, self->prompt);
     self->count = (int64_t)sgm_hook_arguments_number(given, "count");
-    self->seed = (int64_t)sgm_hook_arguments_number(given, "seed");
-    self->temperature = sgm_hook_arguments_number(given, "temperature");
-    self->top_p = sgm_hook_arguments_number(given, "top_p");
-    self->greedy = sgm_hook_arguments_number(given, "greedy") != 0;
     self->chat = sgm_hook_arguments_number(given, "chat") != 0;
+    if (read_drawing(given, &self->how) != SGM_OK) {
+        free_sample(self);
+        return NULL;
+    }
     return sgm_hook_create(&sample_type, self, .when = when);
 }
 
-static const sgm_hook_text_type text_type = {
+static sgm_hook_text_type text_type = {
     .api = SGM_HOOK_TEXT_API,
     .name = NAME,
     .doc = "says how a language model goes on with a text; into the log, the page and samples.jsonl",
     .arguments = arguments,
-    .argument_count = sizeof arguments / sizeof *arguments,
+    .argument_count = OWN_ARGUMENTS,
     .create = create,
     .example = "every 100 iterations sample(\"Once upon a time\", count=60, temperature=0.8)",
 };
 
 void sample_register(void)
 {
+    size_t count;
+    const sgm_setting *rows = sgm_generation_settings(&count);
+    for (size_t i = 0; i < count && OWN_ARGUMENTS + i < MOST_ARGUMENTS; i++) {
+        arguments[OWN_ARGUMENTS + i] = rows[i].option;
+        text_type.argument_count = OWN_ARGUMENTS + i + 1;
+    }
     sgm_register_hook(&text_type);
 }
 

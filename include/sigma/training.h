@@ -507,6 +507,8 @@ typedef struct sgm_generation_options {
      * beginning is long, `told` comes late. NULL: nothing is called. */
     bool (*proceed)(void *user);
 } SGM_BY_NAME sgm_generation_options;
+/* The options that say how tokens are drawn, from temperature to seed, as rows of sgm_generation_options. */
+SGM_API const sgm_setting *sgm_generation_settings(size_t *count);
 /* Options for sgm_generator_generate: SGM_GENERATION(.seed = 1). */
 #define SGM_GENERATION(...) SGM_OPTIONS(sgm_generation_options, __VA_ARGS__)
 /* Of a generator of one sequence, or of as many as there are beams: reads `begin_count` tokens (at least 1)

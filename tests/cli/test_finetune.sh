@@ -120,6 +120,20 @@ run 0 finetune model $options --into halves --sample 'say d' sample.temperature=
 run 0 finetune model $options --into halves --sample 'say d' sample.temperature=1.5 --quiet --resume
 cmp drawn/samples.jsonl halves/samples.jsonl && cmp drawn/checkpoint.safetensors halves/checkpoint.safetensors
 verdict "a run that was resumed says the same" $?
+# Tokens are drawn as `sigma generate` draws them, by the same options.
+drawing='temperature=1.5 top_k=30 top_p=0.95 min_p=0.01 repetition_penalty=1.3 seed=7'
+# shellcheck disable=SC2046,SC2086
+run 0 finetune model $options --into options --sample 'say d' sample.count=8 $(printf 'sample.%s ' $drawing) --quiet
+# shellcheck disable=SC2046,SC2086
+run 0 generate options --text 'say d' --count 8 $(printf -- '--%s ' $drawing | tr _ -)
+same "drawn as generate draws" "$(tail -1 options/samples.jsonl)" \
+    "{\"epoch\":12,\"iteration\":24,\"prompt\":\"say d\",\"text\":\"$(sed 's/^say d//' out)\",\"branch\":0}"
+run 2 finetune model --data answers.jsonl --sample 'say d' sample.top_p=1.5 --into none --quiet
+has err 'sample.top_p'
+run 2 generate run --text 'say d' --repetition-penalty 1e7
+has err "repetition-penalty: expected a number above 0, at most 1e\+06, got '1e\+07'"
+run 0 info sample
+has out 'repetition_penalty'
 run 0 replay drawn --into drawn-again --quiet
 cmp drawn/samples.jsonl drawn-again/samples.jsonl
 verdict "so does a replay" $?
