@@ -97,13 +97,24 @@ static sgm_status go_on(const generation *g)
     return status;
 }
 
+/* A generator of as many sequences as there are beams, or lines side by side. */
+static sgm_status open_generator(generation *g)
+{
+    const bool has_beams = g->how.beams > 1;
+    int64_t sequences = has_beams ? g->how.beams : g->texts != NULL ? g->batch : 1;
+    g->generator = sgm_generator_create(g->s.trainer, .sequences = sequences);
+    if (g->generator != NULL)
+        return SGM_OK;
+    if (sequences > 1 && sgm_last_status() == SGM_ERROR_ARGUMENT)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "--%s %lld: %s; take fewer", has_beams ? "beams" : "batch",
+                        (long long)sequences, sgm_last_error());
+    return sgm__last_failure();
+}
+
 /* Goes on with what was asked for. */
 static sgm_status generate_all(generation *g)
 {
-    int64_t sequences = g->how.beams > 1 ? g->how.beams : g->texts != NULL ? g->batch : 1;
-    g->generator = sgm_generator_create(g->s.trainer, .sequences = sequences);
-    if (g->generator == NULL)
-        return sgm__last_failure();
+    SGM_TRY(open_generator(g));
     sgm_status status = g->texts != NULL ? texts_generate(g) : go_on(g);
     if (g->codec.others != NULL && status != SGM_OK && strstr(sgm_last_error(), " is no token: ") != NULL)
         return sgm_fail(

@@ -17,14 +17,22 @@ static size_t mark_of(const char *line, size_t length)
     return length >= 3 && memcmp(line, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
 }
 
+/* jansson's own words for a 0 character name a flag of its C functions, which means nothing to a user. */
+static const char *mistake_of(const json_error_t *mistake)
+{
+    return json_error_code(mistake) == json_error_null_character
+               ? "\\u0000 is not allowed, as a text ends there; take it out"
+               : mistake->text;
+}
+
 static sgm_status add_line(const char *line, size_t length, const char *expected,
                            sgm_status (*add)(void *user, const json_t *object), void *user)
 {
     json_error_t mistake;
     json_t *object = json_loadb(line, length, JSON_REJECT_DUPLICATES, &mistake);
-    const sgm_status status =
-        object ? add(user, object)
-               : sgm_fail(SGM_ERROR_FORMAT, "byte %d: %s; %s", mistake.position, mistake.text, expected);
+    const sgm_status status = object ? add(user, object)
+                                     : sgm_fail(SGM_ERROR_FORMAT, "byte %d: %s; %s", mistake.position,
+                                                mistake_of(&mistake), expected);
     json_decref(object);
     return status;
 }

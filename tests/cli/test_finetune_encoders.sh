@@ -155,6 +155,9 @@ run 2 finetune model --data texts.jsonl
 has err 'texts alone are for models that say the next token; an encoder learns lines with text and label'
 run 2 finetune model --data missing.jsonl
 has err "cannot read 'missing.jsonl'"
+echo '{"text": "a\u0000b", "label": "x"}' >zero.jsonl
+run 2 finetune model --data zero.jsonl
+has err 'zero.jsonl:1: byte 19: .u0000 is not allowed, as a text ends there; take it out; expected'
 head -1 labelled.jsonl >one.jsonl
 run 2 finetune model --data one.jsonl
 has err 'one.jsonl: expected texts of at least 2 classes, got 1'
