@@ -210,10 +210,28 @@ sgm_status sgm__frozen_put(const sgm_trainer *trainer, const char *pattern, bool
                : SGM_OK;
 }
 
+/* A pattern that matches all parameters would leave nothing to train whenever it is frozen, whatever is
+ * frozen by then. */
+static sgm_status check_leaves_any(const sgm_trainer *trainer, const char *pattern)
+{
+    const sgm_recording *recording = &trainer->learner.recording;
+    bool any = recording->parameter_count == 0;
+    for (size_t i = 0; i < recording->parameter_count && !any; i++) {
+        const sgm_parameter *parameter = &recording->parameters[i];
+        any = parameter->trainable && !parameter->frozen && !sgm__pattern_matches(pattern, parameter->name);
+    }
+    return any ? SGM_OK
+               : sgm_fail(
+                     SGM_ERROR_STATE,
+                     "freezing '%s': nothing would be left to train: all parameters would be frozen; leave "
+                     "out those that go on, as in \"1-dense.*\"",
+                     pattern);
+}
+
 sgm_status sgm__trainer_check_freeze(const sgm_trainer *trainer, const char *pattern, bool freeze)
 {
     SGM_TRY(sgm__trainer_check_pattern(trainer, verb_of(!freeze), pattern));
-    return freeze ? SGM_OK : check_adapters(trainer, pattern);
+    return freeze ? check_leaves_any(trainer, pattern) : check_adapters(trainer, pattern);
 }
 
 sgm_status sgm__frozen_change(const sgm_trainer *trainer, const char *pattern, bool freeze,

@@ -44,6 +44,8 @@ run 1 train pets.yaml 'freeze=["*.*"]' --folder wrong
 has err 'nothing is left to train: the network has no parameters, or all are frozen'
 run 2 train pets.yaml 'rules=[at epoch 2 unfreez "a"]' --folder wrong
 has err "did you mean 'unfreeze'"
+run 2 train pets.yaml 'rules=[at epoch 2 freeze "*.*"]' --folder wrong
+has err "rules: hook 'at epoch 2 freeze .\*\.\*.': freezing '\*\.\*': nothing would be left to train"
 [ ! -e wrong ]
 verdict "nothing is left of what was refused" $?
 finish

@@ -118,6 +118,7 @@ TEST(rules_are_checked_before_the_run)
     static const char *const wrong[][2] = {
         {"at epoch 3 unfreeze \"4-dense.*\"", "unfreezing '4-dense.*' matches no parameter"},
         {"at epoch 3 freeze \"2-dens.weights\"", "(did you mean '2-dense.weights'?)"},
+        {"at epoch 3 freeze \"*.*\"", "freezing '*.*': nothing would be left to train"},
     };
     CHECK_ERROR(sgm_rule_parse("at epoch 3 freeze"), "column 18: expected a pattern of parameters in quotes");
     CHECK_ERROR(sgm_rule_parse("at epoch 3 unfreeze \"a..b\""), "column 21: pattern 'a..b', column 3");
