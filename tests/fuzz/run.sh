@@ -24,6 +24,14 @@ seeds_of()
     index) printf '%s\n' $models/fixtures/*/model.safetensors.index.json ;;
     adapters) printf '%s\n' $models/fixtures/*/adapter_config.json ;;
     tokenizer) printf '%s\n' $models/data/{bert,clip,gpt2,llama2,qwen,t5,roberta}.json ;;
+    lines)
+        for line in '{"messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "yes"}]}' \
+            '{"prompt": "2 + 2 =", "completion": " 4"}' '{"text": "a b c"}' '{"text": "a", "label": "good"}' \
+            '{"text": "a", "pair": "b", "label": 1}' '{"anchor": "a", "positive": "b", "negative": "c"}'; do
+            printf '%s\n' "$line" "$line" >"$build/$(sha1sum <<<"$line" | cut -c1-12).jsonl"
+        done
+        ls "$build"/*.jsonl
+        ;;
     gguf) printf '%s\n' $models/gguf/*.gguf ;;
     vocabulary) printf '%s\n' '[PAD]' '[UNK]' '[CLS]' '[SEP]' '[MASK]' un '##aff' '##able' , 中 >"$build/vocab.txt" && echo "$build/vocab.txt" ;;
     esac
