@@ -5,6 +5,7 @@
 #include "test.h"
 
 #include <dirent.h>
+#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,14 +41,31 @@ __attribute__((unused)) static void write_file(const char *folder, const char *n
     fclose(file);
 }
 
-/* A new folder; its name stays. */
+static char folders_root[] = "/tmp/sigma-models-XXXXXX";
+
+static int remove_one(const char *path, const struct stat *information, int kind, struct FTW *place)
+{
+    (void)information;
+    (void)kind;
+    (void)place;
+    return remove(path);
+}
+
+static void remove_folders(void)
+{
+    nftw(folders_root, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+/* A new folder, which is removed when the program ends; the last 16 names stay. */
 __attribute__((unused)) static const char *new_folder(void)
 {
     static char folders[16][64];
     static int next;
-    char *folder = folders[next++ % 16];
-    strcpy(folder, "/tmp/sigma-models-XXXXXX");
-    CHECK(mkdtemp(folder) != NULL);
+    if (next == 0)
+        CHECK(mkdtemp(folders_root) != NULL && atexit(remove_folders) == 0);
+    char *folder = folders[next % 16];
+    snprintf(folder, sizeof folders[0], "%s/%d", folders_root, next++);
+    CHECK(mkdir(folder, 0700) == 0);
     return folder;
 }
 
