@@ -9,6 +9,7 @@
 #include <curl/curl.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <jansson.h>
 #include <limits.h>
 #include <poll.h>
@@ -23,7 +24,8 @@ typedef struct browser {
     pid_t keeper;
     int life, output; /* pipes: open while we live, what the driver says */
     CURL *curl;
-    char *session; /* its URL */
+    char *session;   /* its URL */
+    char folder[32]; /* for its temporary files */
 } browser;
 
 /* Without a process of its own: on a machine that is short of memory a shell that does not start would look
@@ -136,7 +138,7 @@ static inline int browser_driver_port(int output)
 
 /* The driver and the browser are a group of processes, of which a keeper of ours is the first: when the test
  * has ended, in whatever way, it ends them all. Children of theirs whose parents have gone become its own. */
-static inline void browser_keep(int test, int output)
+static inline void browser_keep(int test, int output, const char *folder)
 {
     char byte;
     int nowhere = open("/dev/null", O_RDWR);
@@ -146,6 +148,7 @@ static inline void browser_keep(int test, int output)
         dup2(nowhere, 0);
         dup2(output, 1);
         dup2(nowhere, 2);
+        setenv("TMPDIR", folder, 1);
         execlp("chromedriver", "chromedriver", "--port=0", (char *)NULL);
         _exit(127);
     }
@@ -163,13 +166,15 @@ static inline void browser_keep(int test, int output)
 static inline int browser_start_driver(browser *b)
 {
     int output[2], life[2];
+    strcpy(b->folder, "/tmp/sigma-browser-XXXXXX");
+    CHECK(mkdtemp(b->folder) != NULL);
     CHECK_INT(pipe2(output, O_CLOEXEC) | pipe2(life, O_CLOEXEC), 0);
     b->keeper = fork();
     CHECK(b->keeper >= 0);
     if (b->keeper == 0) {
         close(life[1]);
         close(output[0]);
-        browser_keep(life[0], output[1]);
+        browser_keep(life[0], output[1], b->folder);
         _exit(0);
     }
     close(output[1]);
@@ -179,6 +184,16 @@ static inline int browser_start_driver(browser *b)
     return browser_driver_port(output[0]);
 }
 
+static inline int browser_remove_one(const char *path, const struct stat *information, int kind,
+                                     struct FTW *place)
+{
+    (void)information;
+    (void)kind;
+    (void)place;
+    return remove(path);
+}
+
+/* What the browser has left is removed: a profile of some MB. */
 static inline void browser_stop_driver(browser *b)
 {
     if (b->keeper <= 0)
@@ -186,6 +201,7 @@ static inline void browser_stop_driver(browser *b)
     close(b->life);
     close(b->output);
     waitpid(b->keeper, NULL, 0);
+    nftw(b->folder, browser_remove_one, 8, FTW_DEPTH | FTW_PHYS);
     b->keeper = 0;
 }
 
