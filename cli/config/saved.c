@@ -209,6 +209,14 @@ sgm_status saved_describe(saved *s, const char *path)
 static const char *const one_segment[] = {", same, name=segments)", ", same=true, name=segments)"};
 #define TWO_SEGMENTS ", segments=segments, name=segments)"
 
+/* Whether a layer has no vector for a second segment, as RoBERTa's; its text ends at `end`. */
+static bool is_of_one(const char *network, const char *end)
+{
+    static const char of_one[] = "positions(1";
+    const size_t length = sizeof of_one - 1;
+    return (size_t)(end - network) >= length && memcmp(end - length, of_one, length) == 0;
+}
+
 sgm_status saved_take_pairs(saved *s)
 {
     const char *found = NULL;
@@ -217,7 +225,7 @@ sgm_status saved_take_pairs(saved *s)
         found = strstr(s->network, one_segment[i]);
         length = strlen(one_segment[i]);
     }
-    if (found == NULL)
+    if (found == NULL || is_of_one(s->network, found))
         return SGM_OK;
     char *network =
         sgm__format("%.*s" TWO_SEGMENTS "%s", (int)(found - s->network), s->network, found + length);

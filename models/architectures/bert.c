@@ -31,9 +31,10 @@ static void put_encoder(sgm__description *d, const encoder *e)
                      (long long)d->context, (long long)tokens, (long long)e->features);
     sgm__network_put(d, " + positions(%lld, first=%lld, name=positions)", (long long)e->places,
                      (long long)e->first);
+    /* RoBERTa has one segment, whatever its tokenizer says of the second text. */
     if (e->segments > 0)
         sgm__network_put(d, " + positions(%lld, %s, name=segments)", (long long)e->segments,
-                         d->pairs ? "segments=segments" : "same");
+                         d->pairs && e->segments > 1 ? "segments=segments" : "same");
     sgm__network_put(d, " + layer_norm(%s, name=embedding_norm)", e->epsilon);
     sgm__network_put(d, " + %lld * (add(identity, attention(%lld, name=attention#))", (long long)e->layers,
                      (long long)e->heads);

@@ -18,6 +18,7 @@
 #include "registry/pattern.h"
 #include "show/show.h"
 #include "train/train.h"
+#include "trainer/frozen.h"
 #include <sigma/base.h>
 #include <sigma/graph.h>
 #include <stdio.h>
@@ -195,8 +196,7 @@ static sgm_status find_trained(sgm_trainer *trainer)
             (sgm__trained_parameter){parameter->name, parameter->value, parameter->sparse, false};
     }
     if (trainer->learner.trained_count == 0)
-        return sgm_fail(SGM_ERROR_STATE,
-                        "nothing is left to train: the network has no parameters, or all are frozen");
+        return sgm__frozen_fail(&trainer->patterns.frozen);
     return SGM_OK;
 }
 

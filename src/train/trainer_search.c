@@ -9,6 +9,7 @@
 #include "base/base.h"
 #include "optim/gradient_free.h"
 #include "train/train.h"
+#include "trainer/frozen.h"
 #include "trainer/layer_times.h"
 #include "trainer/trainer_struct.h"
 
@@ -78,8 +79,7 @@ static sgm_status check_size(const sgm_trainer *trainer, const sgm_gradient_free
 {
     char there[64];
     if (count == 0)
-        return sgm_fail(SGM_ERROR_STATE,
-                        "nothing is left to train: the network has no parameters, or all are frozen");
+        return sgm__frozen_fail(&trainer->patterns.frozen);
     if (method->maximum == 0 || count <= method->maximum)
         return SGM_OK;
     return sgm_fail(

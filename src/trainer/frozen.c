@@ -129,6 +129,18 @@ sgm_status sgm__frozen_check(const sgm_trainer *trainer, const sgm__frozen *froz
                : sgm_fail(SGM_ERROR_STATE, "nothing would be left to train: all parameters would be frozen");
 }
 
+sgm_status sgm__frozen_fail(const sgm__frozen *frozen)
+{
+    for (size_t i = frozen->count; i-- > 0;)
+        if (!is_trained(frozen->items[i]))
+            return sgm_fail(SGM_ERROR_STATE,
+                            "freezing '%s': nothing is left to train: all parameters are frozen; leave out "
+                            "those that go on, or except them, as in \"!3-dense.*\"",
+                            frozen->items[i]);
+    return sgm_fail(SGM_ERROR_STATE,
+                    "nothing is left to train: the network has no parameters, or all are frozen");
+}
+
 /* Adapters freeze by the network, which no pattern ends. */
 static sgm_status check_adapters(const sgm_trainer *trainer, const char *pattern)
 {

@@ -35,5 +35,7 @@ sgm_status sgm__frozen_change(const sgm_trainer *trainer, const char *pattern, b
 sgm_status sgm__frozen_check(const sgm_trainer *trainer, const sgm__frozen *frozen);
 /* The first half of that: whether each pattern matches a parameter. */
 sgm_status sgm__frozen_check_items(const sgm_trainer *trainer, const sgm__frozen *frozen);
+/* Fails: no parameter is left to train. The last pattern that freezes is named, if there is one. */
+sgm_status sgm__frozen_fail(const sgm__frozen *frozen);
 
 #endif

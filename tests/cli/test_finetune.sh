@@ -277,4 +277,6 @@ has err 'warning: data.training: .*asked.jsonl:9: no message of the assistant an
 echo '{"prompt": "a b c d e f g h i j k l m n o p", "completion": " yes"}' >>answers.jsonl
 run 0 finetune model --data answers.jsonl --context 10 --epochs 1 --quiet --into behind
 has err 'warning: data.training: .*answers.jsonl:9: the answer begins behind token 10; 1 lines are left out for that, and the longest line has [0-9]+ tokens'
+run 0 finetune model --data answers.jsonl --validation 0.5 --context 10 --epochs 1 --quiet --into behind-shared
+has err 'warning: data.training: .*answers.jsonl:9: the answer begins behind token 10; 1 lines of the whole file are left out for'
 finish

@@ -10,6 +10,17 @@ for name in bert distilbert; do
     printf '%s\n' '[PAD]' '[UNK]' '[CLS]' '[SEP]' a b c d e f g h >$name/vocab.txt
     run 0 import $name --into imported-$name
 done
+cp -r "$fixtures/roberta_classify" roberta
+cp "$SIGMA_SOURCE_DIR/tests/cli/roberta_letters.json" roberta/tokenizer.json
+run 0 import roberta --into imported-roberta
+# A template that counts the second text to a second segment, which the model does not have.
+cp -r roberta roberta-template
+first='{"Sequence": {"id": "A", "type_id": 0}}' second='{"Sequence": {"id": "B", "type_id": 1}}'
+begin='{"SpecialToken": {"id": "<s>", "type_id": 0}}' end='{"SpecialToken": {"id": "</s>", "type_id": 0}}'
+template="{\"type\": \"TemplateProcessing\", \"single\": [$begin, $first, $end],"
+template+=" \"pair\": [$begin, $first, $end, $end, $second, ${end/0/1}], \"special_tokens\": {"
+template+='"<s>": {"id": "<s>", "ids": [0], "tokens": ["<s>"]}, "<\/s>": {"id": "<\/s>", "ids": [2], "tokens": ["<\/s>"]}}}'
+sed -i -E "s|\{\"type\":\"RobertaProcessing\"[^}]*\}|$template|" roberta-template/tokenizer.json
 many='a b c d e f g h a b c d e f g h a b c d e f g h'
 
 # --- predictions: of the folder, and of what was imported ---
@@ -24,6 +35,17 @@ for model in distilbert imported-distilbert; do
     has out '"outputs": \[0\.64689[23][0-9]*, 0\.149943[78][0-9]*, 0\.203163[67][0-9]*\]'
     run 0 predict $model --text h --pair "$many" --json
     has out '"outputs": \[0\.638645[56][0-9]*, 0\.152185[45][0-9]*, 0\.209168[89][0-9]*\]'
+done
+# Two ends between the texts, positions from the third vector on, and 22 tokens: the longer text is cut first, then both.
+for model in roberta imported-roberta roberta-template; do
+    run 0 predict $model --text 'a b' --pair 'c d e' --json
+    has out '"outputs": \[0\.362576[89][0-9]*, 0\.297270[67][0-9]*, 0\.340152[34][0-9]*\]'
+    run 0 predict $model --text h --pair "$many" --json
+    has out '"outputs": \[0\.362567[12][0-9]*, 0\.297343[01][0-9]*, 0\.340089[67][0-9]*\]'
+    run 0 predict $model --text 'a b c d e f g h a b c d e f g h' --pair 'h g' --json
+    has out '"outputs": \[0\.362489[23][0-9]*, 0\.297349[34][0-9]*, 0\.340161[34][0-9]*\]'
+    run 0 predict $model --text 'a b c d e f g h a b c d e' --pair 'a b c d e f g h a b c' --json
+    has out '"outputs": \[0\.362524[67][0-9]*, 0\.297351[67][0-9]*, 0\.340123[67][0-9]*\]'
 done
 
 # --- the same over HTTP, one pair and one text, and a model that was not imported ---
@@ -59,10 +81,19 @@ run 0 train train.yaml --folder descent --quiet
 has descent/config.yaml 'positions\(2, segments=segments, name=segments\)'
 run 0 eval descent pairs.jsonl --json
 has out '"loss": 1\.09838[12][0-9]*, '
+for model in roberta imported-roberta roberta-template; do
+    run 0 eval $model pairs.jsonl --json
+    has out '"loss": 1\.101880[34][0-9]*, '
+done
+sed -i 's/^from: .*/from: roberta/' train.yaml
+run 0 train train.yaml --folder descent-roberta --quiet
+has descent-roberta/config.yaml 'positions\(24, first=2, name=positions\) \+ positions\(1, same, name=segments\)'
+run 0 eval descent-roberta pairs.jsonl --json
+has out '"loss": 1\.09850[12][0-9]*, '
 
 # --- classes of one's own, and the way back ---
 sed 's/LABEL_0/same/; 3s/LABEL_1/same/; s/LABEL_[12]/other/' pairs.jsonl >own.jsonl
-for name in bert distilbert; do
+for name in bert distilbert roberta; do
     run 0 finetune $name --data own.jsonl --validation own.jsonl --into $name-run --epochs 20 --batch 3 --learning-rate 0.005 --context 12
     run 0 eval $name-run
     run 0 predict $name-run --text 'd e' --pair 'd e' --json

@@ -41,7 +41,10 @@ sed 's/!classifier/!clasifier/' pets.yaml >wrong.yaml
 run 1 train wrong.yaml --folder wrong
 has err "^sigma train: wrong.yaml:7:17: freeze: .*unfreezing 'clasifier.\*' matches no parameter of the network \(did you mean 'classifier.\*'\?\)"
 run 1 train pets.yaml 'freeze=["*.*"]' --folder wrong
-has err 'nothing is left to train: the network has no parameters, or all are frozen'
+has err "freeze: .*freezing '\*\.\*': nothing is left to train: all parameters are frozen; leave out those that go on"
+sed 's/!classifier\.\*/classifier.*/' pets.yaml >wrong.yaml
+run 1 train wrong.yaml --folder wrong
+has err "^sigma train: wrong.yaml:7:17: freeze: .*freezing 'classifier\.\*': nothing is left to train"
 run 2 train pets.yaml 'rules=[at epoch 2 unfreez "a"]' --folder wrong
 has err "did you mean 'unfreeze'"
 run 2 train pets.yaml 'rules=[at epoch 2 freeze "*.*"]' --folder wrong

@@ -169,14 +169,15 @@ static void warn(const data_config *data, const char *name, const sgm_chat_count
             (long long)counts->longest);
     if (counts->unanswered > 0)
         complain("warning: data.%s: %s:%lld: no message of the assistant and no completion, or an empty one; "
-                 "%lld lines are left out for that\n",
-                 name, data->chats, (long long)counts->unanswered_line, (long long)counts->unanswered);
+                 "%lld lines%s are left out for that\n",
+                 name, data->chats, (long long)counts->unanswered_line, (long long)counts->unanswered,
+                 of_file(data));
     if (counts->left_out > counts->unanswered)
         complain(
-            "warning: data.%s: %s:%lld: the answer begins behind token %lld; %lld lines are left out for "
+            "warning: data.%s: %s:%lld: the answer begins behind token %lld; %lld lines%s are left out for "
             "that, and the longest line has %lld tokens: --context of the command, or window of a file\n",
             name, data->chats, (long long)counts->behind_line, (long long)data->window,
-            (long long)(counts->left_out - counts->unanswered), (long long)counts->longest);
+            (long long)(counts->left_out - counts->unanswered), of_file(data), (long long)counts->longest);
 }
 
 sgm_dataset *chats_dataset(const data_config *data, const char *name)

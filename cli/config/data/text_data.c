@@ -8,6 +8,7 @@
 #include "config/experiment.h"
 #include "config/saved.h"
 
+#include <math.h>
 #include <sigma/text_data.h>
 
 #define PAIR_COST " + info_nce"
@@ -187,8 +188,9 @@ static void tell(const data_config *data, const char *name, const sgm_text_count
             (long long)counts->longest);
     else if (strcmp(name, "training") == 0 && 2 * counts->longest <= data->window)
         complain(
-            "hint: the longest text of data.training has %lld tokens, and each is trained as one of %lld: "
+            "hint: the longest text of data.training%s has %lld tokens, and each is trained as one of %lld: "
             "a window of fewer is faster\n",
+            isnan(data->begin) && isnan(data->share) ? "" : ", in the whole file,",
             (long long)counts->longest, (long long)data->window);
 }
 
