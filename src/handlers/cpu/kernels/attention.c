@@ -1,15 +1,18 @@
-/* self_attention and its gradient, head by head, with the scores of a few rows of queries at a time.
+/* self_attention, packed_attention and their gradients, head by head, with the scores of a few rows of
+ * queries at a time.
  *
  * The operand x is (batch, time, 3 * features): queries, keys and values of all heads, as the product before
  * it left them. For each head, with columns of `size` features: softmax(q k' / sqrt(size)) v. Only BLOCK rows
  * of scores exist at a time, in a thread's memory, so they stay in the first cache; queries, keys and values
  * are read in place with strides, only keys (and values in the gradient) are transposed, and causal rows
- * leave out the columns that they do not see. The gradient computes the scores again, as they were not kept.
+ * leave out the columns that they do not see: keys that come later and, of packed sequences, all before the
+ * first one that a row of the block sees. The gradient computes the scores again, as they were not kept.
  * A task of the forward pass is one block of one head; of the gradient one head, as blocks add to the same
  * gradients by keys and values. float32 only. Products are those without packing (`small` in
  * vector_product.h). */
 #include "handlers/cpu/cpu.h"
 #include "handlers/cpu/kernels/kernels.h"
+#include "handlers/cpu/kernels/packed_rows.h"
 #include "ops/ops.h"
 
 #include <math.h>
@@ -30,11 +33,18 @@ typedef struct heads {
     int64_t batch, time, features, heads, size; /* size: features of a head */
     int64_t blocks;
     bool causal;
+    sgm__packed_rows packed;
     float scale;
     /* Of each thread's memory: transposed keys or values (size, time); scores (BLOCK, time), and as many
      * gradients; sums (time, size). */
     size_t transposed_bytes, scores_bytes, sums_bytes;
 } heads;
+
+static bool is_gradient(const sgm__cpu_call *call)
+{
+    return call->node->op == &sgm__op_self_attention_gradient ||
+           call->node->op == &sgm__op_packed_attention_gradient;
+}
 
 /* Leading dimensions count as batch. */
 static heads see(const sgm__cpu_call *call)
@@ -43,13 +53,14 @@ static heads see(const sgm__cpu_call *call)
     int32_t rank = x->shape.rank;
     heads h = {.call = call,
                .x = x->data,
-               .gradient = call->input_count > 1 ? call->inputs[1].data : NULL,
+               .gradient = is_gradient(call) ? call->inputs[call->input_count - 1].data : NULL,
                .result = call->output.data,
                .batch = 1,
                .time = x->shape.dims[rank - 2],
                .features = x->shape.dims[rank - 1] / 3,
                .heads = call->node->attributes.integers[0],
-               .causal = call->node->attributes.integers[1] != 0};
+               .causal = call->node->attributes.integers[1] != 0,
+               .packed = sgm__packed_rows_of(call)};
     for (int32_t i = 0; i + 2 < rank; i++)
         h.batch *= x->shape.dims[i];
     h.size = h.features / h.heads;
@@ -98,10 +109,10 @@ static void multiply(const heads *h, int64_t m, int64_t n, int64_t k, matrix a, 
 
 /* One block of rows of one head, with the thread's memory. */
 typedef struct block {
-    /* Queries `first` to `first + rows - 1`; columns of scores are keys 0 .. columns - 1, of which causal
-     * blocks have no more than their last row sees. */
-    int64_t first, rows, columns;
-    matrix q, k, v; /* of the head; q from the block's first row on */
+    /* Queries `first` to `first + rows - 1` of a sequence of the batch; columns of scores are the keys from
+     * first_key on, of which causal blocks have no more than their last row sees. */
+    int64_t sequence, first, rows, first_key, columns;
+    matrix q, k, v; /* of the head; q from the block's first row on, k and v from first_key on */
     float *transposed, *scores, *gradients, *sums;
 } block;
 
@@ -110,12 +121,13 @@ static block block_at(const heads *h, int64_t head, int64_t index, unsigned char
 {
     int64_t wide = 3 * h->features;
     const float *x = h->x + head / h->heads * h->time * wide + head % h->heads * h->size;
-    block b = {.first = index * BLOCK};
+    block b = {.sequence = head / h->heads, .first = index * BLOCK};
     b.rows = sgm__minimum(BLOCK, h->time - b.first);
-    b.columns = h->causal ? b.first + b.rows : h->time;
+    b.first_key = sgm__packed_rows_first(&h->packed, b.sequence, b.first, b.rows);
+    b.columns = (h->causal ? b.first + b.rows : h->time) - b.first_key;
     b.q = (matrix){x + b.first * wide, wide, 1};
-    b.k = (matrix){x + h->features, wide, 1};
-    b.v = (matrix){x + 2 * h->features, wide, 1};
+    b.k = (matrix){x + b.first_key * wide + h->features, wide, 1};
+    b.v = (matrix){x + b.first_key * wide + 2 * h->features, wide, 1};
     b.transposed = (float *)(void *)memory;
     b.scores = (float *)(void *)(memory + h->transposed_bytes);
     b.gradients = (float *)(void *)(memory + h->transposed_bytes + h->scores_bytes);
@@ -139,7 +151,7 @@ static void fetch(const heads *h, matrix m, int64_t rows)
             __builtin_prefetch(m.at + row * m.row + i);
 }
 
-/* scores = softmax(q k' scale) row by row, with 0 in the columns that a causal row does not see. */
+/* scores = softmax(q k' scale) row by row, with 0 in the columns that a row does not see. */
 static void weigh(const heads *h, const block *b)
 {
     fetch(h, b->k, b->columns);
@@ -149,9 +161,11 @@ static void weigh(const heads *h, const block *b)
     multiply_transposed(h, b, b->q, b->k, b->scores);
     for (int64_t row = 0; row < b->rows; row++) {
         float *scores = b->scores + row * b->columns;
-        int64_t seen = h->causal ? b->first + row + 1 : b->columns;
-        vector->softmax_f32(seen, scores, scores, h->scale);
-        memset(scores + seen, 0, (size_t)(b->columns - seen) * sizeof(float));
+        int64_t begin = sgm__packed_rows_start(&h->packed, b->sequence, b->first + row) - b->first_key;
+        int64_t end = h->causal ? b->first + row + 1 - b->first_key : b->columns;
+        vector->softmax_f32(end - begin, scores + begin, scores + begin, h->scale);
+        memset(scores, 0, (size_t)begin * sizeof(float));
+        memset(scores + end, 0, (size_t)(b->columns - end) * sizeof(float));
     }
 }
 
@@ -176,12 +190,13 @@ static void gradient_of_softmax(const heads *h, const block *b)
                                                    b->scores + row * b->columns, h->scale);
 }
 
-/* result (columns x size) = a' other in the first block, += in later ones; rows of the result are as far
- * apart as those of x. */
+/* The result's rows of the block's keys (columns x size) = a' other in the first block, which has all keys
+ * from 0 on, += in later ones; rows of the result are as far apart as those of x. */
 static void add_product(const heads *h, const block *b, const float *a, matrix other, float *result)
 {
     int64_t wide = 3 * h->features;
     matrix left = {a, 1, b->columns};
+    result += b->first_key * wide;
     if (b->first == 0) {
         multiply(h, b->columns, h->size, b->rows, left, other, result, wide);
         return;
@@ -227,16 +242,17 @@ static void attend_back(void *context, int64_t head, int32_t thread)
 static sgm_status run(const sgm__cpu_call *call)
 {
     heads h = see(call);
-    bool back = call->node->op == &sgm__op_self_attention_gradient;
+    bool back = is_gradient(call);
     int64_t tasks = h.batch * h.heads * (back ? 1 : h.blocks);
     sgm__pool_post(call->cpu->pool, tasks, back ? attend_back : attend, &h, sizeof h);
     return SGM_OK;
 }
 
-const sgm__cpu_kernel sgm__cpu_self_attention = {
-    .op = &sgm__op_self_attention, .types = SGM__CPU_FLOAT32, .scratch = scratch, .posts = true, .run = run};
-const sgm__cpu_kernel sgm__cpu_self_attention_gradient = {.op = &sgm__op_self_attention_gradient,
-                                                          .types = SGM__CPU_FLOAT32,
-                                                          .scratch = scratch,
-                                                          .posts = true,
-                                                          .run = run};
+#define KERNEL(operation)                                                                                    \
+    {                                                                                                        \
+        .op = &sgm__op_##operation, .types = SGM__CPU_FLOAT32, .scratch = scratch, .posts = true, .run = run \
+    }
+const sgm__cpu_kernel sgm__cpu_self_attention = KERNEL(self_attention);
+const sgm__cpu_kernel sgm__cpu_self_attention_gradient = KERNEL(self_attention_gradient);
+const sgm__cpu_kernel sgm__cpu_packed_attention = KERNEL(packed_attention);
+const sgm__cpu_kernel sgm__cpu_packed_attention_gradient = KERNEL(packed_attention_gradient);

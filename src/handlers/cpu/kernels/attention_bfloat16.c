@@ -1,14 +1,17 @@
-/* self_attention of bfloat16 and its gradient by the handler's own tiles of pairs (vector/vector_pairs.h), or
- * by blocks, as AMX multiplies them, head by head, with the scores of a few rows of queries at a time.
+/* self_attention and packed_attention of bfloat16 and their gradients by the handler's own tiles of pairs
+ * (vector/vector_pairs.h), or by blocks, as AMX multiplies them, head by head, with the scores of a few rows
+ * of queries at a time.
  *
  * The operand is that of attention.c, and so are the products: of queries by keys, whose steps are pairs of
  * features, and of what softmax makes of those by values, whose steps are pairs of keys; in the gradient also
  * products that sum over the queries of a block, whose steps are pairs of those. What a product reads is
  * packed for it, keys and values once for all blocks of a head that a task does. Scores, softmax and sums are
  * float32; weights are rounded for the products after softmax, results once. Odd numbers of features and of
- * keys are filled up with zeros. */
+ * keys are filled up with zeros. Blocks of packed sequences leave out panels of keys that none of their rows
+ * sees. */
 #include "handlers/cpu/cpu.h"
 #include "handlers/cpu/kernels/kernels.h"
+#include "handlers/cpu/kernels/packed_rows.h"
 #include "ops/ops.h"
 
 #include <math.h>
@@ -31,6 +34,7 @@ typedef struct heads {
     int64_t batch, time, features, heads, size; /* size: features of a head */
     int64_t queries, blocks, parts; /* of a block of queries; of a head: such blocks; tasks that share them */
     bool causal;
+    sgm__packed_rows packed;
     float scale;
     /* size as whole pairs; rows with a column for each feature, and for each key, as whole panels */
     int64_t even, feature_row, key_row;
@@ -83,7 +87,8 @@ static void lay_out(heads *h)
 /* Leading dimensions count as batch. */
 static heads see(const sgm__cpu_call *call)
 {
-    bool back = call->node->op == &sgm__op_self_attention_gradient;
+    bool back = call->node->op == &sgm__op_self_attention_gradient ||
+                call->node->op == &sgm__op_packed_attention_gradient;
     const sgm_array *x = &call->inputs[0];
     int32_t rank = x->shape.rank;
     const sgm__vector *vector = call->cpu->vector;
@@ -91,14 +96,15 @@ static heads see(const sgm__cpu_call *call)
                .tiles = &vector->pairs,
                .narrow = sgm__vector_find(vector, &sgm__op_cast, SGM_FLOAT32, SGM_BFLOAT16),
                .x = x->data,
-               .gradient = back ? call->inputs[1].data : NULL,
+               .gradient = back ? call->inputs[call->input_count - 1].data : NULL,
                .back = back,
                .result = call->output.data,
                .batch = 1,
                .time = x->shape.dims[rank - 2],
                .features = x->shape.dims[rank - 1] / 3,
                .heads = call->node->attributes.integers[0],
-               .causal = call->node->attributes.integers[1] != 0};
+               .causal = call->node->attributes.integers[1] != 0,
+               .packed = sgm__packed_rows_of(call)};
     for (int32_t i = 0; i + 2 < rank; i++)
         h.batch *= x->shape.dims[i];
     h.size = h.features / h.heads;
@@ -227,9 +233,9 @@ static float *numbers(unsigned char *own, size_t at)
 
 /* One block of rows of one head. */
 typedef struct block {
-    /* Queries `first` to `first + count - 1`; columns of scores are keys 0 .. columns - 1, of which causal
-     * blocks have no more than their last row sees. */
-    int64_t first, count, columns;
+    /* Queries `first` to `first + count - 1` of a sequence of the batch; columns of scores are the keys from
+     * first_key on, where a panel begins, of which causal blocks have no more than their last row sees. */
+    int64_t sequence, first, count, first_key, columns;
     rows q; /* from the block's first row on */
     unsigned char *own;
 } block;
@@ -243,9 +249,12 @@ static rows rows_of(const heads *h, int64_t head, int64_t which)
 
 static block block_at(const heads *h, int64_t head, int64_t index, unsigned char *own)
 {
-    block b = {.first = index * h->queries, .q = rows_of(h, head, 0), .own = own};
+    block b = {
+        .sequence = head / h->heads, .first = index * h->queries, .q = rows_of(h, head, 0), .own = own};
     b.count = sgm__minimum(h->queries, h->time - b.first);
-    b.columns = h->causal ? b.first + b.count : h->time;
+    b.first_key = sgm__packed_rows_first(&h->packed, b.sequence, b.first, b.count);
+    b.first_key -= b.first_key % h->tiles->columns;
+    b.columns = (h->causal ? b.first + b.count : h->time) - b.first_key;
     b.q.at += b.first * b.q.row;
     return b;
 }
@@ -256,20 +265,22 @@ static void multiply_by_features(const heads *h, const block *b, rows from, size
 {
     copy_rows(h, from, b->count, (uint16_t *)(void *)(b->own + copy_at));
     multiply(h, b->own, b->count, b->columns, h->even / 2, (left){b->own + copy_at, h->even / 2, 0},
-             (const uint32_t *)(const void *)(b->own + panel_at), h->key_row, numbers(b->own, to_at),
-             h->key_row, false);
+             (const uint32_t *)(const void *)(b->own + panel_at) + b->first_key, h->key_row,
+             numbers(b->own, to_at), h->key_row, false);
 }
 
-/* scores = softmax(q k' scale) row by row, with 0 in the columns that a causal row does not see, and behind
- * them to a whole pair. */
+/* scores = softmax(q k' scale) row by row, with 0 in the columns that a row does not see, and behind them to
+ * a whole pair. */
 static void weigh(const heads *h, const block *b)
 {
     multiply_by_features(h, b, b->q, h->queries_at, h->keys_by_feature_at, h->scores_at);
     for (int64_t row = 0; row < b->count; row++) {
         float *scores = numbers(b->own, h->scores_at) + row * h->key_row;
-        int64_t seen = h->causal ? b->first + row + 1 : b->columns;
-        h->call->cpu->vector->softmax_f32(seen, scores, scores, h->scale);
-        memset(scores + seen, 0, (size_t)(round_up(b->columns, 2) - seen) * sizeof(float));
+        int64_t begin = sgm__packed_rows_start(&h->packed, b->sequence, b->first + row) - b->first_key;
+        int64_t end = h->causal ? b->first + row + 1 - b->first_key : b->columns;
+        h->call->cpu->vector->softmax_f32(end - begin, scores + begin, scores + begin, h->scale);
+        memset(scores, 0, (size_t)begin * sizeof(float));
+        memset(scores + end, 0, (size_t)(round_up(b->columns, 2) - end) * sizeof(float));
     }
 }
 
@@ -280,8 +291,8 @@ static void multiply_by_keys(const heads *h, const block *b, size_t weights_at, 
     uint16_t *rounded = (uint16_t *)(void *)(b->own + h->rounded_at);
     round_rows(h, b->count, even, numbers(b->own, weights_at), h->key_row, rounded, h->key_row);
     multiply(h, b->own, b->count, h->size, even / 2, (left){rounded, h->key_row / 2, 0},
-             (const uint32_t *)(const void *)(b->own + h->by_key_at), h->feature_row,
-             numbers(b->own, h->sums_at), h->feature_row, false);
+             (const uint32_t *)(const void *)(b->own + h->by_key_at) + b->first_key / 2 * h->feature_row,
+             h->feature_row, numbers(b->own, h->sums_at), h->feature_row, false);
     round_rows(h, b->count, h->size, numbers(b->own, h->sums_at), h->feature_row, to, to_row);
 }
 
@@ -321,7 +332,8 @@ static void attend(void *context, int64_t index, int32_t thread)
     end_products(h);
 }
 
-/* sums (columns x size) += weights' times rows, whose panel is in right_at; the weights are in rounded_at. */
+/* The sums of the block's keys (columns x size) += weights' times rows, whose panel is in right_at; the
+ * weights are in rounded_at. */
 static void add_by_queries(const heads *h, const block *b, size_t sums_at)
 {
     h->tiles->copy_rows(b->own + h->by_query_at, h->key_row, b->own + h->rounded_at, h->key_row, b->columns,
@@ -333,8 +345,8 @@ static void add_by_queries(const heads *h, const block *b, size_t sums_at)
                                             h->key_row, sgm__divide_up(b->count, 2), b->columns);
     }
     multiply(h, b->own, b->columns, h->size, sgm__divide_up(b->count, 2), turned,
-             (const uint32_t *)(const void *)(b->own + h->right_at), h->feature_row, numbers(b->own, sums_at),
-             h->feature_row, true);
+             (const uint32_t *)(const void *)(b->own + h->right_at), h->feature_row,
+             numbers(b->own, sums_at) + b->first_key * h->feature_row, h->feature_row, true);
 }
 
 /* With w the weights (scores), g the result's gradient, s the gradient by q k': s = softmax'(g v'); by
@@ -393,13 +405,12 @@ static sgm_status run(const sgm__cpu_call *call)
     return SGM_OK;
 }
 
-const sgm__cpu_kernel sgm__cpu_self_attention_bfloat16 = {.op = &sgm__op_self_attention,
-                                                          .types = (uint32_t)1 << SGM_BFLOAT16,
-                                                          .scratch = scratch,
-                                                          .posts = true,
-                                                          .run = run};
-const sgm__cpu_kernel sgm__cpu_self_attention_gradient_bfloat16 = {.op = &sgm__op_self_attention_gradient,
-                                                                   .types = (uint32_t)1 << SGM_BFLOAT16,
-                                                                   .scratch = scratch,
-                                                                   .posts = true,
-                                                                   .run = run};
+#define KERNEL(operation)                                                                                    \
+    {                                                                                                        \
+        .op = &sgm__op_##operation, .types = (uint32_t)1 << SGM_BFLOAT16, .scratch = scratch, .posts = true, \
+        .run = run                                                                                           \
+    }
+const sgm__cpu_kernel sgm__cpu_self_attention_bfloat16 = KERNEL(self_attention);
+const sgm__cpu_kernel sgm__cpu_self_attention_gradient_bfloat16 = KERNEL(self_attention_gradient);
+const sgm__cpu_kernel sgm__cpu_packed_attention_bfloat16 = KERNEL(packed_attention);
+const sgm__cpu_kernel sgm__cpu_packed_attention_gradient_bfloat16 = KERNEL(packed_attention_gradient);

@@ -20,6 +20,8 @@ extern const sgm__cpu_kernel sgm__cpu_softmax, sgm__cpu_log_softmax, sgm__cpu_so
     sgm__cpu_class_cross_entropy_gradient;
 extern const sgm__cpu_kernel sgm__cpu_self_attention, sgm__cpu_self_attention_gradient,
     sgm__cpu_self_attention_bfloat16, sgm__cpu_self_attention_gradient_bfloat16, sgm__cpu_attention_at;
+extern const sgm__cpu_kernel sgm__cpu_packed_attention, sgm__cpu_packed_attention_gradient,
+    sgm__cpu_packed_attention_bfloat16, sgm__cpu_packed_attention_gradient_bfloat16;
 extern const sgm__cpu_kernel sgm__cpu_layer_norm, sgm__cpu_layer_norm_gradient, sgm__cpu_rms_norm,
     sgm__cpu_rms_norm_gradient;
 extern const sgm__cpu_kernel sgm__cpu_concatenate, sgm__cpu_pad, sgm__cpu_write_at, sgm__cpu_gather,
