@@ -7,9 +7,11 @@
  * asks for that (sgm__session_is_outdated) before each run. */
 #include "graph/passes.h"
 #include "handlers/session.h"
+#include "ops/ops.h"
 
 /* Bytes of states up to which a copy of them is made for speed alone. Larger ones are read from memory
- * whatever their layout is, so that packing them gains little. */
+ * whatever their layout is, so that packing them gains little. States that are cast, as those of mixed
+ * precision are, do not count: the copy is of the results, so that no run casts and packs them anew. */
 #define MAXIMUM_COPY ((int64_t)256 << 20)
 
 sgm_status sgm__quantize_read(const char *quantize, bool *int8)
@@ -21,15 +23,33 @@ sgm_status sgm__quantize_read(const char *quantize, bool *int8)
                           quantize);
 }
 
-static double state_bytes(const sgm_graph *graph)
+/* Sets `cast` for each state that is cast to another type. */
+static void find_cast(const sgm_graph *graph, bool *cast)
+{
+    for (size_t i = 0; i < graph->count; i++) {
+        const sgm__instruction *instruction = &graph->instructions[i];
+        if (instruction->op == &sgm__op_cast)
+            cast[graph->operands[instruction->first_input].index] = true;
+    }
+}
+
+/* Whether states that are not cast are larger than what is copied for speed alone. */
+static sgm_status find_large(const sgm_graph *graph, bool *large)
 {
     double bytes = 0;
+    bool *cast = sgm__calloc(graph->count + 1, sizeof *cast);
+    if (cast == NULL)
+        return SGM_ERROR_MEMORY;
+    find_cast(graph, cast);
     for (size_t i = 0; i < graph->source_count; i++) {
-        const sgm__instruction *source = &graph->instructions[graph->sources[i]];
-        if (source->op == &sgm__op_state)
+        int32_t at = (int32_t)graph->sources[i];
+        const sgm__instruction *source = &graph->instructions[at];
+        if (source->op == &sgm__op_state && !cast[at])
             bytes += (double)sgm__type_bytes(&source->type);
     }
-    return bytes;
+    sgm__free(cast);
+    *large = bytes > MAXIMUM_COPY;
+    return SGM_OK;
 }
 
 /* The value of a state; on the host it is not copied, as it is read only while the program is made. */
@@ -71,7 +91,9 @@ sgm_status sgm__session_specialise(sgm_session *session, const sgm_graph *graph,
 
 sgm_program *sgm__session_prepare_inference(sgm_session *session, const sgm_graph *graph, uint32_t inference)
 {
-    bool large = inference == SGM__INFERENCE_CONSTANTS && state_bytes(graph) > MAXIMUM_COPY;
+    bool large = false;
+    if (inference == SGM__INFERENCE_CONSTANTS && find_large(graph, &large) != SGM_OK)
+        return NULL;
     if (sgm__session_is_outdated(session) && sgm__session_drop_inference(session) != SGM_OK)
         return NULL;
     return sgm__session_prepare_as(session, graph, NULL, large ? 0 : inference);

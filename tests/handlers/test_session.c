@@ -492,3 +492,43 @@ TEST(iterations_allocate_nothing)
     sgm_tensor_free(weights);
     tear_down(&it);
 }
+
+/* Rows of 8,192 numbers: with these, a state takes 288 MB, more than is copied for speed alone. */
+#define LARGE_ROWS 9216
+#define LARGE_COLUMNS 8192
+
+/* A program that looks up a row of a large state, cast to bfloat16 or as it is. */
+static sgm_program *prepare_large(sgm_session *session, sgm_graph *graph, bool casts)
+{
+    const sgm_shape shape = sgm_shape_of(LARGE_ROWS, LARGE_COLUMNS);
+    sgm_value state = sgm_state(graph, "weights", SGM_FLOAT32, &shape);
+    sgm_value numbers = casts ? sgm_cast(graph, state, SGM_BFLOAT16) : state;
+    const sgm_shape one = sgm_shape_of(1);
+    sgm_value rows = sgm_gather(graph, numbers, sgm_input_value(graph, "rows", SGM_INT64, &one), 0);
+    sgm_graph_add_output(graph, "row", sgm_cast(graph, rows, SGM_FLOAT32));
+    return sgm__session_prepare_inference(session, graph, SGM__INFERENCE_CONSTANTS);
+}
+
+/* What is made of a state that each run would cast is made once, however large it is: such a program is out
+ * of date when the state changes. One that reads a large state as it is has no copy of it. */
+TEST(a_large_state_that_is_cast_is_a_constant)
+{
+    const sgm_shape shape = sgm_shape_of(LARGE_ROWS, LARGE_COLUMNS);
+    sgm_handler *handler = sgm_handler_create("cpu");
+    sgm_tensor *weights = sgm_tensor_create(SGM_FLOAT32, &shape);
+    CHECK_OK(handler);
+    CHECK_OK(weights);
+    for (int casts = 0; casts < 2; casts++) {
+        sgm_session *session = sgm_session_create(handler);
+        sgm_graph *graph = sgm_graph_create();
+        CHECK_OK(sgm_session_set(session, "weights", weights));
+        CHECK_OK(prepare_large(session, graph, casts != 0));
+        CHECK(!sgm__session_is_outdated(session));
+        CHECK_OK(sgm_session_set(session, "weights", weights));
+        CHECK(sgm__session_is_outdated(session) == (casts != 0));
+        sgm_session_free(session);
+        sgm_graph_free(graph);
+    }
+    sgm_tensor_free(weights);
+    sgm_handler_free(handler);
+}
