@@ -9,24 +9,8 @@
  * Prints the seconds until the first token behind a prompt of PROMPT (512) tokens, at first, which makes
  * programs, and at best of 3; then tokens in a second, of COUNT (32); then those of 8 texts side by side, of
  * prompts of 32, and of one text by 4 beams. */
+#include "language_model.h"
 #include "measure.h"
-#include <sigma/sigma.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#define NETWORK                                                                                              \
-    "input(1024) + embedding(49152, 576, name=tokens) + 30 * (add(identity, rms_norm(1e-5) + attention(9, "  \
-    "causal, key_heads=3, no_bias, rotary)) + add(identity, rms_norm(1e-5) + dense(3072, time_distributed, " \
-    "no_bias) + glu(silu) + dense(576, time_distributed, no_bias))) + rms_norm(1e-5) + "                     \
-    "tied_dense(of=tokens) + softmax_cross_entropy"
-#define LARGE                                                                                                \
-    "input(1024) + embedding(32000, 1024, name=tokens) + 24 * (add(identity, rms_norm(1e-5) + "              \
-    "attention(16, "                                                                                         \
-    "causal, key_heads=4, no_bias, rotary)) + add(identity, rms_norm(1e-5) + dense(8192, time_distributed, " \
-    "no_bias) + glu(silu) + dense(1024, time_distributed, no_bias))) + rms_norm(1e-5) + "                    \
-    "tied_dense(of=tokens) + softmax_cross_entropy"
 
 static void check(bool good)
 {
@@ -84,15 +68,11 @@ int main(int argc, char **argv)
     int64_t read = argument(argc, argv, 2, 512), count = argument(argc, argv, 3, 32);
     const char *precision = argc > 4 ? argv[4] : "float32";
     bool large = argc > 5 && strcmp(argv[5], "large") == 0;
-    int64_t tokens = large ? 32000 : 49152;
-    sgm_env *env =
-        sgm_env_create("generate", .seed = 1, .threads = (int)argument(argc, argv, 1, 2),
-                       .precision = strcmp(precision, "bfloat16") == 0 ? SGM_BFLOAT16 : SGM_FLOAT32);
-    sgm_trainer *trainer = sgm_trainer_create(env, "generate");
+    int64_t tokens = large ? LARGE_TOKENS : SMALL_TOKENS;
+    sgm_env *env;
+    sgm_trainer *trainer = language_model(&env, (int)argument(argc, argv, 1, 2), precision, large);
     int64_t *prompt = calloc((size_t)read + SIDE_BY_SIDE + SHORT, sizeof *prompt);
-    check(prompt != NULL && sgm_trainer_set_network(trainer, large ? LARGE : NETWORK) == SGM_OK);
-    if (strcmp(precision, "int8") == 0)
-        check(sgm_trainer_set_inference(trainer, .quantize = "int8") == SGM_OK);
+    check(trainer != NULL && prompt != NULL);
     for (int64_t i = 0; i < read + SIDE_BY_SIDE + SHORT; i++)
         prompt[i] = i * 7919 % tokens;
     double begin = now();

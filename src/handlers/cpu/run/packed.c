@@ -3,9 +3,39 @@
  * of its steps multiplies by, once in a run.
  *
  * A kernel that has `pack` (cpu.h) is asked when a step is compiled (compile.c); steps that read the same
- * operand in the same way share what it makes. It is kept until the program is discarded. */
+ * operand in the same way share what it makes. It is kept until the program is discarded.
+ *
+ * All that is made lies in a few large blocks, as only these can have huge pages: a matrix of the network of
+ * a small language model is less than such a page, and a processor that reads it from memory does not fetch
+ * ahead across the end of a page of 4 KiB. */
 #include "handlers/cpu/product/matmul.h"
 #include "handlers/cpu/run/program.h"
+#include "handlers/host.h"
+
+/* A new block is as large as all before it, so that there are few, but no larger than this, unless one
+ * packing is. */
+#define LARGEST_BLOCK ((size_t)32 << 20)
+
+/* Aligned memory for one packing; NULL: there is none. */
+static unsigned char *make_room(sgm__packings *packings, size_t bytes)
+{
+    bytes = sgm__align(bytes);
+    if (bytes > packings->room || packings->free == NULL) {
+        size_t block = packings->bytes < LARGEST_BLOCK ? packings->bytes : LARGEST_BLOCK;
+        block = block > bytes ? block : bytes;
+        if (sgm__reserve(&packings->blocks, &packings->block_capacity, packings->block_count + 1,
+                         sizeof *packings->blocks) != SGM_OK ||
+            sgm__host_allocate(NULL, block, &packings->blocks[packings->block_count]) != SGM_OK)
+            return NULL;
+        packings->free = packings->blocks[packings->block_count++];
+        packings->room = block;
+        packings->bytes += block;
+    }
+    unsigned char *made = packings->free;
+    packings->free += bytes;
+    packings->room -= bytes;
+    return made;
+}
 
 /* Whether two calls of one kernel have the same second operand, and read it in the same way. */
 static bool reads_alike(const sgm__plan *plan, const sgm__cpu_call *a, const sgm__cpu_call *b)
@@ -38,7 +68,7 @@ static sgm_status add(sgm__packings *packings, const sgm__plan *plan, const sgm_
 {
     const sgm__node *weights = &plan->nodes[plan->operands[call->node->first_input + 1]];
     SGM_TRY(sgm__reserve(&packings->all, &packings->capacity, packings->count + 1, sizeof *packings->all));
-    unsigned char *made = sgm__alloc_aligned(bytes);
+    unsigned char *made = make_room(packings, bytes);
     if (made == NULL)
         return SGM_ERROR_MEMORY;
     packings->all[packings->count++] = (sgm__packing){kernel, call, made, -1};
@@ -86,7 +116,7 @@ sgm_status sgm__packings_share(sgm__packings *packings, const sgm__plan *plan, s
             continue;
         SGM_TRY(
             sgm__reserve(&packings->all, &packings->capacity, packings->count + 1, sizeof *packings->all));
-        unsigned char *bytes = sgm__alloc_aligned(sgm__cpu_matmul.packed_bytes(calls[i]));
+        unsigned char *bytes = make_room(packings, sgm__cpu_matmul.packed_bytes(calls[i]));
         if (bytes == NULL)
             return SGM_ERROR_MEMORY;
         packings->all[packings->count++] = (sgm__packing){&sgm__cpu_matmul, calls[i], bytes, i};
@@ -116,7 +146,8 @@ void sgm__packings_post(const sgm__packings *packings, int32_t step)
 
 void sgm__packings_free(sgm__packings *packings)
 {
-    for (size_t i = 0; i < packings->count; i++)
-        sgm__free_aligned(packings->all[i].bytes);
+    for (size_t i = 0; i < packings->block_count; i++)
+        sgm__host_release(NULL, packings->blocks[i]);
+    sgm__free(packings->blocks);
     sgm__free(packings->all);
 }

@@ -22,12 +22,17 @@ const sgm__cpu_kernel *sgm__cpu_find_kernel(const sgm__cpu *cpu, const sgm_op *o
 typedef struct sgm__packing {
     const sgm__cpu_kernel *kernel;
     const sgm__cpu_call *call;
-    unsigned char *bytes; /* owned */
+    unsigned char *bytes; /* in one of the blocks */
     int32_t packer;       /* the step that packs in each run; -1: the operand is constant, it was done */
 } sgm__packing;
 typedef struct sgm__packings {
     sgm__packing *all;
     size_t count, capacity;
+    /* Memory that packings lie in, one behind the other; the newest block has `room` bytes left at `free`. */
+    void **blocks;
+    size_t block_count, block_capacity;
+    unsigned char *free;
+    size_t room, bytes; /* bytes: of all blocks */
 } sgm__packings;
 /* Gives the call what its kernel makes of a constant second operand, if it packs such. `call` must last as
  * long as the packings. */
