@@ -40,12 +40,21 @@ static inline int32_t codes_int8(const sgm__int8_tile *t, int64_t row, int64_t g
     return x;
 }
 
+/* How far ahead of a tile of few rows its weights are fetched, which takes longer than its arithmetic: as far
+ * as the processor's own guesses go and further, also into the next panel. Tiles of more rows read a panel
+ * several times, or have enough to do meanwhile. */
+#define INT8_AHEAD 2048
+#define INT8_FEW_ROWS 4
+
 /* Adds one group to the sums of all rows. */
 static inline __attribute__((always_inline)) void add_int8(const sgm__int8_tile *t, int32_t rows,
                                                            int64_t group, int8_sums (*sums)[INT8_VECTORS])
 {
     const unsigned char *b = t->b + group * SGM__INT8_GROUP * SGM__INT8_COLUMNS;
     int8_sums weights[INT8_VECTORS];
+    if (rows <= INT8_FEW_ROWS)
+        for (int32_t v = 0; v < INT8_VECTORS; v++)
+            __builtin_prefetch(b + INT8_AHEAD + v * VECTOR_BYTES);
     for (int32_t v = 0; v < INT8_VECTORS; v++)
         weights[v] = *(const int8_sums_anywhere *)(const void *)(b + v * VECTOR_BYTES);
     for (int32_t i = 0; i < rows; i++) {
