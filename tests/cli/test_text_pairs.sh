@@ -57,6 +57,11 @@ for model in bert imported-bert; do
     has out '"label":\["LABEL_1","LABEL_[012]"\]'
     end_serve
 done
+serve roberta-template
+curl -s -H 'Authorization: Bearer 0123456789abcdef-secret' -H 'Content-Type: application/json' \
+    -d '{"input": [{"text": "a b", "pair": "c d e"}]}' "$address/api/predict" >out
+has out '"output":\[\[0\.362576[89][0-9]*,0\.297270[67][0-9]*,0\.340152[34][0-9]*\]\]'
+end_serve
 
 # --- training: the losses of gradient descent ---
 cat >pairs.jsonl <<'LINES'
