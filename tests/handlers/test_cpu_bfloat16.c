@@ -6,6 +6,17 @@
 #include <math.h>
 #include <stdlib.h>
 
+#if defined(__x86_64__) && defined(__linux__)
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#endif
+
 typedef struct shape_case {
     sgm_shape a, b; /* as the product takes them */
     int order; /* bits: a, b are stored with their last two dimensions exchanged; 4: b is one row for all */
@@ -312,6 +323,54 @@ TEST(the_way_is_told)
     check_way("own", "float32", "through float32, as asked for", "through float32, as asked for");
     check_way("onednn", NULL, "oneDNN ", "oneDNN ");
 }
+
+/* With the same instructions processors give the same bits: one that has AMX does not use it then. */
+TEST(older_instructions_are_multiplied_without_amx)
+{
+    sgm_handler *handler = sgm_handler_create("cpu", .threads = 1, .instructions = "avx2");
+    if (handler == NULL)
+        SKIP("this processor has no AVX2");
+    CHECK_STR(sgm_handler_bfloat16(handler), "through float32: no AMX and no AVX512_BF16 here");
+    sgm_handler_free(handler);
+}
+
+#if defined(__x86_64__) && defined(__linux__)
+/* From now on the system refuses AMX to this process; false: it does not let us say so. */
+static bool refuse_amx(void)
+{
+    const uint32_t ask = 0x1023; /* ARCH_REQ_XCOMP_PERM */
+    struct sock_filter steps[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_arch_prctl, 0, 3),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ask, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSPC),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {sizeof steps / sizeof *steps, steps};
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+           prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+TEST(amx_that_the_system_refuses_is_not_used)
+{
+    enum { REFUSED, USED, UNKNOWN };
+    fflush(stdout);
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        sgm_handler *handler = refuse_amx() ? sgm_handler_create("cpu", .threads = 1) : NULL;
+        _exit(handler == NULL                                             ? UNKNOWN
+              : strstr(sgm_handler_bfloat16(handler), "with AMX") != NULL ? USED
+                                                                          : REFUSED);
+    }
+    int status = 0;
+    CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status));
+    if (WEXITSTATUS(status) == UNKNOWN)
+        SKIP("system calls cannot be refused here");
+    CHECK_INT(WEXITSTATUS(status), REFUSED);
+}
+#endif
 
 /* Each allocation of preparing fails once; afterwards nothing is missing when the program runs. */
 TEST(memory_that_is_short_is_told_when_a_program_is_prepared)

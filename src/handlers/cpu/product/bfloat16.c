@@ -30,23 +30,28 @@
 #define ARCH_REQ_XCOMP_PERM 0x1023 /* asks for the permission to use one of them, for the whole process */
 #define TILE_DATA 18               /* the state of AMX's tiles */
 
-/* Whether the processor has AMX for bfloat16 and the system can save its registers; oneDNN asks the system
- * for the permission itself. */
+/* Whether the processor has AMX for bfloat16, the system can save its registers, and it permits this process
+ * to use them. It refuses where a thread has a stack for signals that those would not fit into
+ * (sigaltstack); oneDNN would then compute without AMX, and not say so. */
 static bool has_amx(void)
 {
     unsigned a, b, c, d;
     uint64_t kept = 0;
     return __get_cpuid_count(LEAF_FEATURES, 0, &a, &b, &c, &d) != 0 && (d & AMX_BF16) != 0 &&
-           syscall(SYS_arch_prctl, ARCH_GET_XCOMP_SUPP, &kept) == 0 && (kept >> TILE_DATA & 1) != 0;
+           syscall(SYS_arch_prctl, ARCH_GET_XCOMP_SUPP, &kept) == 0 && (kept >> TILE_DATA & 1) != 0 &&
+           syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, TILE_DATA) == 0;
 }
 
-/* Our own blocks for AMX; NULL: they are not compiled in, the table's instructions are older ones that
- * somebody asked for, or the system does not permit AMX. */
+/* Whether the table has the instructions of processors with AMX; if not, somebody asked for older ones. */
+static bool takes_amx(const sgm__cpu *cpu)
+{
+    return strcmp(cpu->table.name, sgm__vector_avx512.name) == 0 && has_amx();
+}
+
+/* Our own blocks for AMX; NULL: there is none to use, or they are not compiled in. */
 static const sgm__tiles *amx_blocks(const sgm__cpu *cpu)
 {
-    bool good = sgm__blocks_amx.block != NULL && strcmp(cpu->table.name, sgm__vector_avx512.name) == 0 &&
-                has_amx() && syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, TILE_DATA) == 0;
-    return good ? &sgm__blocks_amx : NULL;
+    return sgm__blocks_amx.block != NULL && takes_amx(cpu) ? &sgm__blocks_amx : NULL;
 }
 
 /* Puts tiles of instructions for pairs into the handler's table, if processor and table have them. */
@@ -61,6 +66,12 @@ static bool use_instructions(sgm__cpu *cpu)
 #else
 static bool has_amx(void)
 {
+    return false;
+}
+
+static bool takes_amx(const sgm__cpu *cpu)
+{
+    (void)cpu;
     return false;
 }
 
@@ -141,7 +152,7 @@ static sgm_status choose_named(sgm__cpu *cpu, const char *way)
         const sgm__tiles *blocks = amx_blocks(cpu);
         use_blocks(cpu, blocks != NULL ? blocks : &sgm__blocks_portable);
         choose(cpu, SGM__BFLOAT16_OWN, "own blocks, as asked for%s",
-               blocks != NULL ? ", with AMX" : ": no AMX here, float32 would be faster");
+               blocks != NULL ? ", with AMX" : ": no AMX that may be used here, float32 would be faster");
     } else if (strcmp(way, "float32") == 0) {
         choose(cpu, SGM__BFLOAT16_WIDENED, "through float32, as asked for");
     } else if (choose_onednn(cpu, has_amx()) != SGM_OK || cpu->onednn == NULL) {
@@ -173,7 +184,7 @@ static sgm_status choose_own(sgm__cpu *cpu)
     if (blocks != NULL) {
         use_blocks(cpu, blocks);
         SGM_TRY(choose_faster(cpu, "AMX"));
-    } else if (has_amx()) {
+    } else if (takes_amx(cpu)) {
         SGM_TRY(choose_onednn(cpu, true));
     }
     if (cpu->products != SGM__BFLOAT16_WIDENED)
