@@ -431,6 +431,33 @@ TEST(random_convolutions_by_blocks_agree_with_the_reference)
     }
 }
 
+/* 49 pixels of a result do not fill the steps of a block. Places of the kernel's first two rows do not see
+ * the image's last row, which is infinite. */
+TEST(infinities_that_a_place_does_not_see_leave_its_gradient_finite)
+{
+    enum { CHANNELS = 16, SIDE = 9, RESULTS = 7 * 7, PLACES = 9, SEEING = 6 };
+    static double pixels[CHANNELS * SIDE * SIDE], values[CHANNELS * CHANNELS * PLACES];
+    for (int i = 0; i < CHANNELS * SIDE * SIDE; i++)
+        pixels[i] = i / SIDE % SIDE == SIDE - 1 ? INFINITY : 1;
+    sgm_tensor *image = sgm_tensor_create(SGM_BFLOAT16, OP_DIMS(1, CHANNELS, SIDE, SIDE));
+    CHECK_OK(sgm_tensor_write(image, pixels, sizeof pixels / sizeof *pixels));
+    static const char *const names[] = {"cpu(bfloat16=amx)", "cpu(bfloat16=amx,instructions=portable)"};
+    for (int i = 0; i < 2; i++) {
+        sgm_graph *g = sgm_graph_create();
+        sgm_value x = sgm_copy(g, sgm_constant(g, image)), gradient;
+        sgm_value weights = sgm_copy(g, numbers(g, SGM_BFLOAT16, OP_DIMS(CHANNELS, CHANNELS, 3, 3), 1));
+        sgm_value y = sgm_convolution(g, x, weights, (sgm_value){.index = -1}, SGM_WINDOW());
+        CHECK_OK(sgm_gradients(g, sgm_sum(g, y), &weights, 1, &gradient));
+        sgm_graph_add_output(g, "gradient", gradient);
+        size_t room = sizeof values / sizeof *values;
+        size_t count = run_graph(names[i], 1, g, (const char *const[]){"gradient"}, 1, values, room);
+        sgm_graph_free(g);
+        for (size_t k = 0; k < count; k++)
+            CHECK_NEAR(values[k], k % PLACES < SEEING ? RESULTS : INFINITY, 0);
+    }
+    sgm_tensor_free(image);
+}
+
 /* A filter for each channel, which is computed in float32, and a relu that runs with it. */
 static size_t compute_depthwise(const char *name, sgm_dtype dtype, int32_t threads, double *values)
 {

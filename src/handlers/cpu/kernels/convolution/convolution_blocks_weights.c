@@ -85,17 +85,16 @@ static uint32_t *gradient_of(const run_state *r, int64_t block)
     return (uint32_t *)(void *)(r->call->scratch + r->gradient_at) + block * r->steps * SGM__BLOCK_COLUMNS;
 }
 
-/* Sheets of some channels of a chunk. What is behind the last row, and what images there are too few for, is
- * multiplied by 0. */
+/* Sheets of some channels of a chunk. What images there are too few for is 0. */
 static void copy_sheets(const run_state *r, int64_t block)
 {
     const sgm__window *w = &r->s->window;
     int64_t channel = block * SGM__BLOCK_ROWS, size = w->in[0] * w->in[1];
     int64_t count = sgm__minimum(w->channels - channel, SGM__BLOCK_ROWS);
-    int64_t end = r->last - r->first < r->layout.images ? 0 : r->pass->rows * r->layout.length;
+    bool few = r->last - r->first < r->layout.images;
     for (int32_t i = 0; i < r->pass->sheet_count; i++) {
-        for (int64_t c = 0; c < count; c++)
-            memset(sheet_of(r, i, channel + c) + end, 0, (size_t)(r->layout.apart - end) * sizeof(uint16_t));
+        if (few)
+            memset(sheet_of(r, i, channel), 0, (size_t)(count * r->layout.apart) * sizeof(uint16_t));
         for (int64_t image = r->first; image < r->last && sgm__sheet_base(r->s, r->pass, i) < 0; image++)
             sgm__sheets_copy(r->call->cpu, r->s, r->pass, i, &r->layout,
                              (const uint16_t *)r->call->inputs[0].data +
@@ -152,6 +151,35 @@ static float *sums_of(const run_state *r, int64_t left, int64_t right)
            (left * r->right + right) * SGM__BLOCK_ROWS * r->pass->place_count * SGM__BLOCK_COLUMNS;
 }
 
+/* The last step of a place, which the pixels of the result do not fill. The sheet goes on behind them, and is
+ * left out there: an infinity times the gradient's filling of 0 would be no number. */
+static void add_last_step(const run_state *r, sgm__tile tile)
+{
+    _Alignas(64) uint16_t rows[SGM__BLOCK_ROWS][STEP_PIXELS] = {{0}};
+    int64_t pixels = r->pass->out[0] * r->layout.length % STEP_PIXELS;
+    for (int64_t i = 0; i < tile.rows; i++)
+        memcpy(rows[i], (const uint16_t *)tile.a + i * r->layout.apart, (size_t)pixels * sizeof **rows);
+    tile.a = rows;
+    tile.a_row = tile.depth = SGM__BLOCK_STEPS;
+    r->call->cpu->vector->pairs.block(&tile);
+}
+
+/* The tile's steps of a place, from `first` on. */
+static void add_place(const run_state *r, sgm__tile tile, int64_t first)
+{
+    int64_t filled = r->pass->out[0] * r->layout.length / STEP_PIXELS * SGM__BLOCK_STEPS - first;
+    bool last = filled < tile.depth;
+    tile.depth = last ? filled : tile.depth;
+    if (tile.depth > 0)
+        r->call->cpu->vector->pairs.block(&tile);
+    if (!last)
+        return;
+    tile.add |= filled > 0;
+    tile.a = (const uint32_t *)tile.a + filled;
+    tile.b = (const uint32_t *)tile.b + filled * SGM__BLOCK_COLUMNS;
+    add_last_step(r, tile);
+}
+
 /* Some places of some weights. */
 static void sum_task(void *context, int64_t index, int32_t thread)
 {
@@ -181,7 +209,7 @@ static void sum_task(void *context, int64_t index, int32_t thread)
                 tile.a = sheet_of(r, sheet, channel) + place->row * r->layout.length + 2 * first;
                 tile.sums = sums_of(r, left, right) + i * SGM__BLOCK_COLUMNS;
                 if (place->sheet == sheet)
-                    tiles->block(&tile);
+                    add_place(r, tile, first);
             }
     }
     if (tiles->block_end != NULL)
