@@ -138,7 +138,7 @@ static inline int browser_driver_port(int output)
 
 /* The driver and the browser are a group of processes, of which a keeper of ours is the first: when the test
  * has ended, in whatever way, it ends them all. Children of theirs whose parents have gone become its own. */
-static inline void browser_keep(int test, int output, const char *folder)
+static inline void browser_keep(int test, int output, const char *temporary)
 {
     char byte;
     int nowhere = open("/dev/null", O_RDWR);
@@ -148,7 +148,7 @@ static inline void browser_keep(int test, int output, const char *folder)
         dup2(nowhere, 0);
         dup2(output, 1);
         dup2(nowhere, 2);
-        setenv("TMPDIR", folder, 1);
+        setenv("TMPDIR", temporary, 1);
         execlp("chromedriver", "chromedriver", "--port=0", (char *)NULL);
         _exit(127);
     }
