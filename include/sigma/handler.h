@@ -41,9 +41,9 @@ typedef struct sgm_handler_options {
                            * such numbers a hundred times slower */
     const char *bfloat16; /* cpu: how products of bfloat16 are computed, with float32 sums: "own" for own
                            * loops over pairs (AVX512_BF16), "amx" for own blocks (AMX), "onednn" for that
-                           * library, "float32" for products of float32 between casts. Default: blocks or loops
-                           * that the processor has instructions for, if they are faster than float32, which is
-                           * measured once in a process; else float32 */
+                           * library, "float32" for products of float32 between casts. Default: blocks or
+                           * loops that the processor has instructions for, if they are faster than float32,
+                           * which is measured once in a process; else float32 */
     bool exact; /* cpu: convolutions of 3 x 3 in float32 and bfloat16 are summed up as they are defined;
                  * default: where it is faster, by Winograd's minimal filtering (Lavin and Gray, 2016), whose
                  * rounding errors are up to four times as large, in bfloat16 up to six times */

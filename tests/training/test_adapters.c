@@ -246,6 +246,7 @@ TEST(mistakes_with_adapters)
     made = make_wave_trainer((wave_options){0});
     CHECK_OK(sgm_trainer_adapt(made.trainer, sgm_lora(.rank = 2)));
     CHECK_OK(sgm_trainer_freeze(made.trainer, "*.*_lora_*"));
-    CHECK_ERROR(sgm_trainer_run(made.trainer, .epochs = 1), "freezing '*.*_lora_*': nothing is left to train");
+    CHECK_ERROR(sgm_trainer_run(made.trainer, .epochs = 1),
+                "freezing '*.*_lora_*': nothing is left to train");
     free_wave_trainer(made);
 }
