@@ -12,10 +12,25 @@ typedef struct variant {
     int64_t head_size; /* where config.json does not say it; 0: features / heads */
 } variant;
 
+/* Where config.json says how positions are rotated. transformers 5 writes "rope_parameters", but takes all of
+ * an older "rope_scaling" in its place if that has members. */
+static const char *rotary_group(sgm__description *d)
+{
+    return sgm__setting_has_members(d, "rope_scaling") ? "rope_scaling" : "rope_parameters";
+}
+
+/* The base of rotary positions: what the group does not say is beside it. */
+static double rotary_base(sgm__description *d)
+{
+    char key[64];
+    snprintf(key, sizeof key, "%s.rope_theta", rotary_group(d));
+    return sgm__setting_number(d, sgm__setting_has(d, key) ? key : "rope_theta", 10000);
+}
+
 /* The scaling of rotary positions, of which transformers has had three ways to say it. */
 static void put_scaling(sgm__description *d)
 {
-    const char *group = sgm__setting_has(d, "rope_parameters") ? "rope_parameters" : "rope_scaling";
+    const char *group = rotary_group(d);
     char key[64], low[SGM__NUMBER_TEXT], high[SGM__NUMBER_TEXT], factor[SGM__NUMBER_TEXT];
 #define KEY(name) (snprintf(key, sizeof key, "%s.%s", group, name), key)
     const char *type = sgm__setting_text(d, KEY("rope_type"), NULL);
@@ -46,11 +61,10 @@ static void put_attention(sgm__description *d, const variant *v, int64_t feature
     int64_t shared = sgm__setting_size(d, "num_key_value_heads", heads);
     int64_t usual = v->head_size > 0 ? v->head_size : features / heads;
     int64_t size = sgm__setting_size(d, "head_dim", usual > 0 ? usual : 1);
-    const char *place = sgm__setting_has(d, "rope_parameters") ? "rope_parameters.rope_theta" : "rope_theta";
     char base[SGM__NUMBER_TEXT];
     bool biased = sgm__setting_flag(d, "attention_bias", false);
     sgm__describe_heads(d, heads, shared, size);
-    sgm__network_number(sgm__setting_number(d, place, 10000), base);
+    sgm__network_number(rotary_base(d), base);
     sgm__network_put(d, " + attention(%lld, causal, key_heads=%lld", (long long)heads, (long long)shared);
     if (heads * size != features)
         sgm__network_put(d, ", head_size=%lld", (long long)size);
@@ -63,7 +77,9 @@ static void put_attention(sgm__description *d, const variant *v, int64_t feature
     sgm__network_put(d, ", name=attention#)");
 }
 
-/* Keys beyond the window are not seen by the original: a context within the window makes no difference. */
+/* Keys beyond the window are not seen by the original: a context within the window makes no difference. A
+ * Llama has none by itself, but what transformers 5 remembers while it generates keeps to one that
+ * config.json sets. */
 static int64_t longest_context(sgm__description *d, const variant *v)
 {
     int64_t longest = sgm__setting_steps(d, "max_position_embeddings", 2048);
@@ -133,7 +149,7 @@ static const char *const unused[] = {BLOCK "self_attn.rotary_emb.inv_freq", NULL
                                            SGM__WEIGHTS(weights),                                            \
                                            .unused = unused}
 
-VARIANT(llama, "llama", .biased = false);
+VARIANT(llama, "llama", .windowed = true);
 VARIANT(mistral, "mistral", .windowed = true);
 VARIANT(qwen2, "qwen2", .biased = true);
 VARIANT(qwen3, "qwen3", .normed = true, .head_size = 128);

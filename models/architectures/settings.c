@@ -115,6 +115,16 @@ int64_t sgm__setting_members(sgm__description *d, const char *key, int64_t other
     return otherwise;
 }
 
+bool sgm__setting_has_members(sgm__description *d, const char *key)
+{
+    const json_t *value = find(d, key);
+    char text[80];
+    if (value != NULL && !json_is_object(value))
+        sgm__describe_fail(d, SGM_ERROR_FORMAT, "'%s' is %s; an object is wanted", named(d, key),
+                           shown(value, text));
+    return json_object_size(value) > 0;
+}
+
 size_t sgm__setting_list(sgm__description *d, const char *key, int64_t most, int64_t *numbers, size_t room)
 {
     const json_t *list = find(d, key);

@@ -63,6 +63,8 @@ void sgm__describe_fail(sgm__description *d, sgm_status status, const char *form
 
 /* --- values of config.json; "a.b" is the key b within a. One that is absent or null is `otherwise` --- */
 bool sgm__setting_has(const sgm__description *d, const char *key);
+/* Whether the key is an object with members; what is there and no object is an error. */
+bool sgm__setting_has_members(sgm__description *d, const char *key);
 /* A dimension of a tensor, from 1; `otherwise` 0: it must be there. */
 int64_t sgm__setting_size(sgm__description *d, const char *key, int64_t otherwise);
 /* The steps of a sequence, from 1 to SGM__LARGEST_SIZE; `otherwise` as above. */

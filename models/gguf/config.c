@@ -258,14 +258,6 @@ static const json_t *find(const json_t *config, const char *key)
 }
 
 /* The first of several keys that is there; NULL at the end of them. */
-static const json_t *find_first(const json_t *config, const char *const *keys)
-{
-    const json_t *value = NULL;
-    for (; value == NULL && *keys != NULL; keys++)
-        value = find(config, *keys);
-    return value;
-}
-
 static double number_of(const json_t *value, double otherwise)
 {
     return json_is_number(value) ? json_number_value(value) : otherwise;
@@ -304,19 +296,26 @@ static void put_settings(sgm__gguf_draft *draft, const sgm__gguf_model *model)
     }
 }
 
-static const char *const scaling_types[] = {"rope_parameters.rope_type", "rope_scaling.rope_type",
-                                            "rope_scaling.type", NULL};
-static const char *const scaling_factors[] = {"rope_parameters.factor", "rope_scaling.factor", NULL};
+/* Where config.json says how positions are rotated: an older group with members stands for the newer one. */
+static const json_t *rotary_group(const json_t *config)
+{
+    const json_t *older = find(config, "rope_scaling");
+    return json_object_size(older) > 0 ? older : find(config, "rope_parameters");
+}
 
+/* What the group does not say is beside it. */
 static double base_of(const json_t *config)
 {
-    static const char *const keys[] = {"rope_parameters.rope_theta", "rope_theta", NULL};
-    return number_of(find_first(config, keys), 10000);
+    const double beside = number_of(find(config, "rope_theta"), 10000);
+    return number_of(json_object_get(rotary_group(config), "rope_theta"), beside);
 }
 
 static bool has_scaling(const json_t *config, const char *name)
 {
-    const char *type = json_string_value(find_first(config, scaling_types));
+    const json_t *group = rotary_group(config);
+    const char *type = json_string_value(json_object_get(group, "rope_type"));
+    if (type == NULL)
+        type = json_string_value(json_object_get(group, "type"));
     return type != NULL && strcmp(type, name) == 0;
 }
 
@@ -335,14 +334,13 @@ static void put_rotary(sgm__gguf_draft *draft, const sgm__gguf_model *model)
     snprintf(key, sizeof key, "%s.rope.scaling.type", model->a->type);
     sgm__gguf_put_text(draft, key, "linear", 6);
     put_number(draft, model->a, "rope.scaling.factor",
-               number_of(find_first(model->config, scaling_factors), 1));
+               number_of(json_object_get(rotary_group(model->config), "factor"), 1));
 }
 
 bool sgm__gguf_has_bands(const sgm__gguf_model *model, sgm__gguf_bands *bands)
 {
     const json_t *config = model->config;
-    const char *group = find(config, "rope_parameters") != NULL ? "rope_parameters" : "rope_scaling";
-    const json_t *scaling = find(config, group);
+    const json_t *scaling = rotary_group(config);
     *bands = (sgm__gguf_bands){
         .base = base_of(config),
         .factor = number_of(json_object_get(scaling, "factor"), 1),

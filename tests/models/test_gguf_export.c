@@ -121,6 +121,20 @@ TEST(models_are_written_as_the_package_writes_them)
     }
 }
 
+/* As models are read, "rope_scaling" and the base beside it stand for "rope_parameters". */
+TEST(an_older_scaling_of_positions_is_the_one_that_is_written)
+{
+    const char *folder = copy_of("llama_linear");
+    replace(folder, "config.json", "\"rope_parameters\": {",
+            "\"rope_scaling\": {\"type\": \"linear\", \"factor\": 4.0}, \"rope_theta\": 10000.0, "
+            "\"rope_parameters\": {\"rope_type\": \"default\", \"rope_theta\": 77.0}, \"was\": {");
+    sgm__gguf *own = open_file(export_model(folder, NULL));
+    sgm__gguf *other = open_file(file_of("llama_linear"));
+    compare_values(own, other, "llama.");
+    sgm__gguf_close(own);
+    sgm__gguf_close(other);
+}
+
 /* What was in blocks keeps them, and all metadata, with the tokenizer, are written again. */
 TEST(files_come_back_as_they_were)
 {

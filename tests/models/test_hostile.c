@@ -68,6 +68,11 @@ TEST(what_is_not_known_is_refused_by_name)
     refuse_config(
         "llama3", "\"rope_type\": \"llama3\"", "\"rope_type\": \"yarn\"",
         "the scaling \"yarn\" of rotary positions is not known; these are: default, linear, llama3");
+    refuse_config("llama", "\"tie_word_embeddings\"",
+                  "\"rope_scaling\": {\"type\": \"yarn\", \"factor\": 2.0}, \"tie_word_embeddings\"",
+                  "the scaling \"yarn\" of rotary positions is not known");
+    refuse_config("llama", "\"tie_word_embeddings\"", "\"rope_scaling\": \"linear\", \"tie_word_embeddings\"",
+                  "'rope_scaling' is \"linear\"; an object is wanted");
 }
 
 TEST(a_context_is_within_what_the_model_was_trained_for)
@@ -83,6 +88,13 @@ TEST(a_context_is_within_what_the_model_was_trained_for)
     sgm_pretrained *model = sgm_pretrained_open(FIXTURES "mistral");
     CHECK_OK(model);
     CHECK_INT(sgm_pretrained_describe(model)->context, 16);
+    sgm_pretrained_free(model);
+    const char *folder = copy_of("llama");
+    replace(folder, "config.json", "\"tie_word_embeddings\"",
+            "\"sliding_window\": 8, \"tie_word_embeddings\"");
+    model = sgm_pretrained_open(folder);
+    CHECK_OK(model);
+    CHECK_INT(sgm_pretrained_describe(model)->longest, 8);
     sgm_pretrained_free(model);
 }
 

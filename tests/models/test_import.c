@@ -34,6 +34,29 @@ TEST(models_compute_what_transformers_computes)
     }
 }
 
+/* transformers takes "rope_scaling" where "rope_parameters" is there too, with the base beside it: in
+ * whichever way config.json says what the fixture's does, the scores are those of the fixture. */
+TEST(an_older_scaling_of_positions_stands_for_the_newer_settings)
+{
+    static const char *const ways[] = {
+        "\"rope_scaling\": {\"rope_type\": \"linear\", \"factor\": 4.0}, \"rope_theta\": 10000.0, "
+        "\"rope_parameters\": {\"rope_type\": \"default\", \"rope_theta\": 77.0}, \"was\": {",
+        "\"rope_scaling\": {\"type\": \"linear\", \"factor\": 4.0, \"rope_theta\": 10000.0}, "
+        "\"rope_theta\": 77.0, \"was\": {",
+        "\"rope_scaling\": {}, \"rope_theta\": 77.0, \"rope_parameters\": {"};
+    sgm_bundle *expected = expected_of("llama_linear");
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        const char *folder = copy_of("llama_linear");
+        replace(folder, "config.json", "\"rope_parameters\": {", ways[i]);
+        sgm_env *env = sgm_env_create("import");
+        sgm_model *model = sgm_model_import(env, folder, .context = TIME);
+        CHECK_OK(model);
+        compare_scores(ways[i], model, sgm_bundle_get(expected, "inputs"), expected);
+        sgm_env_free(env);
+    }
+    sgm_bundle_free(expected);
+}
+
 /* The targets of rows of tokens, of which some are not learnt: of the first row of each minibatch 7, of the
  * second 5. */
 static sgm_tensor *masked_targets(sgm_tensor *rows)
