@@ -274,6 +274,16 @@ static const char *number_among(const arguments *a)
     return NULL;
 }
 
+/* Whether a key of the file is among what was given: adapters=... */
+static bool has_key(const arguments *a, const char *key)
+{
+    const size_t length = strlen(key);
+    for (size_t i = 0; i < a->word_count; i++)
+        if (strncmp(a->words[i], key, length) == 0 && a->words[i][length] == '=')
+            return true;
+    return false;
+}
+
 /* False: the command ends with *code. */
 static bool check(const arguments *a, finetuning *f, const train_arguments *given, int *code)
 {
@@ -293,6 +303,12 @@ static bool check(const arguments *a, finetuning *f, const train_arguments *give
     else if (f->int8 && f->lora == NULL)
         usage_error("finetune",
                     "--int8: expected with --lora only: what is kept as 8 bits is not trained itself");
+    else if (f->lora != NULL && has_key(a, "adapters"))
+        usage_error("finetune",
+                    "--lora%s: expected without the key adapters, which says all of it: "
+                    "'adapters=lora(%lld, alpha=%lld%s)'",
+                    f->int8 ? ", --int8" : "", (long long)f->rank, (long long)(2 * f->rank),
+                    f->int8 ? ", quantize=int8" : "");
     else if (f->lora != NULL && f->lora[0] == '\0' && (rank = number_among(a)) != NULL)
         usage_error("finetune", "--lora takes its rank behind '=': --lora=%s", rank);
     else if (given->monitor != NULL && given->monitor[0] != '\0' && !parse_port(given->monitor, &port))

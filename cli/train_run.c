@@ -107,14 +107,16 @@ typedef struct run_parts {
 
 /* Observer of the run (sgm_trainer_on_progress), called by the run's thread. At the start the folder
  * exists, is locked by this run, and a checkpoint to resume from fits the trainer: only then is
- * config.yaml replaced. Iterations are not asked for (sgm__observer_next), so observing costs them
- * nothing. Returning false ends the run. */
+ * config.yaml replaced, if there is something left to do by it. Iterations are not asked for
+ * (sgm__observer_next), so observing costs them nothing. Returning false ends the run. */
 static bool keep_config(void *user, const sgm_training_progress *progress)
 {
     run_parts *p = user;
     sgm__observer_next(INT64_MAX);
     if (progress->kind != SGM_PROGRESS_START)
         return true;
+    const bool is_done = (p->c->epochs != OPTION_UNSET && progress->epoch >= p->c->epochs) ||
+                         (p->c->iterations != OPTION_UNSET && progress->iteration >= p->c->iterations);
     if (p->c->epochs != OPTION_UNSET && progress->epoch >= p->c->epochs)
         printf("nothing to do: %lld of %lld epochs are done\n", (long long)progress->epoch,
                (long long)p->c->epochs);
@@ -124,7 +126,7 @@ static bool keep_config(void *user, const sgm_training_progress *progress)
     if (p->paused)
         printf("paused; go on with: sigma ctl %s resume\n", p->c->folder);
     fflush(stdout);
-    if (train_save_config(p->c) != SGM_OK || from_keep(p->c) != SGM_OK)
+    if (!is_done && (train_save_config(p->c) != SGM_OK || from_keep(p->c) != SGM_OK))
         snprintf(p->failure, sizeof p->failure, "%s", sgm_last_error());
     return p->failure[0] == '\0';
 }

@@ -193,7 +193,7 @@ run 0 train run/config.yaml --resume
 has out '^nothing to do: 4 of 4 epochs are done$'
 run 0 train run --resume epochs=2
 has out '^nothing to do: 4 of 2 epochs are done$'
-cp kept.yaml run/config.yaml
+same "nor does one that has nothing to do change it" "$(cat run/config.yaml)" "$(cat kept.yaml)"
 run 1 train "$examples/iris.yaml" 'network=input(4) + dense(3) + mean_squared' optimiser.type=gradient_descent \
     optimiser.learning_rate=1e6 --folder diverged
 has err 'the loss is (infinite|not a number) at iteration [0-9]+, in epoch [0-9]+: lower the learning rate'

@@ -64,6 +64,8 @@ verdict "they are merged into floats" $?
 run 0 finetune coded --data answers.jsonl --epochs 1 --into further --quiet
 run 2 finetune model --data answers.jsonl --int8
 has err '^sigma finetune: --int8: expected with --lora only'
+run 2 finetune model --data answers.jsonl --lora=4 --int8 'adapters=lora(2)'
+has err "^sigma finetune: --lora, --int8: expected without the key adapters, which says all of it: 'adapters=lora\\(4, alpha=8, quantize=int8\\)'"
 
 # --- several examples in a row ---
 options='--data answers.jsonl --validation others.jsonl --epochs 12 --learning-rate 0.02 --context 32 --batch 8 precision=float64'
