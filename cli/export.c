@@ -186,7 +186,7 @@ static sgm_status merge(const saved *s)
 static int export_to(const struct format *format, const export_options *w)
 {
     saved s;
-    sgm_status status = saved_open(&s, w->run);
+    sgm_status status = saved_open(&s, w->run, w->train);
     if (status == SGM_OK) {
         if (!format->adapts)
             status = merge(&s);

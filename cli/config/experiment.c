@@ -257,12 +257,14 @@ static sgm_status set_network(sgm_trainer *trainer, const config *c)
     return status;
 }
 
-/* The optimiser says whether parameters have averages. */
-sgm_status experiment_fill_inference(sgm_trainer *trainer, const config *c)
+/* The optimiser says whether parameters have averages. Without them it is left out unless updates are wanted:
+ * what it remembers would be memory that nothing uses. */
+sgm_status experiment_fill_inference(sgm_trainer *trainer, const config *c, bool updates)
 {
     SGM_TRY(set_network(trainer, c));
-    return has_cost(c->network) ? sgm_trainer_set_optimiser(trainer, config_optimiser(&c->optimiser))
-                                : SGM_OK;
+    return (updates || c->optimiser.average > 0) && has_cost(c->network)
+               ? sgm_trainer_set_optimiser(trainer, config_optimiser(&c->optimiser))
+               : SGM_OK;
 }
 
 /* In their order; an exception of nothing needs no other call. */

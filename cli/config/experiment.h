@@ -34,8 +34,9 @@ sgm_operator *experiment_operator(const operator_config *o);
 sgm_trainer *experiment_trainer(sgm_env *env, const config *c);
 /* The same for a trainer that exists already (those of a search). */
 sgm_status experiment_fill(sgm_trainer *trainer, const config *c);
-/* What of it inference needs: network and optimiser. */
-sgm_status experiment_fill_inference(sgm_trainer *trainer, const config *c);
+/* What of it inference needs: the network, and the optimiser if parameters have averages or `updates` are
+ * wanted, too. */
+sgm_status experiment_fill_inference(sgm_trainer *trainer, const config *c, bool updates);
 /* Gives the trainer minibatches to train on, and what is measured after each epoch (NULL: nothing). The
  * caller keeps its references to the datasets. */
 sgm_status experiment_feed(sgm_trainer *trainer, const config *c, sgm_dataset *training,

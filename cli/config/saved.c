@@ -256,23 +256,31 @@ static sgm_status load_parameters(const saved *s, bool training)
                                         .parts = SGM_PART_NETWORK | SGM_PART_PARAMETERS | SGM_PART_SETTINGS);
 }
 
+/* What a trainer is opened for. */
+typedef enum saved_use {
+    USE_PREDICTS,
+    USE_UPDATES, /* its step is written, by its optimiser */
+    USE_TRAINS
+} saved_use;
+
 /* Makes environment and trainer, and loads what the network has learnt. */
-static sgm_status load(saved *s, bool training)
+static sgm_status load(saved *s, saved_use use)
 {
     s->env = experiment_env(&s->c);
     s->trainer = s->env != NULL ? sgm_trainer_create(s->env, s->c.name) : NULL;
     if (s->trainer == NULL)
         return sgm_last_status();
-    SGM_TRY(training ? experiment_fill(s->trainer, &s->c) : experiment_fill_inference(s->trainer, &s->c));
-    SGM_TRY(load_parameters(s, training));
+    SGM_TRY(use == USE_TRAINS ? experiment_fill(s->trainer, &s->c)
+                              : experiment_fill_inference(s->trainer, &s->c, use == USE_UPDATES));
+    SGM_TRY(load_parameters(s, use == USE_TRAINS));
     sgm_pipeline *pipeline = sgm_trainer_get_pipeline(s->trainer);
     s->c.data.pipeline = pipeline != NULL ? sgm_pipeline_retain(pipeline) : NULL;
     return SGM_OK;
 }
 
-static sgm_status load_or_close(saved *s, bool training)
+static sgm_status load_or_close(saved *s, saved_use use)
 {
-    sgm_status status = load(s, training);
+    sgm_status status = load(s, use);
     if (status != SGM_OK)
         saved_close(s);
     return status;
@@ -280,13 +288,13 @@ static sgm_status load_or_close(saved *s, bool training)
 
 sgm_status saved_load(saved *s)
 {
-    return load_or_close(s, false);
+    return load_or_close(s, USE_PREDICTS);
 }
 
-sgm_status saved_open(saved *s, const char *path)
+sgm_status saved_open(saved *s, const char *path, bool updates)
 {
     SGM_TRY(saved_describe(s, path));
-    return saved_load(s);
+    return load_or_close(s, updates ? USE_UPDATES : USE_PREDICTS);
 }
 
 sgm_status saved_infer(const saved *s, bool int8)
@@ -297,7 +305,7 @@ sgm_status saved_infer(const saved *s, bool int8)
 sgm_status saved_open_training(saved *s, const char *path)
 {
     SGM_TRY(saved_describe(s, path));
-    return load_or_close(s, true);
+    return load_or_close(s, USE_TRAINS);
 }
 
 /* The trainer belongs to the environment. */

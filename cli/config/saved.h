@@ -34,8 +34,9 @@ char *newest_run(const char *folder, const char *file);
 /* The checkpoint in the folder of a run, or the path itself if it is a file; sgm__free. NULL and an error
  * that says what is there instead. */
 char *saved_path(const char *path);
-/* saved_describe, then saved_load. On failure *s is closed. */
-sgm_status saved_open(saved *s, const char *path);
+/* saved_describe, then saved_load; with the optimiser where the trainer's `updates` are wanted, too. On
+ * failure *s is closed. */
+sgm_status saved_open(saved *s, const char *path, bool updates);
 /* The same with all that its training had: hooks, modifiers, operator, and the whole checkpoint. */
 sgm_status saved_open_training(saved *s, const char *path);
 /* The two parts of saved_open: first which network it is and how it was trained, then a trainer with what

@@ -127,38 +127,45 @@ static size_t stale_index(const sgm_trainer *trainer, const char *state)
     return index < trainer->learner.stale_count && trainer->learner.stale[index] ? index : SIZE_MAX;
 }
 
-/* Fails before hours are spent on drawing and swapping, if the states of the graph take more memory than
- * the computer has. Devices say so themselves. */
-static sgm_status check_memory(const sgm_trainer *trainer)
+/* Bytes of the states that a graph has. */
+static double bytes_of_states(const sgm_graph *graph)
 {
     double bytes = 0;
-    char all[64], there[64], count[64];
-    if (!sgm__session_is_host(trainer->learner.session))
-        return SGM_OK;
-    for (size_t i = 0; i < trainer->learner.graph->source_count; i++) {
-        const sgm__instruction *source =
-            &trainer->learner.graph->instructions[trainer->learner.graph->sources[i]];
+    for (size_t i = 0; i < graph->source_count; i++) {
+        const sgm__instruction *source = &graph->instructions[graph->sources[i]];
         if (source->op == &sgm__op_state)
             bytes +=
                 (double)sgm_shape_elements(&source->type.shape) * (double)sgm_dtype_size(source->type.dtype);
     }
+    return bytes;
+}
+
+/* Fails before hours are spent on drawing and swapping, if the states of the graph take more memory than
+ * the computer has: those of an optimiser are only there where one updates. Devices say so themselves. */
+static sgm_status check_memory(const sgm_trainer *trainer, bool updates)
+{
+    char all[64], there[64], count[64];
+    if (!sgm__session_is_host(trainer->learner.session))
+        return SGM_OK;
+    double bytes = bytes_of_states(trainer->learner.graph);
     if (bytes <= (double)sgm__memory_size())
         return SGM_OK;
     int64_t parameters = 0;
     for (size_t i = 0; i < trainer->learner.recording.parameter_count; i++)
         parameters += sgm_shape_elements(&trainer->learner.recording.parameters[i].type.shape);
     return sgm_fail(SGM_ERROR_MEMORY,
-                    "the network has %s parameters, which take %s with what the optimiser remembers; this "
-                    "computer has %s of memory: take smaller layers, or another optimiser",
+                    "the network has %s parameters, which take %s%s; this computer has %s of memory: take %s",
                     sgm_count_text(parameters, count, sizeof count), sgm_bytes_text(bytes, all, sizeof all),
-                    sgm_bytes_text((double)sgm__memory_size(), there, sizeof there));
+                    updates ? " with what the optimiser remembers" : "",
+                    sgm_bytes_text((double)sgm__memory_size(), there, sizeof there),
+                    updates ? "smaller layers, or another optimiser" : "a smaller network");
 }
 
 /* Defines each state of the graph that the session does not have, or that has to begin anew. Two passes:
  * parameters first, as an average begins with its parameter's value. */
-static sgm_status define_states(sgm_trainer *trainer)
+static sgm_status define_states(sgm_trainer *trainer, bool updates)
 {
-    SGM_TRY(check_memory(trainer));
+    SGM_TRY(check_memory(trainer, updates));
     sgm_trainer *owner = trainer->sharing.owner;
     for (int parameters = 1; parameters >= 0; parameters--)
         for (size_t i = 0; i < trainer->learner.graph->count; i++) {
@@ -354,7 +361,7 @@ static sgm_status record(sgm_trainer *trainer, sgm__step_purpose purpose, int64_
     if (updates && trainer->learner.recording.random)
         sgm__trainer_record_random_step(trainer->learner.graph);
     SGM_TRY(sgm_graph_status(trainer->learner.graph));
-    return define_states(trainer);
+    return define_states(trainer, updates);
 }
 
 /* Whether a purpose needs no examples, only states: updates by gradients that workers have computed, and
@@ -369,7 +376,7 @@ static sgm_status record_for(sgm_trainer *trainer, sgm__step_purpose purpose, in
     if (!is_of_states(purpose))
         return record(trainer, purpose, batch, same);
     SGM_TRY(trainer->sharing.owner->sharing.strategy->record(trainer, purpose, batch));
-    return define_states(trainer);
+    return define_states(trainer, true);
 }
 
 static sgm_status check_parts(const sgm_trainer *trainer, sgm__step_purpose purpose)

@@ -511,3 +511,26 @@ TEST(only_settings_of_the_optimiser_are_written)
     sgm_string_free(text);
     config_free(&c);
 }
+
+/* float32 of 4 x 3 weights and 3 biases, and no means of Adam's; averages belong to the optimiser. */
+TEST(inference_has_no_memory_for_an_optimiser)
+{
+    static const struct {
+        const char *text;
+        bool updates;
+        int64_t times;
+    } cases[] = {{"{}", false, 1}, {"{optimiser: adam}", false, 1}, {"{optimiser: adam}", true, 3}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        static const char *const overrides[] = {"network=input(4) + dense(3) + squared_difference"};
+        config c;
+        sgm_program_memory memory;
+        CHECK_OK(config_parse(&c, "text", cases[i].text, strlen(cases[i].text), overrides, 1));
+        sgm_env *env = sgm_env_create("inference", .handler = "cpu");
+        sgm_trainer *trainer = sgm_trainer_create(env, "inference");
+        CHECK_OK(experiment_fill_inference(trainer, &c, cases[i].updates));
+        CHECK_OK(sgm_trainer_memory(trainer, 1, &memory));
+        CHECK_INT(memory.state, cases[i].times * 15 * 4);
+        sgm_env_free(env);
+        config_free(&c);
+    }
+}

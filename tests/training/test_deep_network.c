@@ -44,14 +44,21 @@ TEST(ten_thousand_layers_learn)
     sgm_tensor_free(targets);
 }
 
+#define LARGE "input(1000000) + dense(100000000) + squared_difference"
+
 TEST(a_network_that_no_memory_holds_fails_at_once)
 {
     sgm_env *env = sgm_env_create("large", .handler = "cpu");
     sgm_trainer *trainer = sgm_trainer_create(env, "large");
-    CHECK_OK(sgm_trainer_set_network(trainer, "input(1000000) + dense(100000000) + squared_difference"));
+    CHECK_OK(sgm_trainer_set_network(trainer, LARGE));
     CHECK_OK(sgm_trainer_set_optimiser(trainer, sgm_adam(.learning_rate = 0.01)));
     CHECK_ERROR(sgm_trainer_prepare(trainer),
                 "parameters, which take 1200.0 TB with what the optimiser remembers");
+    CHECK(strstr(sgm_last_error(), " of memory: take smaller layers, or another optimiser") != NULL);
+    trainer = sgm_trainer_create(env, "predicts"); /* nothing of an optimiser, where there is none */
+    CHECK_OK(sgm_trainer_set_network(trainer, LARGE));
+    CHECK_ERROR(sgm_trainer_prepare(trainer), "parameters, which take 400.0 TB; this computer has");
+    CHECK(strstr(sgm_last_error(), " of memory: take a smaller network") != NULL);
     sgm_env_free(env);
 }
 
