@@ -183,12 +183,17 @@ bool sgm__write_fully(int file, const void *data, size_t size);
 /* Writes through `path`.tmp, fsync, rename and fsync of the folder, so that a reader or a crash sees the old
  * file or the new one, never a part. Devices and pipes are written to directly. */
 sgm_status sgm__file_write_atomic(const char *path, const void *data, size_t length);
+/* Bytes that stand in a file behind those of the piece before. */
+typedef struct sgm__file_piece {
+    const void *data;
+    size_t size;
+} sgm__file_piece;
 /* Told of a file that is complete and synchronised, and is to be renamed. */
 typedef sgm_status (*sgm__before_rename_function)(void *user, const char *file);
-/* The same, but calls `before_rename` (may be NULL) before the rename; if it fails, the old file stays.
- * Devices and pipes have none. */
-sgm_status sgm__file_write_with_callback(const char *path, const void *data, size_t length,
-                                         sgm__before_rename_function before_rename, void *user);
+/* The same for a file of `count` pieces, but calls `before_rename` (may be NULL) before the rename; if it
+ * fails, the old file stays. Devices and pipes have none. */
+sgm_status sgm__file_write_pieces(const char *path, const sgm__file_piece *pieces, size_t count,
+                                  sgm__before_rename_function before_rename, void *user);
 /* Renames `with`, which must be complete and synchronised, to `path`, and syncs the folder. When the rename
  * fails, `with` is removed. */
 sgm_status sgm__file_replace(const char *path, const char *with);

@@ -188,6 +188,14 @@ bool sgm__write_fully(int file, const void *data, size_t size)
     return true;
 }
 
+static bool write_pieces(int file, const sgm__file_piece *pieces, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!sgm__write_fully(file, pieces[i].data, pieces[i].size))
+            return false;
+    return true;
+}
+
 /* Makes a rename durable: the name lies in the folder, which has a buffer of its own. Some file systems
  * cannot sync folders, and a folder may be writable yet unreadable; both are taken as success, because
  * nothing more can be done. */
@@ -214,13 +222,13 @@ static sgm_status sync_folder_of(const char *path)
 /* Writes and synchronises the temporary file, which is removed on any failure. O_NOFOLLOW: a symbolic link
  * that somebody has put there would be written through. close() may report a late failure of a network file
  * system, so its result counts. */
-static sgm_status write_temporary(const char *path, const void *data, size_t length)
+static sgm_status write_temporary(const char *path, const sgm__file_piece *pieces, size_t count)
 {
     int file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (file < 0)
         return fail_file("create", path);
     sgm_status status = SGM_OK;
-    if (!sgm__write_fully(file, data, length) || fsync(file) != 0)
+    if (!write_pieces(file, pieces, count) || fsync(file) != 0)
         status = fail_file("write", path);
     if (close(file) != 0 && status == SGM_OK)
         status = fail_file("write", path);
@@ -237,12 +245,12 @@ static bool is_stream(const char *path)
     return stat(path, &information) == 0 && (S_ISCHR(information.st_mode) || S_ISFIFO(information.st_mode));
 }
 
-static sgm_status write_stream(const char *path, const void *data, size_t length)
+static sgm_status write_stream(const char *path, const sgm__file_piece *pieces, size_t count)
 {
     int file = open(path, O_WRONLY | O_CLOEXEC);
     if (file < 0)
         return fail_file("open", path);
-    sgm_status status = sgm__write_fully(file, data, length) ? SGM_OK : fail_file("write", path);
+    sgm_status status = write_pieces(file, pieces, count) ? SGM_OK : fail_file("write", path);
     close(file);
     return status;
 }
@@ -257,15 +265,15 @@ sgm_status sgm__file_replace(const char *path, const char *with)
 }
 
 /* The temporary file lies beside `path`, as a rename works only within a file system. */
-sgm_status sgm__file_write_with_callback(const char *path, const void *data, size_t length,
-                                         sgm__before_rename_function before_rename, void *user)
+sgm_status sgm__file_write_pieces(const char *path, const sgm__file_piece *pieces, size_t count,
+                                  sgm__before_rename_function before_rename, void *user)
 {
     if (is_stream(path))
-        return write_stream(path, data, length);
+        return write_stream(path, pieces, count);
     char *temporary = sgm__format("%s.tmp", path);
     if (!temporary)
         return sgm_last_status();
-    sgm_status status = write_temporary(temporary, data, length);
+    sgm_status status = write_temporary(temporary, pieces, count);
     if (status == SGM_OK && before_rename != NULL) {
         status = before_rename(user, temporary);
         if (status != SGM_OK)
@@ -279,7 +287,7 @@ sgm_status sgm__file_write_with_callback(const char *path, const void *data, siz
 
 sgm_status sgm__file_write_atomic(const char *path, const void *data, size_t length)
 {
-    return sgm__file_write_with_callback(path, data, length, NULL, NULL);
+    return sgm__file_write_pieces(path, &(sgm__file_piece){data, length}, 1, NULL, NULL);
 }
 
 /* --- folders --- */

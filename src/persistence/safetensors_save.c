@@ -1,9 +1,9 @@
 /* Writes bundles as safetensors files.
  *
- * sgm_bundle_save lays out the tensors, describes them as JSON, puts length, header and bytes into one block
- * of memory, fills in the checksums and writes the block with sgm__file_write_atomic: a reader sees the old
- * file or the complete new one. Equal bundles give equal files: nothing depends on time or addresses. Paths
- * that end in .npz go to npz.c. */
+ * sgm_bundle_save lays out the tensors, describes them as JSON, fills in the checksums and writes length,
+ * header and the tensors' bytes with sgm__file_write_pieces: a reader sees the old file or the complete new
+ * one. Bytes are written from where they lie, so that a model needs no second copy of itself in memory. Equal
+ * bundles give equal files: nothing depends on time or addresses. Paths that end in .npz go to npz.c. */
 #include "persistence/safetensors.h"
 #include "tensor/tensor_internal.h"
 
@@ -31,9 +31,12 @@ bool sgm__safetensors_dtype_parse(const char *name, sgm_dtype *dtype)
 }
 
 /* Where a tensor's bytes go: number of the tensor in the bundle, bytes of an element, and offsets from the
- * first byte behind the header. */
+ * first byte behind the header; and what they are. */
 typedef struct place {
     size_t tensor, element, begin, end;
+    sgm_tensor *flat;  /* with its bytes one behind the other, owned */
+    void *halves;      /* made of these, owned; NULL: they are written as they are */
+    const void *bytes; /* either */
 } place;
 
 /* Large elements first: then every tensor is aligned to its element's size, whatever the lengths, since the
@@ -59,7 +62,7 @@ static size_t element_size(const sgm__bundle_tensor *entry)
 }
 
 /* Gives each tensor its place; the result is in the order of the bundle. */
-static sgm_status lay_out(const sgm_bundle *bundle, place **places, size_t *total)
+static sgm_status lay_out(const sgm_bundle *bundle, place **places)
 {
     place *all = sgm__calloc(bundle->count, sizeof(place));
     if (all == NULL)
@@ -67,17 +70,17 @@ static sgm_status lay_out(const sgm_bundle *bundle, place **places, size_t *tota
     for (size_t i = 0; i < bundle->count; i++)
         all[i] = (place){.tensor = i, .element = element_size(&bundle->tensors[i])};
     qsort(all, bundle->count, sizeof(place), compare_places);
-    *total = 0;
+    size_t total = 0;
     for (size_t i = 0; i < bundle->count; i++) {
         size_t elements = (size_t)sgm_shape_elements(sgm_tensor_shape(bundle->tensors[all[i].tensor].tensor)),
                bytes;
-        all[i].begin = *total;
+        all[i].begin = total;
         if (sgm__mul_overflows(elements, all[i].element, &bytes) ||
-            sgm__add_overflows(*total, bytes, total)) {
+            sgm__add_overflows(total, bytes, &total)) {
             sgm__free(all);
             return sgm_fail(SGM_ERROR_ARGUMENT, "the bundle has more bytes than memory can address");
         }
-        all[i].end = *total;
+        all[i].end = total;
     }
     qsort(all, bundle->count, sizeof(place), compare_tensors);
     *places = all;
@@ -122,57 +125,83 @@ static char *describe(const sgm_bundle *bundle, const place *places)
     return text;
 }
 
-static sgm_status copy_tensor(const sgm__bundle_tensor *entry, char *target, size_t bytes)
+/* Finds a tensor's bytes; those that are not as they stand in the file are made. */
+static sgm_status find_bytes(const sgm__bundle_tensor *entry, place *where)
 {
-    if (bytes == 0)
-        return SGM_OK;
-    sgm_tensor *flat = sgm_tensor_is_contiguous(entry->tensor) ? sgm_tensor_retain(entry->tensor)
-                                                               : sgm_tensor_copy(entry->tensor);
-    if (flat == NULL)
+    size_t size = where->end - where->begin;
+    where->flat = sgm_tensor_is_contiguous(entry->tensor) ? sgm_tensor_retain(entry->tensor)
+                                                          : sgm_tensor_copy(entry->tensor);
+    if (where->flat == NULL)
         return sgm_last_status();
-    if (entry->half)
-        sgm_halves_from_floats(target, sgm_tensor_const_data(flat), bytes / sizeof(uint16_t));
-    else
-        memcpy(target, sgm_tensor_const_data(flat), bytes);
-    sgm_tensor_free(flat);
+    where->bytes = sgm_tensor_const_data(where->flat);
+    if (!entry->half || size == 0)
+        return SGM_OK;
+    where->halves = sgm__alloc(size);
+    if (where->halves == NULL)
+        return SGM_ERROR_MEMORY;
+    sgm_halves_from_floats(where->halves, where->bytes, size / sizeof(uint16_t));
+    where->bytes = where->halves;
     return SGM_OK;
 }
 
-/* Copies the tensors' bytes to `data`, and writes their checksums into the header's text. */
-static sgm_status write_tensors(const sgm_bundle *bundle, const place *places, char *header, char *data)
+/* Finds the bytes of all tensors, and writes their checksums into the header's text. */
+static sgm_status find_all_bytes(const sgm_bundle *bundle, place *places, char *header)
 {
     for (size_t i = 0; i < bundle->count; i++) {
-        size_t bytes = places[i].end - places[i].begin;
-        SGM_TRY(copy_tensor(&bundle->tensors[i], data + places[i].begin, bytes));
-        sgm__checksums_write(header, i, data + places[i].begin, bytes);
+        SGM_TRY(find_bytes(&bundle->tensors[i], &places[i]));
+        sgm__checksums_write(header, i, places[i].bytes, places[i].end - places[i].begin);
     }
     return SGM_OK;
 }
 
+static void free_places(place *places, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        sgm_tensor_free(places[i].flat);
+        sgm__free(places[i].halves);
+    }
+    sgm__free(places);
+}
+
+/* Writes the header, with its length in front, and the tensors in the order of their places. */
+static sgm_status write_pieces(place *places, size_t count, const char *start, size_t start_size,
+                               const char *path, sgm__before_rename_function before_rename, void *user)
+{
+    sgm__file_piece *pieces = sgm__calloc(count + 1, sizeof *pieces);
+    if (pieces == NULL)
+        return SGM_ERROR_MEMORY;
+    qsort(places, count, sizeof *places, compare_places);
+    pieces[0] = (sgm__file_piece){start, start_size};
+    for (size_t i = 0; i < count; i++)
+        pieces[i + 1] = (sgm__file_piece){places[i].bytes, places[i].end - places[i].begin};
+    sgm_status status = sgm__file_write_pieces(path, pieces, count + 1, before_rename, user);
+    sgm__free(pieces);
+    return status;
+}
+
 /* The header is padded with spaces to a multiple of 8 bytes. The seal comes last, as it covers the tensors'
  * checksums. */
-static sgm_status write_file(const sgm_bundle *bundle, const place *places, size_t total, const char *header,
-                             const char *path, sgm__before_rename_function before_rename, void *user)
+static sgm_status write_file(const sgm_bundle *bundle, place *places, const char *header, const char *path,
+                             sgm__before_rename_function before_rename, void *user)
 {
-    size_t length = strlen(header), padded = (length + 7) / 8 * 8, size;
+    size_t length = strlen(header), padded = (length + 7) / 8 * 8;
     if (padded > SGM__SAFETENSORS_MAXIMUM_HEADER)
         return sgm_fail(SGM_ERROR_ARGUMENT, "names, shapes and texts take %zu bytes; the format allows %d",
                         padded, SGM__SAFETENSORS_MAXIMUM_HEADER);
-    if (sgm__add_overflows(total, padded + SGM__SAFETENSORS_LENGTH_BYTES, &size))
-        return sgm_fail(SGM_ERROR_ARGUMENT, "the bundle has more bytes than memory can address");
-    char *file = sgm__alloc(size);
-    if (file == NULL)
+    char *start = sgm__alloc(SGM__SAFETENSORS_LENGTH_BYTES + padded);
+    if (start == NULL)
         return SGM_ERROR_MEMORY;
     uint64_t stored = padded;
-    char *text = file + sizeof stored;
-    memcpy(file, &stored, sizeof stored);
+    char *text = start + sizeof stored;
+    memcpy(start, &stored, sizeof stored);
     memcpy(text, header, length);
     memset(text + length, ' ', padded - length);
-    sgm_status status = write_tensors(bundle, places, text, text + padded);
+    sgm_status status = find_all_bytes(bundle, places, text);
     sgm__checksums_seal(text, padded);
     if (status == SGM_OK)
-        status = sgm__file_write_with_callback(path, file, size, before_rename, user);
-    sgm__free(file);
+        status = write_pieces(places, bundle->count, start, SGM__SAFETENSORS_LENGTH_BYTES + padded, path,
+                              before_rename, user);
+    sgm__free(start);
     return status;
 }
 
@@ -180,13 +209,12 @@ sgm_status sgm__bundle_save_with_callback(const sgm_bundle *bundle, const char *
                                           sgm__before_rename_function before_rename, void *user)
 {
     place *places = NULL;
-    size_t total = 0;
-    SGM_TRY(lay_out(bundle, &places, &total));
+    SGM_TRY(lay_out(bundle, &places));
     char *header = describe(bundle, places);
-    sgm_status status = header != NULL ? write_file(bundle, places, total, header, path, before_rename, user)
-                                       : sgm_last_status();
+    sgm_status status =
+        header != NULL ? write_file(bundle, places, header, path, before_rename, user) : sgm_last_status();
     free(header);
-    sgm__free(places);
+    free_places(places, bundle->count);
     return status;
 }
 
