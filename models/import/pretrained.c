@@ -189,8 +189,9 @@ static sgm_status open_folder(sgm_pretrained *p, const char *path)
     if (!sgm__folder_has(p->path, "config.json"))
         return sgm_fail(
             SGM_ERROR_NOT_FOUND,
-            "there is no config.json in '%s'; a folder as the library transformers writes it is wanted",
-            path);
+            "there is no config.json in '%s'; a folder as the library transformers writes it is wanted%s",
+            path,
+            sgm__folder_has(path, SGM__CHECKPOINT) ? ", and this is a run, which sgm_model_load reads" : "");
     SGM__TRY(sgm__folder_json(p->path, "config.json", &p->config));
     SGM__TRY(find_architecture(p));
     SGM__TRY(sgm__folder_optional_json(p->path, "preprocessor_config.json", &p->processor));

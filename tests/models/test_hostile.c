@@ -130,6 +130,8 @@ TEST(files_that_are_no_json_are_named)
     snprintf(path, sizeof path, "%s/config.json", folder);
     unlink(path);
     refuse(folder, "there is no config.json in");
+    write_file(folder, "checkpoint.safetensors", "", 0);
+    refuse(folder, "is wanted, and this is a run, which sgm_model_load reads");
 }
 
 /* A link of a folder, by the name `name`. */
