@@ -9,14 +9,15 @@
 #include <stdio.h>
 
 static const char usage_text[] =
-    "Usage: sigma generate CHECKPOINT|FOLDER [--text TEXT | --texts FILE] [--count N] [--seed N]\n"
+    "Usage: sigma generate CHECKPOINT|FOLDER|MODEL.gguf [--text TEXT | --texts FILE] [--count N] [--seed N]\n"
     "                      [--temperature T] [--top-k K] [--top-p P] [--min-p P] [--greedy]\n"
     "                      [--repetition-penalty P] [--beams N] [--length-penalty P] [--batch N]\n"
     "                      [--chat] [--system TEXT] [--stop TEXT] [--tokenizer FILE] [--numbers] [--int8]\n\n"
     "Continues a text: the network reads it, one of the tokens that may follow is drawn by their\n"
     "probabilities and read in turn. The same seed says the same. Takes networks whose input is a sequence\n"
     "of tokens and whose output is a probability for each, such as those of 'data: {text: FILE}'.\n"
-    "A model of others also ends by itself, with the token that ends a text.\n\n"
+    "FOLDER is one of a run or of transformers. A model of others, as MODEL.gguf is, also ends by itself,\n"
+    "with the token that ends a text.\n\n"
     "  --text TEXT        the beginning; a line end if not given\n"
     "  --texts FILE       each line of FILE is a text to continue ('-': standard input); a line of JSON is\n"
     "                     printed for each, {\"text\": TEXT, \"continuation\": TEXT}\n"

@@ -230,12 +230,26 @@ static bool is_among(const char *words, const char *word)
     return false;
 }
 
+/* The words become a list: embed, classify, fill. */
+static void refuse_task(sgm__description *d, const char *tasks, const char *task)
+{
+    char list[128];
+    size_t length = 0;
+    for (; *tasks != '\0' && length + 3 < sizeof list; tasks++) {
+        if (*tasks == ' ')
+            list[length++] = ',';
+        list[length++] = *tasks;
+    }
+    list[length] = '\0';
+    sgm__describe_fail(d, SGM_ERROR_ARGUMENT, "the task '%.40s' is not one of this architecture; expected %s",
+                       task, list);
+}
+
 void sgm__describe_task(sgm__description *d, const char *tasks, const char *usual)
 {
     const char *task = d->wanted_task != NULL ? d->wanted_task : usual;
     if (!is_among(tasks, task))
-        sgm__describe_fail(d, SGM_ERROR_ARGUMENT,
-                           "the task '%.40s' is not one of this architecture; expected %s", task, tasks);
+        refuse_task(d, tasks, task);
     else
         snprintf(d->task, sizeof d->task, "%s", task);
 }

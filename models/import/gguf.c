@@ -55,7 +55,8 @@ static sgm_status add_tensor(sgm_pretrained *p, size_t index)
     const sgm__gguf_name *row = sgm__gguf_name_of(p->gguf_architecture, tensor->name);
     if (row == NULL)
         return sgm_fail(SGM_ERROR_UNSUPPORTED,
-                        "'%s': the tensor '%.100s' is none that a model '%s' has, as far as is known here",
+                        "'%s': the tensor '%.100s' is not one that Sigma knows of a model '%s'; it may "
+                        "change what the model computes",
                         p->path, tensor->name, p->gguf_architecture->type);
     sgm__stored stored = {.index = index,
                           .dtype = tensor->type->number == SGM__GGUF_BF16 ? SGM_BFLOAT16 : SGM_FLOAT32,

@@ -189,8 +189,9 @@ static sgm_status open_folder(sgm_pretrained *p, const char *path)
     if (!sgm__folder_has(p->path, "config.json"))
         return sgm_fail(
             SGM_ERROR_NOT_FOUND,
-            "there is no config.json in '%s'; a folder as the library transformers writes it is wanted",
-            path);
+            "there is no config.json in '%s'; a folder as the library transformers writes it is wanted%s",
+            path,
+            sgm__folder_has(path, SGM__CHECKPOINT) ? ", and this is a run, which sgm_model_load reads" : "");
     SGM__TRY(sgm__folder_json(p->path, "config.json", &p->config));
     SGM__TRY(find_architecture(p));
     SGM__TRY(sgm__folder_optional_json(p->path, "preprocessor_config.json", &p->processor));
@@ -204,19 +205,44 @@ static sgm_status open_gguf(sgm_pretrained *p, const char *path)
     return find_architecture(p);
 }
 
+/* Gives the cost at the network's end its argument. */
+static sgm_status ignore_negative(sgm_pretrained *p)
+{
+    static const char cost[] = "+ softmax_cross_entropy";
+    const size_t length = strlen(p->network), tail = strlen(cost);
+    if (length < tail || strcmp(p->network + length - tail, cost) != 0)
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "ignore_negative is for networks that end in softmax_cross_entropy, and that of '%s' "
+                        "does not",
+                        p->path);
+    char *network = sgm__new_text("%s(ignore_negative)", p->network);
+    if (network == NULL)
+        return SGM_ERROR_MEMORY;
+    free(p->network);
+    p->network = network;
+    return SGM_OK;
+}
+
 /* Call sgm_pretrained_free also on failure. */
 static sgm_status open_path(sgm_pretrained *p, const char *path, const sgm_pretrained_options *given)
 {
     sgm_pretrained_options options;
     SGM__TRY(read_options(&options, given));
-    if (sgm__is_onnx(path))
+    if (sgm__is_onnx(path)) {
+        if (options.ignore_negative)
+            return sgm_fail(
+                SGM_ERROR_ARGUMENT,
+                "'%s' is an ONNX model, whose cost stays as the file has it; ignore_negative is for "
+                "folders and files of GGUF",
+                path);
         return sgm__onnx_open(p, path, &options);
+    }
     SGM__TRY(sgm__is_gguf(path) ? open_gguf(p, path) : open_folder(p, path));
     SGM__TRY(describe(p, &options));
     SGM__TRY(sgm__weights_pair(p));
     p->description.wanted_names = NULL; /* are in the configuration now, and were the caller's */
     fill_info(p);
-    return SGM_OK;
+    return options.ignore_negative ? ignore_negative(p) : SGM_OK;
 }
 
 bool sgm_pretrained_is_there(const char *path)

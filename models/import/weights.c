@@ -299,10 +299,11 @@ static sgm_status check_others(const sgm_pretrained *p)
     char name[128];
     for (size_t i = 0; i < p->stored_count; i++)
         if (!p->stored[i].used && !may_be_left(p->architecture, p->stored[i].name))
-            return sgm_fail(
-                SGM_ERROR_UNSUPPORTED,
-                "'%s': the tensor '%s' is none that a model '%s' has by %s, as far as is known here", p->path,
-                sgm__tensor_shown(p, p->stored[i].name, name), p->architecture->type, p->says);
+            return sgm_fail(SGM_ERROR_UNSUPPORTED,
+                            "'%s': the tensor '%s' is not one that Sigma knows of a model '%s' with these "
+                            "settings of %s; it may change what the model computes",
+                            p->path, sgm__tensor_shown(p, p->stored[i].name, name), p->architecture->type,
+                            p->says);
     return SGM_OK;
 }
 

@@ -201,9 +201,10 @@ sgm_status sgm__session_write_sum(const sgm_session *session, const sgm_program 
 
 /* --- session_index.c --- */
 /* From now on, values that are fed to the input must be whole numbers from `minimum` to `maximum`, which have
- * at most 24 bits, so that float32 holds them. `user` names the layer for messages: "layer '1-embedding'". */
+ * at most 24 bits, so that float32 holds them. `user` names the layer for messages: "layer '1-embedding'".
+ * `remedy`, which is kept and not copied, is told of a number below the minimum; NULL: there is none. */
 sgm_status sgm__program_expect_index(sgm_program *program, const char *input, const char *user,
-                                     double minimum, double maximum);
+                                     double minimum, double maximum, const char *remedy);
 /* Checks contiguous data of the input's type that is about to be fed. sgm__failed_example tells which example
  * is wrong. */
 sgm_status sgm__program_check_index(const sgm_program *program, int32_t input, const void *data);

@@ -15,6 +15,7 @@ struct sgm__index_rule {
     int32_t input; /* its number in the plan */
     char *user;
     double minimum, maximum;
+    const char *remedy; /* of a number below the minimum; NULL: none is known */
 };
 
 void sgm__index_rules_free(sgm_program *program)
@@ -26,7 +27,7 @@ void sgm__index_rules_free(sgm_program *program)
 
 /* The same demand twice is kept once: a network tells all of them whenever a program is prepared. */
 sgm_status sgm__program_expect_index(sgm_program *program, const char *input, const char *user,
-                                     double minimum, double maximum)
+                                     double minimum, double maximum, const char *remedy)
 {
     int32_t index = sgm__program_input(program, input);
     if (index < 0) /* the plan has dropped an input that no result depends on */
@@ -39,7 +40,7 @@ sgm_status sgm__program_expect_index(sgm_program *program, const char *input, co
     char *copy = sgm__strdup(user);
     if (copy == NULL)
         return SGM_ERROR_MEMORY;
-    program->rules[program->rule_count++] = (struct sgm__index_rule){index, copy, minimum, maximum};
+    program->rules[program->rule_count++] = (struct sgm__index_rule){index, copy, minimum, maximum, remedy};
     return SGM_OK;
 }
 
@@ -91,11 +92,12 @@ static sgm_status fail_at(const sgm_program *program, const struct sgm__index_ru
         length += (size_t)snprintf(place + length, sizeof place - length, "%s%lld", axis > 0 ? ", " : " at [",
                                    (long long)(at / below % array->shape.dims[axis]));
     }
+    bool has_remedy = rule->remedy != NULL && value < rule->minimum;
     bool inside = value >= rule->minimum && value <= rule->maximum;
-    sgm_fail(SGM_ERROR_ARGUMENT, "input '%s'%s%s: %.9g %s: %s takes whole numbers from %.15g to %.15g",
+    sgm_fail(SGM_ERROR_ARGUMENT, "input '%s'%s%s: %.9g %s: %s takes whole numbers from %.15g to %.15g%s%s",
              sgm__plan_string(program->plan, program->plan->inputs[rule->input].name), place,
              length > 0 ? "]" : "", value, inside ? "is no whole number" : "is out of range", rule->user,
-             rule->minimum, rule->maximum);
+             rule->minimum, rule->maximum, has_remedy ? "; " : "", has_remedy ? rule->remedy : "");
     return sgm__fail_example(array->shape.rank > 0 ? at / (count / array->shape.dims[0]) : 0);
 }
 

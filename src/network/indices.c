@@ -15,6 +15,8 @@
 /* 2^24: float32, in which data is fed, represents all whole numbers up to it, and not all beyond. */
 #define MAXIMUM 16777216
 
+#define IGNORE "ignore_negative"
+
 /* The field of the data that `x` is the input of; NULL if a layer has computed `x`, which then is not
  * checked when fed. */
 static const char *field_of(const sgm_network *network, sgm_value x)
@@ -30,14 +32,16 @@ static const char *field_of(const sgm_network *network, sgm_value x)
 
 /* One entry for each pair of field and layer; a recording that is done again adds none. Layers' names are
  * compared by address, as they belong to the entries. */
-static sgm_status note(sgm_network *network, const char *field, const char *layer, int64_t maximum)
+static sgm_status note(sgm_network *network, const char *field, const sgm__entry *entry, int64_t maximum)
 {
+    const char *layer = entry->name;
     for (size_t i = 0; i < network->index_count; i++)
         if (network->indices[i].layer == layer && strcmp(network->indices[i].field, field) == 0)
             return SGM_OK;
     SGM_TRY(sgm__reserve(&network->indices, &network->index_capacity, network->index_count + 1,
                          sizeof *network->indices));
-    network->indices[network->index_count++] = (sgm__index_use){field, layer, maximum};
+    network->indices[network->index_count++] =
+        (sgm__index_use){field, layer, maximum, sgm__argument_find(entry->layer->type, IGNORE) >= 0};
     return SGM_OK;
 }
 
@@ -47,7 +51,7 @@ sgm_value sgm__layer_index(sgm_layer_call *call, sgm_graph *graph, sgm_value x, 
     x = sgm__mixed_cast(graph, x, sgm__master_dtype(call->options));
     const char *field = field_of(call->network, x);
     if (field != NULL &&
-        note(call->network, field, call->entry->name, maximum < MAXIMUM ? maximum : MAXIMUM) != SGM_OK)
+        note(call->network, field, call->entry, maximum < MAXIMUM ? maximum : MAXIMUM) != SGM_OK)
         return sgm_graph_fail(graph, SGM_ERROR_MEMORY, "no memory for what is known of field '%s'", field);
     return sgm_cast(graph, x, SGM_INT64);
 }
@@ -70,7 +74,9 @@ sgm_status sgm__network_expect_indices(const sgm_network *network, sgm_program *
         const sgm__index_use *use = &network->indices[i];
         char user[SGM__MAX_NAME + 16];
         snprintf(user, sizeof user, "layer '%s'", use->layer);
-        SGM_TRY(sgm__program_expect_index(program, use->field, user, 0, (double)use->maximum));
+        SGM_TRY(sgm__program_expect_index(program, use->field, user, 0, (double)use->maximum,
+                                          use->may_ignore ? "with " IGNORE " it leaves negative ones out"
+                                                          : NULL));
     }
     return SGM_OK;
 }

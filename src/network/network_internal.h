@@ -243,6 +243,7 @@ typedef struct sgm__newest {
 typedef struct sgm__index_use {
     const char *field, *layer;
     int64_t maximum;
+    bool may_ignore; /* negative numbers, by an argument of the layer that was not given */
 } sgm__index_use;
 
 /* Adapters of a network: a statement of its description. */

@@ -43,6 +43,15 @@ same "and a folder of transformers" "$("$program" model 'say d' 4)" "$(cat out)"
 "$program" none 2>err
 code 1 $? 'a model that is not there'
 has err "^generate_text: there is no folder 'none', and no file"
+program=$SIGMA_BUILD_DIR/examples/finetune_chat
+"$program" model answers.jsonl by-c 400 >out 2>err
+code 0 $? 'a program trains adapters on the lines'
+has out '^loss [0-9.]+, accuracy 100\.0 %$'
+run 0 generate by-c --text 'say d' --count 8 --greedy
+same "and writes a model that says what it learnt" "$(cat out)" 'say d yes yes'
+"$program" model answers.jsonl by-c 1 >out 2>err
+code 1 $? 'a folder that is there already'
+
 # --- adapters over matrices of 8 bits ---
 options='--data answers.jsonl --validation others.jsonl --lora=4 --int8 --learning-rate 0.05 --epochs 16'
 # shellcheck disable=SC2086 # a word for each option

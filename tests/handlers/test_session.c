@@ -61,7 +61,7 @@ static void check_state(const setting *it, const char *name, const double *expec
 
 static void expect_up_to_three(sgm_program *program)
 {
-    CHECK_OK(sgm__program_expect_index(program, "x", "the test", 0, 3));
+    CHECK_OK(sgm__program_expect_index(program, "x", "the test", 0, 3, NULL));
 }
 
 TEST(indices_of_every_type_are_checked)

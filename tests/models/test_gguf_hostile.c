@@ -170,7 +170,8 @@ TEST(settings_and_tensors_must_be_of_one_model)
     refuse("llama.gguf", "llama.block_count", 4, U32(3),
            "has no tensor 'blk.2.attn_norm.weight', which is needed by its metadata");
     refuse("llama.gguf", "llama.block_count", 4, U32(1),
-           "the tensor 'blk.1.attn_norm.weight' is none that a model 'llama' has by");
+           "the tensor 'blk.1.attn_norm.weight' is not one that Sigma knows of a model 'llama' with these "
+           "settings of");
     refuse("llama.gguf", "embedding_length", 4, U32(1000000),
            "'llama.embedding_length' is 1000000, but the files have");
     refuse("llama.gguf", "feed_forward_length", 4, U32(25),
@@ -184,7 +185,7 @@ TEST(settings_and_tensors_must_be_of_one_model)
     refuse("llama.gguf", "llama.block_coun", 0, "x", 1,
            "'llama.block_count' is missing; without it the file is no model");
     refuse("llama.gguf", "blk.1.ffn_gat", 0, "x", 1,
-           "the tensor 'blk.1.ffn_gatx.weight' is none that a model 'llama' has");
+           "the tensor 'blk.1.ffn_gatx.weight' is not one that Sigma knows of a model 'llama'");
     refuse_with("llama.gguf", "llama.expert_count", 4, U32(8),
                 "'llama.expert_count' is not known here, and may change");
     refuse_with(

@@ -103,14 +103,14 @@ TEST(config_and_tensors_must_be_of_one_model)
     refuse_config("gpt2", "\"vocab_size\": 61", "\"vocab_size\": 60",
                   "the tensor 'transformer.wte.weight' is (61, 16), but by config.json it is (60, 16)");
     refuse_config("gpt2", "\"n_layer\": 2", "\"n_layer\": 3", "has no tensor 'transformer.h.2.ln_1.weight'");
-    refuse_config(
-        "gpt2", "\"n_layer\": 2", "\"n_layer\": 1",
-        "the tensor 'transformer.h.1.attn.c_attn.bias' is none that a model 'gpt2' has by config.json");
+    refuse_config("gpt2", "\"n_layer\": 2", "\"n_layer\": 1",
+                  "the tensor 'transformer.h.1.attn.c_attn.bias' is not one that Sigma knows of a model "
+                  "'gpt2' with these settings of config.json");
     refuse_config(
         "llama", "\"num_key_value_heads\": 2", "\"num_key_value_heads\": 4",
         "the tensor 'model.layers.0.self_attn.k_proj.weight' is (8, 16), but by config.json it is (16, 16)");
     refuse_config("qwen2", "\"model_type\": \"qwen2\"", "\"model_type\": \"llama\"",
-                  "the tensor 'model.layers.0.self_attn.k_proj.bias' is none that");
+                  "the tensor 'model.layers.0.self_attn.k_proj.bias' is not one that Sigma knows of");
 }
 
 TEST(files_that_are_no_json_are_named)
@@ -130,6 +130,8 @@ TEST(files_that_are_no_json_are_named)
     snprintf(path, sizeof path, "%s/config.json", folder);
     unlink(path);
     refuse(folder, "there is no config.json in");
+    write_file(folder, "checkpoint.safetensors", "", 0);
+    refuse(folder, "is wanted, and this is a run, which sgm_model_load reads");
 }
 
 /* A link of a folder, by the name `name`. */

@@ -112,6 +112,10 @@ TEST(classes)
               "numbers from 0 to 1");
     p.targets[4] = 2;
     check(&p, "input 'targets' at [1]: 2 is out of range");
+    p.targets[4] = -1;
+    check(&p,
+          "input 'targets' at [1]: -1 is out of range: layer '3-softmax_cross_entropy' takes whole numbers "
+          "from 0 to 1; with ignore_negative it leaves negative ones out");
     p = good(
         "input(3) + embedding(4, 2) + dense(2, time_distributed) + negative_log_likelihood(targets=targets)",
         3);

@@ -1,6 +1,8 @@
 /* Chats and other texts as data for models that say the next token: what is asked is read, and what is
  * answered is learnt.
  *
+ *     sgm_model *model = sgm_model_import(env, folder, .context = 512, .ignore_negative = true);
+ *     sgm_pretrained_tokenizer *tokenizer = sgm_pretrained_tokenizer_open(folder);
  *     sgm_dataset *data = sgm_chat_dataset("training", tokenizer, "chats.jsonl", .window = 512);
  *
  * This header is of the library sigma_models. */
@@ -41,10 +43,11 @@ typedef struct sgm_chat_dataset_options {
  *     {"text": "..."}
  *
  * Its fields are inputs (examples, window), tokens, and targets (examples, window), the next token at each
- * place; -1 where that is not to be learnt: what is no answer of the assistant (with the end that the
- * template writes behind it), or no completion, and what fills up a short example. Messages are written by
- * the chat template of the tokenizer; a completion and a text get its token for the end of a text. The file
- * is read line by line. NULL and an error that names file and line.
+ * place; -1 where that is not to be learnt, which the option ignore_negative of sigma/models.h is for: what
+ * is no answer of the assistant (with the end that the template writes behind it), or no completion, and what
+ * fills up a short example. Messages are written by the chat template of the tokenizer; a completion and a
+ * text get its token for the end of a text. The file is read line by line. NULL and an error that names file
+ * and line.
  *
  * With packing an example goes into the first of the newest 64 rows that has room for all of it, else into a
  * new one. A third field, starts (rows, window), has for each place the place at which its example begins. */

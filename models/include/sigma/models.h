@@ -48,6 +48,9 @@ typedef struct sgm_pretrained_options {
     /* Texts come in pairs, as a question and an answer: the network of an architecture with segments (BERT)
      * takes the field "segments", which of the two each token is of. Default: all are of the first one. */
     bool pairs;
+    /* Targets below 0 are not learnt, such as those of sgm_chat_dataset (sigma/chats.h): the network's cost
+     * is softmax_cross_entropy(ignore_negative). An error where its last layer is another one. */
+    bool ignore_negative;
 } SGM_BY_NAME sgm_pretrained_options;
 
 /* What was found; texts belong to the sgm_pretrained. */

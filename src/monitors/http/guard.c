@@ -219,8 +219,10 @@ static bool is_file_of_page(const sgm__http_exchange *exchange)
 static void check_standing(sgm__http_exchange *exchange)
 {
     if (exchange->standing == SGM__HTTP_STRANGER)
-        sgm__http_refuse(exchange, MHD_HTTP_UNAUTHORIZED,
-                         "the token is missing or wrong: open the address that the program printed");
+        sgm__http_refuse(
+            exchange, MHD_HTTP_UNAUTHORIZED,
+            "the token is missing or wrong: open the address that the program printed, or send the "
+            "printed token (api_key, Authorization: Bearer)");
     else if (exchange->standing == SGM__HTTP_VISITOR && !is_file_of_page(exchange))
         sgm__http_refuse(
             exchange, MHD_HTTP_FORBIDDEN,
