@@ -12,7 +12,7 @@ static const char usage_text[] =
     "Usage: sigma generate CHECKPOINT|FOLDER [--text TEXT | --texts FILE] [--count N] [--seed N]\n"
     "                      [--temperature T] [--top-k K] [--top-p P] [--min-p P] [--greedy]\n"
     "                      [--repetition-penalty P] [--beams N] [--length-penalty P] [--batch N]\n"
-    "                      [--chat] [--system TEXT] [--stop TEXT] [--tokenizer FILE] [--numbers] [--int8]\n\n"
+    "                      [--chat] [--system TEXT] [--stop TEXT ...] [--tokenizer FILE] [--numbers] [--int8]\n\n"
     "Continues a text: the network reads it, one of the tokens that may follow is drawn by their\n"
     "probabilities and read in turn. The same seed says the same. Takes networks whose input is a sequence\n"
     "of tokens and whose output is a probability for each, such as those of 'data: {text: FILE}'.\n"
@@ -25,7 +25,7 @@ static const char usage_text[] =
     "                     template of a model of others\n"
     "  --system TEXT      of --chat: instructions of the assistant\n"
     "  --count N          so many tokens more at most; 200 if not given\n"
-    "  --stop TEXT        ends before this text\n"
+    "  --stop TEXT        ends before this text; may be given several times: before the first that comes\n"
     "  --temperature T    1 takes the probabilities as they are, less is surer, more is bolder\n"
     "  --top-k K          only the K likeliest tokens\n"
     "  --top-p P          only as many of the likeliest as have the probability P together\n"
@@ -52,7 +52,7 @@ speech generate_speech(const generation *g, bool (*say)(void *user, const char *
                        void *user)
 {
     return (speech){
-        .codec = &g->codec, .stops = &g->stop, .stop_count = g->stop != NULL, .say = say, .user = user};
+        .codec = &g->codec, .stops = g->stops.items, .stop_count = g->stops.count, .say = say, .user = user};
 }
 
 sgm_generation_options generate_options(const generation *g, void *user)
@@ -195,8 +195,9 @@ static int check(const generation *g, const argument_texts *texts, size_t words)
                            "--numbers");
     if (g->system != NULL && !g->chat)
         return usage_error("generate", "--system: expected with --chat only");
-    if (g->stop != NULL && (*g->stop == '\0' || g->numbers))
-        return usage_error("generate", "--stop: expected a text that is not empty, and no --numbers");
+    for (size_t i = 0; i < g->stops.count; i++)
+        if (g->stops.items[i][0] == '\0' || g->numbers)
+            return usage_error("generate", "--stop: expected a text that is not empty, and no --numbers");
     if (g->text != NULL && (!one || g->text[0] == '\0'))
         return one ? usage_error("generate", "--text: expected something to begin with, got ''")
                    : usage_error("generate", "--text, --texts: expected one of them");
@@ -236,7 +237,7 @@ int generate_run(int argc, char **argv)
         {"--length-penalty", ARGUMENT_TEXT, &length_penalty},
         {"--chat", ARGUMENT_FLAG, &g.chat},
         {"--system", ARGUMENT_TEXT, &g.system},
-        {"--stop", ARGUMENT_TEXT, &g.stop},
+        {"--stop", ARGUMENT_TEXTS, &g.stops},
         {"--count", ARGUMENT_COUNT, &g.count},
         {"--temperature", ARGUMENT_NUMBER, &g.how.temperature},
         {"--top-k", ARGUMENT_COUNT, &g.how.top_k},

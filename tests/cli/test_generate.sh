@@ -62,6 +62,10 @@ run 0 generate bytes --text 'row, row, row yo' --count 32 --beams 3
 same "beams go on with the song" "$(cat out)" 'row, row, row your boat, gently down the stream.'
 run 0 generate bytes --text 'row, row, row yo' --count 12 --beams 2 --length-penalty 0 --stop ' boat'
 same "beams end before a text" "$(cat out)" 'row, row, row your'
+run 0 generate bytes --text 'row, row, row yo' --count 32 --greedy --stop gently --stop ' boat' --stop stream
+same "of several texts to stop at the first that comes counts" "$(cat out)" 'row, row, row your'
+run 2 generate bytes --stop a --stop ''
+has err 'stop: expected a text that is not empty'
 run 1 generate bytes --beams 5000
 has err '--beams 5000: a generator reads 1 to 4096 sequences side by side, not 5000; take fewer'
 run 2 generate bytes --beams 2 --top-k 3
