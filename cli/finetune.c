@@ -6,6 +6,7 @@
 #include "cli.h"
 #include "config/config_checks.h"
 #include "text/json_text.h"
+#include "texts/texts.h"
 #include "train.h"
 
 #include <sigma/models.h>
@@ -189,6 +190,16 @@ static sgm_status look_at_model(const finetuning *f)
     return path != NULL ? SGM_OK : sgm__last_failure();
 }
 
+static sgm_status check_samples(const finetuning *f)
+{
+    const char *purpose = f->prompts.count > 0 ? purpose_of(f->model) : NULL;
+    return purpose_is_to_continue(purpose)
+               ? SGM_OK
+               : sgm_fail(SGM_ERROR_UNSUPPORTED,
+                          "--sample: '%s' does not continue texts, it %s: leave --sample out", f->model,
+                          purpose);
+}
+
 /* The section `sample`; NULL: nothing is sampled. */
 static json_t *sample_of(const finetuning *f)
 {
@@ -231,6 +242,8 @@ static int train(const arguments *a, finetuning *f, const train_arguments *given
     const char **overrides = sgm__calloc(a->word_count + 1, sizeof *overrides);
     size_t count = a->word_count - 1;
     sgm_status status = overrides != NULL ? look_at_model(f) : sgm__last_failure();
+    if (status == SGM_OK)
+        status = check_samples(f);
     if (status == SGM_OK)
         status = look_at_data(f);
     if (status == SGM_OK)

@@ -105,6 +105,10 @@ static sgm_status open_generator(generation *g)
     g->generator = sgm_generator_create(g->s.trainer, .sequences = sequences);
     if (g->generator != NULL)
         return SGM_OK;
+    if (sgm_last_status() == SGM_ERROR_UNSUPPORTED)
+        return sgm_fail(SGM_ERROR_UNSUPPORTED,
+                        "the network does not continue texts, 'sigma predict' is for it: %s",
+                        sgm_last_error());
     if (sequences > 1 && sgm_last_status() == SGM_ERROR_ARGUMENT)
         return sgm_fail(SGM_ERROR_ARGUMENT, "--%s %lld: %s; take fewer", has_beams ? "beams" : "batch",
                         (long long)sequences, sgm_last_error());
@@ -125,6 +129,15 @@ static sgm_status generate_all(generation *g)
     return status;
 }
 
+static sgm_status check_purpose(const char *path)
+{
+    const char *purpose = purpose_of(path);
+    return purpose_is_to_continue(purpose)
+               ? SGM_OK
+               : sgm_fail(SGM_ERROR_UNSUPPORTED, "'%s' does not continue texts, it %s: use 'sigma predict'",
+                          path, purpose);
+}
+
 /* The checkpoint is described first, so that a tokenizer that does not fit is found before the network is
  * loaded. Returns an exit code. */
 static int generate(const char *checkpoint, generation *g)
@@ -132,6 +145,8 @@ static int generate(const char *checkpoint, generation *g)
     sgm_status status = g->texts != NULL ? texts_read(g) : SGM_OK;
     if (status == SGM_OK)
         status = saved_describe(&g->s, checkpoint);
+    if (status == SGM_OK)
+        status = check_purpose(checkpoint);
     if (status == SGM_OK)
         status = tokens_open(g);
     if (status == SGM_OK)
@@ -180,7 +195,7 @@ static int check_drawing(const sgm_generation_options *how)
 }
 
 /* What is wrong with the options together, as an exit code; CLI_OK: nothing. */
-static int check(const generation *g, const argument_texts *texts, size_t words)
+static int check(const generation *g, const argument_texts *texts, const arguments *a)
 {
     bool one = g->texts == NULL;
     if (texts->count > 1)
@@ -210,7 +225,12 @@ static int check(const generation *g, const argument_texts *texts, size_t words)
                            "as nothing is drawn");
     if (g->how.length_penalty != 0 && g->how.beams < 2)
         return usage_error("generate", "--length-penalty: expected with --beams of 2 or more only");
-    return words == 1 ? CLI_OK : usage_error("generate", "expected one checkpoint or folder of a run");
+    if (a->word_count > 1)
+        return usage_error("generate",
+                           "expected one checkpoint or folder of a run, got '%s' as well; a text to continue "
+                           "is given as --text '%s'",
+                           a->words[1], a->words[1]);
+    return a->word_count == 1 ? CLI_OK : usage_error("generate", "expected one checkpoint or folder of a run");
 }
 
 /* A finite number; 0 becomes one that is next to it, as 0 stands for the default. */
@@ -260,7 +280,7 @@ int generate_run(int argc, char **argv)
             code = usage_error("generate", "--seed: expected a whole number, got '%s'", seed);
         else if (length_penalty != NULL && !read_penalty(length_penalty, &g.how.length_penalty))
             code = usage_error("generate", "--length-penalty: expected a number, got '%s'", length_penalty);
-        else if ((code = check(&g, &texts, a.word_count)) == CLI_OK)
+        else if ((code = check(&g, &texts, &a)) == CLI_OK)
             code = generate(a.words[0], &g);
     }
     arguments_free(&a);

@@ -164,7 +164,7 @@ has err 'one.jsonl: expected texts of at least 2 classes, got 1'
 run 1 finetune model --data pairs.jsonl --validation labelled.jsonl
 has err 'labelled.jsonl:1: expected an object with anchor and positive'
 run 2 finetune model --data labelled.jsonl --sample 'good a' --into none --quiet
-has err "sample.prompts: hook 'every epoch sample\(.good a., count=40\)': .*sequences cannot be read step by step"
+has err "^sigma finetune: --sample: 'model' does not continue texts, it makes vectors of texts: leave --sample out$"
 run 0 finetune model --data pairs.jsonl --into single --epochs 1 --batch 1 --quiet
 has err '^warning: data.batch: a minibatch of one pair has no other text to tell its like from'
 run 0 finetune model --data pairs.jsonl --into long --epochs 1 --quiet
