@@ -69,7 +69,9 @@ has out '"class":\[[01]\]'
 ask '{"input": ["good d", 5]}'
 has out "example 1 of 'input': expected a text, as the first one is"
 ask '{"input": [{"text": "a", "pair": 5}]}'
-has out "example 0 of 'input': expected a text, as the first one is, or"
+has out "example 0 of 'input': expected a text, or an object with text and pair: "
+ask '{"input": [{"txt": "a"}]}'
+has out "example 0 of 'input': expected a text, or an object with text and pair: "
 ask '{"input": ["good d"], "lengths": [1]}'
 has out "'lengths': texts have lengths of their own; leave it out"
 ask '{"input": []}'

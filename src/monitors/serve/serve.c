@@ -128,7 +128,9 @@ static bool read_nested(const json_t *value, const sgm_shape *shape, int32_t axi
         return *bad == NULL;
     }
     if (!json_is_array(value) || (int64_t)json_array_size(value) != shape->dims[axis]) {
-        *bad = !json_is_array(value) ? "there is a number in place of a list" : "a list has another length";
+        *bad = json_is_array(value)    ? "a list has another length"
+               : json_is_number(value) ? "there is a number in place of a list"
+                                       : "there is something that is no list of numbers";
         return false;
     }
     for (size_t i = 0; i < json_array_size(value); i++)
@@ -394,9 +396,10 @@ static sgm_status predict_json(const sgm__serve *serve, const sgm__http_request 
         return sgm__last_failure();
     const json_t *first = json_array_get(json_object_get(body, "input"), 0);
     bool by_name = serve->pipeline != NULL && serve->takes == NULL && json_is_object(first);
-    return by_name                     ? predict_rows(serve, body, examples, answer)
-           : sgm__serve_is_text(first) ? predict_texts(serve, body, examples, answer)
-                                       : predict_numbers(serve, body, examples, answer);
+    bool is_text = sgm__serve_is_text(first) || (serve->texts.predict != NULL && json_is_object(first));
+    return by_name   ? predict_rows(serve, body, examples, answer)
+           : is_text ? predict_texts(serve, body, examples, answer)
+                     : predict_numbers(serve, body, examples, answer);
 }
 
 /* POST /api/predict, on the lane of slow functions. */
