@@ -144,6 +144,16 @@ has err "'pictures' neither continues texts nor makes vectors of them, it tells 
 run 2 predict judge --data training --text a
 has err 'expected --data or --text, got both'
 
+serve fill
+has serve.out '^curl .*paste|^curl .*"input.": \[\[0,'
+line=$(grep '^curl' serve.out)
+eval "$line -s" >out 2>err
+has out '^\{"output":\[\['
+curl -s -H 'Authorization: Bearer 0123456789abcdef-secret' "$address/api/model" >out
+! grep -q '"texts"' out
+verdict "it does not say that it takes texts" $?
+end_serve
+
 # --- a training from it, and from the folder of others ---
 awk 'BEGIN { for (row = 0; row < 24; row++) {
     line = ""

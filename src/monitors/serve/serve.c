@@ -94,7 +94,7 @@ static sgm_status describe(sgm__serve *serve, const sgm__serve_options *options,
         json_object_set_new(about, "input_range", json_pack("[f, f]", serve->minimum, serve->maximum));
     if (about != NULL && serve->pipeline != NULL && serve->takes == NULL)
         json_object_set_new(about, "row", sgm__serve_empty_row(serve->pipeline));
-    if (about != NULL && serve->texts.predict != NULL)
+    if (about != NULL && sgm__serve_takes_texts(serve))
         json_object_set_new(about, "texts", json_true());
     if (about == NULL)
         return sgm__fail_memory(1);
@@ -190,10 +190,10 @@ static sgm_status read_examples(const sgm__serve *serve, const json_t *body, sgm
         return sgm_fail(SGM_ERROR_ARGUMENT,
                         "expected {\"input\": [EXAMPLE, ...]}, where an example has the shape %s%s%s%s",
                         shape,
-                        serve->takes != NULL           ? "; or files of one of the types "
-                        : serve->texts.predict != NULL ? ", or is a text"
-                        : serve->pipeline != NULL      ? ", or is an object with the table's columns"
-                                                       : "",
+                        serve->takes != NULL            ? "; or files of one of the types "
+                        : sgm__serve_takes_texts(serve) ? ", or is a text"
+                        : serve->pipeline != NULL       ? ", or is an object with the table's columns"
+                                                        : "",
                         serve->takes != NULL ? serve->takes->media_types : "",
                         serve->takes != NULL ? " or multipart/form-data" : "");
     SGM_TRY(check_count(*count));
@@ -563,6 +563,11 @@ int sgm__serve_port(const sgm__serve *serve)
 int64_t sgm__serve_elements(const sgm__serve *serve)
 {
     return serve->elements;
+}
+
+bool sgm__serve_takes_texts(const sgm__serve *serve)
+{
+    return serve->texts.predict != NULL && serve->signature.output.rank <= 1;
 }
 
 /* If a prediction does not return in time, its thread still uses `serve`, which then stays allocated. */
