@@ -32,6 +32,15 @@ echo 'd bad' >>texts.txt
 run 0 predict run texts.txt --json
 has out '"class": "praise"'
 has out '"class": "a, ..blame.."'
+same "of texts that fit nothing is said" "$(cat err)" ''
+run 0 predict run --text 'good a b c d e f g h'
+has err '^warning: the text has 11 tokens, and the network reads 8: the rest is left out$'
+echo 'a b c d e f g h a b c' >>texts.txt
+run 0 predict run texts.txt
+has err '^warning: 1 of 3 texts have more tokens than the 8 that the network reads, the longest 13: the rest is left out$'
+run 0 predict run texts.txt --count 2
+same "only texts that are read are warned of" "$(cat err)" ''
+sed -i 3d texts.txt
 run 0 predict run --text bad --probabilities
 has out '^a, "blame" 0\.[0-9]+ praise 0\.[0-9]+$'
 run 0 eval run
