@@ -142,7 +142,7 @@ verdict "so does a replay" $?
 [ ! -e run/samples.jsonl ]
 verdict "nothing is said that was not asked for" $?
 run 2 finetune model --data answers.jsonl --sample '#' --into none --quiet
-has err "^sigma finetune: finetune.yaml:1:[0-9]+: sample.prompts: hook 'every epoch sample\(.#., count=40\)': the prompt has no tokens to begin with"
+has err "^sigma finetune: --sample: hook 'every epoch sample\(.#., count=40\)': the prompt has no tokens to begin with"
 run 2 finetune model --data answers.jsonl --sample 'say d' --chat --into none --quiet
 has err 'the model has no chat template'
 run 2 finetune model --data answers.jsonl --chat --into none
@@ -257,8 +257,8 @@ has err "^sigma finetune: --lora takes its rank behind '=': --lora=4; see"
 run 2 finetune run --data answers.jsonl --context 8
 has err "'run' has a network already; 'sigma import FOLDER --context 8' makes one"
 run 2 finetune "$SIGMA_SOURCE_DIR/tests/models/fixtures/llama" --data answers.jsonl
-has err "data.training: chats are read by the tokenizer of the model, and there is no tokenizer.json, vocab.json or vocab.txt in '.*/llama'; put"
-run 2 finetune modle --data answers.jsonl
+has err "^sigma finetune: --data: chats are read by the tokenizer of the model, and there is no tokenizer.json, vocab.json or vocab.txt in '.*/llama'; put"
+run 1 finetune modle --data answers.jsonl
 has err "^sigma finetune: there is no 'modle'; expected a folder of transformers, what 'sigma import' wrote, or a run$"
 printf '{"text": "a b", "label": "%s"}\n' good bad >labels.jsonl
 run 2 finetune model --data labels.jsonl

@@ -158,20 +158,32 @@ has err '2 examples of "training" in a row belong together, and 7 is no multiple
 run 2 finetune run --data pairs.jsonl
 has err "is of a run to classify, which has not all that the task 'embed' needs"
 run 2 finetune "$fixtures/gpt2" --data labelled.jsonl
-has err "lines with a label are for encoders .BERT, RoBERTa, DistilBERT.; '.*/gpt2' says the next token"
+has err "^sigma finetune: --data: lines with a label are for encoders .BERT, RoBERTa, DistilBERT.; '.*/gpt2' says the next token"
 run 2 finetune "$fixtures/resnet" --data labelled.jsonl
 has err 'is a model to classify; classes of texts and pairs are learnt by encoders'
 echo '{"text": "good a"}' >texts.jsonl
 run 2 finetune model --data texts.jsonl
 has err 'texts alone are for models that say the next token; an encoder learns lines with text and label'
-run 2 finetune model --data missing.jsonl
+run 1 finetune model --data missing.jsonl
 has err "cannot read 'missing.jsonl'"
+run 1 finetune model --data labelled.jsonl --validation missing.jsonl
+has err "cannot read '.*missing.jsonl'"
+run 1 finetune nowhere --data labelled.jsonl
+has err "^sigma finetune: there is no 'nowhere'; expected a folder"
+run 2 finetune model --data labelled.jsonl --batch 99999999999
+has err '^sigma finetune: --batch: expected a whole number from 1 to 10000000, got '
+run 2 finetune model --data labelled.jsonl data.batch=0
+has err "^sigma finetune: argument 'data.batch=0': data.batch: expected a whole number"
+run 2 finetune model --data labelled.jsonl --epochs 99999999999
+has err '^sigma finetune: --epochs: expected a whole number from 1 to 1000000000, got '
+run 2 finetune model --data labelled.jsonl --context 100
+has err "^sigma finetune: --data: '.*/config.json': a context of 100 steps is wanted"
 echo '{"text": "a\u0000b", "label": "x"}' >zero.jsonl
-run 2 finetune model --data zero.jsonl
+run 1 finetune model --data zero.jsonl
 has err 'zero.jsonl:1: byte 19: .u0000 is not allowed, as a text ends there; take it out; expected'
 head -1 labelled.jsonl >one.jsonl
-run 2 finetune model --data one.jsonl
-has err 'one.jsonl: expected texts of at least 2 classes, got 1'
+run 1 finetune model --data one.jsonl
+has err '^sigma finetune: --data: .*one.jsonl: expected texts of at least 2 classes, got 1'
 run 1 finetune model --data pairs.jsonl --validation labelled.jsonl
 has err 'labelled.jsonl:1: expected an object with anchor and positive'
 run 2 finetune model --data labelled.jsonl --sample 'good a' --into none --quiet
