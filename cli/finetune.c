@@ -401,6 +401,9 @@ static bool check(const arguments *a, finetuning *f, const train_arguments *give
         usage_error("finetune", "--chat: expected with --sample only");
     else if (given->resume && given->folder == NULL)
         usage_error("finetune", "--resume goes on in the folder of --into, which is missing");
+    else if (given->resume && !sgm__is_folder(given->folder))
+        usage_error("finetune", "--resume: there is no folder '%s' of a run; without --resume one begins there",
+                    given->folder);
     else if (check_prompts(&f->prompts))
         *code = CLI_OK;
     return *code == CLI_OK;

@@ -258,6 +258,10 @@ run 2 finetune run --data answers.jsonl --context 8
 has err "'run' has a network already; 'sigma import FOLDER --context 8' makes one"
 run 2 finetune "$SIGMA_SOURCE_DIR/tests/models/fixtures/llama" --data answers.jsonl
 has err "^sigma finetune: --data: chats are read by the tokenizer of the model, and there is no tokenizer.json, vocab.json or vocab.txt in '.*/llama'; put"
+run 2 finetune model --data answers.jsonl --resume --into typo
+has err "^sigma finetune: --resume: there is no folder 'typo' of a run; without --resume one begins there; see"
+[ ! -e typo ]
+verdict "nothing begins there" $?
 run 1 finetune modle --data answers.jsonl
 has err "^sigma finetune: there is no 'modle'; expected a folder of transformers, what 'sigma import' wrote, or a run$"
 printf '{"text": "a b", "label": "%s"}\n' good bad >labels.jsonl
