@@ -241,8 +241,8 @@ static const char *option_of(const finetuning *f, const char *message, size_t *l
     return NULL;
 }
 
-/* A place, or a message behind one, that begins with the file that nobody wrote, FILE:1:80: KEY, without it and
- * with the option that KEY is; sgm__free. NULL: it begins with something else, or out of memory. */
+/* A place, or a message behind one, that begins with the file that nobody wrote, FILE:1:80: KEY, without it
+ * and with the option that KEY is; sgm__free. NULL: it begins with something else, or out of memory. */
 static char *with_option(const finetuning *f, const char *text)
 {
     size_t length;
@@ -402,7 +402,8 @@ static bool check(const arguments *a, finetuning *f, const train_arguments *give
     else if (given->resume && given->folder == NULL)
         usage_error("finetune", "--resume goes on in the folder of --into, which is missing");
     else if (given->resume && !sgm__is_folder(given->folder))
-        usage_error("finetune", "--resume: there is no folder '%s' of a run; without --resume one begins there",
+        usage_error("finetune",
+                    "--resume: there is no folder '%s' of a run; without --resume one begins there",
                     given->folder);
     else if (check_prompts(&f->prompts))
         *code = CLI_OK;

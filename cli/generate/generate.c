@@ -12,7 +12,8 @@ static const char usage_text[] =
     "Usage: sigma generate CHECKPOINT|FOLDER [--text TEXT | --texts FILE] [--count N] [--seed N]\n"
     "                      [--temperature T] [--top-k K] [--top-p P] [--min-p P] [--greedy]\n"
     "                      [--repetition-penalty P] [--beams N] [--length-penalty P] [--batch N]\n"
-    "                      [--chat] [--system TEXT] [--stop TEXT ...] [--tokenizer FILE] [--numbers] [--int8]\n\n"
+    "                      [--chat] [--system TEXT] [--stop TEXT ...] [--tokenizer FILE] [--numbers] "
+    "[--int8]\n\n"
     "Continues a text: the network reads it, one of the tokens that may follow is drawn by their\n"
     "probabilities and read in turn. The same seed says the same. Takes networks whose input is a sequence\n"
     "of tokens and whose output is a probability for each, such as those of 'data: {text: FILE}'.\n"
@@ -230,7 +231,8 @@ static int check(const generation *g, const argument_texts *texts, const argumen
                            "expected one checkpoint or folder of a run, got '%s' as well; a text to continue "
                            "is given as --text '%s'",
                            a->words[1], a->words[1]);
-    return a->word_count == 1 ? CLI_OK : usage_error("generate", "expected one checkpoint or folder of a run");
+    return a->word_count == 1 ? CLI_OK
+                              : usage_error("generate", "expected one checkpoint or folder of a run");
 }
 
 /* A finite number; 0 becomes one that is next to it, as 0 stands for the default. */

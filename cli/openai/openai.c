@@ -179,10 +179,11 @@ static sgm_status check_purpose(const char *path)
     const char *purpose = purpose_of(path);
     return purpose_is_to_continue(purpose)
                ? SGM_OK
-               : sgm_fail(SGM_ERROR_UNSUPPORTED,
-                          "--openai: '%s' neither continues texts nor makes vectors of them, it %s: use 'sigma "
-                          "serve' without --openai, or 'sigma predict'",
-                          path, purpose);
+               : sgm_fail(
+                     SGM_ERROR_UNSUPPORTED,
+                     "--openai: '%s' neither continues texts nor makes vectors of them, it %s: use 'sigma "
+                     "serve' without --openai, or 'sigma predict'",
+                     path, purpose);
 }
 
 static sgm_status open_model(openai *server, const char *path, const char *tokenizer)
@@ -198,10 +199,11 @@ static sgm_status open_model(openai *server, const char *path, const char *token
     server->generator = sgm_generator_create(server->saved->trainer);
     server->vocabulary = sgm_generator_vocabulary(server->generator);
     if (server->generator == NULL && sgm_last_status() == SGM_ERROR_UNSUPPORTED)
-        return sgm_fail(SGM_ERROR_UNSUPPORTED,
-                        "--openai: the network does not continue texts, 'sigma serve' without --openai is for "
-                        "it: %s",
-                        sgm_last_error());
+        return sgm_fail(
+            SGM_ERROR_UNSUPPORTED,
+            "--openai: the network does not continue texts, 'sigma serve' without --openai is for "
+            "it: %s",
+            sgm_last_error());
     return server->generator != NULL ? SGM_OK : sgm__last_failure();
 }
 

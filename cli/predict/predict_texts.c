@@ -87,9 +87,10 @@ static sgm_status warn_of_cut(const prediction *p, const sgm_pretrained_tokenize
         complain("warning: the text has %lld tokens, and the network reads %lld: the rest is left out\n",
                  (long long)cut.most, longest);
     else if (cut.count > 0)
-        complain("warning: %zu of %zu texts have more tokens than the %lld that the network reads, the longest "
-                 "%lld: the rest is left out\n",
-                 cut.count, read, longest, (long long)cut.most);
+        complain(
+            "warning: %zu of %zu texts have more tokens than the %lld that the network reads, the longest "
+            "%lld: the rest is left out\n",
+            cut.count, read, longest, (long long)cut.most);
     return SGM_OK;
 }
 

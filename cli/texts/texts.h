@@ -1,8 +1,7 @@
 /* Texts that a trained network continues, for `sigma generate` and `sigma serve --openai`: which tokenizer is
  * its own and how chats are written (codec.c), what is said with tokens and where it ends (speech.c), which
- * characters bytes are (characters.c), what it says while it is trained (sample.c), and which models continue none
- * (purpose.c). Texts that an encoder
- * predicts for `sigma serve` are in served.c. */
+ * characters bytes are (characters.c), what it says while it is trained (sample.c), and which models continue
+ * none (purpose.c). Texts that an encoder predicts for `sigma serve` are in served.c. */
 #ifndef SGM_CLI_TEXTS_TEXTS_H
 #define SGM_CLI_TEXTS_TEXTS_H
 
