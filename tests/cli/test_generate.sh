@@ -134,6 +134,8 @@ run 1 generate bytes --numbers --text '1 x'
 has err "expected whole numbers, got 'x'"
 run 1 generate bytes --numbers --text '256'
 has err '256 is no token'
+run 2 generate bytes --top-k 0
+has err "top-k: expected a whole number of at least 1, got '0'; see"
 run 2 generate bytes --temperature 0
 has err "expected a number above 0, got '0'"
 run 2 generate bytes --top-p 1.5
