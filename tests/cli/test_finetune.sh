@@ -279,10 +279,10 @@ run 0 finetune model --data answers.jsonl --validation 0.25 --context 6 --epochs
 has err 'warning: data.validation: 8 of 8 examples of the whole file are cut to 6 tokens'
 (cat chats.jsonl; echo '{"messages": [{"role": "user", "content": "a"}]}') >asked.jsonl
 run 0 finetune chatting --data asked.jsonl --context 32 --epochs 1 --quiet --into asked
-has err 'warning: data.training: .*asked.jsonl:9: no message of the assistant and no completion, or an empty one; 1 lines are left out for that$'
+has err 'warning: data.training: .*asked.jsonl:9: no message of the assistant and no completion, or an empty one; 1 line is left out for that$'
 echo '{"prompt": "a b c d e f g h i j k l m n o p", "completion": " yes"}' >>answers.jsonl
 run 0 finetune model --data answers.jsonl --context 10 --epochs 1 --quiet --into behind
-has err 'warning: data.training: .*answers.jsonl:9: the answer begins behind token 10; 1 lines are left out for that, and the longest line has [0-9]+ tokens'
+has err 'warning: data.training: .*answers.jsonl:9: the answer begins behind token 10; 1 line is left out for that, and the longest line has [0-9]+ tokens'
 run 0 finetune model --data answers.jsonl --validation 0.5 --context 10 --epochs 1 --quiet --into behind-shared
-has err 'warning: data.training: .*answers.jsonl:9: the answer begins behind token 10; 1 lines of the whole file are left out for'
+has err 'warning: data.training: .*answers.jsonl:9: the answer begins behind token 10; 1 line of the whole file is left out for'
 finish
