@@ -164,35 +164,51 @@ static int generate(const char *checkpoint, generation *g)
     return code;
 }
 
-/* Whether a number that was given, which is not 0, is within the bounds of the row. */
-static bool is_within(const sgm_setting *row, const sgm_generation_options *how, double *value)
+/* How tokens are drawn, as the options give it; NULL: not given. */
+typedef struct drawing {
+    const char *temperature, *top_p, *min_p, *repetition_penalty;
+} drawing;
+
+/* The setting of a name. */
+static const sgm_setting *setting_of(const char *name)
 {
-    sgm_content content = {0};
-    if (row->option.kind != SGM_KIND_NUMBER || sgm_setting_get(row, how, &content) != SGM_OK)
-        return true;
-    *value = content.as.number;
-    return *value == 0 || (*value >= row->option.minimum && *value <= row->option.maximum);
+    size_t count, i = 0;
+    const sgm_setting *rows = sgm_generation_settings(&count);
+    while (strcmp(rows[i].option.name, name) != 0)
+        i++;
+    return &rows[i];
 }
 
-/* The same bounds as those of samples in a training. */
-static int check_drawing(const sgm_generation_options *how)
+/* Within the same bounds as those of samples in a training. Returns an exit code. */
+static int read_drawing(const drawing *given, sgm_generation_options *how)
 {
-    size_t count;
-    double value = 0;
-    char name[40];
-    const sgm_setting *row = sgm_generation_settings(&count), *end = row + count;
-    while (row < end && is_within(row, how, &value))
-        row++;
-    if (row == end)
-        return CLI_OK;
-    snprintf(name, sizeof name, "%s", row->option.name);
-    for (char *c = name; *c != '\0'; c++)
-        *c = *c == '_' ? '-' : *c;
-    return value < row->option.minimum
-               ? usage_error("generate", "--%s: expected a number from %g to %g, got '%g'", name,
-                             row->option.minimum, row->option.maximum, value)
-               : usage_error("generate", "--%s: expected a number above 0, at most %g, got '%g'", name,
-                             row->option.maximum, value);
+    const struct {
+        const char *option, *setting, *text, *remedy;
+    } numbers[] = {
+        {"--temperature", "temperature", given->temperature,
+         "; --greedy takes the likeliest token each time"},
+        {"--top-p", "top_p", given->top_p, ""},
+        {"--min-p", "min_p", given->min_p, ""},
+        {"--repetition-penalty", "repetition_penalty", given->repetition_penalty, ""},
+    };
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        const sgm_setting *row = setting_of(numbers[i].setting);
+        const char *text = numbers[i].text;
+        double number;
+        char least[32], most[32];
+        if (text == NULL)
+            continue;
+        if (!sgm__parse_double(text, &number) ||
+            !(number >= row->option.minimum && number <= row->option.maximum))
+            return usage_error("generate", "%s: expected a number from %s to %s, got '%s'%s",
+                               numbers[i].option, sgm__number_text(row->option.minimum, least, sizeof least),
+                               sgm__number_text(row->option.maximum, most, sizeof most), text,
+                               numbers[i].remedy);
+        const sgm_content content = sgm_number_content(number);
+        if (sgm_setting_set(row, how, NULL, &content) != SGM_OK)
+            return report_error("generate", CLI_USAGE);
+    }
+    return CLI_OK;
 }
 
 /* What is wrong with the options together, as an exit code; CLI_OK: nothing. */
@@ -202,9 +218,6 @@ static int check(const generation *g, const argument_texts *texts, const argumen
     if (texts->count > 1)
         return usage_error("generate", "--text is given %zu times; several texts are lines of --texts FILE",
                            texts->count);
-    const int code = check_drawing(&g->how);
-    if (code != CLI_OK)
-        return code;
     if (g->chat && ((g->text == NULL && one) || g->numbers))
         return usage_error("generate",
                            "--chat: expected what the user says, --text TEXT or --texts FILE, and no "
@@ -251,6 +264,7 @@ int generate_run(int argc, char **argv)
     const char *seed = NULL, *length_penalty = NULL;
     generation g = {.how.struct_size = sizeof g.how, .count = 200, .codec.end = -1};
     argument_texts texts = {0};
+    drawing given = {0};
     const argument_rule rules[] = {
         {"--text", ARGUMENT_TEXTS, &texts},
         {"--texts", ARGUMENT_TEXT, &g.texts},
@@ -261,16 +275,16 @@ int generate_run(int argc, char **argv)
         {"--system", ARGUMENT_TEXT, &g.system},
         {"--stop", ARGUMENT_TEXTS, &g.stops},
         {"--count", ARGUMENT_COUNT, &g.count},
-        {"--temperature", ARGUMENT_NUMBER, &g.how.temperature},
+        {"--temperature", ARGUMENT_TEXT, &given.temperature},
         {"--top-k", ARGUMENT_COUNT, &g.how.top_k},
-        {"--top-p", ARGUMENT_NUMBER, &g.how.top_p},
-        {"--min-p", ARGUMENT_NUMBER, &g.how.min_p},
+        {"--top-p", ARGUMENT_TEXT, &given.top_p},
+        {"--min-p", ARGUMENT_TEXT, &given.min_p},
         {"--greedy", ARGUMENT_FLAG, &g.how.greedy},
         {"--seed", ARGUMENT_TEXT, &seed},
         {"--tokenizer", ARGUMENT_TEXT, &g.tokenizer_path},
         {"--numbers", ARGUMENT_FLAG, &g.numbers},
         {"--int8", ARGUMENT_FLAG, &g.int8},
-        {"--repetition-penalty", ARGUMENT_NUMBER, &g.how.repetition_penalty},
+        {"--repetition-penalty", ARGUMENT_TEXT, &given.repetition_penalty},
     };
     arguments a = {.rules = rules, .rule_count = sizeof rules / sizeof *rules, .help = usage_text};
     int code;
@@ -282,7 +296,7 @@ int generate_run(int argc, char **argv)
             code = usage_error("generate", "--seed: expected a whole number, got '%s'", seed);
         else if (length_penalty != NULL && !read_penalty(length_penalty, &g.how.length_penalty))
             code = usage_error("generate", "--length-penalty: expected a number, got '%s'", length_penalty);
-        else if ((code = check(&g, &texts, &a)) == CLI_OK)
+        else if ((code = read_drawing(&given, &g.how)) == CLI_OK && (code = check(&g, &texts, &a)) == CLI_OK)
             code = generate(a.words[0], &g);
     }
     arguments_free(&a);

@@ -133,7 +133,7 @@ same "drawn as generate draws" "$(tail -1 options/samples.jsonl)" \
 run 2 finetune model --data answers.jsonl --sample 'say d' sample.top_p=1.5 --into none --quiet
 has err 'sample.top_p'
 run 2 generate run --text 'say d' --repetition-penalty 1e7
-has err "repetition-penalty: expected a number above 0, at most 1e\+06, got '1e\+07'"
+has err "repetition-penalty: expected a number from 1e-06 to 1000000, got '1e7'"
 run 0 info sample
 has out 'repetition_penalty'
 run 0 replay drawn --into drawn-again --quiet

@@ -137,13 +137,17 @@ has err '256 is no token'
 run 2 generate bytes --top-k 0
 has err "top-k: expected a whole number of at least 1, got '0'; see"
 run 2 generate bytes --temperature 0
-has err "expected a number above 0, got '0'"
+has err "^sigma generate: --temperature: expected a number from 1e-06 to 1000000, got '0'; --greedy takes the likeliest token each time; see"
+run 2 generate bytes --temperature nan
+has err "temperature: expected a number from 1e-06 to 1000000, got 'nan'"
+run 2 generate bytes --top-p 0
+has err "^sigma generate: --top-p: expected a number from 1e-06 to 1, got '0'; see"
 run 2 generate bytes --top-p 1.5
-has err "at most 1, got '1.5'"
+has err "top-p: expected a number from 1e-06 to 1, got '1.5'"
 run 2 generate bytes --min-p 1.5
-has err "min-p: expected a number above 0, at most 1, got '1.5'"
+has err "min-p: expected a number from 0 to 1, got '1.5'"
 run 2 generate bytes --repetition-penalty 0
-has err "expected a number above 0, got '0'"
+has err "repetition-penalty: expected a number from 1e-06 to 1000000, got '0'"
 run 2 generate bytes --text ''
 has err 'expected something to begin with'
 run 2 generate
