@@ -6,6 +6,7 @@
 #include "cli.h"
 #include "config/config_checks.h"
 #include "text/json_text.h"
+#include "texts/texts.h"
 #include "train.h"
 
 #include <sigma/models.h>
@@ -24,6 +25,7 @@
  * they began. */
 #define MATRICES_OF_ENCODERS "attention* hidden* projection*"
 #define NEW_LAYERS "pooler.* classifier.*"
+#define FILE_NAME "finetune.yaml" /* of the configuration; the run is named after it */
 
 static const char usage_text[] =
     "Usage: sigma finetune MODEL --data FILE.jsonl [KEY=VALUE ...] [--validation FILE|SHARE] [--into DIR]\n"
@@ -189,6 +191,16 @@ static sgm_status look_at_model(const finetuning *f)
     return path != NULL ? SGM_OK : sgm__last_failure();
 }
 
+static sgm_status check_samples(const finetuning *f)
+{
+    const char *purpose = f->prompts.count > 0 ? purpose_of(f->model) : NULL;
+    return purpose_is_to_continue(purpose)
+               ? SGM_OK
+               : sgm_fail(SGM_ERROR_UNSUPPORTED,
+                          "--sample: '%s' does not continue texts, it %s: leave --sample out", f->model,
+                          purpose);
+}
+
 /* The section `sample`; NULL: nothing is sampled. */
 static json_t *sample_of(const finetuning *f)
 {
@@ -196,6 +208,75 @@ static json_t *sample_of(const finetuning *f)
     for (size_t i = 0; i < f->prompts.count; i++)
         json_array_append_new(prompts, json_string(f->prompts.items[i]));
     return prompts != NULL ? json_pack("{s:o, s:b}", "prompts", prompts, "chat", f->chat) : NULL;
+}
+
+/* --- what the configuration says, in words of the command --- */
+
+/* Keys that options are, where these were given. */
+typedef struct option_key {
+    const char *key, *option;
+    bool is_given;
+} option_key;
+
+/* The option of the key that a message begins with; *length of it. NULL: none. */
+static const char *option_of(const finetuning *f, const char *message, size_t *length)
+{
+    const option_key keys[] = {
+        {"from", "the model", true},
+        {"data.training", "--data", true},
+        {"data.validation", "--validation", f->validation != NULL},
+        {"data.batch", "--batch", f->batch > 0},
+        {"epochs", "--epochs", f->epochs > 0},
+        {"optimiser.learning_rate", "--learning-rate", f->learning_rate > 0},
+        {"sample.prompts", "--sample", f->prompts.count > 0},
+        {"sample", "--sample", f->prompts.count > 0},
+        {"adapters", "--lora", f->lora != NULL},
+    };
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        *length = strlen(keys[i].key);
+        if (keys[i].is_given && strncmp(message, keys[i].key, *length) == 0 &&
+            (message[*length] == ':' || message[*length] == '\0'))
+            return keys[i].option;
+    }
+    return NULL;
+}
+
+/* A place, or a message behind one, that begins with the file that nobody wrote, FILE:1:80: KEY, without it
+ * and with the option that KEY is; sgm__free. NULL: it begins with something else, or out of memory. */
+static char *with_option(const finetuning *f, const char *text)
+{
+    size_t length;
+    const char *behind = strncmp(text, FILE_NAME, strlen(FILE_NAME)) == 0 ? strstr(text, ": ") : NULL;
+    if (behind == NULL)
+        return NULL;
+    behind += 2;
+    const char *named = option_of(f, behind, &length);
+    return named != NULL ? sgm__format("%s%s", named, behind + length) : sgm__strdup(behind);
+}
+
+/* Places that messages of the training will have. */
+static void name_places(const finetuning *f, config *c)
+{
+    for (size_t i = 0; i < c->places.count; i++) {
+        char *place = with_option(f, c->places.values[i]);
+        if (place != NULL) {
+            sgm__free(c->places.values[i]);
+            c->places.values[i] = place;
+        }
+    }
+}
+
+/* What is wrong with files has another exit code than what is wrong with the configuration. */
+static int fail_configuration(const finetuning *f, sgm_status status)
+{
+    const bool is_of_file =
+        status == SGM_ERROR_FILE || status == SGM_ERROR_NOT_FOUND || status == SGM_ERROR_FORMAT;
+    char *message = with_option(f, sgm_last_error());
+    if (message != NULL)
+        sgm_fail(status, "%s", message);
+    const bool is_of_argument = strncmp(sgm_last_error(), "argument '", 10) == 0;
+    sgm__free(message);
+    return report_error("finetune", is_of_file && !is_of_argument ? CLI_FAILED : CLI_USAGE);
 }
 
 /* The file that does the same. JSON is YAML, and quotes every name as it is. */
@@ -213,7 +294,7 @@ static sgm_status describe(const finetuning *f, train_description *description)
         json_object_set_new(root, "adapters", json_pack("[s]", adapter != NULL ? adapter : ""));
         sgm__free(adapter);
     }
-    description->file = sgm__strdup("finetune.yaml");
+    description->file = sgm__strdup(FILE_NAME);
     description->text = root != NULL ? sgm__json_text(root) : NULL;
     json_decref(root);
     if (root == NULL)
@@ -232,6 +313,8 @@ static int train(const arguments *a, finetuning *f, const train_arguments *given
     size_t count = a->word_count - 1;
     sgm_status status = overrides != NULL ? look_at_model(f) : sgm__last_failure();
     if (status == SGM_OK)
+        status = check_samples(f);
+    if (status == SGM_OK)
         status = look_at_data(f);
     if (status == SGM_OK)
         status = describe(f, &description);
@@ -241,12 +324,13 @@ static int train(const arguments *a, finetuning *f, const train_arguments *given
         overrides[count++] = folder;
     if (status == SGM_OK)
         status = description_load(&c, &description, overrides, count);
-    int code = CLI_USAGE;
+    int code;
     if (status == SGM_OK) {
+        name_places(f, &c);
         code = train_configuration(&c, given, &validation);
         config_free(&c);
     } else {
-        report_error("finetune", code);
+        code = fail_configuration(f, status);
     }
     sgm__free(overrides);
     sgm__free(folder);
@@ -317,6 +401,10 @@ static bool check(const arguments *a, finetuning *f, const train_arguments *give
         usage_error("finetune", "--chat: expected with --sample only");
     else if (given->resume && given->folder == NULL)
         usage_error("finetune", "--resume goes on in the folder of --into, which is missing");
+    else if (given->resume && !sgm__is_folder(given->folder))
+        usage_error("finetune",
+                    "--resume: there is no folder '%s' of a run; without --resume one begins there",
+                    given->folder);
     else if (check_prompts(&f->prompts))
         *code = CLI_OK;
     return *code == CLI_OK;

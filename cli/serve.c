@@ -29,7 +29,7 @@ static const char usage_text[] =
     "Of a network that was trained on a table by its columns' names it is also an object, {\"age\": 3.5,\n"
     "\"town\": \"Bonn\"}, with null where there is no value; predicted numbers have the units of the table.\n"
     "To an encoder that 'sigma import' or 'sigma finetune' read with its tokenizer it is also a text,\n"
-    "\"...\", or of a pair {\"text\": \"...\", \"pair\": \"...\"}.\n"
+    "\"...\", or of a pair {\"text\": \"...\", \"pair\": \"...\"}; not to one that fills in masked words.\n"
     "To a network that was trained on folders of files the body is such a file (image/png, image/jpeg,\n"
     "audio/wav, audio/flac, text/plain), or a form with files (curl -F picture=@cat.png).\n\n"
     "With --openai a network that continues or embeds texts answers what programs for OpenAI's API ask:\n\n"
@@ -79,9 +79,9 @@ static char *example_of_zeros(int64_t elements)
 
 /* The body of a request for a shell, with its quotes: a row without values where the network was trained on a
  * table by its columns' names, a text where it takes texts, else an example of zeros. sgm__free. */
-static char *example_body(const sgm__serve *serve, const sgm_pipeline *pipeline, bool takes_texts)
+static char *example_body(const sgm__serve *serve, const sgm_pipeline *pipeline)
 {
-    if (takes_texts)
+    if (sgm__serve_takes_texts(serve))
         return sgm__strdup("'{\"input\": [\"Hello\"]}'");
     if (pipeline == NULL) {
         char *zeros = example_of_zeros(sgm__serve_elements(serve));
@@ -102,13 +102,13 @@ static char *example_body(const sgm__serve *serve, const sgm_pipeline *pipeline,
 }
 
 /* Type and body of a request for curl: a file where the network takes files, else JSON. sgm__free. */
-static char *example_arguments(const sgm__serve *serve, const sgm_pipeline *pipeline, bool takes_texts)
+static char *example_arguments(const sgm__serve *serve, const sgm_pipeline *pipeline)
 {
     if (pipeline != NULL && strcmp(sgm_pipeline_kind(pipeline), "table") != 0) {
         const sgm__file_names *names = sgm__file_kind_find(sgm_pipeline_kind(pipeline))->names;
         return sgm__format("-F %s=@%s", names->one, names->question);
     }
-    char *body = example_body(serve, pipeline, takes_texts);
+    char *body = example_body(serve, pipeline);
     char *words = body != NULL ? sgm__format("-H 'Content-Type: application/json' -d %s", body) : NULL;
     sgm__free(body);
     return words;
@@ -130,8 +130,7 @@ static int serve_until_signal(const sgm__serve_options *options)
     if (serve == NULL)
         return report_error("serve", CLI_FAILED);
     const char *url = sgm__serve_url(serve), *token = strstr(url, "token=");
-    char *example =
-        example_arguments(serve, sgm_trainer_get_pipeline(options->trainer), options->texts.predict != NULL);
+    char *example = example_arguments(serve, sgm_trainer_get_pipeline(options->trainer));
     printf("serve: %s\n"
            "curl -H 'Authorization: Bearer %s' %s http://127.0.0.1:%d/api/predict\n"
            "Ctrl-C ends it.\n",

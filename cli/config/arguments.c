@@ -212,10 +212,10 @@ static bool read_option(const arguments *a, int argc, char **argv, int *index, i
         return is_good;
     }
     /* Whole numbers. A target that is wrong is set as well; the caller stops anyway. */
-    int64_t maximum = rule->kind == ARGUMENT_PORT ? UINT16_MAX : INT64_MAX;
-    if (!parse_count(value, maximum, rule->target)) {
-        *code = usage_error(argv[0], "%s: expected a whole number from 1 to %lld, got '%s'", rule->name,
-                            (long long)maximum, value);
+    const bool is_port = rule->kind == ARGUMENT_PORT;
+    if (!parse_count(value, is_port ? UINT16_MAX : INT64_MAX, rule->target)) {
+        *code = usage_error(argv[0], "%s: expected a whole number %s, got '%s'", rule->name,
+                            is_port ? "from 1 to 65535" : "of at least 1", value);
         return false;
     }
     return true;

@@ -12,7 +12,8 @@ static const char usage_text[] =
     "Usage: sigma generate CHECKPOINT|FOLDER|MODEL.gguf [--text TEXT | --texts FILE] [--count N] [--seed N]\n"
     "                      [--temperature T] [--top-k K] [--top-p P] [--min-p P] [--greedy]\n"
     "                      [--repetition-penalty P] [--beams N] [--length-penalty P] [--batch N]\n"
-    "                      [--chat] [--system TEXT] [--stop TEXT] [--tokenizer FILE] [--numbers] [--int8]\n\n"
+    "                      [--chat] [--system TEXT] [--stop TEXT ...] [--tokenizer FILE] [--numbers] "
+    "[--int8]\n\n"
     "Continues a text: the network reads it, one of the tokens that may follow is drawn by their\n"
     "probabilities and read in turn. The same seed says the same. Takes networks whose input is a sequence\n"
     "of tokens and whose output is a probability for each, such as those of 'data: {text: FILE}'.\n"
@@ -26,7 +27,7 @@ static const char usage_text[] =
     "                     template of a model of others\n"
     "  --system TEXT      of --chat: instructions of the assistant\n"
     "  --count N          so many tokens more at most; 200 if not given\n"
-    "  --stop TEXT        ends before this text\n"
+    "  --stop TEXT        ends before this text; may be given several times: before the first that comes\n"
     "  --temperature T    1 takes the probabilities as they are, less is surer, more is bolder\n"
     "  --top-k K          only the K likeliest tokens\n"
     "  --top-p P          only as many of the likeliest as have the probability P together\n"
@@ -53,7 +54,7 @@ speech generate_speech(const generation *g, bool (*say)(void *user, const char *
                        void *user)
 {
     return (speech){
-        .codec = &g->codec, .stops = &g->stop, .stop_count = g->stop != NULL, .say = say, .user = user};
+        .codec = &g->codec, .stops = g->stops.items, .stop_count = g->stops.count, .say = say, .user = user};
 }
 
 sgm_generation_options generate_options(const generation *g, void *user)
@@ -106,6 +107,10 @@ static sgm_status open_generator(generation *g)
     g->generator = sgm_generator_create(g->s.trainer, .sequences = sequences);
     if (g->generator != NULL)
         return SGM_OK;
+    if (sgm_last_status() == SGM_ERROR_UNSUPPORTED)
+        return sgm_fail(SGM_ERROR_UNSUPPORTED,
+                        "the network does not continue texts, 'sigma predict' is for it: %s",
+                        sgm_last_error());
     if (sequences > 1 && sgm_last_status() == SGM_ERROR_ARGUMENT)
         return sgm_fail(SGM_ERROR_ARGUMENT, "--%s %lld: %s; take fewer", has_beams ? "beams" : "batch",
                         (long long)sequences, sgm_last_error());
@@ -126,6 +131,15 @@ static sgm_status generate_all(generation *g)
     return status;
 }
 
+static sgm_status check_purpose(const char *path)
+{
+    const char *purpose = purpose_of(path);
+    return purpose_is_to_continue(purpose)
+               ? SGM_OK
+               : sgm_fail(SGM_ERROR_UNSUPPORTED, "'%s' does not continue texts, it %s: use 'sigma predict'",
+                          path, purpose);
+}
+
 /* The checkpoint is described first, so that a tokenizer that does not fit is found before the network is
  * loaded. Returns an exit code. */
 static int generate(const char *checkpoint, generation *g)
@@ -133,6 +147,8 @@ static int generate(const char *checkpoint, generation *g)
     sgm_status status = g->texts != NULL ? texts_read(g) : SGM_OK;
     if (status == SGM_OK)
         status = saved_describe(&g->s, checkpoint);
+    if (status == SGM_OK)
+        status = check_purpose(checkpoint);
     if (status == SGM_OK)
         status = tokens_open(g);
     if (status == SGM_OK)
@@ -149,55 +165,69 @@ static int generate(const char *checkpoint, generation *g)
     return code;
 }
 
-/* Whether a number that was given, which is not 0, is within the bounds of the row. */
-static bool is_within(const sgm_setting *row, const sgm_generation_options *how, double *value)
+/* How tokens are drawn, as the options give it; NULL: not given. */
+typedef struct drawing {
+    const char *temperature, *top_p, *min_p, *repetition_penalty;
+} drawing;
+
+/* The setting of a name. */
+static const sgm_setting *setting_of(const char *name)
 {
-    sgm_content content = {0};
-    if (row->option.kind != SGM_KIND_NUMBER || sgm_setting_get(row, how, &content) != SGM_OK)
-        return true;
-    *value = content.as.number;
-    return *value == 0 || (*value >= row->option.minimum && *value <= row->option.maximum);
+    size_t count, i = 0;
+    const sgm_setting *rows = sgm_generation_settings(&count);
+    while (strcmp(rows[i].option.name, name) != 0)
+        i++;
+    return &rows[i];
 }
 
-/* The same bounds as those of samples in a training. */
-static int check_drawing(const sgm_generation_options *how)
+/* Within the same bounds as those of samples in a training. Returns an exit code. */
+static int read_drawing(const drawing *given, sgm_generation_options *how)
 {
-    size_t count;
-    double value = 0;
-    char name[40];
-    const sgm_setting *row = sgm_generation_settings(&count), *end = row + count;
-    while (row < end && is_within(row, how, &value))
-        row++;
-    if (row == end)
-        return CLI_OK;
-    snprintf(name, sizeof name, "%s", row->option.name);
-    for (char *c = name; *c != '\0'; c++)
-        *c = *c == '_' ? '-' : *c;
-    return value < row->option.minimum
-               ? usage_error("generate", "--%s: expected a number from %g to %g, got '%g'", name,
-                             row->option.minimum, row->option.maximum, value)
-               : usage_error("generate", "--%s: expected a number above 0, at most %g, got '%g'", name,
-                             row->option.maximum, value);
+    const struct {
+        const char *option, *setting, *text, *remedy;
+    } numbers[] = {
+        {"--temperature", "temperature", given->temperature,
+         "; --greedy takes the likeliest token each time"},
+        {"--top-p", "top_p", given->top_p, ""},
+        {"--min-p", "min_p", given->min_p, ""},
+        {"--repetition-penalty", "repetition_penalty", given->repetition_penalty, ""},
+    };
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        const sgm_setting *row = setting_of(numbers[i].setting);
+        const char *text = numbers[i].text;
+        double number;
+        char least[32], most[32];
+        if (text == NULL)
+            continue;
+        if (!sgm__parse_double(text, &number) ||
+            !(number >= row->option.minimum && number <= row->option.maximum))
+            return usage_error("generate", "%s: expected a number from %s to %s, got '%s'%s",
+                               numbers[i].option, sgm__number_text(row->option.minimum, least, sizeof least),
+                               sgm__number_text(row->option.maximum, most, sizeof most), text,
+                               numbers[i].remedy);
+        const sgm_content content = sgm_number_content(number);
+        if (sgm_setting_set(row, how, NULL, &content) != SGM_OK)
+            return report_error("generate", CLI_USAGE);
+    }
+    return CLI_OK;
 }
 
 /* What is wrong with the options together, as an exit code; CLI_OK: nothing. */
-static int check(const generation *g, const argument_texts *texts, size_t words)
+static int check(const generation *g, const argument_texts *texts, const arguments *a)
 {
     bool one = g->texts == NULL;
     if (texts->count > 1)
         return usage_error("generate", "--text is given %zu times; several texts are lines of --texts FILE",
                            texts->count);
-    const int code = check_drawing(&g->how);
-    if (code != CLI_OK)
-        return code;
     if (g->chat && ((g->text == NULL && one) || g->numbers))
         return usage_error("generate",
                            "--chat: expected what the user says, --text TEXT or --texts FILE, and no "
                            "--numbers");
     if (g->system != NULL && !g->chat)
         return usage_error("generate", "--system: expected with --chat only");
-    if (g->stop != NULL && (*g->stop == '\0' || g->numbers))
-        return usage_error("generate", "--stop: expected a text that is not empty, and no --numbers");
+    for (size_t i = 0; i < g->stops.count; i++)
+        if (g->stops.items[i][0] == '\0' || g->numbers)
+            return usage_error("generate", "--stop: expected a text that is not empty, and no --numbers");
     if (g->text != NULL && (!one || g->text[0] == '\0'))
         return one ? usage_error("generate", "--text: expected something to begin with, got ''")
                    : usage_error("generate", "--text, --texts: expected one of them");
@@ -210,7 +240,13 @@ static int check(const generation *g, const argument_texts *texts, size_t words)
                            "as nothing is drawn");
     if (g->how.length_penalty != 0 && g->how.beams < 2)
         return usage_error("generate", "--length-penalty: expected with --beams of 2 or more only");
-    return words == 1 ? CLI_OK : usage_error("generate", "expected one checkpoint or folder of a run");
+    if (a->word_count > 1)
+        return usage_error("generate",
+                           "expected one checkpoint or folder of a run, got '%s' as well; a text to continue "
+                           "is given as --text '%s'",
+                           a->words[1], a->words[1]);
+    return a->word_count == 1 ? CLI_OK
+                              : usage_error("generate", "expected one checkpoint or folder of a run");
 }
 
 /* A finite number; 0 becomes one that is next to it, as 0 stands for the default. */
@@ -229,6 +265,7 @@ int generate_run(int argc, char **argv)
     const char *seed = NULL, *length_penalty = NULL;
     generation g = {.how.struct_size = sizeof g.how, .count = 200, .codec.end = -1};
     argument_texts texts = {0};
+    drawing given = {0};
     const argument_rule rules[] = {
         {"--text", ARGUMENT_TEXTS, &texts},
         {"--texts", ARGUMENT_TEXT, &g.texts},
@@ -237,18 +274,18 @@ int generate_run(int argc, char **argv)
         {"--length-penalty", ARGUMENT_TEXT, &length_penalty},
         {"--chat", ARGUMENT_FLAG, &g.chat},
         {"--system", ARGUMENT_TEXT, &g.system},
-        {"--stop", ARGUMENT_TEXT, &g.stop},
+        {"--stop", ARGUMENT_TEXTS, &g.stops},
         {"--count", ARGUMENT_COUNT, &g.count},
-        {"--temperature", ARGUMENT_NUMBER, &g.how.temperature},
+        {"--temperature", ARGUMENT_TEXT, &given.temperature},
         {"--top-k", ARGUMENT_COUNT, &g.how.top_k},
-        {"--top-p", ARGUMENT_NUMBER, &g.how.top_p},
-        {"--min-p", ARGUMENT_NUMBER, &g.how.min_p},
+        {"--top-p", ARGUMENT_TEXT, &given.top_p},
+        {"--min-p", ARGUMENT_TEXT, &given.min_p},
         {"--greedy", ARGUMENT_FLAG, &g.how.greedy},
         {"--seed", ARGUMENT_TEXT, &seed},
         {"--tokenizer", ARGUMENT_TEXT, &g.tokenizer_path},
         {"--numbers", ARGUMENT_FLAG, &g.numbers},
         {"--int8", ARGUMENT_FLAG, &g.int8},
-        {"--repetition-penalty", ARGUMENT_NUMBER, &g.how.repetition_penalty},
+        {"--repetition-penalty", ARGUMENT_TEXT, &given.repetition_penalty},
     };
     arguments a = {.rules = rules, .rule_count = sizeof rules / sizeof *rules, .help = usage_text};
     int code;
@@ -260,7 +297,7 @@ int generate_run(int argc, char **argv)
             code = usage_error("generate", "--seed: expected a whole number, got '%s'", seed);
         else if (length_penalty != NULL && !read_penalty(length_penalty, &g.how.length_penalty))
             code = usage_error("generate", "--length-penalty: expected a number, got '%s'", length_penalty);
-        else if ((code = check(&g, &texts, a.word_count)) == CLI_OK)
+        else if ((code = read_drawing(&given, &g.how)) == CLI_OK && (code = check(&g, &texts, &a)) == CLI_OK)
             code = generate(a.words[0], &g);
     }
     arguments_free(&a);

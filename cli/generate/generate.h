@@ -13,9 +13,10 @@
 /* What was asked for, and what was opened for it. Numbers that are 0 stand for the library's default. */
 typedef struct generation {
     saved s;
-    const char *text, *system, *stop;
-    const char *texts; /* a file with a text on each line; NULL: it is one text */
-    char **lines;      /* of it, owned */
+    const char *text, *system;
+    argument_texts stops; /* texts before which it ends */
+    const char *texts;    /* a file with a text on each line; NULL: it is one text */
+    char **lines;         /* of it, owned */
     size_t line_count;
     const char *tokenizer_path;
     text_codec codec; /* with --numbers without a tokenizer */

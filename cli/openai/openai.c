@@ -173,9 +173,24 @@ static sgm_status look_at_model(openai *server)
     return info != NULL ? SGM_OK : sgm__last_failure();
 }
 
-static sgm_status open_model(openai *server, const char *tokenizer)
+/* Of a model that embeds texts this is not asked. */
+static sgm_status check_purpose(const char *path)
+{
+    const char *purpose = purpose_of(path);
+    return purpose_is_to_continue(purpose)
+               ? SGM_OK
+               : sgm_fail(
+                     SGM_ERROR_UNSUPPORTED,
+                     "--openai: '%s' neither continues texts nor makes vectors of them, it %s: use 'sigma "
+                     "serve' without --openai, or 'sigma predict'",
+                     path, purpose);
+}
+
+static sgm_status open_model(openai *server, const char *path, const char *tokenizer)
 {
     SGM_TRY(look_at_model(server));
+    if (server->longest == 0)
+        SGM_TRY(check_purpose(path));
     SGM_TRY(text_codec_open(&server->codec, server->saved, tokenizer));
     if (server->longest > 0)
         return server->codec.others != NULL
@@ -183,6 +198,12 @@ static sgm_status open_model(openai *server, const char *tokenizer)
                    : sgm_fail(SGM_ERROR_ARGUMENT, "--tokenizer: the model takes the tokens of one of others");
     server->generator = sgm_generator_create(server->saved->trainer);
     server->vocabulary = sgm_generator_vocabulary(server->generator);
+    if (server->generator == NULL && sgm_last_status() == SGM_ERROR_UNSUPPORTED)
+        return sgm_fail(
+            SGM_ERROR_UNSUPPORTED,
+            "--openai: the network does not continue texts, 'sigma serve' without --openai is for "
+            "it: %s",
+            sgm_last_error());
     return server->generator != NULL ? SGM_OK : sgm__last_failure();
 }
 
@@ -202,7 +223,7 @@ static sgm_status start(openai *server, const openai_options *options)
     server->name = name_of(options->path);
     if (server->name == NULL)
         return SGM_ERROR_MEMORY;
-    SGM_TRY(open_model(server, options->tokenizer));
+    SGM_TRY(open_model(server, options->path, options->tokenizer));
     server->http = sgm__http_start(&(sgm__http_options){.port = options->port,
                                                         .token = options->token,
                                                         .page = "",

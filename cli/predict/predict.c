@@ -8,6 +8,7 @@
 #include "predict/predict.h"
 #include "data/table/pipeline.h"
 #include "tensor/tensor_internal.h"
+#include "texts/texts.h"
 #include <sigma/models.h>
 
 #include <stdio.h>
@@ -300,6 +301,10 @@ static sgm_status open_model(prediction *p, const predict_words *words)
     SGM_TRY(saved_describe(&p->s, path));
     if (words->pair != NULL)
         SGM_TRY(saved_take_pairs(&p->s));
+    const char *purpose = words->text != NULL ? purpose_of(path) : NULL;
+    if (purpose != NULL && purpose_is_to_continue(purpose))
+        return sgm_fail(SGM_ERROR_UNSUPPORTED, "'%s' continues texts: use 'sigma generate %s --text TEXT'",
+                        path, path);
     SGM_TRY(saved_load(&p->s));
     SGM_TRY(experiment_describe(p->s.network, &p->signature));
     p->pipeline = sgm_trainer_get_pipeline(p->s.trainer);

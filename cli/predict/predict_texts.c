@@ -46,10 +46,59 @@ static sgm_status read_text(const char *path, sgm__text *text)
                           : SGM_OK;
 }
 
+/* Texts that have more tokens than the network reads. */
+typedef struct cut_texts {
+    size_t count;
+    int64_t most; /* tokens of the longest */
+} cut_texts;
+
+/* Special tokens around a text, or a pair. */
+#define MOST_SPECIAL 4
+
+/* A token is at least a byte of its text, so that most texts need no count. */
+static sgm_status count_cut(const prediction *p, const sgm_pretrained_tokenizer *tokenizer, const char *text,
+                            const char *pair, cut_texts *cut)
+{
+    const int64_t longest = p->signature.example.dims[0];
+    const size_t size = strlen(text), pair_size = pair != NULL ? strlen(pair) : 0;
+    if (size + pair_size + MOST_SPECIAL <= (size_t)longest)
+        return SGM_OK;
+    sgm_tensor *tokens =
+        sgm_pretrained_tokenizer_encode(tokenizer, text, size, .pair = pair, .pair_size = pair_size);
+    if (tokens == NULL)
+        return sgm__last_failure();
+    const int64_t count = sgm_tensor_shape(tokens)->dims[0];
+    cut->count += count > longest;
+    cut->most = count > cut->most ? count : cut->most;
+    sgm_tensor_free(tokens);
+    return SGM_OK;
+}
+
+/* What is left out may decide, and nothing else tells. */
+static sgm_status warn_of_cut(const prediction *p, const sgm_pretrained_tokenizer *tokenizer, char **lines,
+                              const char *const *pairs, size_t count)
+{
+    cut_texts cut = {0};
+    const long long longest = (long long)p->signature.example.dims[0];
+    const size_t read = p->limit >= 0 && (size_t)p->limit < count ? (size_t)p->limit : count;
+    for (size_t i = 0; i < read; i++)
+        SGM_TRY(count_cut(p, tokenizer, lines[i], pairs != NULL ? pairs[i] : NULL, &cut));
+    if (cut.count > 0 && count == 1)
+        complain("warning: the text has %lld tokens, and the network reads %lld: the rest is left out\n",
+                 (long long)cut.most, longest);
+    else if (cut.count > 0)
+        complain(
+            "warning: %zu of %zu texts have more tokens than the %lld that the network reads, the longest "
+            "%lld: the rest is left out\n",
+            cut.count, read, longest, (long long)cut.most);
+    return SGM_OK;
+}
+
 /* `pairs` NULL: there are none; else as many as lines. */
 static sgm_status predict_lines(prediction *p, const sgm_pretrained_tokenizer *tokenizer, char **lines,
                                 const char *const *pairs, size_t count)
 {
+    SGM_TRY(warn_of_cut(p, tokenizer, lines, pairs, count));
     if (pairs == NULL && predict_fills(p))
         return predict_fill(p, tokenizer, lines, count);
     const char *segments = p->signature.segments[0] != '\0' ? p->signature.segments : NULL;

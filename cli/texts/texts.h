@@ -1,7 +1,7 @@
 /* Texts that a trained network continues, for `sigma generate` and `sigma serve --openai`: which tokenizer is
  * its own and how chats are written (codec.c), what is said with tokens and where it ends (speech.c), which
- * characters bytes are (characters.c), and what it says while it is trained (sample.c). Texts that an encoder
- * predicts for `sigma serve` are in served.c. */
+ * characters bytes are (characters.c), what it says while it is trained (sample.c), and which models continue
+ * none (purpose.c). Texts that an encoder predicts for `sigma serve` are in served.c. */
 #ifndef SGM_CLI_TEXTS_TEXTS_H
 #define SGM_CLI_TEXTS_TEXTS_H
 
@@ -28,6 +28,13 @@ void text_codec_close(text_codec *codec);
 sgm_tensor *text_codec_encode(const text_codec *codec, const char *text);
 /* Those of a chat up to the beginning of the answer. */
 sgm_tensor *text_codec_encode_chat(const text_codec *codec, const sgm_chat_message *messages, size_t count);
+
+/* --- purpose.c --- */
+/* What the model of others at `path`, or that of the run there, is for: "makes vectors of texts". NULL: it is
+ * none, or not known. */
+const char *purpose_of(const char *path);
+/* Whether it may be to continue texts. */
+bool purpose_is_to_continue(const char *purpose);
 
 /* --- characters.c --- */
 /* Appends to `whole` the characters of `waiting` and of more bytes; the beginning of one that may be

@@ -28,7 +28,7 @@ has err "--log-level expects a value, got the option '-h'"
 run 2 predict a --data --
 has err "--data expects a value, got the option '--'"
 run 2 predict a --count 0 b
-has err "a whole number from 1 to 9223372036854775807, got '0'"
+has err "a whole number of at least 1, got '0'"
 
 # --- a number out of range is told the range, in the user's words ---
 iris=$examples/iris.yaml

@@ -142,7 +142,7 @@ same "drawn as generate draws" "$(tail -1 options/samples.jsonl)" \
 run 2 finetune model --data answers.jsonl --sample 'say d' sample.top_p=1.5 --into none --quiet
 has err 'sample.top_p'
 run 2 generate run --text 'say d' --repetition-penalty 1e7
-has err "repetition-penalty: expected a number above 0, at most 1e\+06, got '1e\+07'"
+has err "repetition-penalty: expected a number from 1e-06 to 1000000, got '1e7'"
 run 0 info sample
 has out 'repetition_penalty'
 run 0 replay drawn --into drawn-again --quiet
@@ -151,7 +151,7 @@ verdict "so does a replay" $?
 [ ! -e run/samples.jsonl ]
 verdict "nothing is said that was not asked for" $?
 run 2 finetune model --data answers.jsonl --sample '#' --into none --quiet
-has err "^sigma finetune: finetune.yaml:1:[0-9]+: sample.prompts: hook 'every epoch sample\(.#., count=40\)': the prompt has no tokens to begin with"
+has err "^sigma finetune: --sample: hook 'every epoch sample\(.#., count=40\)': the prompt has no tokens to begin with"
 run 2 finetune model --data answers.jsonl --sample 'say d' --chat --into none --quiet
 has err 'the model has no chat template'
 run 2 finetune model --data answers.jsonl --chat --into none
@@ -266,8 +266,12 @@ has err "^sigma finetune: --lora takes its rank behind '=': --lora=4; see"
 run 2 finetune run --data answers.jsonl --context 8
 has err "'run' has a network already; 'sigma import FOLDER --context 8' makes one"
 run 2 finetune "$SIGMA_SOURCE_DIR/tests/models/fixtures/llama" --data answers.jsonl
-has err "data.training: chats are read by the tokenizer of the model, and there is no tokenizer.json, vocab.json or vocab.txt in '.*/llama'; put"
-run 2 finetune modle --data answers.jsonl
+has err "^sigma finetune: --data: chats are read by the tokenizer of the model, and there is no tokenizer.json, vocab.json or vocab.txt in '.*/llama'; put"
+run 2 finetune model --data answers.jsonl --resume --into typo
+has err "^sigma finetune: --resume: there is no folder 'typo' of a run; without --resume one begins there; see"
+[ ! -e typo ]
+verdict "nothing begins there" $?
+run 1 finetune modle --data answers.jsonl
 has err "^sigma finetune: there is no 'modle'; expected a folder of transformers, what 'sigma import' wrote, or a run$"
 printf '{"text": "a b", "label": "%s"}\n' good bad >labels.jsonl
 run 2 finetune model --data labels.jsonl
@@ -284,10 +288,10 @@ run 0 finetune model --data answers.jsonl --validation 0.25 --context 6 --epochs
 has err 'warning: data.validation: 8 of 8 examples of the whole file are cut to 6 tokens'
 (cat chats.jsonl; echo '{"messages": [{"role": "user", "content": "a"}]}') >asked.jsonl
 run 0 finetune chatting --data asked.jsonl --context 32 --epochs 1 --quiet --into asked
-has err 'warning: data.training: .*asked.jsonl:9: no message of the assistant and no completion, or an empty one; 1 lines are left out for that$'
+has err 'warning: data.training: .*asked.jsonl:9: no message of the assistant and no completion, or an empty one; 1 line is left out for that$'
 echo '{"prompt": "a b c d e f g h i j k l m n o p", "completion": " yes"}' >>answers.jsonl
 run 0 finetune model --data answers.jsonl --context 10 --epochs 1 --quiet --into behind
-has err 'warning: data.training: .*answers.jsonl:9: the answer begins behind token 10; 1 lines are left out for that, and the longest line has [0-9]+ tokens'
+has err 'warning: data.training: .*answers.jsonl:9: the answer begins behind token 10; 1 line is left out for that, and the longest line has [0-9]+ tokens'
 run 0 finetune model --data answers.jsonl --validation 0.5 --context 10 --epochs 1 --quiet --into behind-shared
-has err 'warning: data.training: .*answers.jsonl:9: the answer begins behind token 10; 1 lines of the whole file are left out for'
+has err 'warning: data.training: .*answers.jsonl:9: the answer begins behind token 10; 1 line of the whole file is left out for'
 finish

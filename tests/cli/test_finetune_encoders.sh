@@ -32,6 +32,15 @@ echo 'd bad' >>texts.txt
 run 0 predict run texts.txt --json
 has out '"class": "praise"'
 has out '"class": "a, ..blame.."'
+same "of texts that fit nothing is said" "$(cat err)" ''
+run 0 predict run --text 'good a b c d e f g h'
+has err '^warning: the text has 11 tokens, and the network reads 8: the rest is left out$'
+echo 'a b c d e f g h a b c' >>texts.txt
+run 0 predict run texts.txt
+has err '^warning: 1 of 3 texts have more tokens than the 8 that the network reads, the longest 13: the rest is left out$'
+run 0 predict run texts.txt --count 2
+same "only texts that are read are warned of" "$(cat err)" ''
+sed -i 3d texts.txt
 run 0 predict run --text bad --probabilities
 has out '^a, "blame" 0\.[0-9]+ praise 0\.[0-9]+$'
 run 0 eval run
@@ -69,7 +78,9 @@ has out '"class":\[[01]\]'
 ask '{"input": ["good d", 5]}'
 has out "example 1 of 'input': expected a text, as the first one is"
 ask '{"input": [{"text": "a", "pair": 5}]}'
-has out "example 0 of 'input': expected a text, as the first one is, or"
+has out "example 0 of 'input': expected a text, or an object with text and pair: "
+ask '{"input": [{"txt": "a"}]}'
+has out "example 0 of 'input': expected a text, or an object with text and pair: "
 ask '{"input": ["good d"], "lengths": [1]}'
 has out "'lengths': texts have lengths of their own; leave it out"
 ask '{"input": []}'
@@ -147,24 +158,36 @@ has err '2 examples of "training" in a row belong together, and 7 is no multiple
 run 2 finetune run --data pairs.jsonl
 has err "is of a run to classify, which has not all that the task 'embed' needs"
 run 2 finetune "$fixtures/gpt2" --data labelled.jsonl
-has err "lines with a label are for encoders .BERT, RoBERTa, DistilBERT.; '.*/gpt2' says the next token"
+has err "^sigma finetune: --data: lines with a label are for encoders .BERT, RoBERTa, DistilBERT.; '.*/gpt2' says the next token"
 run 2 finetune "$fixtures/resnet" --data labelled.jsonl
 has err 'is a model to classify; classes of texts and pairs are learnt by encoders'
 echo '{"text": "good a"}' >texts.jsonl
 run 2 finetune model --data texts.jsonl
 has err 'texts alone are for models that say the next token; an encoder learns lines with text and label'
-run 2 finetune model --data missing.jsonl
+run 1 finetune model --data missing.jsonl
 has err "cannot read 'missing.jsonl'"
+run 1 finetune model --data labelled.jsonl --validation missing.jsonl
+has err "cannot read '.*missing.jsonl'"
+run 1 finetune nowhere --data labelled.jsonl
+has err "^sigma finetune: there is no 'nowhere'; expected a folder"
+run 2 finetune model --data labelled.jsonl --batch 99999999999
+has err '^sigma finetune: --batch: expected a whole number from 1 to 10000000, got '
+run 2 finetune model --data labelled.jsonl data.batch=0
+has err "^sigma finetune: argument 'data.batch=0': data.batch: expected a whole number"
+run 2 finetune model --data labelled.jsonl --epochs 99999999999
+has err '^sigma finetune: --epochs: expected a whole number from 1 to 1000000000, got '
+run 2 finetune model --data labelled.jsonl --context 100
+has err "^sigma finetune: --data: '.*/config.json': a context of 100 steps is wanted"
 echo '{"text": "a\u0000b", "label": "x"}' >zero.jsonl
-run 2 finetune model --data zero.jsonl
+run 1 finetune model --data zero.jsonl
 has err 'zero.jsonl:1: byte 19: .u0000 is not allowed, as a text ends there; take it out; expected'
 head -1 labelled.jsonl >one.jsonl
-run 2 finetune model --data one.jsonl
-has err 'one.jsonl: expected texts of at least 2 classes, got 1'
+run 1 finetune model --data one.jsonl
+has err '^sigma finetune: --data: .*one.jsonl: expected texts of at least 2 classes, got 1'
 run 1 finetune model --data pairs.jsonl --validation labelled.jsonl
 has err 'labelled.jsonl:1: expected an object with anchor and positive'
 run 2 finetune model --data labelled.jsonl --sample 'good a' --into none --quiet
-has err "sample.prompts: hook 'every epoch sample\(.good a., count=40\)': .*sequences cannot be read step by step"
+has err "^sigma finetune: --sample: 'model' does not continue texts, it makes vectors of texts: leave --sample out$"
 run 0 finetune model --data pairs.jsonl --into single --epochs 1 --batch 1 --quiet
 has err '^warning: data.batch: a minibatch of one pair has no other text to tell its like from'
 run 0 finetune model --data pairs.jsonl --into long --epochs 1 --quiet

@@ -62,6 +62,10 @@ run 0 generate bytes --text 'row, row, row yo' --count 32 --beams 3
 same "beams go on with the song" "$(cat out)" 'row, row, row your boat, gently down the stream.'
 run 0 generate bytes --text 'row, row, row yo' --count 12 --beams 2 --length-penalty 0 --stop ' boat'
 same "beams end before a text" "$(cat out)" 'row, row, row your'
+run 0 generate bytes --text 'row, row, row yo' --count 32 --greedy --stop gently --stop ' boat' --stop stream
+same "of several texts to stop at the first that comes counts" "$(cat out)" 'row, row, row your'
+run 2 generate bytes --stop a --stop ''
+has err 'stop: expected a text that is not empty'
 run 1 generate bytes --beams 5000
 has err '--beams 5000: a generator reads 1 to 4096 sequences side by side, not 5000; take fewer'
 run 2 generate bytes --beams 2 --top-k 3
@@ -130,14 +134,20 @@ run 1 generate bytes --numbers --text '1 x'
 has err "expected whole numbers, got 'x'"
 run 1 generate bytes --numbers --text '256'
 has err '256 is no token'
+run 2 generate bytes --top-k 0
+has err "top-k: expected a whole number of at least 1, got '0'; see"
 run 2 generate bytes --temperature 0
-has err "expected a number above 0, got '0'"
+has err "^sigma generate: --temperature: expected a number from 1e-06 to 1000000, got '0'; --greedy takes the likeliest token each time; see"
+run 2 generate bytes --temperature nan
+has err "temperature: expected a number from 1e-06 to 1000000, got 'nan'"
+run 2 generate bytes --top-p 0
+has err "^sigma generate: --top-p: expected a number from 1e-06 to 1, got '0'; see"
 run 2 generate bytes --top-p 1.5
-has err "at most 1, got '1.5'"
+has err "top-p: expected a number from 1e-06 to 1, got '1.5'"
 run 2 generate bytes --min-p 1.5
-has err "min-p: expected a number above 0, at most 1, got '1.5'"
+has err "min-p: expected a number from 0 to 1, got '1.5'"
 run 2 generate bytes --repetition-penalty 0
-has err "expected a number above 0, got '0'"
+has err "repetition-penalty: expected a number from 1e-06 to 1000000, got '0'"
 run 2 generate bytes --text ''
 has err 'expected something to begin with'
 run 2 generate
@@ -145,7 +155,7 @@ has err 'expected one checkpoint or folder of a run'
 sed 's/lstm(48, forget_bias=1)/lstm(8, bidirectional)/; s/epochs: 12/epochs: 1/' bytes.yaml >ahead.yaml
 run 0 train ahead.yaml --folder ahead --quiet
 run 1 generate ahead
-has err 'sequences cannot be read step by step: it begins with the last one'
+has err "^sigma generate: the network does not continue texts, 'sigma predict' is for it: .*sequences cannot be read step by step: it begins with the last one"
 sed 's/song.txt,/song.txt, tokenizer: missing.tokens,/' bytes.yaml >missing.yaml
 run 1 train missing.yaml --folder missing
 has err 'missing.tokens'

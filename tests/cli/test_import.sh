@@ -128,9 +128,31 @@ run 1 predict fill --text 'word7 word9'
 has err "text 1 has no .MASK. among its first 24 tokens: this model says which word is masked"
 
 run 1 predict llama --text 'a'
+has err "^sigma predict: 'llama' continues texts: use 'sigma generate llama --text TEXT'$"
+run 1 predict pictures --text 'a'
 has err "texts are for encoders that 'sigma import' read with their tokenizer"
+run 1 generate fill --text a
+has err "^sigma generate: 'fill' does not continue texts, it fills in words that are masked: use 'sigma predict'$"
+run 1 generate pictures/checkpoint.safetensors
+has err "'pictures/checkpoint.safetensors' does not continue texts, it tells classes of pictures: use 'sigma predict'$"
+run 1 generate judged
+has err "'judged' does not continue texts, it tells classes of texts: use"
+run 2 generate spoken 'ab c'
+has err "got 'ab c' as well; a text to continue is given as --text 'ab c'; see"
+run 1 serve pictures --openai
+has err "'pictures' neither continues texts nor makes vectors of them, it tells classes of pictures: use 'sigma serve' without"
 run 2 predict judge --data training --text a
 has err 'expected --data or --text, got both'
+
+serve fill
+has serve.out '^curl .*paste|^curl .*"input.": \[\[0,'
+line=$(grep '^curl' serve.out)
+eval "$line -s" >out 2>err
+has out '^\{"output":\[\['
+curl -s -H 'Authorization: Bearer 0123456789abcdef-secret' "$address/api/model" >out
+! grep -q '"texts"' out
+verdict "it does not say that it takes texts" $?
+end_serve
 
 # --- a training from it, and from the folder of others ---
 awk 'BEGIN { for (row = 0; row < 24; row++) {

@@ -249,6 +249,7 @@ TEST(mistakes_are_named)
     check_refused(&s, "{\"input\": [[1, 2, 3, 4], [1, 2, 3, \"4\"]]}", "example 1 of 'input'");
     check_refused(&s, "{\"input\": [[1, 2, 3, [4]]]}", "no number");
     check_refused(&s, "{\"input\": [1, 2, 3, 4]}", "a number in place of a list");
+    check_refused(&s, "{\"input\": [{\"txt\": \"a\"}]}", "there is something that is no list of numbers");
     check_refused(&s, "{\"input\": [[1, 2, 3, null]]}", "no number");
     check_refused(&s, "{\"input\": []}",
                   "expected {\"input\": [EXAMPLE, ...]}, where an example has the shape (4,)");

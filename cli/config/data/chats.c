@@ -9,6 +9,7 @@
 
 #include <math.h>
 #include <sigma/chats.h>
+#include <stdio.h>
 
 #define COST "softmax_cross_entropy"
 #define IGNORE "ignore_negative"
@@ -158,9 +159,18 @@ const char *of_file(const data_config *data)
     return isnan(data->begin) && isnan(data->share) ? "" : " of the whole file";
 }
 
+/* "lines of the whole file are", or of one "line is". */
+static const char *lines_are(int64_t count, const data_config *data, char *words, size_t size)
+{
+    snprintf(words, size, "line%s%s %s", count == 1 ? "" : "s", of_file(data), count == 1 ? "is" : "are");
+    return words;
+}
+
 /* What of a file is not learnt. */
 static void warn(const data_config *data, const char *name, const sgm_chat_counts *counts)
 {
+    const int64_t behind = counts->left_out - counts->unanswered;
+    char words[40];
     if (counts->cut > 0)
         complain(
             "warning: data.%s: %lld of %lld examples%s are cut to %lld tokens; the longest line has %lld: a "
@@ -169,15 +179,14 @@ static void warn(const data_config *data, const char *name, const sgm_chat_count
             (long long)counts->longest);
     if (counts->unanswered > 0)
         complain("warning: data.%s: %s:%lld: no message of the assistant and no completion, or an empty one; "
-                 "%lld lines%s are left out for that\n",
+                 "%lld %s left out for that\n",
                  name, data->chats, (long long)counts->unanswered_line, (long long)counts->unanswered,
-                 of_file(data));
-    if (counts->left_out > counts->unanswered)
-        complain(
-            "warning: data.%s: %s:%lld: the answer begins behind token %lld; %lld lines%s are left out for "
-            "that, and the longest line has %lld tokens: --context of the command, or window of a file\n",
-            name, data->chats, (long long)counts->behind_line, (long long)data->window,
-            (long long)(counts->left_out - counts->unanswered), of_file(data), (long long)counts->longest);
+                 lines_are(counts->unanswered, data, words, sizeof words));
+    if (behind > 0)
+        complain("warning: data.%s: %s:%lld: the answer begins behind token %lld; %lld %s left out for that, "
+                 "and the longest line has %lld tokens: --context of the command, or window of a file\n",
+                 name, data->chats, (long long)counts->behind_line, (long long)data->window,
+                 (long long)behind, lines_are(behind, data, words, sizeof words), (long long)counts->longest);
 }
 
 sgm_dataset *chats_dataset(const data_config *data, const char *name)

@@ -94,7 +94,7 @@ static sgm_status describe(sgm__serve *serve, const sgm__serve_options *options,
         json_object_set_new(about, "input_range", json_pack("[f, f]", serve->minimum, serve->maximum));
     if (about != NULL && serve->pipeline != NULL && serve->takes == NULL)
         json_object_set_new(about, "row", sgm__serve_empty_row(serve->pipeline));
-    if (about != NULL && serve->texts.predict != NULL)
+    if (about != NULL && sgm__serve_takes_texts(serve))
         json_object_set_new(about, "texts", json_true());
     if (about == NULL)
         return sgm__fail_memory(1);
@@ -128,7 +128,9 @@ static bool read_nested(const json_t *value, const sgm_shape *shape, int32_t axi
         return *bad == NULL;
     }
     if (!json_is_array(value) || (int64_t)json_array_size(value) != shape->dims[axis]) {
-        *bad = !json_is_array(value) ? "there is a number in place of a list" : "a list has another length";
+        *bad = json_is_array(value)    ? "a list has another length"
+               : json_is_number(value) ? "there is a number in place of a list"
+                                       : "there is something that is no list of numbers";
         return false;
     }
     for (size_t i = 0; i < json_array_size(value); i++)
@@ -188,10 +190,10 @@ static sgm_status read_examples(const sgm__serve *serve, const json_t *body, sgm
         return sgm_fail(SGM_ERROR_ARGUMENT,
                         "expected {\"input\": [EXAMPLE, ...]}, where an example has the shape %s%s%s%s",
                         shape,
-                        serve->takes != NULL           ? "; or files of one of the types "
-                        : serve->texts.predict != NULL ? ", or is a text"
-                        : serve->pipeline != NULL      ? ", or is an object with the table's columns"
-                                                       : "",
+                        serve->takes != NULL            ? "; or files of one of the types "
+                        : sgm__serve_takes_texts(serve) ? ", or is a text"
+                        : serve->pipeline != NULL       ? ", or is an object with the table's columns"
+                                                        : "",
                         serve->takes != NULL ? serve->takes->media_types : "",
                         serve->takes != NULL ? " or multipart/form-data" : "");
     SGM_TRY(check_count(*count));
@@ -394,9 +396,10 @@ static sgm_status predict_json(const sgm__serve *serve, const sgm__http_request 
         return sgm__last_failure();
     const json_t *first = json_array_get(json_object_get(body, "input"), 0);
     bool by_name = serve->pipeline != NULL && serve->takes == NULL && json_is_object(first);
-    return by_name                     ? predict_rows(serve, body, examples, answer)
-           : sgm__serve_is_text(first) ? predict_texts(serve, body, examples, answer)
-                                       : predict_numbers(serve, body, examples, answer);
+    bool is_text = sgm__serve_is_text(first) || (serve->texts.predict != NULL && json_is_object(first));
+    return by_name   ? predict_rows(serve, body, examples, answer)
+           : is_text ? predict_texts(serve, body, examples, answer)
+                     : predict_numbers(serve, body, examples, answer);
 }
 
 /* POST /api/predict, on the lane of slow functions. */
@@ -560,6 +563,11 @@ int sgm__serve_port(const sgm__serve *serve)
 int64_t sgm__serve_elements(const sgm__serve *serve)
 {
     return serve->elements;
+}
+
+bool sgm__serve_takes_texts(const sgm__serve *serve)
+{
+    return serve->texts.predict != NULL && serve->signature.output.rank <= 1;
 }
 
 /* If a prediction does not return in time, its thread still uses `serve`, which then stays allocated. */

@@ -45,6 +45,9 @@ const char *sgm__serve_url(const sgm__serve *serve);
 int sgm__serve_port(const sgm__serve *serve);
 /* How many numbers one example of the input has. */
 int64_t sgm__serve_elements(const sgm__serve *serve);
+/* Whether an example may be a text: there is what predicts texts, and the network gives something for each of
+ * them, not for each of its tokens. */
+bool sgm__serve_takes_texts(const sgm__serve *serve);
 /* False: a prediction does not end in time; its thread still uses the trainer, which must not be freed. NULL
  * is allowed. */
 bool sgm__serve_stop(sgm__serve *serve);

@@ -14,9 +14,9 @@ static sgm_status read_text(const json_t *example, size_t number, const char **t
     *pair = json_string_value(second);
     if (*text == NULL || (second != NULL && *pair == NULL))
         return sgm_fail(SGM_ERROR_ARGUMENT,
-                        "example %zu of 'input': expected a text, as the first one is, or {\"text\": TEXT, "
-                        "\"pair\": TEXT}",
-                        number);
+                        "example %zu of 'input': expected a text%s, or an object with text and pair: "
+                        "{\"text\": TEXT, \"pair\": TEXT}",
+                        number, number > 0 ? ", as the first one is" : "");
     return SGM_OK;
 }
 
