@@ -27,7 +27,7 @@ has err 'expected what to write'
 run 2 export --c net.c
 has err 'expected one checkpoint or folder, got 0'
 run 2 export --c net.c --batch 0 run
-has err 'a whole number from 1'
+has err 'a whole number of at least 1'
 run 1 export --c net.c --name '1x' run
 has err "'1x' cannot begin names of C"
 run 1 export --c nowhere/net.c run
