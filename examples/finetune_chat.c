@@ -29,7 +29,7 @@ static sgm_status finetune(sgm_pretrained *model, sgm_trainer *trainer, sgm_data
 /* Loss and accuracy of the tokens that are learnt, after the training. */
 static sgm_status measure(sgm_trainer *trainer, sgm_dataset *chats)
 {
-    sgm_metrics metrics;
+    sgm_metrics metrics = {0};
     sgm_iterator *rows = sgm_minibatches(chats, .size = 4, .no_shuffle = true);
     sgm_status status = rows != NULL ? sgm_trainer_evaluate(trainer, rows, &metrics) : sgm_last_status();
     if (status == SGM_OK)
