@@ -257,7 +257,6 @@ static const json_t *find(const json_t *config, const char *key)
     return json_is_null(value) ? NULL : value;
 }
 
-/* The first of several keys that is there; NULL at the end of them. */
 static double number_of(const json_t *value, double otherwise)
 {
     return json_is_number(value) ? json_number_value(value) : otherwise;
