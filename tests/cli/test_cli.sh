@@ -338,9 +338,9 @@ same "a checkpoint alone is measured as with its configuration" "$(cat alone.txt
 has alone.txt '\(150 examples\)$'
 # Mixed precision says which way its products go; its checkpoints are like any other.
 run 0 train "$examples/iris.yaml" epochs=2 precision=bfloat16 --folder mixed
-has mixed/log.txt 'products of bfloat16: (.*float32|own loops with (AVX512_BF16|AMX)|oneDNN .*AMX)'
+has mixed/log.txt 'products of bfloat16: (.*float32|own (loops with AVX512_BF16|blocks with AMX)|oneDNN .*AMX)'
 run 0 inspect mixed
-has out '^  bfloat16, with float32 parameters; products (.*float32|own loops with (AVX512_BF16|AMX)|oneDNN .*AMX)'
+has out '^  bfloat16, with float32 parameters; products (.*float32|own (loops with AVX512_BF16|blocks with AMX)|oneDNN .*AMX)'
 cp mixed/checkpoint.safetensors mixed.safetensors
 run 0 eval mixed.safetensors --data iris
 has out '\(150 examples\)$'

@@ -43,7 +43,7 @@ typedef struct heads {
     /* Of a block: queries and gradients as rows; scores, and gradients by them; both rounded, and with
      * queries as steps (pairs); queries or gradients so; sums of a product. */
     size_t queries_at, gradients_at, scores_at, slopes_at, rounded_at, by_query_at, right_at, sums_at;
-    size_t turned_at;                /* for blocks: by_query_at turned, as their left operand has rows */
+    size_t transposed_at;            /* for blocks: by_query_at transposed, as their left operand has rows */
     size_t configured_at;            /* for blocks: sgm__tile has it */
     size_t by_keys_at, by_values_at; /* gradients of a head: sums */
     size_t bytes;
@@ -75,7 +75,7 @@ static void lay_out(heads *h)
     h->slopes_at = take(&h->bytes, rows * h->key_row);
     h->rounded_at = take(&h->bytes, rows * h->key_row / 2);
     h->by_query_at = take(&h->bytes, h->queries / 2 * h->key_row);
-    h->turned_at = take(&h->bytes, h->back && h->tiles->block != NULL ? h->queries / 2 * h->key_row : 0);
+    h->transposed_at = take(&h->bytes, h->back && h->tiles->block != NULL ? h->queries / 2 * h->key_row : 0);
     h->configured_at = take(&h->bytes, 1);
     h->right_at = take(&h->bytes, h->queries / 2 * h->feature_row);
     h->sums_at = take(&h->bytes, rows * h->feature_row);
@@ -338,13 +338,14 @@ static void add_by_queries(const heads *h, const block *b, size_t sums_at)
 {
     h->tiles->copy_rows(b->own + h->by_query_at, h->key_row, b->own + h->rounded_at, h->key_row, b->columns,
                         b->count);
-    left turned = {b->own + h->by_query_at, 0, h->key_row};
+    left transposed = {b->own + h->by_query_at, 0, h->key_row};
     if (h->tiles->block != NULL) {
-        turned = (left){b->own + h->turned_at, h->queries / 2, 0};
-        h->call->cpu->vector->f32.transpose(b->own + h->turned_at, h->queries / 2, b->own + h->by_query_at,
-                                            h->key_row, sgm__divide_up(b->count, 2), b->columns);
+        transposed = (left){b->own + h->transposed_at, h->queries / 2, 0};
+        h->call->cpu->vector->f32.transpose(b->own + h->transposed_at, h->queries / 2,
+                                            b->own + h->by_query_at, h->key_row, sgm__divide_up(b->count, 2),
+                                            b->columns);
     }
-    multiply(h, b->own, b->columns, h->size, sgm__divide_up(b->count, 2), turned,
+    multiply(h, b->own, b->columns, h->size, sgm__divide_up(b->count, 2), transposed,
              (const uint32_t *)(const void *)(b->own + h->right_at), h->feature_row,
              numbers(b->own, sums_at) + b->first_key * h->feature_row, h->feature_row, true);
 }

@@ -170,7 +170,8 @@ static sgm_status choose_faster(sgm__cpu *cpu, const char *instructions)
     cpu->bfloat16_speed = speed;
     cpu->bfloat16_measured = instructions;
     if (speed >= WORTH_IT)
-        choose(cpu, SGM__BFLOAT16_OWN, "own loops with %s", instructions);
+        choose(cpu, SGM__BFLOAT16_OWN, "own %s with %s", cpu->table.pairs.block != NULL ? "blocks" : "loops",
+               instructions);
     else
         choose(cpu, SGM__BFLOAT16_WIDENED, "through float32: %s is too slow here", instructions);
     return SGM_OK;

@@ -142,8 +142,8 @@ static void round_sums(const sgm__tile *tile, const float *sums)
     }
 }
 
-/* Of a block with few rows weights are fetched before they are loaded, which takes longer than multiplying:
- * further ahead than the processor guesses, also into the next panel. */
+/* Fetches the weights of a later step. Blocks of few rows wait for memory longer than they multiply; this is
+ * further ahead than the processor fetches by itself, also into the next panel. */
 #define STEPS_AHEAD 2
 static inline __attribute__((always_inline)) void fetch_ahead(const char *b, int64_t b_stride)
 {

@@ -40,9 +40,9 @@ static inline int32_t codes_int8(const sgm__int8_tile *t, int64_t row, int64_t g
     return x;
 }
 
-/* How far ahead of a tile of few rows its weights are fetched, which takes longer than its arithmetic: as far
- * as the processor's own guesses go and further, also into the next panel. Tiles of more rows read a panel
- * several times, or have enough to do meanwhile. */
+/* Bytes ahead of a tile of few rows from which its weights are fetched. Such a tile waits for memory longer
+ * than it multiplies; this is further than the processor fetches by itself, also into the next panel. Tiles
+ * of more rows read a panel several times, or have enough to do meanwhile. */
 #define INT8_AHEAD 2048
 #define INT8_FEW_ROWS 4
 
