@@ -433,6 +433,7 @@ void sgm_network_free(sgm_network *network)
     sgm__free(network->parameters);
     sgm__free(network->inputs);
     sgm__free(network->indices);
+    sgm__free(network->rotations);
     sgm__free(network->targets);
     sgm__free(network->predictions);
     sgm__free(network->costs);

@@ -222,7 +222,7 @@ typedef struct sgm__network_output {
  * lists, and the sum of costs so far. rerecord.c goes back to a mark to record a dynamic layer again. */
 typedef struct sgm__layer_mark {
     sgm__graph_mark graph;
-    size_t parameter_count, input_count, target_count, cost_count, string_count;
+    size_t parameter_count, input_count, target_count, cost_count, string_count, rotation_count;
     int64_t streams;
     sgm_value total;
 } sgm__layer_mark;
@@ -245,6 +245,15 @@ typedef struct sgm__index_use {
     int64_t maximum;
     bool may_ignore; /* negative numbers, by an argument of the layer that was not given */
 } sgm__index_use;
+
+/* Settings of rotary positions (layers/rotary.c), and what was recorded for them: the cosines and sines of
+ * all places, or of the steps that are read, (time, 1, size / 2). */
+typedef struct sgm__rotation {
+    int64_t time, size;
+    double base, factor, bands[3];
+    bool has_bands;
+    sgm_value cosines, sines;
+} sgm__rotation;
 
 /* Adapters of a network: a statement of its description. */
 typedef struct sgm__adapter {
@@ -286,6 +295,8 @@ struct sgm_network {
         cost_count, cost_capacity;
     struct sgm__index_use *indices; /* fields that layers take as numbers of something */
     size_t index_count, index_capacity;
+    sgm__rotation *rotations; /* which layers of the same settings share */
+    size_t rotation_count, rotation_capacity;
     /* A stream is the number that keeps random numbers of different sgm_layer_random calls apart. */
     int64_t streams; /* handed out so far */
     char **memories; /* names of states that begin as zeros in each epoch */

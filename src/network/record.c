@@ -200,6 +200,7 @@ sgm__layer_mark sgm__network_mark(const sgm_network *network, const sgm_graph *g
                              .target_count = network->target_count,
                              .cost_count = network->cost_count,
                              .string_count = network->string_next,
+                             .rotation_count = network->rotation_count,
                              .streams = network->streams,
                              .total = total};
 }
@@ -330,7 +331,7 @@ sgm_status sgm_network_record(sgm_network *network, sgm_graph *graph, const sgm_
     SGM_TRY(sgm__options_read(&copy, sizeof copy, given, "sgm_network_record"));
     SGM_TRY(check_options(network, graph, options, recording));
     network->string_next = network->parameter_count = network->input_count = 0;
-    network->target_count = network->cost_count = network->index_count = 0;
+    network->target_count = network->cost_count = network->index_count = network->rotation_count = 0;
     network->streams = network->steps = network->places = 0;
     network->starts = (sgm_value){-1};
     network->packed = NULL;

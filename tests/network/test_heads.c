@@ -8,6 +8,43 @@ TEST(heads_positions_and_norms_are_those_of_pytorch)
     VALUES_CHECK(heads_torch);
 }
 
+/* How many constants a network records. */
+static int constants_of(const char *text, bool step)
+{
+    sgm_network *network = sgm_network_parse(text);
+    sgm_graph *graph = sgm_graph_create();
+    sgm_recording_options how = {
+        .struct_size = sizeof how, .batch = 2, .dtype = SGM_FLOAT32, .training = !step, .step = step};
+    sgm_recording recording;
+    CHECK_OK(network);
+    CHECK_OK(sgm_network_record(network, graph, &how, &recording));
+    char *recorded = sgm_graph_text(graph);
+    int count = 0;
+    for (const char *at = recorded; (at = strstr(at, " = constant")) != NULL; at++)
+        count++;
+    sgm_string_free(recorded);
+    sgm_graph_free(graph);
+    sgm_network_free(network);
+    return count;
+}
+
+TEST(layers_of_the_same_settings_share_the_angles_of_rotary_positions)
+{
+#define TURNED(settings) " + attention(2, causal, rotary" settings ")"
+    CHECK_INT(constants_of("input(5, 8)" TURNED(""), false), 2);
+    CHECK_INT(constants_of("input(5, 8)" TURNED("") TURNED(", key_heads=1") TURNED(""), false), 2);
+    CHECK_INT(constants_of("input(5, 8)" TURNED("") TURNED("") TURNED(""), true), 2);
+    CHECK_INT(constants_of("input(5, 8)" TURNED("") TURNED(", rotary_base=100") TURNED(""), false), 4);
+    CHECK_INT(constants_of("input(5, 8)" TURNED("") TURNED(", rotary_factor=2"), false), 4);
+    CHECK_INT(constants_of("input(5, 8)" TURNED("") TURNED(", head_size=2"), false), 4);
+    CHECK_INT(constants_of("input(5, 8)" TURNED(", rotary_factor=2")
+                               TURNED(", rotary_factor=2, rotary_bands=(1, 4, 8)")
+                                   TURNED(", rotary_factor=2, rotary_bands=(1, 4, 9)"),
+                           false),
+              6);
+#undef TURNED
+}
+
 TEST(what_does_not_fit_is_named)
 {
     check_record_error("input(3, 6) + attention(4, causal)", "or give a head_size");

@@ -43,6 +43,7 @@ static sgm_value measure(const sgm_layer_call *call, sgm_graph *graph, sgm_value
 }
 
 #define MOODS 21
+#define MOODS_OF_SEQUENCES 19 /* these take any shape that ends in 4 */
 static sgm_value forward_moody(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs, int32_t count)
 {
     (void)count;
@@ -168,10 +169,11 @@ static void check_recordings(const sgm_recording *a, const sgm_recording *b)
 }
 
 /* Against a network and a graph that are new. */
-static void check_as_new(const sgm_graph *graph, const sgm_recording *recording, bool rest)
+static void check_as_new(const char *notation, const sgm_graph *graph, const sgm_recording *recording,
+                         bool rest)
 {
     sgm_recording expected;
-    sgm_network *network = network_of(NETWORK);
+    sgm_network *network = network_of(notation);
     sgm_graph *fresh = sgm_graph_create();
     CHECK_OK(sgm_network_record(network, fresh, &training, &expected));
     check_recordings(recording, &expected);
@@ -218,24 +220,39 @@ static bool again(repeated *r)
     return same;
 }
 
-TEST(every_change_is_seen)
+/* From each mood below `moods` to each other one. */
+static void check_changes(const char *notation, int moods)
 {
-    repeated r = begin(NETWORK);
+    repeated r = begin(notation);
     mood = 0;
     CHECK(!again(&r));
     record_rest(r.graph, &r.recording);
-    for (int from = 0; from < MOODS; from++)
-        for (int to = 0; to < MOODS; to++)
+    for (int from = 0; from < moods; from++)
+        for (int to = 0; to < moods; to++)
             for (int step = 0; step < 2; step++) {
                 int before = mood;
                 mood = step == 0 ? from : to;
                 bool same = again(&r);
                 CHECK_INT(same, mood == before);
-                check_as_new(r.graph, &r.recording, same);
+                check_as_new(notation, r.graph, &r.recording, same);
                 if (!same)
                     record_rest(r.graph, &r.recording);
             }
     end(&r);
+}
+
+TEST(every_change_is_seen)
+{
+    check_changes(NETWORK, MOODS);
+}
+
+/* Layers before and behind a dynamic one share constants. */
+TEST(what_layers_share_is_that_of_this_recording)
+{
+    check_changes("input(3, 4) + attention(2, causal, rotary) + moody + attention(2, causal, rotary) + "
+                  "attention(2, causal, rotary, rotary_base=100) + moody + attention(2, causal, rotary, "
+                  "rotary_base=100) + softmax_cross_entropy",
+                  MOODS_OF_SEQUENCES);
 }
 
 TEST(layers_are_asked_behind_a_change_only)

@@ -21,6 +21,9 @@ sgm_value sgm__layer_normalise(sgm_layer_call *call, sgm_graph *graph, sgm_value
                                const char *prefix, double epsilon);
 /* x / |x| over the last axis. */
 sgm_value sgm__layer_normalise_length(sgm_graph *graph, sgm_value x);
+/* --- rotary.c --- */
+/* Queries or keys (batch, time, heads, size), of which each is turned by its place; `size` is even. */
+sgm_value sgm__layer_rotate(sgm_layer_call *call, sgm_graph *graph, sgm_value x);
 /* --- heads.c --- */
 /* The number of heads of keys and values; each serves heads / key_heads heads of queries. */
 int64_t sgm__layer_key_heads(sgm_layer_call *call);

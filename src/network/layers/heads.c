@@ -1,8 +1,8 @@
 /* The heads of an attention: queries, keys and values between the two projections of attention.c.
  *
  * Each head computes softmax(q k^T / sqrt(size)) v over the steps of a sequence. Three things come before
- * that: queries and keys are turned by their places (rotary), keys and values are spread where several heads
- * share them, and steps that do not count are hidden. All of it goes into one self_attention
+ * that: queries and keys are turned by their places (rotary.c), keys and values are spread where several
+ * heads share them, and steps that do not count are hidden. All of it goes into one self_attention
  * (src/ops/sequences/attention.c), which handlers do without keeping the scores, and which knows no masks but
  * the causal one. Single steps, when a network generates, look at keys and values that are kept in states
  * (look_back). */
@@ -33,60 +33,6 @@ static sgm_value apart(const heads *h, sgm_value x, int64_t count, int64_t size)
 static sgm_value part(const heads *h, sgm_value x, int32_t axis, int64_t start, int64_t count)
 {
     return sgm_slice(h->graph, x, axis, start, start + count, 1);
-}
-
-/* How fast pair i of a head turns, in radians a place: base^(-2 i / size), divided by rotary_factor, so that
- * a model can look farther back than it was trained for. With rotary_bands (low, high, places), as Llama 3.1
- * has them, that is so only for pairs that turn less than `low` times in `places`; those that turn more than
- * `high` times stay as they are, and in between one goes over into the other. */
-static double turn_of_pair(const heads *h, int64_t i)
-{
-    size_t count;
-    const double *bands = sgm_layer_numbers(h->call, "rotary_bands", &count);
-    double factor = sgm_layer_number(h->call, "rotary_factor");
-    double turn = pow(sgm_layer_number(h->call, "rotary_base"), -2 * (double)i / (double)h->size);
-    if (bands == NULL)
-        return turn / factor;
-    double turns = bands[2] * turn / (2 * M_PI);
-    double kept = fmin(fmax((turns - bands[0]) / (bands[1] - bands[0]), 0), 1);
-    return kept * turn + (1 - kept) * turn / factor;
-}
-
-/* cos or sin of place * turn_of_pair(i), a constant (time, 1, size / 2) in the master type, since bfloat16
- * would round the angles. Single steps gather the rows of their places from the table of all places. */
-static sgm_value wave(const heads *h, double (*function)(double))
-{
-    bool step = sgm_layer_is_step(h->call);
-    int64_t places = step ? h->call->network->steps : h->time;
-    sgm_shape shape = sgm_shape_of(places, 1, h->size / 2);
-    sgm_tensor *tensor = sgm_tensor_create(sgm__master_dtype(h->call->options), &shape);
-    for (int64_t i = 0; i < h->size / 2 && tensor != NULL; i++) {
-        double turn = turn_of_pair(h, i);
-        for (int64_t t = 0; t < places; t++)
-            sgm_tensor_set(tensor, (const int64_t[]){t, 0, i}, function((double)t * turn));
-    }
-    sgm_value value = tensor != NULL
-                          ? sgm_constant(h->graph, tensor)
-                          : sgm_graph_fail(h->graph, SGM_ERROR_MEMORY,
-                                           "no memory for the turns of %lld places", (long long)places);
-    sgm_tensor_free(tensor);
-    return step ? sgm_gather(h->graph, value, sgm__layer_places(h->call, h->graph), 0) : value;
-}
-
-/* Rotary position embedding (Su et al., 2021) for x (batch, time, heads, size): elements i of the first and
- * the second half of a head are rotated together by an angle that is proportional to the place. A product of
- * a query and a key then depends on how far apart they lie, not on where. */
-static sgm_value turn(const heads *h, sgm_value x)
-{
-    sgm_graph *graph = h->graph;
-    sgm_dtype given = sgm_value_type(graph, x).dtype;
-    x = sgm__mixed_cast(graph, x, sgm__master_dtype(h->call->options));
-    sgm_value along = wave(h, cos), across = wave(h, sin);
-    sgm_value left = part(h, x, 3, 0, h->size / 2), right = part(h, x, 3, h->size / 2, h->size / 2);
-    sgm_value halves[] = {
-        sgm_subtract(graph, sgm_multiply(graph, left, along), sgm_multiply(graph, right, across)),
-        sgm_add(graph, sgm_multiply(graph, right, along), sgm_multiply(graph, left, across))};
-    return sgm__mixed_cast(graph, sgm_concatenate(graph, halves, 2, 3), given);
 }
 
 /* Keys or values (batch, time, shared, size) to (batch, time, heads, size): each for the heads / shared
@@ -252,8 +198,8 @@ sgm_value sgm__layer_look(sgm_layer_call *call, sgm_graph *graph, sgm_value all,
         k = norm(&h, k, prefix, "key");
     }
     if (rotary) {
-        q = turn(&h, q);
-        k = turn(&h, k);
+        q = sgm__layer_rotate(call, graph, q);
+        k = sgm__layer_rotate(call, graph, k);
     }
     if (step)
         return look_back(&h, q, k, v, prefix);
