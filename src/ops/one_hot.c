@@ -30,8 +30,10 @@ sgm_status(sgm__fail_class)(int64_t index, int64_t classes)
         return sgm_fail(SGM_ERROR_ARGUMENT,
                         "the number of a class is no whole number; there are %lld classes, numbered from 0",
                         (long long)classes);
-    return sgm_fail(SGM_ERROR_ARGUMENT, "class %lld is out of range: there are %lld classes, numbered from 0",
-                    (long long)index, (long long)classes);
+    return sgm_fail(SGM_ERROR_ARGUMENT,
+                    "class %lld is out of range: there are %lld classes, numbered from 0%s", (long long)index,
+                    (long long)classes,
+                    index < 0 ? "; softmax_cross_entropy(ignore_negative) leaves negative ones out" : "");
 }
 
 static sgm_status forward(const sgm_kernel_call *call)

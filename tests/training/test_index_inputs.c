@@ -141,6 +141,13 @@ TEST(lengths_and_classes_of_steps)
     check(&p, NULL);
     p.targets[1] = 0.5;
     check(&p, "the number of a class is no whole number; there are 2 classes");
+    p.targets[1] = -1;
+    check(&p,
+          "layer 3-softmax_cross_entropy: class -1 is out of range: there are 2 classes, numbered from 0; "
+          "softmax_cross_entropy(ignore_negative) leaves negative ones out");
+    p.network = "input(3, lengths=lengths) + embedding(4, 2) + dense(2, time_distributed) + "
+                "softmax_cross_entropy(ignore_negative)";
+    check(&p, NULL);
     p.targets[1] = 1;
     p.lengths[0] = 2.5;
     check(&p,
