@@ -206,6 +206,28 @@ sgm_tensor *sgm__stored_read(const sgm_pretrained *p, const sgm__stored *stored)
 
 /* --- opening --- */
 
+/* A file that cannot be opened is mostly one that was not downloaded, or not to its end. */
+static sgm_status fail_shard(const sgm_pretrained *p, const char *name)
+{
+    const bool indexed = sgm__folder_has(p->path, SGM__INDEX);
+    const sgm_status status = sgm_last_status();
+    if (status == SGM_ERROR_FORMAT && indexed)
+        return sgm_fail(status, "%s; '%s/" SGM__INDEX "' names this file: download it again",
+                        sgm_last_error(), p->path);
+    if (status == SGM_ERROR_FORMAT)
+        return sgm_fail(status, "%s; download this file again", sgm_last_error());
+    if (status == SGM_ERROR_FILE && !sgm__folder_has(p->path, name))
+        return indexed
+                   ? sgm_fail(SGM_ERROR_NOT_FOUND,
+                              "'%s/%.200s' is missing, which '%s/" SGM__INDEX "' names: download this file",
+                              p->path, name, p->path)
+                   : sgm_fail(SGM_ERROR_NOT_FOUND,
+                              "'%s' has no tensors: neither " TENSORS ", nor " SGM__INDEX
+                              " and the files that it names; download them",
+                              p->path);
+    return status;
+}
+
 /* Opens a file of tensors and lists what it has; the number of the file is *shard. */
 static sgm_status open_shard(sgm_pretrained *p, const char *name)
 {
@@ -219,7 +241,7 @@ static sgm_status open_shard(sgm_pretrained *p, const char *name)
     p->shards[shard].file = path != NULL ? sgm_tensor_file_open(path) : NULL;
     free(path);
     if (p->shards[shard].file == NULL)
-        return sgm_last_status();
+        return fail_shard(p, name);
     for (size_t i = 0; sgm_tensor_file_entry(p->shards[shard].file, i, &entry); i++)
         SGM__TRY(sgm__stored_add(
             p, entry.name,

@@ -173,6 +173,18 @@ static sgm_status read_shape(const json_t *entry, sgm_shape *shape)
     return SGM_OK;
 }
 
+/* How many bytes of data all tensors of the header take, for messages. */
+static uint64_t data_wanted(const reader *r)
+{
+    uint64_t wanted = 0;
+    for (void *at = json_object_iter(r->header); at != NULL; at = json_object_iter_next(r->header, at)) {
+        const json_t *offsets = json_object_get(json_object_iter_value(at), "data_offsets");
+        const json_int_t end = json_integer_value(json_array_get(offsets, 1));
+        wanted = end > 0 && (uint64_t)end > wanted ? (uint64_t)end : wanted;
+    }
+    return wanted;
+}
+
 /* Offsets must lie within the data, before anything is computed from them. */
 static sgm_status read_offsets(const reader *r, const json_t *entry, claim *c)
 {
@@ -182,9 +194,15 @@ static sgm_status read_offsets(const reader *r, const json_t *entry, claim *c)
         return sgm_fail(SGM_ERROR_FORMAT, "'data_offsets' is missing or not two whole numbers");
     json_int_t first = json_integer_value(begin), last = json_integer_value(end);
     uint64_t bytes = r->size - r->data;
-    if (first < 0 || last < first || (uint64_t)last > bytes)
-        return sgm_fail(SGM_ERROR_FORMAT, "it would be at bytes %lld to %lld of the data, which has %llu",
-                        (long long)first, (long long)last, (unsigned long long)bytes);
+    if (first < 0 || last < first)
+        return sgm_fail(SGM_ERROR_FORMAT, "it would be at bytes %lld to %lld of the data", (long long)first,
+                        (long long)last);
+    if ((uint64_t)last > bytes)
+        return sgm_fail(SGM_ERROR_FORMAT,
+                        "it would be at bytes %lld to %lld of the data, which has %llu: the file is cut off, "
+                        "by its header it has %llu bytes, but there are %llu",
+                        (long long)first, (long long)last, (unsigned long long)bytes,
+                        (unsigned long long)(r->data + data_wanted(r)), (unsigned long long)r->size);
     c->begin = (uint64_t)first;
     c->end = (uint64_t)last;
     return SGM_OK;

@@ -198,7 +198,8 @@ TEST(indexes_that_lie_are_refused)
     refuse(folder, "has no tensor 'model.norm.other', which 'model.safetensors.index.json' puts there");
     folder = copy_of("llama");
     replace(folder, "model.safetensors.index.json", "model-00002-of-00003.safetensors", "absent.safetensors");
-    refuse(folder, "absent.safetensors");
+    refuse(folder, "/absent.safetensors' is missing, which '");
+    refuse(folder, "/model.safetensors.index.json' names: download this file");
     size_t size; /* the same tensors in two files */
     folder = copy_of("llama");
     char *bytes = read_file(folder, "model-00001-of-00003.safetensors", &size);
@@ -212,8 +213,16 @@ TEST(damaged_tensors_are_refused)
     const char *folder = copy_of("gpt2");
     size_t size;
     char *bytes = read_file(folder, "model.safetensors", &size);
+    char wanted[160];
     write_file(folder, "model.safetensors", bytes, size - 4);
-    refuse(folder, "model.safetensors'");
+    snprintf(
+        wanted, sizeof wanted,
+        ": the file is cut off, by its header it has %zu bytes, but there are %zu; download this file again",
+        size, size - 4);
+    refuse(folder, wanted);
+    write_file(folder, "model.safetensors", bytes, 100);
+    refuse(folder, "give a header of ");
+    refuse(folder, "bytes, but it has 100; download this file again");
     write_file(folder, "model.safetensors", "GGUF....", 8);
     refuse(folder, "GGUF");
     char path[300], other[300];
@@ -221,5 +230,16 @@ TEST(damaged_tensors_are_refused)
     snprintf(other, sizeof other, "%s/pytorch_model.bin", folder);
     CHECK(rename(path, other) == 0);
     refuse(folder, "has its tensors as pytorch_model.bin");
+    CHECK(unlink(other) == 0);
+    refuse(folder,
+           "' has no tensors: neither model.safetensors, nor model.safetensors.index.json and the files "
+           "that it names; download them");
+    free(bytes);
+    folder = copy_of("llama");
+    bytes = read_file(folder, "model-00002-of-00003.safetensors", &size);
+    write_file(folder, "model-00002-of-00003.safetensors", bytes, 3000);
+    snprintf(wanted, sizeof wanted, "by its header it has %zu bytes, but there are 3000; '", size);
+    refuse(folder, wanted);
+    refuse(folder, "/model.safetensors.index.json' names this file: download it again");
     free(bytes);
 }
