@@ -109,6 +109,11 @@ static sgm_status describe(sgm_pretrained *p, const sgm_pretrained_options *opti
     d->processor_path = NULL;
     d->wanted_task = NULL;
     free(processor_path);
+    if (d->status == SGM_OK && d->wanted_context > 0 && d->context == 0)
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "a context of %lld steps is wanted, but '%s' is a model of pictures (%s), which has "
+                        "none: leave the context out",
+                        (long long)d->wanted_context, p->path, p->architecture->type);
     if (d->status == SGM_OK && d->wanted_classes > 0 && d->classes != d->wanted_classes)
         return sgm_fail(SGM_ERROR_ARGUMENT,
                         "other classes are for models that classify, and '%s' is one to %s; choose the task "

@@ -188,6 +188,18 @@ TEST(a_last_layer_for_other_classes_is_begun_anew)
 }
 
 /* A file that was saved without a head gets one, and its names the prefix that they have beside it. */
+TEST(pictures_have_no_context)
+{
+    for (size_t i = 0; i < NAME_COUNT; i++) {
+        char path[300], message[400];
+        snprintf(path, sizeof path, FIXTURES "%s", names[i]);
+        snprintf(message, sizeof message,
+                 "a context of 64 steps is wanted, but '%s' is a model of pictures (", path);
+        CHECK_ERROR(sgm_pretrained_open(path, .context = 64), message);
+        CHECK_INT(sgm_last_status(), SGM_ERROR_ARGUMENT);
+    }
+}
+
 TEST(a_model_without_a_last_layer_gets_one)
 {
     const char *folder = copy_of("bert_embed"), *written = new_folder();
