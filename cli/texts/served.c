@@ -44,6 +44,7 @@ sgm_status served_texts_open(served_texts *texts, const saved *s)
     return status;
 }
 
+/* A text that was cut could get another answer, and who asks would not know. */
 static sgm_tensor *predict(void *user, const char *const *texts, const char *const *pairs, size_t count)
 {
     const served_texts *own = user;
@@ -51,7 +52,8 @@ static sgm_tensor *predict(void *user, const char *const *texts, const char *con
     const char *segments = signature->segments[0] != '\0' ? signature->segments : NULL;
     return sgm_pretrained_predict_texts(own->trainer, own->tokenizer, texts, count,
                                         .longest = signature->example.dims[0], .inputs = signature->input,
-                                        .lengths = signature->lengths, .segments = segments, .pairs = pairs);
+                                        .lengths = signature->lengths, .segments = segments, .pairs = pairs,
+                                        .no_cut = true);
 }
 
 sgm__serve_texts served_texts_hook(served_texts *texts)

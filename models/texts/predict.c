@@ -69,22 +69,36 @@ static sgm_tensor *take_tokens(const work *w, size_t index)
     return NULL;
 }
 
+/* The tokens of a text, or of a pair of texts; the segments with them where the network takes some. */
+static sgm_status encode_text(work *w, const sgm_pretrained_tokenizer *tokenizer, const char *content,
+                              const char *pair, text_tokens *text)
+{
+    const sgm_pretrained_texts_options *options = &w->options;
+    text->tokens = sgm_pretrained_tokenizer_encode(
+        tokenizer, content, strlen(content), .longest = options->no_cut ? 0 : options->longest, .pair = pair,
+        .pair_size = pair != NULL ? strlen(pair) : 0,
+        .segments = options->segments != NULL ? &text->segments : NULL);
+    if (text->tokens == NULL)
+        return sgm_last_status();
+    const int64_t count = sgm_tensor_shape(text->tokens)->dims[0];
+    return count <= options->longest
+               ? SGM_OK
+               : sgm_fail(SGM_ERROR_ARGUMENT,
+                          "it has %lld tokens, and the network reads %lld at most; shorten it",
+                          (long long)count, (long long)options->longest);
+}
+
 static sgm_status encode(work *w, const sgm_pretrained_tokenizer *tokenizer, const char *const *texts)
 {
     for (size_t i = 0; i < w->count; i++) {
         text_tokens *text = &w->texts[i];
         text->place = i;
         const char *pair = w->options.pairs != NULL ? w->options.pairs[i] : NULL;
-        text->tokens = w->options.tokens != NULL
-                           ? take_tokens(w, i)
-                           : sgm_pretrained_tokenizer_encode(
-                                 tokenizer, texts[i], strlen(texts[i]), .longest = w->options.longest,
-                                 .pair = pair, .pair_size = pair != NULL ? strlen(pair) : 0,
-                                 .segments = w->options.segments != NULL ? &text->segments : NULL);
-        if (text->tokens == NULL && w->options.tokens == NULL)
+        if (w->options.tokens != NULL) {
+            if ((text->tokens = take_tokens(w, i)) == NULL)
+                return sgm_last_status();
+        } else if (encode_text(w, tokenizer, texts[i], pair, text) != SGM_OK)
             return sgm_fail(sgm_last_status(), "text %zu (from 0): %s", i, sgm_last_error());
-        if (text->tokens == NULL)
-            return sgm_last_status();
         text->count = sgm_tensor_shape(text->tokens)->dims[0];
     }
     qsort(w->texts, w->count, sizeof *w->texts, longer_first);

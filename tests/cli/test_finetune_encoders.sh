@@ -79,6 +79,12 @@ ask '{"input": ["good d", 5]}'
 has out "example 1 of 'input': expected a text, as the first one is"
 ask '{"input": [{"text": "a", "pair": 5}]}'
 has out "example 0 of 'input': expected a text, or an object with text and pair: "
+ask '{"input": ["good d", "a b c d e f g h"]}'
+has out "^\{\"error\":\"'input': text 1 \(from 0\): it has 10 tokens, and the network reads 8 at most; shorten it\"\}$"
+ask '{"input": [{"text": "a b c", "pair": "d e f"}]}'
+has out "text 0 \(from 0\): it has 9 tokens, and the network reads 8 at most"
+ask '{"input": ["a b c d e f"]}'
+has out '"label":\['
 ask '{"input": [{"txt": "a"}]}'
 has out "example 0 of 'input': expected a text, or an object with text and pair: "
 ask '{"input": ["good d"], "lengths": [1]}'

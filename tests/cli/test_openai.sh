@@ -186,7 +186,10 @@ refuses completions 400 '{"prompt": ["a", ""]}' '"prompt\[1\]"' 'expected a text
 refuses completions 400 '{"prompt": [[1], []]}' '"prompt\[1\]"' 'expected at least 1 token'
 refuses completions 400 '{"prompt": ""}' '"prompt"' 'expected a text that is not empty'
 refuses completions 400 '{"prompt": []}' '"prompt"' 'expected 1 to 128 texts, got 0'
-refuses completions 400 '{"prompt": "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz"}' '"prompt"' '52 tokens are too many for this model, which takes 32'
+refuses completions 400 '{"prompt": "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz"}' '"prompt"' '52 tokens are too many for this model, which takes 32 with the answer"'
+has out '"code":"context_length_exceeded"'
+refuses chat/completions 400 '{"messages": [{"role": "user", "content": "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz"}]}' \
+    '"messages"' '[0-9]+ tokens are too many for this model, which takes 32 with the answer"'
 has out '"code":"context_length_exceeded"'
 refuses completions 400 '{"prompt": "a", "prompt": "b"}' null 'expected a JSON object'
 refuses completions 400 '{"prompt": "\u0000"}' null 'expected a JSON object'
@@ -285,6 +288,7 @@ for wait in 0.01 0.02 0.03 0.05 0.08 0.1 0.15 0.2 0.3 0.5 1 2 4; do
 done
 has serve.err 'refused /v1/embeddings: nobody waits for the answer any more'
 refuses embeddings 400 '{"input": "a a a a a a a a a a a a a a a a a a a a a a a a a a"}' '"input"' 'text 0 has 28 tokens; this model takes 24'
+has out '"code":"context_length_exceeded"'
 refuses completions 400 '{"prompt": "a"}' '"prompt"' 'this model embeds texts, by /v1/embeddings'
 end_serve
 finish

@@ -70,6 +70,15 @@ TEST(texts_cost_what_they_are_long_and_give_the_same)
                 "predicting texts needs .longest, how many tokens the network takes");
     CHECK_ERROR(sgm_pretrained_predict_texts(trainer, tokenizer, list, 0, .longest = CONTEXT),
                 "needs a trainer, a tokenizer and texts");
+    CHECK_ERROR(
+        sgm_pretrained_predict_texts(trainer, tokenizer, list, COUNT, .longest = CONTEXT, .no_cut = true),
+        "text 9 (from 0): it has 62 tokens, and the network reads 24 at most");
+    sgm_tensor *whole =
+        sgm_pretrained_predict_texts(trainer, tokenizer, list, 9, .longest = CONTEXT, .no_cut = true);
+    CHECK_OK(whole);
+    for (int64_t k = 0; k < FEATURES; k++)
+        CHECK_NEAR(sgm_tensor_get(whole, (int64_t[]){8, k}), sgm_tensor_get(all, (int64_t[]){8, k}), 1e-5);
+    sgm_tensor_free(whole);
     sgm_tensor_free(all);
     sgm_pretrained_tokenizer_free(tokenizer);
     sgm_env_free(env);

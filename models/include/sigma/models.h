@@ -94,7 +94,7 @@ SGM_API sgm_status sgm_pretrained_keep(sgm_pretrained *pretrained, const char *f
 /* Writes the folder back: the same files with the parameters of a trainer, each tensor under its name, in its
  * type and shape; bit by bit as it was where nothing was trained. `folder` is made; one that has a
  * config.json already is an error, and so are adapters, which sgm_trainer_merge makes part of the parameters.
- * Where it fails, no config.json is written. */
+ * Where it fails, no config.json is written. Of a file of GGUF there are no files of a tokenizer. */
 SGM_API sgm_status sgm_pretrained_export(sgm_pretrained *pretrained, sgm_trainer *trainer,
                                          const char *folder);
 
@@ -130,7 +130,7 @@ SGM_API sgm_model *sgm_model_import_with(sgm_env *env, const char *path,
 
 typedef struct sgm_pretrained_texts_options {
     size_t struct_size;
-    int64_t longest;     /* tokens of a text at most, which are cut: the steps of the network (context) */
+    int64_t longest;     /* tokens of a text at most, the steps of the network (context): more are cut */
     const char *inputs;  /* the network's input of tokens ("inputs") ... */
     const char *lengths; /* ... and the field of its lengths ("lengths") */
     /* Called before each group of texts is computed, with `user`. Returns false to end, which is then a
@@ -142,6 +142,7 @@ typedef struct sgm_pretrained_texts_options {
     const sgm_tensor *const *tokens;
     const char *const *pairs; /* a second text for each, read behind it; NULL: none */
     const char *segments; /* the network's field of segments, of a model for pairs; default: it has none */
+    bool no_cut;          /* a text with more tokens than `longest` is an error, which names both numbers */
 } SGM_BY_NAME sgm_pretrained_texts_options;
 /* What a network of tokens with lengths (BERT, MiniLM) gives for each of `count` texts: (count, ...), a
  * vector, or probabilities of classes, in the order of the texts. Texts of like lengths are computed
