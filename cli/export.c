@@ -8,6 +8,7 @@
 #include <sigma/models.h>
 
 #include <stdio.h>
+#include <sys/stat.h>
 
 static const char usage_text[] =
     "Usage: sigma export --c FILE.c CHECKPOINT|FOLDER [--train] [--batch N] [--name NAME]\n"
@@ -120,9 +121,16 @@ static sgm_status export_model(const saved *s, const export_options *w,
     return status;
 }
 
+/* The tokenizer in a file of GGUF is in another form than those of folders, which Sigma does not write. */
 static sgm_status write_hf(sgm_pretrained *model, sgm_trainer *trainer, const export_options *w)
 {
-    return sgm_pretrained_export(model, trainer, w->path);
+    SGM_TRY(sgm_pretrained_export(model, trainer, w->path));
+    const char *tokenizer = sgm_pretrained_describe(model)->tokenizer;
+    if (tokenizer != NULL && ends_with(tokenizer, ".gguf"))
+        complain("warning: no tokenizer is written, as that of '%s' is in the form of GGUF: copy "
+                 "tokenizer.json and tokenizer_config.json of the original model into '%s'\n",
+                 w->run, w->path);
+    return SGM_OK;
 }
 
 static sgm_status export_hf(const saved *s, const export_options *w)
@@ -157,19 +165,20 @@ static sgm_status export_peft(const saved *s, const export_options *w)
 static const struct format {
     const char *option; /* of the command line, followed by the file */
     sgm_status (*write)(const saved *s, const export_options *w);
-    bool trains;  /* takes --train */
-    bool rounds;  /* takes --int8 */
-    bool names;   /* takes --names */
-    bool batches; /* takes --batch and --name */
-    bool types;   /* takes --type */
-    bool adapts;  /* writes adapters as they are; others get the network with adapters merged */
+    bool trains;     /* takes --train */
+    bool rounds;     /* takes --int8 */
+    bool names;      /* takes --names */
+    bool batches;    /* takes --batch and --name */
+    bool types;      /* takes --type */
+    bool adapts;     /* writes adapters as they are; others get the network with adapters merged */
+    const char *own; /* it writes a folder, which may not have this file yet */
 } formats[] = {
     {.option = "--c", .write = export_c, .trains = true, .batches = true},
     {.option = "--onnx", .write = export_onnx, .rounds = true, .batches = true},
     {.option = "--weights", .write = export_weights, .names = true},
-    {.option = "--hf", .write = export_hf},
+    {.option = "--hf", .write = export_hf, .own = "config.json"},
     {.option = "--gguf", .write = export_gguf, .types = true},
-    {.option = "--peft", .write = export_peft, .adapts = true},
+    {.option = "--peft", .write = export_peft, .adapts = true, .own = "adapter_config.json"},
 };
 #define FORMAT_COUNT (sizeof formats / sizeof *formats)
 
@@ -182,12 +191,27 @@ static sgm_status merge(const saved *s)
     return adapters > 0 ? sgm_trainer_merge(s->trainer) : SGM_OK;
 }
 
+/* The writer refuses such a folder, too, but only when all parameters are read. */
+static sgm_status check_folder(const struct format *format, const export_options *w)
+{
+    struct stat about;
+    if (format->own == NULL || stat(w->path, &about) != 0)
+        return SGM_OK;
+    if (!S_ISDIR(about.st_mode))
+        return sgm_fail(SGM_ERROR_FILE, "%s: '%s' is a file, where a folder is made; choose another name",
+                        format->option, w->path);
+    return !has_file(w->path, format->own)
+               ? SGM_OK
+               : sgm_fail(SGM_ERROR_FILE, "%s: '%s' has %s already; choose another folder", format->option,
+                          w->path, format->own);
+}
+
 /* Opens the checkpoint and writes; returns an exit code. */
 static int export_to(const struct format *format, const export_options *w)
 {
     saved s;
-    sgm_status status = saved_open(&s, w->run, w->train);
-    if (status == SGM_OK) {
+    sgm_status status = check_folder(format, w);
+    if (status == SGM_OK && (status = saved_open(&s, w->run, w->train)) == SGM_OK) {
         if (!format->adapts)
             status = merge(&s);
         if (status == SGM_OK)

@@ -4,6 +4,7 @@
  * that there is a whole one or none. */
 #include "cli.h"
 #include <sigma/models.h>
+#include <sigma/tokenizer.h>
 
 #include <dirent.h>
 #include <errno.h>
@@ -98,14 +99,29 @@ static void tell_memory(import *m)
     printf("\n");
 }
 
+/* The numbers are of use without texts, so that a tokenizer that cannot be read does not end the import. */
+static bool warn_of_tokenizer(const sgm_pretrained_info *info)
+{
+    sgm_pretrained_tokenizer *tokenizer = sgm_pretrained_tokenizer_open(info->tokenizer);
+    const bool is_good = tokenizer != NULL;
+    if (!is_good)
+        complain("warning: the tokenizer cannot be read: %s; the model is imported for numbers of tokens "
+                 "only: generate, predict, serve and finetune will refuse texts\n",
+                 sgm_last_error());
+    sgm_pretrained_tokenizer_free(tokenizer);
+    return is_good;
+}
+
 static void tell_texts(const sgm_pretrained_info *info)
 {
     const char *tokenizer = info->tokenizer != NULL ? info->tokenizer : "none is there";
     const char *slash = strrchr(tokenizer, '/');
+    const bool is_good = info->tokenizer == NULL || warn_of_tokenizer(info);
     printf("context: %lld steps", (long long)info->context);
     if (info->longest > info->context)
         printf("; the model was trained for %lld, which --context chooses", (long long)info->longest);
-    printf("\ntokens: %lld, tokenizer: %s\n", (long long)info->tokens, slash != NULL ? slash + 1 : tokenizer);
+    printf("\ntokens: %lld, tokenizer: %s%s\n", (long long)info->tokens,
+           slash != NULL ? slash + 1 : tokenizer, is_good ? "" : ", which cannot be read: no texts");
 }
 
 static void tell_model(const import *m)
@@ -152,12 +168,18 @@ static sgm_status fill_folder(import *m, const char *folder)
     return status;
 }
 
-/* Makes the folder, which must not be there yet. */
+/* Before anything is read, which may take minutes. */
+static sgm_status check_folder(const import *m)
+{
+    return m->into == NULL || access(m->into, F_OK) != 0
+               ? SGM_OK
+               : sgm_fail(SGM_ERROR_FILE, "'%s' is there already; --into names another folder", m->into);
+}
+
+/* Makes the folder; one that has come meanwhile and is not empty is an error of rename. */
 static sgm_status write_folder(import *m)
 {
     const char *folder = m->into;
-    if (access(folder, F_OK) == 0)
-        return sgm_fail(SGM_ERROR_FILE, "'%s' is there already; --into names another folder", folder);
     char *partial = sgm__format("%s.partial", folder);
     if (partial == NULL)
         return sgm__last_failure();
@@ -212,7 +234,9 @@ static sgm_status load(import *m)
 
 static int import_model(import *m)
 {
-    sgm_status status = load(m);
+    sgm_status status = check_folder(m);
+    if (status == SGM_OK)
+        status = load(m);
     if (status == SGM_OK)
         status = choose_folder(m);
     if (status == SGM_OK)

@@ -244,6 +244,11 @@ static sgm_status read_one(sgm_pretrained_tokenizer *tokenizer, const char *path
     char *merges = NULL;
     sgm_status status = SGM_ERROR_MEMORY;
 
+    if (ends_with(path, "tokenizer.model"))
+        return sgm_fail(SGM_ERROR_UNSUPPORTED,
+                        "%s: a model of SentencePiece is not read; AutoTokenizer.from_pretrained(FOLDER)"
+                        ".save_pretrained(FOLDER) of transformers writes tokenizer.json from it",
+                        path);
     if (ends_with(path, "vocab.txt"))
         return sgm__read_bert_file(tokenizer, path, config);
     if (!ends_with(path, "vocab.json"))

@@ -64,6 +64,27 @@ run 0 import old --into older
 has out 'tokenizer: vocab.json$'
 run 0 generate older --text 'ab' --count 1 --greedy
 has out '^ab'
+# --- a tokenizer that cannot be read: numbers go, texts do not ---
+# refuses_texts FOLDER REASON: FOLDER is imported, with a warning and a report that say so.
+refuses_texts()
+{
+    run 0 import "$1" --into "$1-run"
+    has out "^tokens: 61, tokenizer: [a-z.]*, which cannot be read: no texts$"
+    has err "^warning: the tokenizer cannot be read: $2; the model is imported for numbers of tokens only: generate, predict, serve and finetune will refuse texts$"
+    run 0 generate "$1-run" --numbers --text '3 1 4' --count 2 --greedy
+    run 1 generate "$1-run" --text ab
+}
+for kind in broken strange pieces; do cp -r "$fixtures/gpt2" $kind; done
+echo '{"model": ' >broken/tokenizer.json
+refuses_texts broken 'broken/tokenizer.json: line 2, column 0: no JSON: .*'
+echo '{"model": {"type": "WordLevel"}}' >strange/tokenizer.json
+refuses_texts strange "strange/tokenizer.json: model: the model 'WordLevel' is not supported; .*"
+echo anything >pieces/tokenizer.model
+refuses_texts pieces 'pieces/tokenizer.model: a model of SentencePiece is not read; .* writes tokenizer.json from it'
+run 0 import texts --into spoken-again
+[ ! -s err ]
+verdict "no warning of one that is read" $?
+
 mkdir larger && vocabulary 40 >larger/tokenizer.json
 run 1 generate spoken --tokenizer larger --text 'ab c'
 has err 'is no token: there are 61, .*; the tokenizer is of another model than the network: --tokenizer names'
@@ -256,6 +277,12 @@ has out '^tokens: 61, tokenizer: back.gguf$'
 run 0 export --gguf half.gguf llama --type f16
 run 0 inspect half.gguf
 run 0 export --hf from-file-back "$files/llama.gguf"
+has err "^warning: no tokenizer is written, as that of '.*/llama.gguf' is in the form of GGUF: copy tokenizer.json and tokenizer_config.json of the original model into 'from-file-back'$"
+run 0 export --hf from-run-back from-file
+has err "^warning: no tokenizer is written, as that of 'from-file' is in the form of GGUF"
+run 0 export --hf spoken-back spoken
+[ -s spoken-back/tokenizer.json ] && [ ! -s err ]
+verdict "a folder's tokenizer is written, without a warning" $?
 run 0 generate from-file-back --numbers --text '3 1 4' --count 6 --greedy
 cp out first
 run 0 generate llama --numbers --text '3 1 4' --count 6 --greedy
@@ -306,6 +333,10 @@ has err "'tensors.npz' is a file, where a folder with config.json, or a file of 
 # --- mistakes ---
 run 1 import "$fixtures/llama" --into llama
 has err "sigma import: 'llama' is there already; --into names another folder"
+[ ! -s out ]
+verdict "nothing was read before" $?
+run 1 import nowhere --into llama
+has err "sigma import: 'llama' is there already"
 run 1 import nowhere
 has err "^sigma import: there is no folder 'nowhere', and no file$"
 mkdir bare
@@ -321,10 +352,26 @@ run 2 import
 has err 'expected the folder of one model'
 run 1 import "$fixtures/gpt2" --into x --context 33
 has err 'a context of 33 steps is wanted, but the model was trained for 32'
+run 1 import "$fixtures/resnet" --into x --context 7
+has err "a context of 7 steps is wanted, but '.*/resnet' is a model of pictures \(resnet\), which has none: leave the context out$"
+cp -r "$fixtures/llama" shards
+truncate -s 3000 shards/model-00002-of-00003.safetensors
+run 1 import shards --into x
+has err "^sigma import: 'shards/model-00002-of-00003.safetensors': tensor .*: the file is cut off, by its header it has 8736 bytes, but there are 3000; 'shards/model.safetensors.index.json' names this file: download it again$"
+rm shards/model-00002-of-00003.safetensors
+run 1 import shards --into x
+has err "^sigma import: 'shards/model-00002-of-00003.safetensors' is missing, which 'shards/model.safetensors.index.json' names: download this file$"
 [ ! -e x ] && [ ! -e x.partial ]
 verdict "nothing is left" $?
-run 1 export --hf back llama
-has err "'back' has a config.json already"
+cp -r llama damaged && rm damaged/checkpoint.safetensors
+for run_of in llama damaged; do # which is not read before
+    run 1 export --hf back $run_of
+    has err "^sigma export: --hf: 'back' has config.json already; choose another folder$"
+done
+run 1 export --hf rows.csv damaged
+has err "^sigma export: --hf: 'rows.csv' is a file, where a folder is made; choose another name$"
+run 1 export --peft adapters damaged
+has err "^sigma export: --peft: 'adapters' has adapter_config.json already; choose another folder$"
 run 1 export --hf other "$run_folder/checkpoint.safetensors"
 has err "has no folder model, which 'sigma import' writes"
 finish
