@@ -222,7 +222,7 @@ typedef struct sgm__network_output {
  * lists, and the sum of costs so far. rerecord.c goes back to a mark to record a dynamic layer again. */
 typedef struct sgm__layer_mark {
     sgm__graph_mark graph;
-    size_t parameter_count, input_count, target_count, cost_count, string_count, rotation_count;
+    size_t parameter_count, input_count, target_count, cost_count, string_count, index_count, rotation_count;
     int64_t streams;
     sgm_value total;
 } sgm__layer_mark;

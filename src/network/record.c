@@ -200,6 +200,7 @@ sgm__layer_mark sgm__network_mark(const sgm_network *network, const sgm_graph *g
                              .target_count = network->target_count,
                              .cost_count = network->cost_count,
                              .string_count = network->string_next,
+                             .index_count = network->index_count,
                              .rotation_count = network->rotation_count,
                              .streams = network->streams,
                              .total = total};

@@ -35,6 +35,7 @@ static void go_to(sgm_network *network, sgm_graph *graph, const sgm__layer_mark 
     network->target_count = mark->target_count;
     network->cost_count = mark->cost_count;
     network->string_next = mark->string_count;
+    network->index_count = mark->index_count;
     network->rotation_count = mark->rotation_count;
     network->streams = mark->streams;
 }
@@ -45,8 +46,8 @@ static bool marks_equal(const sgm__layer_mark *a, const sgm__layer_mark *b)
     return sgm__graph_marks_equal(&a->graph, &b->graph) && a->parameter_count == b->parameter_count &&
            a->input_count == b->input_count && a->target_count == b->target_count &&
            a->cost_count == b->cost_count && a->string_count == b->string_count &&
-           a->rotation_count == b->rotation_count && a->streams == b->streams &&
-           a->total.index == b->total.index;
+           a->index_count == b->index_count && a->rotation_count == b->rotation_count &&
+           a->streams == b->streams && a->total.index == b->total.index;
 }
 
 /* Records the layer at a place of the order. *same becomes true if the layer has recorded the same
