@@ -22,6 +22,20 @@ run 0 eval run
 ! grep -q float32 out
 verdict "float32 is not named without --int8" $?
 
+# --- of bfloat16 the numbers beside int8's are those of bfloat16 ---
+run 0 train "$examples/digits.yaml" epochs=1 precision=bfloat16 --quiet --folder narrow
+run 0 eval narrow --json
+cp out alone
+run 0 eval narrow --int8 --json
+python3 - <<'END'
+import json
+alone, told = json.loads(open("alone").read()), json.loads(open("out").read())
+assert told["loss_bfloat16"] == alone["loss"] != told["loss"], (alone, told)
+assert told["accuracy_bfloat16"] == alone["accuracy"], (alone, told)
+assert "loss_float32" not in told and "accuracy_float32" not in told, told
+END
+verdict "the precision that was compared with is named" $?
+
 # --- predictions: the same digits for nearly all, with other probabilities ---
 run 0 predict run --data digits-test --count 100
 cp out exact
