@@ -14,6 +14,8 @@ typedef struct named_kind {
     /* What stands around an example, with "%s" for it; where the row has no example its name is one. */
     const char *frame;
     sgm_status (*check)(const char *example); /* whether it can be read, with what stands around it */
+    /* Whether its arguments are told elsewhere, too: as keys of a file, or as those of another kind. */
+    bool repeats;
 } named_kind;
 extern const named_kind named_kinds[];
 extern const size_t named_kind_count;
