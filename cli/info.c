@@ -2,13 +2,13 @@
  *
  * Lists handlers with what they found (each is created for a moment), layers, optimisers, places where
  * data is looked for, environment variables and ready-made datasets; with an option all of a kind. With a
- * name it says what that is (config/kinds.h). With a path it shows into how many threads a training step is
+ * name it says what that is (names/kinds.h). With a path it shows into how many threads a training step is
  * divided (inspect_threads in inspect/). Nothing is fetched or changed. */
 #include "cli.h"
-#include "config/kinds.h"
 #include "config/options.h"
 #include "data/dataset.h"
 #include "inspect/inspect.h"
+#include "names/kinds.h"
 #include "text/call_text.h"
 
 #include <sigma/monitor.h>

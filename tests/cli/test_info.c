@@ -2,8 +2,8 @@
  * read, and words for each argument. A new layer, optimiser, hook and so on without them fails here. */
 #include "test.h"
 
-#include "config/kinds.h"
 #include "handlers/handler_text.h"
+#include "names/kinds.h"
 #include <sigma/sigma.h>
 
 static bool has_formulas(const char *kind)

@@ -1,7 +1,7 @@
 /* All that has a name and can be asked for by `sigma info NAME`, kind by kind: from the library's tables, so
  * that what a plug-in adds is there too. */
-#ifndef SGM_CLI_CONFIG_KINDS_H
-#define SGM_CLI_CONFIG_KINDS_H
+#ifndef SGM_CLI_NAMES_KINDS_H
+#define SGM_CLI_NAMES_KINDS_H
 
 #include "text/described.h"
 #include "text/names.h"

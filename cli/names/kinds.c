@@ -1,5 +1,5 @@
 /* The table of kinds.h: what rows the library's tables have, and how an example of each is read. */
-#include "config/kinds.h"
+#include "names/kinds.h"
 #include "config/config.h"
 #include "handlers/handler_text.h"
 #include "hooks/hook_text.h"
