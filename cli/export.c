@@ -94,7 +94,7 @@ static void print_quantized(const sgm_quantized *quantized)
 /* Without --batch the model takes any number of examples (0). */
 static sgm_status export_onnx(const saved *s, const export_options *w)
 {
-    sgm_quantized quantized;
+    sgm_quantized quantized = {0};
     char *name = w->name != NULL ? sgm__strdup(w->name) : name_of(w->path);
     sgm_status status = SGM_ERROR_MEMORY;
     if (name != NULL)
