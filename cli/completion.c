@@ -6,9 +6,9 @@
  * "WORD<tab>what it is", or ":files<tab>BEGINNING<tab>ENDINGS": files with these endings (none: all), behind
  * a beginning such as "data.training.csv=". */
 #include "cli.h"
-#include "config/kinds.h"
 #include "config/options.h"
 #include "data/dataset.h"
+#include "names/kinds.h"
 
 #include <stdio.h>
 #include <string.h>

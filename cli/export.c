@@ -34,9 +34,8 @@ static const char usage_text[] =
     "                    file's name)\n"
     "  --int8            ONNX: weights of dense and recurrent layers and of attention in 8 bits, a quarter "
     "of the\n"
-    "                    file, by DynamicQuantizeLinear and MatMulInteger; 'sigma eval --int8' tells about "
-    "what\n"
-    "                    it costs in accuracy\n"
+    "                    file, by DynamicQuantizeLinear and MatMulInteger; a line says how many products\n"
+    "                    and bytes that were, 'sigma eval --int8' about what it costs in accuracy\n"
     "  --type TYPE       GGUF: of the matrices, f32, f16, bf16 or q8_0 (default: as the model had them)\n"
     "  --names NAMES     weights: 'torch', or 'torch(LAYER=MODULE, ...)': under PyTorch's names and in\n"
     "                    its layouts\n\n"
@@ -82,16 +81,30 @@ static sgm_status export_c(const saved *s, const export_options *w)
     return status;
 }
 
+/* "int8: 2 of 3 matrix products became products of integers; their weights took 266.2 kB and take 67.6 kB" */
+static void print_quantized(const sgm_quantized *quantized)
+{
+    char before[32], after[32];
+    printf("int8: %lld of %lld matrix products became products of integers; their weights took %s and take "
+           "%s\n",
+           (long long)quantized->products, (long long)(quantized->products + quantized->others),
+           sgm_bytes_text((double)quantized->bytes_before, before, sizeof before),
+           sgm_bytes_text((double)quantized->bytes_after, after, sizeof after));
+}
+
 /* Without --batch the model takes any number of examples (0). */
 static sgm_status export_onnx(const saved *s, const export_options *w)
 {
+    sgm_quantized quantized = {0};
     char *name = w->name != NULL ? sgm__strdup(w->name) : name_of(w->path);
     sgm_status status = SGM_ERROR_MEMORY;
     if (name != NULL)
         status =
             sgm_trainer_export_onnx(s->trainer, w->path, .name = name, .batch = w->batch > 0 ? w->batch : 0,
-                                    .quantize = w->int8 ? "int8" : NULL);
+                                    .quantize = w->int8 ? "int8" : NULL, .quantized = &quantized);
     sgm__free(name);
+    if (status == SGM_OK && w->int8)
+        print_quantized(&quantized);
     return status;
 }
 

@@ -131,11 +131,14 @@ static int find(const find_rate_options *options, config *c)
 static int find_in_file(find_rate_options *options, const arguments *a)
 {
     config c;
+    int code;
     if (find_files(options) != SGM_OK)
         return report_error("find-rate", CLI_FAILED);
+    if (!overrides_are_single("find-rate", a->words + 1, a->word_count - 1, &code))
+        return code;
     if (config_load(&c, options->config, a->words + 1, a->word_count - 1) != SGM_OK)
         return report_error("find-rate", CLI_USAGE);
-    int code = find(options, &c);
+    code = find(options, &c);
     config_free(&c);
     return code;
 }

@@ -2,13 +2,13 @@
  *
  * Lists handlers with what they found (each is created for a moment), layers, optimisers, places where
  * data is looked for, environment variables and ready-made datasets; with an option all of a kind. With a
- * name it says what that is (config/kinds.h). With a path it shows into how many threads a training step is
+ * name it says what that is (names/kinds.h). With a path it shows into how many threads a training step is
  * divided (inspect_threads in inspect/). Nothing is fetched or changed. */
 #include "cli.h"
-#include "config/kinds.h"
 #include "config/options.h"
 #include "data/dataset.h"
 #include "inspect/inspect.h"
+#include "names/kinds.h"
 #include "text/call_text.h"
 
 #include <sigma/monitor.h>
@@ -24,9 +24,11 @@ static const char usage_text[] =
     "Shows the version, the handlers with what they found on this machine (processor, libraries, devices),\n"
     "where data is looked for, the variables that count, and the ready-made datasets. Of a NAME, such as "
     "dense,\n"
-    "adam, f1 or data.batch: what it does, its arguments, its formula, an example; a name of another "
-    "program\n"
-    "leads to what it is called here. Of a checkpoint, folder or file: among how many threads a training "
+    "adam, f1, cpu or data.batch: what it does, its arguments, its formula, an example. An argument, or a "
+    "word\n"
+    "that is given as one, such as bfloat16, leads to what takes it, and a name of another program to what "
+    "it\n"
+    "is called here. Of a checkpoint, folder or file: among how many threads a training "
     "step is\n"
     "divided, and the estimate that decided it.\n\n"
     "  --layers and so on  list all of a kind: hooks and augmentations with their arguments, --keys all keys "
@@ -218,8 +220,33 @@ static void print_described(const named_kind *kind, const sgm__described *descri
     sgm__free(example);
 }
 
-/* Prints all that has the name, an empty line between; whether there was anything. */
-static bool print_named(const char *name)
+/* Arguments of that name, and those that take it as a choice, below what has them; whether there are some.
+ * `behind`: something was printed before. */
+static bool print_arguments_of(const char *word, bool behind)
+{
+    bool found = false;
+    for (size_t i = 0; i < named_kind_count; i++) {
+        sgm__described described;
+        for (size_t k = 0; !named_kinds[i].repeats && named_kinds[i].describe(k, &described); k++) {
+            bool told = false;
+            for (size_t a = 0; a < described.argument_count; a++) {
+                const sgm_option *argument = &described.arguments[a];
+                if (strcmp(argument->name, word) != 0 && !option_has_choice(argument, word))
+                    continue;
+                if (!found)
+                    printf("%sarguments\n", behind ? "\n" : "");
+                if (!told)
+                    printf("  %s %s\n", named_kinds[i].name, described.name);
+                print_argument(argument);
+                found = told = true;
+            }
+        }
+    }
+    return found;
+}
+
+/* Prints the rows of that name, an empty line between; whether there are some. */
+static bool print_rows(const char *name)
 {
     size_t found = 0;
     for (size_t i = 0; i < named_kind_count; i++) {
@@ -229,11 +256,18 @@ static bool print_named(const char *name)
         printf("%s", found++ > 0 ? "\n" : "");
         print_described(&named_kinds[i], &described);
     }
-    sgm__text keys = {0};
-    if (options_help_of(&config_table, name, &keys) > 0 && keys.data != NULL)
-        printf("%skeys of a file\n%s", found++ > 0 ? "\n" : "", keys.data);
-    sgm__text_free(&keys);
     return found > 0;
+}
+
+/* Keys of that name, with `choices` those, too, that take it as one; whether there are some. */
+static bool print_keys_of(const char *name, bool choices, bool behind)
+{
+    sgm__text keys = {0};
+    bool found = options_help_of(&config_table, name, choices, &keys) > 0 && keys.data != NULL;
+    if (found)
+        printf("%skeys of a file\n%s", behind ? "\n" : "", keys.data);
+    sgm__text_free(&keys);
+    return found;
 }
 
 /* The names that a word of another program means here, each once: what they are is printed, and why if it is
@@ -257,7 +291,7 @@ static bool print_meant(const char *word)
                row->advice != NULL ? ": " : "", row->advice != NULL ? row->advice : "");
         found = true;
         if (row->real != NULL && row->kind != SGM__NAME_VALUE && row->kind != SGM__NAME_ARGUMENT)
-            print_named(row->real);
+            print_keys_of(row->real, false, print_rows(row->real));
     }
     return found;
 }
@@ -340,14 +374,18 @@ static void print_machine(void)
     print_monitors();
 }
 
-/* A file goes before a name. */
+/* A file goes before a name, and what has the name before where it can be given. */
 static int info_of(const char *word)
 {
     bool is_path = sgm__file_exists(word) || sgm__is_folder(word) || strchr(word, '/') != NULL ||
                    ends_with(word, ".yaml") || ends_with(word, ".yml") || ends_with(word, ".safetensors");
     if (is_path)
         return inspect_threads(word);
-    return print_named(word) || print_meant(word) ? CLI_OK : fail_unknown(word);
+    bool row = print_rows(word), known = print_keys_of(word, !row, row) || row;
+    bool found = known || print_meant(word);
+    if (!row && (known || !found)) /* a name that only others use has been explained by ours */
+        found |= print_arguments_of(word, known);
+    return found ? CLI_OK : fail_unknown(word);
 }
 
 #define MAXIMUM_KINDS 24

@@ -98,22 +98,18 @@ static int train_loaded(config *c, const fold_source *source, const train_argume
     return are_folds ? train_folds(c, source) : train_configuration(c, given, &validation);
 }
 
-/* Loads the description with its overrides and trains. A key that is given twice on the command line is
- * refused: which one counts would be a guess. A folder that is given wins over the one that the file lies in.
- */
+/* Loads the description with its overrides and trains. A folder that is given wins over the one that the file
+ * lies in. */
 static int train_described(const train_description *description, const char *const *overrides, size_t count,
                            const train_arguments *given)
 {
     config c;
     bool folder_given = false;
-    for (size_t i = 0; i < count; i++) {
-        size_t length = strcspn(overrides[i], "=");
+    int code;
+    if (!overrides_are_single("train", overrides, count, &code))
+        return code;
+    for (size_t i = 0; i < count; i++)
         folder_given |= strncmp(overrides[i], "folder=", 7) == 0;
-        for (size_t k = 0; k < i; k++)
-            if (strncmp(overrides[i], overrides[k], length + 1) == 0)
-                return usage_error("train", "%.*s is given twice: '%.100s' and '%.100s'", (int)length,
-                                   overrides[i], overrides[k], overrides[i]);
-    }
     if (description_load(&c, description, overrides, count) != SGM_OK)
         return report_error("train", CLI_USAGE);
     const fold_source source = {.description = description,
@@ -122,9 +118,9 @@ static int train_described(const train_description *description, const char *con
                                 .resume = given->resume,
                                 .train = train_one_fold,
                                 .user = given};
-    int code = folder_given || folder_of_run(&c, description->file, given->resume) == SGM_OK
-                   ? train_loaded(&c, &source, given)
-                   : report_error("train", CLI_FAILED);
+    code = folder_given || folder_of_run(&c, description->file, given->resume) == SGM_OK
+               ? train_loaded(&c, &source, given)
+               : report_error("train", CLI_FAILED);
     config_free(&c);
     return code;
 }

@@ -54,7 +54,7 @@ FLOORS = [
     ["models/export"],
     ["cli/config", "cli/config/data"],
     ["cli/texts"],
-    ["cli/plot", "cli/generate", "cli/predict", "cli/data", "cli/runs", "cli/inspect"],
+    ["cli/names", "cli/plot", "cli/generate", "cli/predict", "cli/data", "cli/runs", "cli/inspect"],
     ["cli/eval", "cli/mcp", "cli/mcp/tools", "cli/openai"],
     ["cli"],
 ]

@@ -148,6 +148,21 @@ static bool parse_count(const char *text, int64_t maximum, int64_t *count)
     return sgm__parse_int64(text, count) && *count >= 1 && *count <= maximum;
 }
 
+bool overrides_are_single(const char *command, const char *const *overrides, size_t count, int *code)
+{
+    for (size_t i = 0; i < count; i++) {
+        size_t length = strcspn(overrides[i], "=");
+        for (size_t k = 0; k < i; k++) {
+            if (strncmp(overrides[i], overrides[k], length + 1) != 0)
+                continue;
+            *code = usage_error(command, "%.*s is given twice: '%.100s' and '%.100s'", (int)length,
+                                overrides[i], overrides[k], overrides[i]);
+            return false;
+        }
+    }
+    return true;
+}
+
 bool parse_port(const char *text, int64_t *port)
 {
     return parse_count(text, UINT16_MAX, port);

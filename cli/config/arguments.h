@@ -53,6 +53,9 @@ void arguments_free(arguments *a);
  */
 typedef void (*argument_taker)(void *user, const char *name, const char *doc, bool has_value);
 int arguments_list(int (*run)(int argc, char **argv), const char *command, argument_taker give, void *user);
+/* Whether no key has two values among the KEY=VALUE: which one counts would be a guess. False: the message is
+ * printed and *code set. */
+bool overrides_are_single(const char *command, const char *const *overrides, size_t count, int *code);
 /* Whether the text is a port, 1 to 65535, which *port becomes. */
 bool parse_port(const char *text, int64_t *port);
 /* Prints to stderr. Texts may come from files, so what would steer a terminal is replaced. */

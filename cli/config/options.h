@@ -132,9 +132,11 @@ void options_compare(const option_table *table, const void *old, const void *new
                      size_t ignored_count, sgm__text *out);
 /* Appends the table for people: key, kind, meaning, bounds, default. */
 void options_help(const option_table *table, sgm__text *out);
-/* Appends the same of those whose key is `name`, or ends in it behind a dot, with all below them; returns how
- * many there are. */
-size_t options_help_of(const option_table *table, const char *name, sgm__text *out);
+/* Appends the same of those whose key is `name`, or ends in it behind a dot, with all below them, and with
+ * `choices` of those that take it as a choice; returns how many there are. */
+size_t options_help_of(const option_table *table, const char *name, bool choices, sgm__text *out);
+/* Whether the word is one of the row's choices. */
+bool option_has_choice(const sgm_option *row, const char *word);
 /* Frees texts, lists and maps in the struct; does not reset the members. */
 void options_free(const option_table *table, void *base);
 /* "red, green" as its words without blanks around them, NULL at the end; one block, sgm__free. NULL: out

@@ -312,27 +312,37 @@ static bool is_key(const char *key, const char *name)
            (all == length || key[all - length - 1] == '.');
 }
 
-static size_t help_of(const option_table *table, const char *prefix, const char *name, sgm__text *out)
+bool option_has_choice(const sgm_option *row, const char *word)
+{
+    for (size_t i = 0; row->choices != NULL && row->choices[i] != NULL; i++)
+        if (strcmp(row->choices[i], word) == 0)
+            return true;
+    return false;
+}
+
+static size_t help_of(const option_table *table, const char *prefix, const char *name, bool choices,
+                      sgm__text *out)
 {
     size_t found = 0;
     for (size_t i = 0; i < table->count; i++) {
         char key[120];
+        const option whole = option_complete(&table->rows[i]);
         snprintf(key, sizeof key, "%s%s", prefix, table->rows[i].row.name);
-        if (is_key(key, name)) {
+        if (is_key(key, name) || (choices && option_has_choice(&whole.row, name))) {
             help_table(&(option_table){&table->rows[i], 1}, prefix, out);
             found++;
         } else if (table->rows[i].kind == OPTION_GROUP &&
                    (i == 0 || table->rows[i - 1].children != table->rows[i].children)) {
             snprintf(key, sizeof key, "%s%s.", prefix, table->rows[i].row.name);
-            found += help_of(table->rows[i].children, key, name, out);
+            found += help_of(table->rows[i].children, key, name, choices, out);
         }
     }
     return found;
 }
 
-size_t options_help_of(const option_table *table, const char *name, sgm__text *out)
+size_t options_help_of(const option_table *table, const char *name, bool choices, sgm__text *out)
 {
-    return help_of(table, "", name, out);
+    return help_of(table, "", name, choices, out);
 }
 
 /* --- texts of a list --- */

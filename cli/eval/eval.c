@@ -56,7 +56,9 @@ static const char usage_text[] =
     "convolutions,\n"
     "                  embeddings, layers below 4,096 weights), their inputs while they are computed. Loss "
     "and\n"
-    "                  accuracy without it are told, too\n\n"
+    "                  accuracy without it are told, too, by the name of the run's precision: "
+    "loss_float32,\n"
+    "                  loss_bfloat16\n\n"
     "Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.\n";
 
 /* --- measuring --- */
@@ -112,17 +114,27 @@ sgm_status eval_add_number(sgm_registry *results, const char *name, double numbe
     return sgm_registry_set(results, name, sgm_number_content(number));
 }
 
+sgm_status eval_add_trained(const saved *s, const sgm_metrics *trained, sgm_registry *results)
+{
+    static const char doc[] = "as it was trained, without int8";
+    const char *precision = sgm_dtype_name(config_precision(&s->c));
+    char name[64];
+    snprintf(name, sizeof name, "loss_%s", precision);
+    SGM_TRY(eval_add_number(results, name, trained->loss, doc));
+    if (isnan(trained->accuracy))
+        return SGM_OK;
+    snprintf(name, sizeof name, "accuracy_%s", precision);
+    return eval_add_number(results, name, trained->accuracy, doc);
+}
+
 /* From what is measured with integers of 8 bits the reader wants to see what they change: loss and accuracy
  * of the network as it was trained are added to the results. From then on integers are used. */
 static sgm_status turn_to_int8(const saved *s, sgm_iterator *iterator, sgm_registry *results)
 {
-    static const char doc[] = "as it was trained, without int8";
     sgm_metrics trained;
     SGM_TRY(saved_infer(s, false));
     SGM_TRY(sgm_trainer_evaluate(s->trainer, iterator, &trained));
-    SGM_TRY(eval_add_number(results, "loss_float32", trained.loss, doc));
-    if (!isnan(trained.accuracy))
-        SGM_TRY(eval_add_number(results, "accuracy_float32", trained.accuracy, doc));
+    SGM_TRY(eval_add_trained(s, &trained, results));
     return saved_infer(s, true);
 }
 

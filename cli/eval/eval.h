@@ -13,6 +13,9 @@
 int eval_run(int argc, char **argv);
 /* One more result; `doc` NULL: none. */
 sgm_status eval_add_number(sgm_registry *results, const char *name, double number, const char *doc);
+/* Loss and accuracy without int8, beside which those with it are read: "loss_bfloat16" of a network that was
+ * trained in that precision. No accuracy (NaN) is left out. */
+sgm_status eval_add_trained(const saved *s, const sgm_metrics *trained, sgm_registry *results);
 /* --- eval_texts.c --- */
 /* Of transcripts: adds character_error_rate, mistakes for each character of
  * the texts, and text_accuracy, the share of texts that are heard without one. */

@@ -189,8 +189,7 @@ sgm_status eval_next_tokens(const saved *s, sgm_dataset *dataset, bool int8, sgm
     int64_t tokens;
     SGM_TRY(measure(s, dataset, metrics, &tokens));
     if (int8) {
-        SGM_TRY(eval_add_number(results, "loss_float32", metrics->loss, NULL));
-        SGM_TRY(eval_add_number(results, "accuracy_float32", metrics->accuracy, NULL));
+        SGM_TRY(eval_add_trained(s, metrics, results));
         SGM_TRY(saved_infer(s, true));
         SGM_TRY(measure(s, dataset, metrics, &tokens));
     }

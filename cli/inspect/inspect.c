@@ -12,8 +12,11 @@
 #include <stdio.h>
 
 static const char usage_text[] =
-    "Usage: sigma inspect CHECKPOINT|FOLDER|FILE.yaml|MODEL.onnx [--graph] [--program] [--batch N]\n\n"
-    "Shows layers and parameters of a network, and what a training step takes.\n"
+    "Usage: sigma inspect CHECKPOINT|FOLDER|MODEL.onnx [--graph] [--program] [--batch N]\n"
+    "       sigma inspect FILE.yaml [KEY=VALUE ...] [--graph] [--program] [--batch N]\n\n"
+    "Shows layers and parameters of a network, and what a training step takes. KEY=VALUE overrides the file, "
+    "as\n"
+    "'sigma train' has it: memory=0.5, precision=bfloat16.\n"
     "Of an ONNX model: its inputs and outputs, and the graph that it becomes for N examples (default 1).\n\n"
     "  --graph    also the training step as it was recorded: forward, gradients, update\n"
     "  --program  also the training step as it was compiled, with the place of each value\n"
@@ -173,6 +176,9 @@ typedef struct inspect_options {
     bool graph, program, threads;
     int64_t batch;       /* -1: the configuration's */
     const char *command; /* the subcommand, for messages: inspect or info */
+    /* KEY=VALUE, for a configuration alone. */
+    const char *const *overrides;
+    size_t override_count;
 } inspect_options;
 
 /* Prepares the trainer and prints what `w` asks for. Programs depend on the number of examples, hence
@@ -211,12 +217,15 @@ static sgm_status show(sgm_env *env, sgm_trainer *trainer, const char *network, 
 static int inspect_file(const char *path, const inspect_options *w)
 {
     config c;
-    if (config_load(&c, path, NULL, 0) != SGM_OK)
+    int code;
+    if (!overrides_are_single(w->command, w->overrides, w->override_count, &code))
+        return code;
+    if (config_load(&c, path, w->overrides, w->override_count) != SGM_OK)
         return report_error(w->command, CLI_USAGE);
     bool has_network = c.network != NULL || experiment_prepare(&c, NULL) == SGM_OK;
     sgm_env *env = has_network ? experiment_env(&c) : NULL;
     sgm_trainer *trainer = env != NULL ? experiment_trainer(env, &c) : NULL;
-    int code = CLI_OK;
+    code = CLI_OK;
     if (trainer == NULL || show(env, trainer, c.network, &c, w) != SGM_OK)
         code = report_error(w->command, CLI_FAILED);
     sgm_env_free(env);
@@ -305,13 +314,28 @@ static int inspect_checkpoint(const char *path, const inspect_options *w)
     return code;
 }
 
+/* KEY=VALUE behind what is no configuration; other words are too many. */
+static int refuse_overrides(const char *path, const inspect_options *w)
+{
+    if (strchr(w->overrides[0], '=') == NULL)
+        return usage_error(w->command, "expected one checkpoint, folder or file, got %zu",
+                           w->override_count + 1);
+    if (has_file(path, "config.yaml"))
+        return usage_error(w->command, "'%s': KEY=VALUE is for a configuration, %s/config.yaml %s",
+                           w->overrides[0], path, w->overrides[0]);
+    return usage_error(w->command, "'%s': KEY=VALUE is for a configuration, FILE.yaml, and not for '%s'",
+                       w->overrides[0], path);
+}
+
 static int inspect_any(const char *path, const inspect_options *w)
 {
+    bool is_configuration = ends_with(path, ".yaml") || ends_with(path, ".yml");
+    if (!is_configuration && w->override_count > 0)
+        return refuse_overrides(path, w);
     if (ends_with(path, ".onnx"))
         return inspect_onnx(path, w->batch, w->graph) == SGM_OK ? CLI_OK
                                                                 : report_error(w->command, CLI_FAILED);
-    return ends_with(path, ".yaml") || ends_with(path, ".yml") ? inspect_file(path, w)
-                                                               : inspect_checkpoint(path, w);
+    return is_configuration ? inspect_file(path, w) : inspect_checkpoint(path, w);
 }
 
 /* `sigma info` reports mistakes under its own name, hence `command`. */
@@ -331,11 +355,13 @@ int inspect_run(int argc, char **argv)
     arguments a = {.rules = rules, .rule_count = 3, .help = usage_text};
     int code;
     if (arguments_read(&a, argc, argv, &code)) {
-        const char *path = a.word_count == 1 ? a.words[0] : "";
-        if (a.word_count != 1)
-            code = usage_error("inspect", "expected one checkpoint, folder or file, got %zu", a.word_count);
-        else
-            code = inspect_any(path, &w);
+        if (a.word_count == 0) {
+            code = usage_error("inspect", "expected one checkpoint, folder or file, got 0");
+        } else {
+            w.overrides = a.words + 1;
+            w.override_count = a.word_count - 1;
+            code = inspect_any(a.words[0], &w);
+        }
     }
     arguments_free(&a);
     return code;

@@ -415,6 +415,13 @@ SGM_API sgm_status sgm_trainer_export_c_with(sgm_trainer *trainer, const char *p
 #define sgm_trainer_export_c(...)                                                                            \
     SGM_WITH_OPTIONS_2(sgm_trainer_export_c_with, sgm_export_c_options, __VA_ARGS__)
 
+/* What "int8" did to the matrix products of a network, and to their weights. */
+typedef struct sgm_quantized {
+    int64_t products;     /* that are of integers now */
+    int64_t others;       /* that are not: small weights, and products of two values that are computed */
+    int64_t bytes_before; /* of the weights that were rounded, in float32 */
+    int64_t bytes_after;  /* of their integers and scales */
+} sgm_quantized;
 typedef struct sgm_export_onnx_options {
     size_t struct_size;
     const char *name; /* of the graph in the file; default: the trainer's */
@@ -423,6 +430,7 @@ typedef struct sgm_export_onnx_options {
      * MatMulInteger, with one scale for all rows of a run; parameters have no names then. Default NULL:
      * numbers as they were trained. */
     const char *quantize;
+    sgm_quantized *quantized; /* with `quantize`: gets what it did; default NULL: that is not told */
 } SGM_BY_NAME sgm_export_onnx_options;
 /* Writes what the network predicts as an ONNX model of opset 17: inputs and outputs under their names,
  * parameters as initialisers under theirs ("2-dense.weights"). Networks in bfloat16 are written in float32.

@@ -48,12 +48,15 @@ static const char *guess(const char *name, char hint[SGM__NAME_HINT])
     return sgm__name_hint(SGM__NAME_HANDLER, word, names, NAME_COUNT, hint);
 }
 
-bool sgm__handler_describe(size_t index, sgm__described *described)
+bool sgm__handler_describe(size_t index, sgm__described *described, const sgm_setting **settings,
+                           size_t *count)
 {
     if (index >= TYPE_COUNT)
         return false;
-    *described =
-        (sgm__described){.name = types[index]->name, .doc = types[index]->doc, .example = types[index]->name};
+    const sgm__handler_type *type = types[index];
+    *described = (sgm__described){.name = type->name, .doc = type->doc, .example = type->example};
+    *settings = type->settings;
+    *count = type->setting_count;
     return true;
 }
 
@@ -81,19 +84,14 @@ static sgm_status read_options(const sgm_handler_options *given, sgm_handler_opt
     return SGM_OK;
 }
 
-static bool is_device(const sgm__handler_type *type)
-{
-    return type == &sgm__opencl_handler || type == &sgm__cuda_handler;
-}
-
 /* Reads the options in brackets. They take precedence over `options`. */
 static sgm_status read_text(const sgm__handler_type *type, const char *name,
                             const sgm_handler_options *options, sgm__handler_text *text)
 {
-    if (type != &sgm__cpu_handler && !is_device(type) && name[sgm__handler_text_name(name)] != '\0')
+    if (type->setting_count == 0 && name[sgm__handler_text_name(name)] != '\0')
         return sgm_fail(SGM_ERROR_ARGUMENT,
                         "handler '%s': only cpu, opencl and cuda have options in brackets", name);
-    return sgm__handler_text_read(name, is_device(type), options, text);
+    return sgm__handler_text_read(name, type, options, text);
 }
 
 /* Opens handler->type. A failure repeats the whole text only if it had brackets: otherwise the message names

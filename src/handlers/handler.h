@@ -10,6 +10,7 @@
 
 #include "handlers/program.h"
 #include <sigma/handler.h>
+#include <sigma/registry.h>
 
 /* The memory that one run works on. The session owns all of it; each pointer was given by the handler's own
  * `allocate` (or, for a handler with SGM__HANDLER_HOST, is memory of the host that another session owns).
@@ -92,12 +93,23 @@ typedef struct sgm__peers {
     void (*leave)(void *self);
 } sgm__peers;
 
+#define SGM__HANDLER_SETTINGS 8
+/* A row of them: a member of sgm_handler_options, what it says of itself, and its kind. */
+#define SGM__HANDLER_SETTING(member, words, ...)                                                             \
+    {                                                                                                        \
+        .option = {.name = #member, .doc = words, __VA_ARGS__}, SGM_MEMBER(sgm_handler_options, member)      \
+    }
+
 /* The table of functions of one handler. `self` is what `open` returned. Sessions of one handler may call
  * from several threads at once; the handler itself serialises what needs it. A session calls from one thread
  * at a time. */
 typedef struct sgm__handler_type {
-    const char *name, *doc;
+    const char *name, *doc, *example; /* the name with an option; NULL: the name alone */
     uint32_t flags;
+    /* What may stand in brackets behind the name (handler_text.c): members of sgm_handler_options that are
+     * flags, integers or texts, which `open` checks. NULL and 0: it has no options. */
+    const sgm_setting *settings;
+    size_t setting_count; /* at most SGM__HANDLER_SETTINGS */
     sgm_status (*open)(const sgm_handler_options *options, void **self);
     void (*close)(void *self);
     void (*describe)(void *self, sgm__text *text);

@@ -1,12 +1,14 @@
 /* Parses the options in brackets behind a handler's name, see handler_text.h.
  *
  * The grammar is NAME or NAME(option=value, option=value): blanks around words are ignored, an option may
- * occur once, and every message repeats the whole text. The values of `dense`, `instructions` and
- * `bfloat16` are checked by the cpu handler itself.
+ * occur once, and every message repeats the whole text. Which options there are says the handler's table
+ * (sgm__handler_type.settings), which `sigma info` prints, too; texts are checked by the handler itself.
  */
 #include "handlers/handler_text.h"
 
 #include "base/base.h"
+
+#include <stdio.h>
 
 #define BLANKS " \t"
 
@@ -41,68 +43,63 @@ static sgm_status set_bool(const char *text, const char *name, const char *value
                     value);
 }
 
-/* Numbers of devices; 1023 is only a bound against typing errors. */
-static sgm_status set_number(const char *text, const char *name, const char *value, int *to)
+static sgm_status set_number(const char *text, const sgm_option *option, const char *value, int *to)
 {
     int64_t number;
-    bool good = sgm__parse_int64(value, &number) && number >= 0 && number <= 1023;
+    bool good = sgm__parse_int64(value, &number) && (double)number >= option->minimum &&
+                (double)number <= option->maximum;
     if (good)
         *to = (int)number;
-    return good
-               ? SGM_OK
-               : sgm_fail(SGM_ERROR_ARGUMENT, "handler '%s': %s: expected a whole number from 0 on, got '%s'",
-                          text, name, value);
+    return good ? SGM_OK
+                : sgm_fail(SGM_ERROR_ARGUMENT,
+                           "handler '%s': %s: expected a whole number from %.0f on, got '%s'", text,
+                           option->name, option->minimum, value);
 }
 
-/* The options in the order of option_names: first those of the cpu, from OF_CPU on those of devices. */
-enum { DENSE, INSTRUCTIONS, BFLOAT16, APPROXIMATE, EXACT, KEEP_SUBNORMALS, OF_CPU };
-enum { DEVICE = OF_CPU, TF32, ALL };
-static const char *const option_names[ALL] = {"dense", "instructions",    "bfloat16", "approximate",
-                                              "exact", "keep_subnormals", "device",   "tf32"};
-
-/* The nearest word is looked for only among the options [first, end) that this handler has. */
-static sgm_status fail_option(const char *text, const char *name, size_t first, size_t end)
+/* With the nearest of the type's options, and all of them. */
+static sgm_status fail_option(const char *text, const sgm__handler_type *type, const char *name)
 {
-    const char *near = sgm__nearest(name, option_names + first, end - first);
-    return sgm_fail(SGM_ERROR_ARGUMENT, "handler '%s': there is no option '%s'%s%s%s; there are %s", text,
+    const char *names[SGM__HANDLER_SETTINGS];
+    char list[256] = "";
+    const size_t count = type->setting_count;
+    for (size_t i = 0, length = 0; i < count && length < sizeof list; i++) {
+        names[i] = type->settings[i].option.name;
+        length += (size_t)snprintf(list + length, sizeof list - length, "%s%s",
+                                   i == 0          ? ""
+                                   : i + 1 < count ? ", "
+                                                   : " and ",
+                                   names[i]);
+    }
+    const char *near = sgm__nearest(name, names, count);
+    return sgm_fail(SGM_ERROR_ARGUMENT, "handler '%s': there is no option '%s'%s%s%s; there %s %s", text,
                     name, near != NULL ? " (did you mean '" : "", near != NULL ? near : "",
-                    near != NULL ? "'?)" : "",
-                    first == 0 ? "dense, instructions, bfloat16, approximate, exact and keep_subnormals"
-                               : "device and, of cuda alone, tf32");
+                    near != NULL ? "'?)" : "", count == 1 ? "is" : "are", list);
 }
 
-/* Sets one option of *to. Strings are copied into *to, since `value` is on the caller's stack. */
-static sgm_status set_option(const char *text, bool of_device, const char *name, const char *value,
-                             sgm__handler_text *to)
+/* Sets one option of *to. Texts are copied into *to, since `value` is on the caller's stack. */
+static sgm_status set_option(const char *text, const sgm__handler_type *type, const char *name,
+                             const char *value, sgm__handler_text *to)
 {
-    const size_t first = of_device ? OF_CPU : 0, end = of_device ? ALL : OF_CPU;
-    size_t option = first;
-    while (option < end && strcmp(name, option_names[option]) != 0)
-        option++;
-    if (option == end)
-        return fail_option(text, name, first, end);
-    if ((to->given >> option & 1) != 0)
+    const sgm_setting *setting = sgm_setting_find(type->settings, type->setting_count, name);
+    if (setting == NULL)
+        return fail_option(text, type, name);
+    const size_t row = (size_t)(setting - type->settings);
+    void *member = (char *)&to->options + setting->offset;
+    if (to->given[row])
         return sgm_fail(SGM_ERROR_ARGUMENT, "handler '%s': %s is given twice: leave one out", text, name);
-    to->given |= 1u << option;
-    if (option == DEVICE)
-        return set_number(text, name, value, &to->options.device);
-    bool *switches[ALL] = {[APPROXIMATE] = &to->options.approximate,
-                           [EXACT] = &to->options.exact,
-                           [KEEP_SUBNORMALS] = &to->options.keep_subnormals,
-                           [TF32] = &to->options.tf32};
-    if (switches[option] != NULL)
-        return set_bool(text, name, value, switches[option]);
-    char *rooms[] = {[DENSE] = to->dense, [INSTRUCTIONS] = to->instructions, [BFLOAT16] = to->bfloat16};
-    const char **words[] = {[DENSE] = &to->options.dense,
-                            [INSTRUCTIONS] = &to->options.instructions,
-                            [BFLOAT16] = &to->options.bfloat16};
-    memcpy(rooms[option], value, strlen(value) + 1);
-    *words[option] = rooms[option];
+    to->given[row] = true;
+    if (setting->option.kind == SGM_KIND_BOOLEAN)
+        return set_bool(text, name, value, member);
+    if (setting->option.kind == SGM_KIND_INTEGER)
+        return set_number(text, &setting->option, value, member);
+    const char *word = to->words[row];
+    memcpy(to->words[row], value, strlen(value) + 1);
+    memcpy(member, &word, sizeof word);
     return SGM_OK;
 }
 
-sgm_status sgm__handler_text_read(const char *text, bool of_device, const sgm_handler_options *given,
-                                  sgm__handler_text *to)
+sgm_status sgm__handler_text_read(const char *text, const sgm__handler_type *type,
+                                  const sgm_handler_options *given, sgm__handler_text *to)
 {
     *to = (sgm__handler_text){.options = *given};
     const char *at = text + sgm__handler_text_name(text);
@@ -121,7 +118,7 @@ sgm_status sgm__handler_text_read(const char *text, bool of_device, const sgm_ha
                             (int)part, at);
         SGM_TRY(copy_word(text, at, before, name, sizeof name));
         SGM_TRY(copy_word(text, at + before + 1, part - before - 1, value, sizeof value));
-        SGM_TRY(set_option(text, of_device, name, value, to));
+        SGM_TRY(set_option(text, type, name, value, to));
         at += part;
     }
     return SGM_OK;

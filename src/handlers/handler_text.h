@@ -7,25 +7,27 @@
 #ifndef SGM_HANDLERS_HANDLER_TEXT_H
 #define SGM_HANDLERS_HANDLER_TEXT_H
 
+#include "handlers/handler.h"
 #include "text/described.h"
-#include <sigma/handler.h>
 
 /* The options that a text gives, on top of those of the caller. `options.dense` and its like may
  * point into the arrays of the same struct, so a copy of the struct would point into the original. */
 typedef struct sgm__handler_text {
     sgm_handler_options options; /* the caller's options, overwritten by those of the text */
-    char dense[32], instructions[32], bfloat16[32];
-    unsigned given; /* a bit for each option that the text contains, to refuse it a second time */
+    char words[SGM__HANDLER_SETTINGS][32];
+    bool given[SGM__HANDLER_SETTINGS]; /* which rows the text contains, to refuse one a second time */
 } sgm__handler_text;
 
 /* The number of characters of the name, before the opening bracket. */
 size_t sgm__handler_text_name(const char *text);
-/* Reads the options in brackets into *to, starting from `given`. Devices and the cpu have different options;
- * `of_device` says which set is allowed. */
-sgm_status sgm__handler_text_read(const char *text, bool of_device, const sgm_handler_options *given,
-                                  sgm__handler_text *to);
+/* Reads the options in brackets into *to, starting from `given`. `type`, which the text names, says which
+ * there are. */
+sgm_status sgm__handler_text_read(const char *text, const sgm__handler_type *type,
+                                  const sgm_handler_options *given, sgm__handler_text *to);
 
-/* For `sigma info` (handler.c): the types, without debug:NAME; false: past the last. */
-bool sgm__handler_describe(size_t index, sgm__described *described);
+/* For `sigma info` (handler.c): the types, without debug:NAME; false: past the last. The options, which are
+ * left out of the description, are *settings. */
+bool sgm__handler_describe(size_t index, sgm__described *described, const sgm_setting **settings,
+                           size_t *count);
 
 #endif

@@ -406,10 +406,15 @@ static void log_threads(const sgm_trainer *trainer, int64_t batch, const sgm_pro
                  (long long)batch, batch == 1 ? "" : "s", memory.threads, all, one);
 }
 
-/* Says once per program what computing values again has saved, and warns if the budget could not be met. Of
- * several workers the first one tells it. */
+/* Says what computing values again has saved, and warns if the budget could not be met. Once, of the largest
+ * step: an epoch's last minibatch may be smaller, and minibatches whose gradients are only added have a
+ * program of their own. Of several workers the first one tells it. */
 static void log_memory(const sgm_trainer *trainer, int64_t batch, const sgm_program *program)
 {
+    int64_t *told = &trainer->sharing.owner->progress.memory_told;
+    if (batch <= *told)
+        return;
+    *told = batch;
     sgm_program_memory memory = sgm_program_get_memory(program);
     int64_t wanted = sgm__budget_bytes(&trainer->settings.memory, memory.unsaved);
     char text[3][64];

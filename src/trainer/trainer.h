@@ -270,6 +270,7 @@ typedef struct sgm__trainer_progress {
     char *ended_by;              /* the hook that ends this run for good, and why; NULL: none */
     double newest_loss;
     int64_t newest_examples;            /* of the newest minibatch */
+    int64_t memory_told;                /* examples of the largest step whose memory the log tells of */
     double waited;                      /* seconds that the run has waited for minibatches */
     double rates[SGM__KEPT_RATES];      /* learning rate of iteration i, at i % SGM__KEPT_RATES */
     double running_time;                /* seconds of training, up to running_since */

@@ -523,6 +523,23 @@ run 0 inspect tiny.yaml --batch 1
 has out '^  1 thread: under 0.1 us a step, estimated from its shapes'
 run 0 inspect "$examples/digits.yaml" --batch 5
 has out '^memory of a training step of 5 examples$'
+run 0 inspect "$examples/iris.yaml" 'network=input(4) + dense(5, tanh) + dense(3) + softmax_cross_entropy' data.batch=7 precision=float64
+has out '^  1-dense.weights +20  float64  \(4, 5\)$'
+has out '^memory of a training step of 7 examples$'
+run 2 inspect "$examples/iris.yaml" data.batch=7 data.batch=8
+has err "^sigma inspect: data.batch is given twice: 'data.batch=7' and 'data.batch=8'"
+run 2 inspect "$examples/iris.yaml" data.batsh=7
+has err "^sigma inspect: argument 'data.batsh=7': data.batsh: unknown key"
+run 2 inspect "$examples/iris.yaml" seven
+has err "^sigma inspect: argument 'seven': expected KEY=VALUE"
+run 2 inspect run data.batch=7
+has err "^sigma inspect: 'data.batch=7': KEY=VALUE is for a configuration, run/config.yaml data.batch=7;"
+run 2 inspect run/checkpoint.safetensors data.batch=7
+has err "^sigma inspect: 'data.batch=7': KEY=VALUE is for a configuration, FILE.yaml, and not for 'run/checkpoint"
+run 2 inspect run other
+has err '^sigma inspect: expected one checkpoint, folder or file, got 2'
+run 2 inspect
+has err '^sigma inspect: expected one checkpoint, folder or file, got 0'
 cp table.csv table.txt
 run 2 data table.txt
 has err 'table.txt is a file: text:table.txt shows'

@@ -2,7 +2,8 @@
  * read, and words for each argument. A new layer, optimiser, hook and so on without them fails here. */
 #include "test.h"
 
-#include "config/kinds.h"
+#include "handlers/handler_text.h"
+#include "names/kinds.h"
 #include <sigma/sigma.h>
 
 static bool has_formulas(const char *kind)
@@ -55,6 +56,28 @@ TEST(the_check_of_examples_refuses_what_cannot_be_read)
         for (size_t k = 0; k < sizeof wrong / sizeof *wrong; k++)
             if (named_kinds[i].check(wrong[k]) == SGM_OK)
                 TEST_FAIL("%s takes %s", named_kinds[i].name, wrong[k]);
+}
+
+/* Each word that is listed is one that the handler knows, whether the machine has it or not. */
+TEST(options_of_handlers_take_the_words_that_are_listed)
+{
+    sgm__described cpu;
+    const sgm_setting *settings;
+    size_t count, words = 0;
+    CHECK(sgm__handler_describe(0, &cpu, &settings, &count));
+    CHECK_STR(cpu.name, "cpu");
+    for (size_t i = 0; i < count; i++) {
+        const sgm_option *option = &settings[i].option;
+        char text[128];
+        for (size_t k = 0; option->choices != NULL && option->choices[k] != NULL; k++, words++) {
+            snprintf(text, sizeof text, "cpu(%s=%s)", option->name, option->choices[k]);
+            if (sgm__handler_check(text) == SGM_ERROR_ARGUMENT)
+                TEST_FAIL("%s: %s", text, sgm_last_error());
+        }
+        snprintf(text, sizeof text, "cpu(%s=nonsense)", option->name);
+        CHECK_INT(sgm__handler_check(text), SGM_ERROR_ARGUMENT);
+    }
+    CHECK(words >= 3 + 2 + 4);
 }
 
 static sgm_value forward(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs, int32_t count)

@@ -22,6 +22,20 @@ run 0 eval run
 ! grep -q float32 out
 verdict "float32 is not named without --int8" $?
 
+# --- of bfloat16 the numbers beside int8's are those of bfloat16 ---
+run 0 train "$examples/digits.yaml" epochs=1 precision=bfloat16 --quiet --folder narrow
+run 0 eval narrow --json
+cp out alone
+run 0 eval narrow --int8 --json
+python3 - <<'END'
+import json
+alone, told = json.loads(open("alone").read()), json.loads(open("out").read())
+assert told["loss_bfloat16"] == alone["loss"] != told["loss"], (alone, told)
+assert told["accuracy_bfloat16"] == alone["accuracy"], (alone, told)
+assert "loss_float32" not in told and "accuracy_float32" not in told, told
+END
+verdict "the precision that was compared with is named" $?
+
 # --- predictions: the same digits for nearly all, with other probabilities ---
 run 0 predict run --data digits-test --count 100
 cp out exact
@@ -34,11 +48,20 @@ verdict "int8 gives the same digits" $?
 # --- a file of a quarter ---
 if "$sigma" export --onnx exact.onnx run 2>err; then
     run 0 export --onnx rounded.onnx run --int8
+    # 64 x 256 weights; those of 256 x 10 are too small. 16,384 codes and 256 scales.
+    same "what was rounded is told" "$(cat out)" \
+        'int8: 1 of 2 matrix products became products of integers; their weights took 65.5 kB and take 17.4 kB'
     [ $(($(stat -c %s exact.onnx) * 10)) -gt $(($(stat -c %s rounded.onnx) * 25)) ]
     verdict "weights of 8 bits make a smaller file" $?
     LC_ALL=C tr -cd '[:print:]\n' <rounded.onnx >out
     has out DynamicQuantizeLinear
     has out MatMulInteger
+fi
+run 0 train "$examples/digits.yaml" epochs=1 data.batch=500 --quiet --folder steps \
+    'network=input(8, 8) + lstm(64) + select(7) + dense(10) + softmax_cross_entropy'
+if "$sigma" export --onnx steps.onnx steps --int8 >out 2>err; then
+    # 64 x 256 weights of seven steps, as the first begins with zeros; 8 x 256 of the inputs are too small.
+    has out '^int8: 7 of 9 matrix products .* took 65\.5 kB and take 17\.4 kB$'
 fi
 run 2 export --c net.c run --int8
 has err '^sigma export: --int8 is for --onnx'

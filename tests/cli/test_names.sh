@@ -70,7 +70,22 @@ run 2 info densse
 has err "there is nothing named 'densse' \(did you mean 'dense'\?\)"
 run 0 info cma_es
 has out '^    population +a whole number from 0 to 1000000 candidates, default 0: '
+# --- arguments, and words that are given as one, lead to what takes them ---
+run 0 info cpu
+has out '^  example    handler: cpu\(bfloat16=amx\)$'
+has out '^    instructions       one of portable, .*: its vectors'
+has out '^    exact              true or false: '
+run 0 info bfloat16
+has out '^  precision  .* of parameters and results'
+has out '^  operator\.bfloat16 '
+has out '^  handler cpu$'
+has out '^    bfloat16           one of own, amx, onednn, float32: '
+same "an argument that is a key is told once" "$(grep -c 'gradients are sent as bfloat16' out)" 1
+run 0 info amx
+same "a word leads to what takes it" "$(sed 's/: what.*//' out)" "$(printf '%s\n' arguments '  handler cpu' \
+    '    bfloat16           one of own, amx, onednn, float32')"
 run 0 info adam
+same "what has a name is told without what takes it" "$(grep -c '^arguments' out)" 0
 same "adam has no population" "$(grep -c population out)" 0
 for kind in layers costs activations optimisers schedules initialisers modifiers hooks metrics rules augmentations \
     operators handlers keys; do

@@ -324,14 +324,56 @@ TEST(the_way_is_told)
     check_way("onednn", NULL, "oneDNN ", "oneDNN ");
 }
 
-/* With the same instructions processors give the same bits: one that has AMX does not use it then. */
+/* Whether Linux lists the flag among the processor's. */
+static bool processor_has(const char *flag)
+{
+    char *text = NULL, word[40];
+    size_t length;
+    if (sgm__file_read("/proc/cpuinfo", (size_t)1 << 24, &text, &length) != SGM_OK)
+        return false;
+    snprintf(word, sizeof word, " %s ", flag);
+    const char *flags = strstr(text, "\nflags");
+    const char *end = flags != NULL ? strchr(flags + 1, '\n') : NULL;
+    const char *found = end != NULL ? strstr(flags, word) : NULL;
+    bool has = found != NULL && found < end;
+    sgm__free(text);
+    return has;
+}
+
+static void check_text(const char *name, const char *expected)
+{
+    sgm_handler *handler = sgm_handler_create(name, .threads = 1);
+    CHECK_OK(handler);
+    CHECK_STR(sgm_handler_bfloat16(handler), expected);
+    sgm_handler_free(handler);
+}
+
+/* With the same instructions processors give the same bits: one that has AMX does not use it then, and says
+ * so instead of that it has none. */
 TEST(older_instructions_are_multiplied_without_amx)
 {
-    sgm_handler *handler = sgm_handler_create("cpu", .threads = 1, .instructions = "avx2");
-    if (handler == NULL)
+    const bool amx = processor_has("amx_bf16"), pairs = processor_has("avx512_bf16");
+    char expected[200];
+    if (!processor_has("avx2"))
         SKIP("this processor has no AVX2");
-    CHECK_STR(sgm_handler_bfloat16(handler), "through float32: no AMX and no AVX512_BF16 here");
-    sgm_handler_free(handler);
+    snprintf(expected, sizeof expected,
+             "through float32: instructions=avx2 rules out %s (leave that option out)",
+             amx && pairs ? "AMX and AVX512_BF16"
+             : amx        ? "AMX"
+                          : "AVX512_BF16");
+    check_text("cpu(instructions=avx2)",
+               amx || pairs ? expected : "through float32: no AMX and no AVX512_BF16 here");
+    snprintf(expected, sizeof expected, "own blocks, as asked for: %s; float32 would be faster",
+             amx ? "instructions=avx2 rules out AMX (leave that option out)" : "no AMX here");
+    check_text("cpu(instructions=avx2, bfloat16=amx)", expected);
+    snprintf(expected, sizeof expected, "own loops, as asked for: %s; float32 would be faster",
+             pairs ? "instructions=portable rules out AVX512_BF16 (leave that option out)"
+                   : "no AVX512_BF16 here");
+    check_text("cpu(instructions=portable, bfloat16=own)", expected);
+    if (processor_has("avx512f"))
+        check_text("cpu(instructions=avx512, bfloat16=own)",
+                   pairs ? "own loops, as asked for, with AVX512_BF16"
+                         : "own loops, as asked for: no AVX512_BF16 here; float32 would be faster");
 }
 
 #if defined(__x86_64__) && defined(__linux__)
@@ -352,23 +394,35 @@ static bool refuse_amx(void)
            prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
 }
 
-TEST(amx_that_the_system_refuses_is_not_used)
+/* What the way's text says in a process to which the system refuses AMX. */
+typedef enum refused_text { OTHER_WAY, WITH_AMX, REFUSED, UNKNOWN } refused_text;
+
+static refused_text text_where_refused(const char *bfloat16)
 {
-    enum { REFUSED, USED, UNKNOWN };
     fflush(stdout);
     pid_t child = fork();
     CHECK(child >= 0);
     if (child == 0) {
-        sgm_handler *handler = refuse_amx() ? sgm_handler_create("cpu", .threads = 1) : NULL;
-        _exit(handler == NULL                                             ? UNKNOWN
-              : strstr(sgm_handler_bfloat16(handler), "with AMX") != NULL ? USED
-                                                                          : REFUSED);
+        sgm_handler *handler =
+            refuse_amx() ? sgm_handler_create("cpu", .threads = 1, .bfloat16 = bfloat16) : NULL;
+        const char *text = sgm_handler_bfloat16(handler);
+        _exit(handler == NULL                                                      ? UNKNOWN
+              : strstr(text, "with AMX") != NULL                                   ? WITH_AMX
+              : strstr(text, ": the system refuses AMX to this process; ") != NULL ? REFUSED
+                                                                                   : OTHER_WAY);
     }
     int status = 0;
     CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status));
-    if (WEXITSTATUS(status) == UNKNOWN)
+    return (refused_text)WEXITSTATUS(status);
+}
+
+TEST(amx_that_the_system_refuses_is_not_used)
+{
+    refused_text by_itself = text_where_refused(NULL);
+    if (by_itself == UNKNOWN)
         SKIP("system calls cannot be refused here");
-    CHECK_INT(WEXITSTATUS(status), REFUSED);
+    CHECK_INT(by_itself, OTHER_WAY);
+    CHECK_INT(text_where_refused("amx"), processor_has("amx_bf16") ? REFUSED : OTHER_WAY);
 }
 #endif
 

@@ -83,12 +83,14 @@ TEST(options_behind_the_name)
     CHECK_ERROR(sgm_handler_create("null(dense=own)"), "only cpu, opencl and cuda have options");
     CHECK_ERROR(sgm_handler_create("cpu(device=1)"),
                 "there are dense, instructions, bfloat16, approximate, exact and keep_subnormals");
-    CHECK_ERROR(
-        sgm_handler_create("opencl(devise=1)"),
-        "there is no option 'devise' (did you mean 'device'?); there are device and, of cuda alone, tf32");
+    CHECK_ERROR(sgm_handler_create("opencl(devise=1)"),
+                "there is no option 'devise' (did you mean 'device'?); there is device");
+    CHECK_ERROR(sgm_handler_create("cuda(tf23=true)"),
+                "there is no option 'tf23' (did you mean 'tf32'?); there are device and tf32");
     CHECK_ERROR(sgm_handler_create("cuda(device=-1)"), "device: expected a whole number from 0 on, got '-1'");
     CHECK_ERROR(sgm_handler_create("opencl(device=two)"), "got 'two'");
-    CHECK_ERROR(sgm_handler_create("opencl(tf32=true)"), "tf32 is of cuda alone");
+    CHECK_ERROR(sgm_handler_create("opencl(tf32=true)"), "there is no option 'tf32'; there is device");
+    CHECK_ERROR(sgm_handler_create("opencl", .tf32 = true), "tf32 is of cuda alone");
     CHECK_ERROR(sgm_handler_create("cpu(dense=oooooooooooooooooooooooooooooooooooooooooooo)"), "is too long");
     char name[300];
     memset(name, 'x', sizeof name - 1);

@@ -225,6 +225,7 @@ TEST(a_resumed_training_may_have_another_budget)
 }
 
 static char noted[600];
+static int warnings;
 
 static void note(void *user, sgm_log_level level, const char *source, const char *message)
 {
@@ -232,6 +233,7 @@ static void note(void *user, sgm_log_level level, const char *source, const char
     (void)source;
     if (level == SGM_LOG_WARNING || strstr(message, "memory") != NULL)
         snprintf(noted, sizeof noted, "%s: %s", level == SGM_LOG_WARNING ? "warning" : "info", message);
+    warnings += level == SGM_LOG_WARNING;
 }
 
 TEST(half_of_the_memory_is_kept_to_and_what_is_impossible_is_told)
@@ -253,6 +255,27 @@ TEST(half_of_the_memory_is_kept_to_and_what_is_impossible_is_told)
     sgm_set_logger(NULL, NULL, SGM_LOG_NONE);
     CHECK(strncmp(noted, "warning: memory: a step of 4 examples takes ", 44) == 0);
     forget(&saved);
+}
+
+/* Minibatches of 10, 10 and 4 examples: gradients of the first are only added, the second is an update, and
+ * the smaller last one is added again. Each has a program of its own. */
+TEST(a_budget_that_is_not_kept_to_is_told_once)
+{
+    experiment e = networks[0];
+    e.accumulate = 2;
+    sgm_env *env;
+    sgm_trainer *trainer = make_trainer(&e, "1kB", &env);
+    sgm_dataset *data = make_data(&e);
+    sgm_trainer_set_data(trainer, sgm_minibatches(data, .size = 10));
+    sgm_dataset_free(data);
+    warnings = 0;
+    sgm_set_logger(note, NULL, SGM_LOG_INFO);
+    sgm_status status = sgm_trainer_run(trainer, .epochs = 2);
+    sgm_set_logger(NULL, NULL, SGM_LOG_NONE);
+    CHECK_OK(status);
+    CHECK_INT(warnings, 1);
+    CHECK(strncmp(noted, "warning: memory: a step of 10 examples takes ", 45) == 0);
+    sgm_env_free(env);
 }
 
 TEST(what_is_no_budget_is_an_error)

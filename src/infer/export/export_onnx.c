@@ -6,6 +6,8 @@
 #include "graph/passes.h"
 #include "handlers/session.h"
 #include "infer/export/picture_export.h"
+#include "ops/ops.h"
+#include "ops/quantized.h"
 #include "train/train.h"
 #include "trainer/trainer_lock.h"
 #include <sigma/onnx.h>
@@ -41,6 +43,37 @@ static sgm_graph *quantize(sgm_session *session, sgm_graph *graph)
     return status == SGM_OK ? folded : NULL;
 }
 
+/* Whether an earlier product has the same weights: recurrent layers multiply by theirs at each step. */
+static bool has_been_before(const sgm_graph *graph, size_t end, int32_t codes)
+{
+    for (size_t i = 0; i < end; i++)
+        if (graph->instructions[i].op == &sgm__op_quantized_matmul &&
+            graph->operands[graph->instructions[i].first_input + 1].index == codes)
+            return true;
+    return false;
+}
+
+static sgm_quantized count_products(const sgm_graph *graph)
+{
+    sgm_quantized told = {0};
+    for (size_t i = 0; i < graph->count; i++) {
+        const sgm__instruction *instruction = &graph->instructions[i];
+        told.others += instruction->op == &sgm__op_matmul;
+        if (instruction->op != &sgm__op_quantized_matmul)
+            continue;
+        told.products++;
+        const sgm_value *operands = graph->operands + instruction->first_input;
+        if (has_been_before(graph, i, operands[1].index))
+            continue;
+        const sgm_shape *codes = &graph->instructions[operands[1].index].type.shape;
+        const sgm_shape *scales = &graph->instructions[operands[2].index].type.shape;
+        const int64_t weights = sgm_shape_elements(codes);
+        told.bytes_before += weights * (int64_t)sizeof(float);
+        told.bytes_after += weights + sgm_shape_elements(scales) * (int64_t)sizeof(float);
+    }
+    return told;
+}
+
 /* Records the prediction for `batch` examples; returns a graph of its own. In mixed precision the parameters
  * are float32, so the network is recorded in float32. */
 static sgm_graph *record(sgm_trainer *trainer, int64_t batch, bool int8)
@@ -72,6 +105,7 @@ static sgm_status export(sgm_trainer *trainer, const char *path, const sgm_expor
         return sgm__last_failure();
     sgm_graph *graph = record(trainer, options->batch > 0 ? options->batch : EXAMPLES, int8), *other = NULL;
     sgm_status status = graph != NULL ? SGM_OK : sgm__last_failure();
+    const sgm_quantized quantized = graph != NULL ? count_products(graph) : (sgm_quantized){0};
     if (status == SGM_OK && options->batch == 0) {
         other = record(trainer, OTHER_EXAMPLES, int8);
         status = other != NULL ? SGM_OK : sgm__last_failure();
@@ -80,6 +114,8 @@ static sgm_status export(sgm_trainer *trainer, const char *path, const sgm_expor
         status = sgm_onnx_export(path, graph, learner->session,
                                  .name = options->name != NULL ? options->name : sgm_trainer_name(trainer),
                                  .other = other, .metadata = {{"sigma.pipeline", json}});
+    if (status == SGM_OK && int8 && options->quantized != NULL)
+        *options->quantized = quantized;
     sgm_graph_free(other);
     sgm_graph_free(graph);
     sgm_string_free(json);

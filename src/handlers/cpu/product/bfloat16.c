@@ -30,55 +30,63 @@
 #define ARCH_REQ_XCOMP_PERM 0x1023 /* asks for the permission to use one of them, for the whole process */
 #define TILE_DATA 18               /* the state of AMX's tiles */
 
-/* Whether the processor has AMX for bfloat16, the system can save its registers, and it permits this process
- * to use them. It refuses where a thread has a stack for signals that those would not fit into
- * (sigaltstack); oneDNN would then compute without AMX, and not say so. */
-static bool has_amx(void)
+/* For bfloat16. */
+static bool processor_has_amx(void)
 {
     unsigned a, b, c, d;
+    return __get_cpuid_count(LEAF_FEATURES, 0, &a, &b, &c, &d) != 0 && (d & AMX_BF16) != 0;
+}
+
+/* Whether the system can save AMX's registers, and permits this process to use them. It refuses where a
+ * thread has a stack for signals that those would not fit into (sigaltstack); oneDNN would then compute
+ * without AMX, and not say so. */
+static bool system_permits_amx(void)
+{
     uint64_t kept = 0;
-    return __get_cpuid_count(LEAF_FEATURES, 0, &a, &b, &c, &d) != 0 && (d & AMX_BF16) != 0 &&
-           syscall(SYS_arch_prctl, ARCH_GET_XCOMP_SUPP, &kept) == 0 && (kept >> TILE_DATA & 1) != 0 &&
+    return syscall(SYS_arch_prctl, ARCH_GET_XCOMP_SUPP, &kept) == 0 && (kept >> TILE_DATA & 1) != 0 &&
            syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, TILE_DATA) == 0;
 }
 
-/* Whether the table has the instructions of processors with AMX; if not, somebody asked for older ones. */
-static bool takes_amx(const sgm__cpu *cpu)
+static bool processor_has_pairs(void)
 {
-    return strcmp(cpu->table.name, sgm__vector_avx512.name) == 0 && has_amx();
+    __builtin_cpu_init();
+    return __builtin_cpu_supports("avx512bf16");
 }
 
-/* Our own blocks for AMX; NULL: there is none to use, or they are not compiled in. */
-static const sgm__tiles *amx_blocks(const sgm__cpu *cpu)
+/* Whether the table has the vectors of processors with AMX or AVX512_BF16. */
+static bool has_wide_vectors(const sgm__cpu *cpu)
 {
-    return sgm__blocks_amx.block != NULL && takes_amx(cpu) ? &sgm__blocks_amx : NULL;
+    return strcmp(cpu->table.name, sgm__vector_avx512.name) == 0;
 }
 
 /* Puts tiles of instructions for pairs into the handler's table, if processor and table have them. */
 static bool use_instructions(sgm__cpu *cpu)
 {
-    __builtin_cpu_init();
-    if (strcmp(cpu->table.name, sgm__vector_avx512.name) != 0 || !__builtin_cpu_supports("avx512bf16"))
+    if (!has_wide_vectors(cpu) || !processor_has_pairs())
         return false;
     cpu->table.pairs = sgm__pairs_avx512;
     return true;
 }
 #else
-static bool has_amx(void)
+static bool processor_has_amx(void)
 {
     return false;
 }
 
-static bool takes_amx(const sgm__cpu *cpu)
+static bool system_permits_amx(void)
 {
-    (void)cpu;
     return false;
 }
 
-static const sgm__tiles *amx_blocks(const sgm__cpu *cpu)
+static bool processor_has_pairs(void)
+{
+    return false;
+}
+
+static bool has_wide_vectors(const sgm__cpu *cpu)
 {
     (void)cpu;
-    return NULL;
+    return false;
 }
 
 static bool use_instructions(sgm__cpu *cpu)
@@ -87,6 +95,22 @@ static bool use_instructions(sgm__cpu *cpu)
     return false;
 }
 #endif
+
+static bool has_amx(void)
+{
+    return processor_has_amx() && system_permits_amx();
+}
+
+static bool takes_amx(const sgm__cpu *cpu)
+{
+    return has_wide_vectors(cpu) && has_amx();
+}
+
+/* Our own blocks for AMX; NULL: there is none to use, or they are not compiled in. */
+static const sgm__tiles *amx_blocks(const sgm__cpu *cpu)
+{
+    return sgm__blocks_amx.block != NULL && takes_amx(cpu) ? &sgm__blocks_amx : NULL;
+}
 
 /* Puts blocks in place of tiles of pairs into the handler's table. They pack as those do. */
 static void use_blocks(sgm__cpu *cpu, const sgm__tiles *blocks)
@@ -97,18 +121,20 @@ static void use_blocks(sgm__cpu *cpu, const sgm__tiles *blocks)
     cpu->table.pairs.transpose = pairs.transpose;
 }
 
-/* --- the choice --- */
+/* --- how it is told --- */
 
 /* Times as fast from which on another way is taken: well above 1, so that a bad moment of measuring does not
  * change a run's numbers when it is resumed. */
 #define WORTH_IT 1.25
 
-static const char *const ways[] = {"own", "amx", "onednn", "float32"};
+const char *const sgm__bfloat16_ways[] = {"own", "amx", "onednn", "float32", NULL};
 
 sgm_status sgm__cpu_check_bfloat16(const char *name)
 {
-    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
-        if (name == NULL || strcmp(name, ways[i]) == 0)
+    if (name == NULL)
+        return SGM_OK;
+    for (size_t i = 0; sgm__bfloat16_ways[i] != NULL; i++)
+        if (strcmp(name, sgm__bfloat16_ways[i]) == 0)
             return SGM_OK;
     return sgm_fail(SGM_ERROR_ARGUMENT, "bfloat16 is '%s'; give \"own\", \"amx\", \"onednn\" or \"float32\"",
                     name);
@@ -125,13 +151,66 @@ static void choose(sgm__cpu *cpu, sgm__bfloat16_products products, const char *f
     va_end(arguments);
 }
 
-/* oneDNN that is missing or refuses is no error, only a reason in the text; being out of memory is one. */
+/* --- why something is not used --- */
+
+#define WHY 100 /* bytes of a reason */
+
+/* Whether `instructions` names vectors that AMX and AVX512_BF16 do not go with. */
+static bool rules_out(const sgm__cpu *cpu, const sgm_handler_options *options)
+{
+    return options->instructions != NULL && !has_wide_vectors(cpu);
+}
+
+/* The option that is the cause, with the remedy, or what is missing. */
+static const char *why_no_amx(const sgm__cpu *cpu, const sgm_handler_options *options, char why[WHY])
+{
+    if (processor_has_amx() && rules_out(cpu, options))
+        snprintf(why, WHY, "instructions=%s rules out AMX (leave that option out)", options->instructions);
+    else
+        snprintf(why, WHY, "%s",
+                 !processor_has_amx()            ? "no AMX here"
+                 : !system_permits_amx()         ? "the system refuses AMX to this process"
+                 : sgm__blocks_amx.block == NULL ? "this library's compiler did not know AMX"
+                                                 : "no AVX-512 here, which goes with AMX");
+    return why;
+}
+
+static const char *why_no_pairs(const sgm__cpu *cpu, const sgm_handler_options *options, char why[WHY])
+{
+    if (processor_has_pairs() && rules_out(cpu, options))
+        snprintf(why, WHY, "instructions=%s rules out AVX512_BF16 (leave that option out)",
+                 options->instructions);
+    else
+        snprintf(why, WHY, "no AVX512_BF16 here");
+    return why;
+}
+
+/* Where nothing was tried, since there is nothing or an option rules it out. */
+static void choose_float32(sgm__cpu *cpu, const sgm_handler_options *options)
+{
+    const bool amx = has_amx(), pairs = processor_has_pairs();
+    if (rules_out(cpu, options) && (amx || pairs))
+        choose(cpu, SGM__BFLOAT16_WIDENED,
+               "through float32: instructions=%s rules out %s%s%s (leave that option out)",
+               options->instructions, amx ? "AMX" : "", amx && pairs ? " and " : "",
+               pairs ? "AVX512_BF16" : "");
+    else
+        choose(cpu, SGM__BFLOAT16_WIDENED, "through float32: no AMX and no AVX512_BF16 here");
+}
+
+/* --- the choice --- */
+
+/* oneDNN chooses its instructions by itself, whatever `instructions` is. That it is missing or refuses is no
+ * error, only a reason in the text; being out of memory is one. */
 static sgm_status choose_onednn(sgm__cpu *cpu, bool amx)
 {
     cpu->onednn = sgm__onednn_create();
     if (cpu->onednn != NULL)
         choose(cpu, SGM__BFLOAT16_ONEDNN, "%s, %s", sgm__onednn_text(cpu->onednn),
-               amx ? "with AMX" : "as asked for: no AMX here, another way may be faster");
+               amx                   ? "with AMX"
+               : processor_has_amx() ? "as asked for: the system refuses AMX to this process, another way "
+                                       "may be faster"
+                                     : "as asked for: no AMX here, another way may be faster");
     else if (sgm_last_status() == SGM_ERROR_MEMORY)
         return SGM_ERROR_MEMORY;
     else
@@ -141,18 +220,25 @@ static sgm_status choose_onednn(sgm__cpu *cpu, bool amx)
 }
 
 /* The way that was asked for by name. A library that is missing is an error then. */
-static sgm_status choose_named(sgm__cpu *cpu, const char *way)
+static sgm_status choose_named(sgm__cpu *cpu, const sgm_handler_options *options)
 {
+    const char *way = options->bfloat16;
+    char why[WHY];
     SGM_TRY(sgm__cpu_check_bfloat16(way));
     if (strcmp(way, "own") == 0) {
-        choose(cpu, SGM__BFLOAT16_OWN, "own loops, as asked for%s",
-               use_instructions(cpu) ? ", with AVX512_BF16"
-                                     : ": no AVX512_BF16 here, float32 would be faster");
+        if (use_instructions(cpu))
+            choose(cpu, SGM__BFLOAT16_OWN, "own loops, as asked for, with AVX512_BF16");
+        else
+            choose(cpu, SGM__BFLOAT16_OWN, "own loops, as asked for: %s; float32 would be faster",
+                   why_no_pairs(cpu, options, why));
     } else if (strcmp(way, "amx") == 0) {
         const sgm__tiles *blocks = amx_blocks(cpu);
         use_blocks(cpu, blocks != NULL ? blocks : &sgm__blocks_portable);
-        choose(cpu, SGM__BFLOAT16_OWN, "own blocks, as asked for%s",
-               blocks != NULL ? ", with AMX" : ": no AMX that may be used here, float32 would be faster");
+        if (blocks != NULL)
+            choose(cpu, SGM__BFLOAT16_OWN, "own blocks, as asked for, with AMX");
+        else
+            choose(cpu, SGM__BFLOAT16_OWN, "own blocks, as asked for: %s; float32 would be faster",
+                   why_no_amx(cpu, options, why));
     } else if (strcmp(way, "float32") == 0) {
         choose(cpu, SGM__BFLOAT16_WIDENED, "through float32, as asked for");
     } else if (choose_onednn(cpu, has_amx()) != SGM_OK || cpu->onednn == NULL) {
@@ -198,7 +284,7 @@ sgm_status sgm__cpu_choose_bfloat16(sgm__cpu *cpu, const sgm_handler_options *op
 {
     const char *dense = options->dense;
     if (options->bfloat16 != NULL)
-        return choose_named(cpu, options->bfloat16);
+        return choose_named(cpu, options);
     if (dense != NULL && strcmp(dense, "openblas") == 0)
         choose(cpu, SGM__BFLOAT16_WIDENED, "through float32: dense is '%s'", dense);
     else if (dense != NULL && strcmp(dense, "onednn") == 0)
@@ -206,7 +292,7 @@ sgm_status sgm__cpu_choose_bfloat16(sgm__cpu *cpu, const sgm_handler_options *op
     else
         SGM_TRY(choose_own(cpu));
     if (cpu->bfloat16[0] == '\0')
-        choose(cpu, SGM__BFLOAT16_WIDENED, "through float32: no AMX and no AVX512_BF16 here");
+        choose_float32(cpu, options);
     sgm_clear_error();
     return SGM_OK;
 }

@@ -28,6 +28,8 @@ sgm__product sgm__batches_at(const sgm__batches *batches, int64_t index);
 
 extern const sgm__cpu_kernel sgm__cpu_matmul, sgm__cpu_matmul_onednn;
 /* --- bfloat16.c --- */
+/* What the option `bfloat16` takes; NULL at the end. */
+extern const char *const sgm__bfloat16_ways[];
 /* Whether there is a way of that name (NULL: the default), without loading anything. */
 sgm_status sgm__cpu_check_bfloat16(const char *name);
 /* Decides how products of bfloat16 are computed, loads oneDNN if it is to do it, and writes cpu->products and

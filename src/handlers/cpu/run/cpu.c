@@ -148,9 +148,43 @@ static bool rounds(const void *self)
     return cpu->products == SGM__BFLOAT16_WIDENED && sgm__dense_is_own(cpu->dense);
 }
 
+/* --- the table --- */
+
+/* As dense.c reads them. */
+static const char *const libraries[] = {"own", "openblas", "onednn", NULL};
+
+static const sgm_setting settings[] = {
+    SGM__HANDLER_SETTING(dense, "what multiplies matrices; onednn also those of bfloat16",
+                         .kind = SGM_KIND_TEXT, .choices = libraries, .default_text = "own"),
+    SGM__HANDLER_SETTING(
+        instructions,
+        "its vectors; if not given: the widest here; with the same ones processors give the same bits",
+        .kind = SGM_KIND_TEXT, .choices = sgm__vector_names),
+    SGM__HANDLER_SETTING(
+        bfloat16,
+        "what multiplies bfloat16: own loops (AVX512_BF16), own blocks (amx), a library, or float32 "
+        "between casts; if not given: the fastest here",
+        .kind = SGM_KIND_TEXT, .choices = sgm__bfloat16_ways),
+    SGM__HANDLER_SETTING(
+        approximate,
+        "exp of float32 and bfloat16 to 0.011 %, so sigmoid and its like, too, and tanh to 0.0001",
+        .kind = SGM_KIND_BOOLEAN),
+    SGM__HANDLER_SETTING(
+        exact,
+        "convolutions of 3 x 3 are summed up as they are defined, and not by Winograd's filtering, which "
+        "rounds differently",
+        .kind = SGM_KIND_BOOLEAN),
+    SGM__HANDLER_SETTING(keep_subnormals,
+                         "results below 1.2e-38 in float32, 2.2e-308 in float64, do not become 0",
+                         .kind = SGM_KIND_BOOLEAN),
+};
+
 const sgm__handler_type sgm__cpu_handler = {
     .name = "cpu",
-    .doc = "vector loops and threads of this computer",
+    .doc = "vector loops and threads of this computer, as many as the key threads says",
+    .example = "cpu(bfloat16=amx)",
+    .settings = settings,
+    .setting_count = sizeof settings / sizeof *settings,
     .flags = SGM__HANDLER_HOST | SGM__HANDLER_PARTS | SGM__HANDLER_DRAWS | SGM__HANDLER_SCALES,
     .open = open_cpu,
     .close = close_cpu,

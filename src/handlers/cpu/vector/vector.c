@@ -177,6 +177,17 @@ static const sgm__vector_entry entries[] = {
 
 /* --- choice --- */
 
+const char *const sgm__vector_names[] = {
+    "portable",
+#if defined(__x86_64__)
+    "avx2",
+    "avx512",
+#elif defined(__aarch64__)
+    "neon",
+#endif
+    NULL,
+};
+
 const sgm__vector *sgm__vector_at(int32_t index, bool *runs_here)
 {
     *runs_here = true;

@@ -342,6 +342,7 @@ extern const sgm__vector sgm__vector_neon;
  * ordered, so that the best one is the last that runs here. */
 const sgm__vector *sgm__vector_at(int32_t index, bool *runs_here);
 const sgm__vector *sgm__vector_best(void);
+extern const char *const sgm__vector_names[]; /* of all compiled in; NULL at the end */
 /* NULL, with an error set, if the name is unknown or the processor cannot run that table. */
 const sgm__vector *sgm__vector_named(const char *name);
 /* The loop for an operation and types; NULL: there is none. */

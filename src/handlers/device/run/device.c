@@ -230,10 +230,22 @@ static const sgm__peers cuda_peers = {.identify = sgm__device_identify,
                                       .give_up = sgm__device_give_up,
                                       .leave = sgm__device_leave};
 
-/* The table of a handler; only the driver's name, its sums and its doc differ. */
-#define DEVICE_HANDLER(handler, sums, text)                                                                  \
+/* OpenCL has the first one alone. The maximum only bounds mistakes in typing. */
+static const sgm_setting settings[] = {
+    SGM__HANDLER_SETTING(device, "which one, by the numbers that 'sigma info' has", .kind = SGM_KIND_INTEGER,
+                         .maximum = 1023),
+    SGM__HANDLER_SETTING(tf32,
+                         "products of float32 may round their operands to 10 bits behind the point: faster",
+                         .kind = SGM_KIND_BOOLEAN),
+};
+
+/* The table of a handler; only the driver's name, its options, its sums and its doc differ. */
+#define DEVICE_HANDLER(handler, options, sums, text)                                                         \
     const sgm__handler_type sgm__##handler##_handler = {.name = #handler,                                    \
                                                         .doc = text,                                         \
+                                                        .example = #handler "(device=1)",                    \
+                                                        .settings = settings,                                \
+                                                        .setting_count = options,                            \
                                                         .flags = SGM__HANDLER_PARTS | SGM__HANDLER_DRAWS |   \
                                                                  SGM__HANDLER_SCALES,                        \
                                                         .open = open_##handler,                              \
@@ -253,5 +265,5 @@ static const sgm__peers cuda_peers = {.identify = sgm__device_identify,
                                                         .wait = wait,                                        \
                                                         .peers = sums}
 
-DEVICE_HANDLER(opencl, NULL, "devices of any vendor, by OpenCL");
-DEVICE_HANDLER(cuda, &cuda_peers, "NVIDIA's GPUs");
+DEVICE_HANDLER(opencl, 1, NULL, "devices of any vendor, by OpenCL");
+DEVICE_HANDLER(cuda, 2, &cuda_peers, "NVIDIA's GPUs");

@@ -1,7 +1,7 @@
 /* All that has a name and can be asked for by `sigma info NAME`, kind by kind: from the library's tables, so
  * that what a plug-in adds is there too. */
-#ifndef SGM_CLI_CONFIG_KINDS_H
-#define SGM_CLI_CONFIG_KINDS_H
+#ifndef SGM_CLI_NAMES_KINDS_H
+#define SGM_CLI_NAMES_KINDS_H
 
 #include "text/described.h"
 #include "text/names.h"
@@ -14,6 +14,8 @@ typedef struct named_kind {
     /* What stands around an example, with "%s" for it; where the row has no example its name is one. */
     const char *frame;
     sgm_status (*check)(const char *example); /* whether it can be read, with what stands around it */
+    /* Whether its arguments are told elsewhere, too: as keys of a file, or as those of another kind. */
+    bool repeats;
 } named_kind;
 extern const named_kind named_kinds[];
 extern const size_t named_kind_count;

@@ -1,5 +1,5 @@
 /* The table of kinds.h: what rows the library's tables have, and how an example of each is read. */
-#include "config/kinds.h"
+#include "names/kinds.h"
 #include "config/config.h"
 #include "handlers/handler_text.h"
 #include "hooks/hook_text.h"
@@ -220,6 +220,16 @@ static bool describe_operator(size_t index, sgm__described *described)
     return true;
 }
 
+static bool describe_handler(size_t index, sgm__described *described)
+{
+    const sgm_setting *settings;
+    size_t count;
+    if (!sgm__handler_describe(index, described, &settings, &count))
+        return false;
+    take_settings(described, settings, count, "");
+    return true;
+}
+
 /* An example that is a part of a file. */
 static sgm_status check_file(const char *example)
 {
@@ -236,23 +246,25 @@ static sgm_status check_file(const char *example)
 /* --- the table --- */
 
 const named_kind named_kinds[] = {
-    {"layer", "--layers", SGM__NAME_LAYER, describe_layer, "%s", check_layer},
-    {"cost", "--costs", SGM__NAME_LAYER, describe_cost, "%s", check_layer},
-    {"activation", "--activations", SGM__NAME_ACTIVATION, describe_activation, "dense(100, %s)", check_layer},
+    {"layer", "--layers", SGM__NAME_LAYER, describe_layer, "%s", check_layer, false},
+    {"cost", "--costs", SGM__NAME_LAYER, describe_cost, "%s", check_layer, false},
+    {"activation", "--activations", SGM__NAME_ACTIVATION, describe_activation, "dense(100, %s)", check_layer,
+     false},
     {"optimiser", "--optimisers", SGM__NAME_OPTIMISER, describe_optimiser, "optimiser: {type: %s}",
-     check_file},
-    {"schedule", "--schedules", SGM__NAME_CHOICE, describe_schedule, "%s", check_file},
+     check_file, true},
+    {"schedule", "--schedules", SGM__NAME_CHOICE, describe_schedule, "%s", check_file, true},
     {"initialiser", "--initialisers", SGM__NAME_INITIALISER, sgm__initialiser_describe,
-     "initialisers: {\"*.weights\": \"%s\"}", check_file},
+     "initialisers: {\"*.weights\": \"%s\"}", check_file, false},
     {"modifier", "--modifiers", SGM__NAME_MODIFIER, sgm__modifier_describe,
-     "modifiers: {\"*.weights\": \"%s\"}", check_file},
-    {"hook", "--hooks", SGM__NAME_HOOK, describe_hook, "%s", check_hook_text},
-    {"metric", "--metrics", SGM__NAME_METRIC, describe_metric, "%s(validation)", check_hook_text},
-    {"action of a rule", "--rules", SGM__NAME_HOOK, describe_action, "%s", check_hook_text},
+     "modifiers: {\"*.weights\": \"%s\"}", check_file, false},
+    {"hook", "--hooks", SGM__NAME_HOOK, describe_hook, "%s", check_hook_text, false},
+    {"metric", "--metrics", SGM__NAME_METRIC, describe_metric, "%s(validation)", check_hook_text, true},
+    {"action of a rule", "--rules", SGM__NAME_HOOK, describe_action, "%s", check_hook_text, false},
     {"augmentation", "--augmentations", SGM__NAME_AUGMENTATION, describe_augmentation,
-     "data: {training: iris, augment: \"%s\"}", check_file},
-    {"operator", "--operators", SGM__NAME_CHOICE, describe_operator, "operator: {type: %s}", check_file},
-    {"handler", "--handlers", SGM__NAME_HANDLER, sgm__handler_describe, "handler: %s", check_file},
+     "data: {training: iris, augment: \"%s\"}", check_file, false},
+    {"operator", "--operators", SGM__NAME_CHOICE, describe_operator, "operator: {type: %s}", check_file,
+     true},
+    {"handler", "--handlers", SGM__NAME_HANDLER, describe_handler, "handler: %s", check_file, false},
 };
 const size_t named_kind_count = sizeof named_kinds / sizeof *named_kinds;
 
