@@ -57,7 +57,7 @@ typedef struct sgm__arena_source {
     void *user;
 } sgm__arena_source;
 
-/* A session. `states` is in order of definition, and states are never removed. */
+/* A session. `states` is in order of definition; only sgm__session_end_sharing removes some. */
 struct sgm_session {
     sgm_handler *handler;
     sgm__session_state *states;
@@ -122,6 +122,9 @@ void *sgm__session_state_memory(const sgm_session *session, const char *name);
 /* Defines a state of `session` whose buffer is that of `owner`'s state of the same name. Both sessions must
  * be on the host, and `owner` must live longer. */
 sgm_status sgm__session_share(sgm_session *session, const sgm_session *owner, const char *name);
+/* States that sgm__session_share defined, and that a program of the session reads, get buffers of the
+ * session's own with their present values; the others are removed. The owner is not needed any more. */
+sgm_status sgm__session_end_sharing(sgm_session *session);
 /* Moves a state to `memory` on the host, which already contains its values and stays the caller's. All
  * programs of the session that use the state are redirected. */
 void sgm__session_place_state(sgm_session *session, const char *name, void *memory);

@@ -103,6 +103,8 @@ typedef struct sgm__cpu_kernel {
      * and second operand share it. NULL: nothing; 0 bytes: nothing for this call. */
     size_t (*packed_bytes)(const sgm__cpu_call *call);
     sgm_status (*pack)(const sgm__cpu_call *call, unsigned char *to);
+    /* `run` reads nothing of an operand that was packed but what `pack` made of it. */
+    bool reads_packed_only;
     /* Promises that `run` touches memory only in tasks that it posts, or after sgm__pool_ready or
      * sgm__pool_finish; `run` may then return before its tasks are done, and a step behind it may begin
      * (flow.c). `call` lasts until the tasks are done. */

@@ -178,5 +178,6 @@ const sgm__cpu_kernel sgm__cpu_matmul = {.op = &sgm__op_matmul,
                                          .plan = plan,
                                          .packed_bytes = packed_bytes,
                                          .pack = pack,
+                                         .reads_packed_only = true,
                                          .posts = true,
                                          .run = run};

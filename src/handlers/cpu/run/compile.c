@@ -161,7 +161,7 @@ static sgm_status fuse_sums(sgm__cpu *cpu, sgm__executable *e, size_t *maximum)
         before->partner = i;
         sgm__cpu_step *product = i > 1 ? sum - 2 : NULL;
         if (product != NULL && product->kernel == &sgm__cpu_matmul && product->partner < 0 &&
-            sgm__summed_add_product(cpu, e->plan, i, sum->summed)) {
+            sgm__summed_add_product(cpu, e->plan, i, &product->call, sum->summed)) {
             product->partner = i;
             sum->product = i - 2;
         }
@@ -288,6 +288,7 @@ static sgm_status compile_steps(sgm__cpu *cpu, sgm__executable *e, sgm__assemble
     SGM_TRY(fuse_steps(cpu, e, &scratch));
     SGM_TRY(fuse_sums(cpu, e, &scratch));
     SGM_TRY(share_packings(e));
+    SGM_TRY(sgm__packings_forget(e));
     SGM_TRY(plan_flow(cpu, e));
     return give_scratch(e, scratch);
 }

@@ -3,13 +3,14 @@
  * of its steps multiplies by, once in a run.
  *
  * A kernel that has `pack` (cpu.h) is asked when a step is compiled (compile.c); steps that read the same
- * operand in the same way share what it makes. It is kept until the program is discarded.
+ * operand in the same way share what it makes. It is kept until the program is discarded. What of a constant
+ * is read only as it was packed takes no memory any more.
  *
  * All that is made lies in a few large blocks, as only these can have huge pages: a matrix of the network of
  * a small language model is less than such a page, and a processor that reads it from memory does not fetch
  * ahead across the end of a page of 4 KiB. */
 #include "handlers/cpu/product/matmul.h"
-#include "handlers/cpu/run/program.h"
+#include "handlers/cpu/run/executable.h"
 #include "handlers/host.h"
 
 /* A new block is as large as all before it, so that there are few, but no larger than this, unless one
@@ -90,6 +91,46 @@ sgm_status sgm__packings_give(sgm__packings *packings, const sgm__plan *plan, co
         return SGM_OK;
     call->packed = find(packings, plan, kernel, call);
     return call->packed != NULL ? SGM_OK : add(packings, plan, kernel, call, bytes);
+}
+
+/* --- constants that nothing else reads --- */
+
+/* Whether operand `k` of the step's operation is read only as what was packed of it. */
+static bool reads_packed(const sgm__cpu_step *step, int32_t k)
+{
+    return k == 1 && step->call.packs && step->call.packed != NULL && step->kernel->reads_packed_only;
+}
+
+/* Sets `read` for each constant that a step reads, itself or a view of it. */
+static void find_read(const sgm__executable *e, bool *read)
+{
+    const sgm__plan *plan = e->plan;
+    for (int32_t i = 0; i < e->step_count; i++)
+        for (int32_t m = 0; m < plan->steps[i].count; m++) {
+            const sgm__node *node = &plan->nodes[plan->order[plan->steps[i].first + m]];
+            for (int32_t k = 0; k < node->input_count; k++)
+                if (!reads_packed(&e->steps[i], k))
+                    read[sgm__plan_root(plan, plan->operands[node->first_input + k])] = true;
+        }
+}
+
+sgm_status sgm__packings_forget(const sgm__executable *e)
+{
+    const sgm__plan *plan = e->plan;
+    if (e->packings.count == 0)
+        return SGM_OK;
+    bool *read = sgm__calloc((size_t)plan->node_count + 1, sizeof *read);
+    if (read == NULL)
+        return SGM_ERROR_MEMORY;
+    find_read(e, read);
+    for (int32_t i = 0; i < plan->node_count; i++) {
+        const sgm__node *node = &plan->nodes[i];
+        const sgm__span span = sgm__node_span(node);
+        if (node->place.store == SGM__STORE_CONSTANT && sgm__plan_root(plan, i) == i && !read[i])
+            sgm__host_forget(plan->constants, (size_t)span.first, (size_t)span.last);
+    }
+    sgm__free(read);
+    return SGM_OK;
 }
 
 /* --- operands that are no constants --- */

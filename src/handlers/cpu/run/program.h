@@ -85,9 +85,10 @@ bool sgm__summed_is_possible(const sgm__plan *plan, int32_t step);
 /* `call` is the sum's. *summed is NULL, without an error, if the shapes do not suit. */
 sgm_status sgm__summed_create(const sgm__plan *plan, const sgm__cpu_call *call,
                               const sgm__elementwise *elementwise, sgm__summed **summed);
-/* Whether the product in step `step` - 2 can be computed block by block with the sum in step `step`, although
- * others read the product, too. True: it was added, and sgm__summed_run can compute it. */
-bool sgm__summed_add_product(const sgm__cpu *cpu, const sgm__plan *plan, int32_t step, sgm__summed *summed);
+/* Whether the product in step `step` - 2, of `call`, can be computed block by block with the sum in step
+ * `step`, although others read the product, too. True: it was added, and sgm__summed_run can compute it. */
+bool sgm__summed_add_product(const sgm__cpu *cpu, const sgm__plan *plan, int32_t step,
+                             const sgm__cpu_call *call, sgm__summed *summed);
 void sgm__summed_free(sgm__summed *summed);
 /* Bytes of scratch memory for a run with all threads. */
 size_t sgm__summed_scratch(const sgm__summed *summed, const sgm__cpu *cpu);
