@@ -19,7 +19,6 @@
 /* Also frees executables that were half compiled. */
 void sgm__cpu_discard(void *self, void *compiled)
 {
-    (void)self;
     sgm__executable *e = compiled;
     if (e == NULL)
         return;
@@ -32,7 +31,7 @@ void sgm__cpu_discard(void *self, void *compiled)
             e->steps[i].kernel->discard(e->steps[i].plan);
         sgm__free(e->steps[i].plan);
     }
-    sgm__packings_free(&e->packings);
+    sgm__packings_free(self, &e->packings);
     sgm__free(e->steps);
     sgm__free(e->flow);
     sgm__free(e->arrays);

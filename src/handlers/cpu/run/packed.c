@@ -3,40 +3,13 @@
  * of its steps multiplies by, once in a run.
  *
  * A kernel that has `pack` (cpu.h) is asked when a step is compiled (compile.c); steps that read the same
- * operand in the same way share what it makes. It is kept until the program is discarded. What of a constant
- * is read only as it was packed takes no memory any more.
- *
- * All that is made lies in a few large blocks, as only these can have huge pages: a matrix of the network of
- * a small language model is less than such a page, and a processor that reads it from memory does not fetch
- * ahead across the end of a page of 4 KiB. */
+ * operand in the same way share what it makes. What is made of constants is kept in the handler's store
+ * (packed_store.h) until the program is discarded; what of a constant is read only as it was packed takes no
+ * memory any more. */
 #include "handlers/cpu/product/matmul.h"
 #include "handlers/cpu/run/executable.h"
+#include "handlers/cpu/run/packed_store.h"
 #include "handlers/host.h"
-
-/* A new block is as large as all before it, so that there are few, but no larger than this, unless one
- * packing is. */
-#define LARGEST_BLOCK ((size_t)32 << 20)
-
-/* Aligned memory for one packing; NULL: there is none. */
-static unsigned char *make_room(sgm__packings *packings, size_t bytes)
-{
-    bytes = sgm__align(bytes);
-    if (bytes > packings->room || packings->free == NULL) {
-        size_t block = packings->bytes < LARGEST_BLOCK ? packings->bytes : LARGEST_BLOCK;
-        block = block > bytes ? block : bytes;
-        if (sgm__reserve(&packings->blocks, &packings->block_capacity, packings->block_count + 1,
-                         sizeof *packings->blocks) != SGM_OK ||
-            sgm__host_allocate(NULL, block, &packings->blocks[packings->block_count]) != SGM_OK)
-            return NULL;
-        packings->free = packings->blocks[packings->block_count++];
-        packings->room = block;
-        packings->bytes += block;
-    }
-    unsigned char *made = packings->free;
-    packings->free += bytes;
-    packings->room -= bytes;
-    return made;
-}
 
 /* Whether two calls of one kernel have the same second operand, and read it in the same way. */
 static bool reads_alike(const sgm__plan *plan, const sgm__cpu_call *a, const sgm__cpu_call *b)
@@ -59,7 +32,7 @@ static const unsigned char *find(const sgm__packings *packings, const sgm__plan 
     for (size_t i = 0; i < packings->count; i++)
         if (packings->all[i].packer < 0 && packings->all[i].kernel == kernel &&
             packs_alike(plan, packings->all[i].call, call))
-            return packings->all[i].bytes;
+            return packings->all[i].kept;
     return NULL;
 }
 
@@ -68,13 +41,12 @@ static sgm_status add(sgm__packings *packings, const sgm__plan *plan, const sgm_
                       sgm__cpu_call *call, size_t bytes)
 {
     const sgm__node *weights = &plan->nodes[plan->operands[call->node->first_input + 1]];
+    const unsigned char *made;
     SGM_TRY(sgm__reserve(&packings->all, &packings->capacity, packings->count + 1, sizeof *packings->all));
-    unsigned char *made = make_room(packings, bytes);
-    if (made == NULL)
-        return SGM_ERROR_MEMORY;
-    packings->all[packings->count++] = (sgm__packing){kernel, call, made, -1};
     call->inputs[1].data = plan->constants + weights->place.offset;
-    SGM_TRY(kernel->pack(call, made));
+    SGM_TRY(sgm__packed_store_take(call->cpu->store, kernel, call, bytes, &made));
+    packings->all[packings->count++] =
+        (sgm__packing){.kernel = kernel, .call = call, .kept = made, .packer = -1};
     call->packed = made;
     return SGM_OK;
 }
@@ -157,10 +129,10 @@ sgm_status sgm__packings_share(sgm__packings *packings, const sgm__plan *plan, s
             continue;
         SGM_TRY(
             sgm__reserve(&packings->all, &packings->capacity, packings->count + 1, sizeof *packings->all));
-        unsigned char *bytes = make_room(packings, sgm__cpu_matmul.packed_bytes(calls[i]));
-        if (bytes == NULL)
-            return SGM_ERROR_MEMORY;
-        packings->all[packings->count++] = (sgm__packing){&sgm__cpu_matmul, calls[i], bytes, i};
+        void *bytes;
+        SGM_TRY(sgm__host_allocate(NULL, sgm__cpu_matmul.packed_bytes(calls[i]), &bytes));
+        packings->all[packings->count++] =
+            (sgm__packing){.kernel = &sgm__cpu_matmul, .call = calls[i], .bytes = bytes, .packer = i};
         for (int32_t k = i; k < count; k++)
             if (calls[k] != NULL && reads_alike(plan, calls[i], calls[k])) {
                 calls[k]->packed = bytes;
@@ -185,10 +157,12 @@ void sgm__packings_post(const sgm__packings *packings, int32_t step)
                            sizeof packings->all[i]);
 }
 
-void sgm__packings_free(sgm__packings *packings)
+void sgm__packings_free(sgm__cpu *cpu, sgm__packings *packings)
 {
-    for (size_t i = 0; i < packings->block_count; i++)
-        sgm__host_release(NULL, packings->blocks[i]);
-    sgm__free(packings->blocks);
+    for (size_t i = 0; i < packings->count; i++) {
+        if (packings->all[i].kept != NULL)
+            sgm__packed_store_release(cpu->store, packings->all[i].kept);
+        sgm__host_release(NULL, packings->all[i].bytes);
+    }
     sgm__free(packings->all);
 }

@@ -22,17 +22,13 @@ const sgm__cpu_kernel *sgm__cpu_find_kernel(const sgm__cpu *cpu, const sgm_op *o
 typedef struct sgm__packing {
     const sgm__cpu_kernel *kernel;
     const sgm__cpu_call *call;
-    unsigned char *bytes; /* in one of the blocks */
-    int32_t packer;       /* the step that packs in each run; -1: the operand is constant, it was done */
+    const unsigned char *kept; /* of a constant operand, in the handler's store; else NULL */
+    unsigned char *bytes;      /* of another operand, made in each run; else NULL */
+    int32_t packer;            /* the step that does so; -1: the operand is constant */
 } sgm__packing;
 typedef struct sgm__packings {
     sgm__packing *all;
     size_t count, capacity;
-    /* Memory that packings lie in, one behind the other; the newest block has `room` bytes left at `free`. */
-    void **blocks;
-    size_t block_count, block_capacity;
-    unsigned char *free;
-    size_t room, bytes; /* bytes: of all blocks */
 } sgm__packings;
 /* Gives the call what its kernel makes of a constant second operand, if it packs such. `call` must last as
  * long as the packings. */
@@ -45,7 +41,7 @@ sgm_status sgm__packings_share(sgm__packings *packings, const sgm__plan *plan, s
                                int32_t count, int32_t *packers);
 /* Posts what step `step` has to pack, if anything. */
 void sgm__packings_post(const sgm__packings *packings, int32_t step);
-void sgm__packings_free(sgm__packings *packings);
+void sgm__packings_free(sgm__cpu *cpu, sgm__packings *packings);
 
 /* --- products and other kernels together with the elementwise step that reads them (fused.c) --- */
 
