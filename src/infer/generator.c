@@ -145,10 +145,12 @@ sgm_status sgm__generator_set_number(sgm_generator *g, const char *state, double
 
 /* --- programs --- */
 
+/* On the host parameters that are constants are kept nowhere else. */
 static sgm_status prepare(const sgm_generator *g, sgm__reader *reader)
 {
-    reader->program =
-        sgm__session_prepare_inference(g->session, reader->graph, g->inference | SGM__INFERENCE_CONSTANTS);
+    uint32_t size = sgm__session_is_host(g->session) ? SGM__INFERENCE_ANY_SIZE : 0;
+    reader->program = sgm__session_prepare_inference(g->session, reader->graph,
+                                                     g->inference | SGM__INFERENCE_CONSTANTS | size);
     return reader->program != NULL ? SGM_OK : sgm__last_failure();
 }
 
