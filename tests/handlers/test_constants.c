@@ -238,7 +238,7 @@ TEST(large_constants_are_computed_in_parts)
 
 /* --- memory --- */
 
-#define ROWS 700
+#define ROWS 1300              /* of 256 numbers: more than 1 MiB, so that programs need not hold them */
 #define PAGE ((size_t)1 << 16) /* no system has larger ones */
 
 /* Whether all pages behind the first and before the last are 0, of ROWS rows of 256 numbers. */

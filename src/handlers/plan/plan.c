@@ -162,6 +162,7 @@ void sgm__plan_free(sgm__plan *plan)
     sgm__free(plan->inputs);
     sgm__free(plan->states);
     sgm__free(plan->outputs);
+    sgm__plan_end_fills(plan);
     sgm__host_release(NULL, plan->constants);
     sgm__text_free(&plan->names);
     sgm__free(plan);

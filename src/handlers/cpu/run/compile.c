@@ -287,7 +287,7 @@ static sgm_status compile_steps(sgm__cpu *cpu, sgm__executable *e, sgm__assemble
     SGM_TRY(fuse_steps(cpu, e, &scratch));
     SGM_TRY(fuse_sums(cpu, e, &scratch));
     SGM_TRY(share_packings(e));
-    SGM_TRY(sgm__packings_forget(e));
+    sgm__packings_fill_others(e);
     SGM_TRY(plan_flow(cpu, e));
     return give_scratch(e, scratch);
 }

@@ -154,7 +154,8 @@ static bool rounds(const void *self)
 const sgm__handler_type sgm__cpu_handler = {
     .name = "cpu",
     .doc = "vector loops and threads of this computer",
-    .flags = SGM__HANDLER_HOST | SGM__HANDLER_PARTS | SGM__HANDLER_DRAWS | SGM__HANDLER_SCALES,
+    .flags = SGM__HANDLER_HOST | SGM__HANDLER_PARTS | SGM__HANDLER_DRAWS | SGM__HANDLER_SCALES |
+             SGM__HANDLER_FILLS,
     .open = open_cpu,
     .close = close_cpu,
     .describe = describe,

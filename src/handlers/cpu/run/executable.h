@@ -55,9 +55,9 @@ static inline bool sgm__cpu_leads(const sgm__cpu_step *step)
     return step->fused != NULL || step->summed != NULL;
 }
 
-/* Constants that all steps read as they were packed keep no memory in the plan. After all steps are compiled
+/* Brings the constants into the plan that some step reads otherwise than packed, when all steps are compiled
  * (packed.c). */
-sgm_status sgm__packings_forget(const sgm__executable *e);
+void sgm__packings_fill_others(const sgm__executable *e);
 
 /* The functions of sgm__handler_type (src/handlers/handler.h) by these names; `self` is the sgm__cpu,
  * `compiled` an sgm__executable. */

@@ -36,18 +36,19 @@ static const unsigned char *find(const sgm__packings *packings, const sgm__plan 
     return NULL;
 }
 
-/* The bytes of constants are in the plan by now. */
 static sgm_status add(sgm__packings *packings, const sgm__plan *plan, const sgm__cpu_kernel *kernel,
                       sgm__cpu_call *call, size_t bytes)
 {
-    const sgm__node *weights = &plan->nodes[plan->operands[call->node->first_input + 1]];
+    const int32_t weights = plan->operands[call->node->first_input + 1];
     const unsigned char *made;
     SGM_TRY(sgm__reserve(&packings->all, &packings->capacity, packings->count + 1, sizeof *packings->all));
-    call->inputs[1].data = plan->constants + weights->place.offset;
+    call->inputs[1].data = sgm__plan_constant(plan, weights);
     SGM_TRY(sgm__packed_store_take(call->cpu->store, kernel, call, bytes, &made));
     packings->all[packings->count++] =
         (sgm__packing){.kernel = kernel, .call = call, .kept = made, .packer = -1};
     call->packed = made;
+    if (kernel->reads_packed_only)
+        sgm__plan_forget_constant(plan, weights);
     return SGM_OK;
 }
 
@@ -65,7 +66,7 @@ sgm_status sgm__packings_give(sgm__packings *packings, const sgm__plan *plan, co
     return call->packed != NULL ? SGM_OK : add(packings, plan, kernel, call, bytes);
 }
 
-/* --- constants that nothing else reads --- */
+/* --- constants that are read as they are --- */
 
 /* Whether operand `k` of the step's operation is read only as what was packed of it. */
 static bool reads_packed(const sgm__cpu_step *step, int32_t k)
@@ -73,8 +74,7 @@ static bool reads_packed(const sgm__cpu_step *step, int32_t k)
     return k == 1 && step->call.packs && step->call.packed != NULL && step->kernel->reads_packed_only;
 }
 
-/* Sets `read` for each constant that a step reads, itself or a view of it. */
-static void find_read(const sgm__executable *e, bool *read)
+void sgm__packings_fill_others(const sgm__executable *e)
 {
     const sgm__plan *plan = e->plan;
     for (int32_t i = 0; i < e->step_count; i++)
@@ -82,27 +82,8 @@ static void find_read(const sgm__executable *e, bool *read)
             const sgm__node *node = &plan->nodes[plan->order[plan->steps[i].first + m]];
             for (int32_t k = 0; k < node->input_count; k++)
                 if (!reads_packed(&e->steps[i], k))
-                    read[sgm__plan_root(plan, plan->operands[node->first_input + k])] = true;
+                    (void)sgm__plan_constant(plan, plan->operands[node->first_input + k]);
         }
-}
-
-sgm_status sgm__packings_forget(const sgm__executable *e)
-{
-    const sgm__plan *plan = e->plan;
-    if (e->packings.count == 0)
-        return SGM_OK;
-    bool *read = sgm__calloc((size_t)plan->node_count + 1, sizeof *read);
-    if (read == NULL)
-        return SGM_ERROR_MEMORY;
-    find_read(e, read);
-    for (int32_t i = 0; i < plan->node_count; i++) {
-        const sgm__node *node = &plan->nodes[i];
-        const sgm__span span = sgm__node_span(node);
-        if (node->place.store == SGM__STORE_CONSTANT && sgm__plan_root(plan, i) == i && !read[i])
-            sgm__host_forget(plan->constants, (size_t)span.first, (size_t)span.last);
-    }
-    sgm__free(read);
-    return SGM_OK;
 }
 
 /* --- operands that are no constants --- */
