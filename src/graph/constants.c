@@ -96,20 +96,37 @@ const char *sgm__constant_name(size_t value, char text[SGM__CONSTANT_NAME])
     return text;
 }
 
-sgm_graph *sgm__constants_slice(const sgm_graph *graph, const sgm__constancy *constancy, const bool *chosen)
+/* Backwards from the chosen values, so that readers come before what they read. NULL: out of memory. */
+static bool *find_needed(const sgm_graph *graph, const bool *chosen)
+{
+    bool *needed = sgm__calloc(graph->count + 1, sizeof *needed);
+    for (size_t i = graph->count; i-- > 0 && needed != NULL;) {
+        const sgm__instruction *instruction = &graph->instructions[i];
+        needed[i] = needed[i] || chosen[i];
+        for (int32_t k = 0; k < instruction->input_count && needed[i]; k++)
+            needed[graph->operands[instruction->first_input + k].index] = true;
+    }
+    return needed;
+}
+
+sgm_graph *sgm__constants_slice(const sgm_graph *graph, const bool *chosen)
 {
     sgm__rebuild work;
     char name[SGM__CONSTANT_NAME];
-    if (!sgm__rebuild_begin(&work, graph))
+    bool *needed = find_needed(graph, chosen);
+    if (needed == NULL || !sgm__rebuild_begin(&work, graph)) {
+        sgm__free(needed);
         return NULL;
+    }
     for (size_t i = 0; i < graph->count && work.graph->status == SGM_OK; i++) {
-        if (constancy[i] == SGM__CHANGES)
+        if (!needed[i])
             continue;
         sgm__rebuild_map(&work, &graph->instructions[i]);
         work.map[i] = sgm__rebuild_transcribe(&work, &graph->instructions[i]);
         if (chosen[i])
             sgm_graph_add_output(work.graph, sgm__constant_name(i, name), work.map[i]);
     }
+    sgm__free(needed);
     sgm__rebuild_end(&work);
     return work.graph;
 }

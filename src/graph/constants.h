@@ -20,7 +20,7 @@ sgm_status sgm__constants_choose(const sgm_graph *graph, const sgm__constancy *c
 #define SGM__CONSTANT_NAME 24
 const char *sgm__constant_name(size_t value, char text[SGM__CONSTANT_NAME]);
 /* A graph of what makes the chosen values, which are its outputs. */
-sgm_graph *sgm__constants_slice(const sgm_graph *graph, const sgm__constancy *constancy, const bool *chosen);
+sgm_graph *sgm__constants_slice(const sgm_graph *graph, const bool *chosen);
 /* The graph with constants in place of chosen values: the tensor of each, others are not read. */
 sgm_graph *sgm__constants_replace(const sgm_graph *graph, const bool *chosen, sgm_tensor *const *tensors);
 

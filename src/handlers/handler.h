@@ -33,7 +33,10 @@ typedef enum sgm__handler_flags {
     SGM__HANDLER_DRAWS = 8,
     /* Constant factors and terms behind a convolution may go into its weights and biases, which changes last
      * digits. */
-    SGM__HANDLER_SCALES = 16
+    SGM__HANDLER_SCALES = 16,
+    /* While it compiles it reads constants by sgm__plan_constant, and it leaves all that `run` reads in the
+     * plan's block. */
+    SGM__HANDLER_FILLS = 32
 } sgm__handler_flags;
 
 /* An answer of `support`: the planner inserts casts, so that a bfloat16 operation is computed in float32. */

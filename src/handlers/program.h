@@ -5,7 +5,7 @@
  * movement of elements (permute, slice, broadcast) becomes views, that is strides on another value's memory.
  * It groups the remaining nodes into steps, the units that a handler runs. And it gives every value a place
  * in memory. A node comes after all nodes whose values it reads, and so does a step. A plan is read-only once
- * it is made.
+ * it is made, but for large constants, which may come into its block when it is compiled.
  */
 #ifndef SGM_HANDLERS_PROGRAM_H
 #define SGM_HANDLERS_PROGRAM_H
@@ -82,6 +82,13 @@ typedef struct sgm__binding {
     int32_t node; /* of an output: the node with its value, contiguous and in the arena; otherwise -1 */
 } sgm__binding;
 
+/* A large constant that is copied into the block when it is asked for. */
+typedef struct sgm__fill {
+    sgm_tensor *tensor;
+    int64_t offset; /* in the block */
+    bool filled;
+} sgm__fill;
+
 /* A plan. All arrays belong to it. */
 typedef struct sgm__plan {
     sgm__node *nodes;
@@ -97,6 +104,9 @@ typedef struct sgm__plan {
     sgm__binding *inputs, *states, *outputs;
     int32_t input_count, state_count, output_count;
     unsigned char *constants; /* the contents of the constants block, constant_bytes long */
+    /* Until the plan is compiled, for handlers with SGM__HANDLER_FILLS; see sgm__plan_constant. */
+    sgm__fill *fills;
+    int32_t fill_count;
     /* activation_bytes is what all computed values would need if none shared memory with another. */
     int64_t constant_bytes, arena_bytes, activation_bytes;
     /* With a budget of memory: arena_bytes without it, and the number of instructions that are computed
@@ -126,6 +136,13 @@ sgm_status sgm__memory_budget_parse(const char *text, sgm__memory_budget *budget
 /* The bytes of a budget, for a plan that takes `unsaved` without it. */
 int64_t sgm__budget_bytes(const sgm__memory_budget *budget, int64_t unsaved);
 void sgm__plan_free(sgm__plan *plan);
+/* The address of a constant, or of a view of one, whose bytes are in the plan's block from then on. Only
+ * while the plan is made or compiled. */
+unsigned char *sgm__plan_constant(const sgm__plan *plan, int32_t node);
+/* The opposite, for a constant that can be asked for again: it takes no memory. */
+void sgm__plan_forget_constant(const sgm__plan *plan, int32_t node);
+/* No constant is asked for any more; those that were not are zeros. */
+void sgm__plan_end_fills(sgm__plan *plan);
 /* The plan as lines of text for users; free with sgm_string_free. */
 char *sgm__plan_text(const sgm__plan *plan);
 /* The string at an offset into plan->names. */
@@ -133,7 +150,12 @@ const char *sgm__plan_string(const sgm__plan *plan, int32_t name);
 /* Writes "instruction %12 = divide, layer 2-dense", for messages, into `buffer` and returns it. */
 char *sgm__plan_describe(const sgm__plan *plan, int32_t node, char *buffer, size_t size);
 /* The node whose memory a view reads, through views of views; of a node that is no view, itself. */
-int32_t sgm__plan_root(const sgm__plan *plan, int32_t node);
+static inline int32_t sgm__plan_root(const sgm__plan *plan, int32_t node)
+{
+    while ((plan->nodes[node].op->flags & SGM_OP_VIEW) != 0)
+        node = plan->operands[plan->nodes[node].first_input];
+    return node;
+}
 /* The size of the memory that a place refers to; -1: the plan has no such memory. */
 int64_t sgm__plan_memory_bytes(const sgm__plan *plan, const sgm__place *place);
 /* How many operands and outputs of the program are this value itself; views of it count as its readers. */

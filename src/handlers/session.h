@@ -57,7 +57,7 @@ typedef struct sgm__arena_source {
     void *user;
 } sgm__arena_source;
 
-/* A session. `states` is in order of definition, and states are never removed. */
+/* A session. `states` is in order of definition; only sgm__session_end_sharing removes some. */
 struct sgm_session {
     sgm_handler *handler;
     sgm__session_state *states;
@@ -99,13 +99,14 @@ sgm_status sgm__session_add(sgm_session *session, const char *name, const sgm__s
 /* --- programs for inference (session_inference.c) --- */
 typedef enum sgm__inference {
     SGM__INFERENCE_CONSTANTS = 1, /* states that the graph does not assign to are constants */
-    SGM__INFERENCE_INT8 = 2       /* and products with them are of integers of 8 bits */
+    SGM__INFERENCE_INT8 = 2,      /* and products with them are of integers of 8 bits */
+    SGM__INFERENCE_ANY_SIZE = 4   /* however large they are: for whoever keeps no other copy of them */
 } sgm__inference;
 /* Reads the option `quantize` of whoever predicts: NULL, or "int8". */
 sgm_status sgm__quantize_read(const char *quantize, bool *int8);
 /* A program of the values that states have now. Whoever keeps it asks sgm__session_is_outdated before a run:
- * if so, the next call frees all such programs that were made before. Without int8, states too large to be
- * copied stay states, and the program is an ordinary one. */
+ * if so, the next call frees all such programs that were made before. With SGM__INFERENCE_CONSTANTS alone,
+ * states too large to be copied stay states, and the program is an ordinary one. */
 sgm_program *sgm__session_prepare_inference(sgm_session *session, const sgm_graph *graph, uint32_t inference);
 /* Whether states may have changed since programs for inference were made. */
 bool sgm__session_is_outdated(const sgm_session *session);
@@ -122,6 +123,9 @@ void *sgm__session_state_memory(const sgm_session *session, const char *name);
 /* Defines a state of `session` whose buffer is that of `owner`'s state of the same name. Both sessions must
  * be on the host, and `owner` must live longer. */
 sgm_status sgm__session_share(sgm_session *session, const sgm_session *owner, const char *name);
+/* States that sgm__session_share defined, and that a program of the session reads, get buffers of the
+ * session's own with their present values; the others are removed. The owner is not needed any more. */
+sgm_status sgm__session_end_sharing(sgm_session *session);
 /* Moves a state to `memory` on the host, which already contains its values and stays the caller's. All
  * programs of the session that use the state are redirected. */
 void sgm__session_place_state(sgm_session *session, const char *name, void *memory);

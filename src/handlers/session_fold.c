@@ -1,6 +1,6 @@
 /* What a program computes of constants alone is computed here, once, when the program is made.
  *
- * The constant part of the graph becomes a program of its own on the same handler, so its results have the
+ * The constant part of the graph becomes programs of its own on the same handler, so its results have the
  * bits that each run would have given; they are put into the graph as constants. A graph that has nothing to
  * compute of constants, as those of training have, is left as it is. A program of constants alone folds
  * nothing, as only what is read by something that changes is chosen: so this does not call itself again. */
@@ -8,6 +8,18 @@
 
 #include "graph/constants.h"
 #include "graph/passes.h"
+
+/* Bytes of results that one program makes, about. A program holds what it reads: one for all results would
+ * hold all weights of a network once more. */
+#define MAXIMUM_RESULTS ((int64_t)32 << 20)
+
+static bool any(const bool *chosen, size_t count)
+{
+    bool found = false;
+    for (size_t i = 0; i < count; i++)
+        found = found || chosen[i];
+    return found;
+}
 
 /* Runs the slice and reads the chosen values. */
 static sgm_status compute(sgm_session *session, const sgm_graph *graph, const sgm_graph *slice,
@@ -30,29 +42,55 @@ static sgm_status compute(sgm_session *session, const sgm_graph *graph, const sg
     return SGM_OK;
 }
 
-static sgm_graph *fold(sgm_handler *handler, const sgm_graph *graph, const sgm__constancy *constancy,
-                       const bool *chosen)
+/* In a session of its own, so that all memory is free again afterwards. */
+static sgm_status compute_apart(sgm_handler *handler, const sgm_graph *graph, const bool *chosen,
+                                sgm_tensor **tensors)
+{
+    sgm_graph *slice = sgm__constants_slice(graph, chosen);
+    sgm_session *session = slice != NULL ? sgm_session_create(handler) : NULL;
+    sgm_status status =
+        session != NULL ? compute(session, graph, slice, chosen, tensors) : sgm__last_failure();
+    sgm_session_free(session);
+    sgm_graph_free(slice);
+    return status;
+}
+
+/* Moves chosen values from `*at` on to `some`, which is false for all, up to MAXIMUM_RESULTS; at least one,
+ * if there is one. */
+static void take_some(const sgm_graph *graph, const bool *chosen, size_t *at, bool *some)
+{
+    int64_t bytes = 0;
+    for (; *at < graph->count && bytes < MAXIMUM_RESULTS; ++*at) {
+        some[*at] = chosen[*at];
+        bytes += chosen[*at] ? (int64_t)sgm__type_bytes(&graph->instructions[*at].type) : 0;
+    }
+}
+
+static sgm_status compute_all(sgm_handler *handler, const sgm_graph *graph, const bool *chosen,
+                              sgm_tensor **tensors)
+{
+    bool *some = sgm__alloc((graph->count + 1) * sizeof *some);
+    sgm_status status = some != NULL ? SGM_OK : SGM_ERROR_MEMORY;
+    for (size_t at = 0; at < graph->count && status == SGM_OK;) {
+        memset(some, 0, graph->count * sizeof *some);
+        take_some(graph, chosen, &at, some);
+        if (any(some, graph->count))
+            status = compute_apart(handler, graph, some, tensors);
+    }
+    sgm__free(some);
+    return status;
+}
+
+static sgm_graph *fold(sgm_handler *handler, const sgm_graph *graph, const bool *chosen)
 {
     sgm_tensor **tensors = sgm__calloc(graph->count + 1, sizeof *tensors);
-    sgm_graph *slice = tensors != NULL ? sgm__constants_slice(graph, constancy, chosen) : NULL,
-              *folded = NULL;
-    sgm_session *session = slice != NULL ? sgm_session_create(handler) : NULL;
-    if (session != NULL && compute(session, graph, slice, chosen, tensors) == SGM_OK)
+    sgm_graph *folded = NULL;
+    if (tensors != NULL && compute_all(handler, graph, chosen, tensors) == SGM_OK)
         folded = sgm__constants_replace(graph, chosen, tensors);
     for (size_t i = 0; i < graph->count && tensors != NULL; i++)
         sgm_tensor_free(tensors[i]);
     sgm__free(tensors);
-    sgm_session_free(session);
-    sgm_graph_free(slice);
     return folded;
-}
-
-static bool any(const bool *chosen, size_t count)
-{
-    bool found = false;
-    for (size_t i = 0; i < count; i++)
-        found = found || chosen[i];
-    return found;
 }
 
 /* As sgm__session_fold, of a graph whose convolutions are scaled. */
@@ -64,7 +102,7 @@ static sgm_status fold_scaled(sgm_handler *handler, const sgm_graph *graph, sgm_
     if (constancy != NULL && chosen != NULL) {
         status = sgm__constants_choose(graph, constancy, chosen);
         if (status == SGM_OK && any(chosen, graph->count)) {
-            *folded = fold(handler, graph, constancy, chosen);
+            *folded = fold(handler, graph, chosen);
             status = *folded != NULL ? SGM_OK : sgm__last_failure();
         }
     }

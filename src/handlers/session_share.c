@@ -40,6 +40,37 @@ sgm_status sgm__session_share(sgm_session *session, const sgm_session *owner, co
         session, name, &(sgm__session_state){.type = known->type, .buffer = known->buffer, .shared = true});
 }
 
+static bool is_read(const sgm_session *session, const char *name)
+{
+    for (const sgm_program *program = session->programs; program != NULL; program = program->next)
+        for (int32_t i = 0; i < program->plan->state_count; i++)
+            if (strcmp(sgm__plan_string(program->plan, program->plan->states[i].name), name) == 0)
+                return true;
+    return false;
+}
+
+/* Room in the index is there, as no name is added. */
+sgm_status sgm__session_end_sharing(sgm_session *session)
+{
+    sgm_status status = SGM_OK;
+    size_t kept = 0;
+    for (size_t i = 0; i < session->state_count && status == SGM_OK; i++)
+        if (session->states[i].shared && is_read(session, session->states[i].name))
+            status = sgm__session_bring_home(session, session->states[i].name);
+    sgm__name_index_clear(&session->state_index);
+    for (size_t i = 0; i < session->state_count; i++) {
+        sgm__session_state *known = &session->states[i];
+        if (known->shared) {
+            sgm__free(known->name);
+            continue;
+        }
+        sgm__name_index_add(&session->state_index, known->name, kept);
+        session->states[kept++] = *known;
+    }
+    session->state_count = kept;
+    return status;
+}
+
 /* Programs keep copies of the pointer, so all of them are searched for states of this name. */
 void sgm__session_place_state(sgm_session *session, const char *name, void *memory)
 {

@@ -4,10 +4,10 @@
  * layers keep what they need of the steps before in states: keys and values of attention, hidden states of
  * recurrent layers, and "step.place", the number of steps so far. So a token costs one step, however many
  * were read. Where all that is kept are keys and values, the network is recorded once more for pieces of
- * several steps, which cost little more than one, as a program mostly waits for its weights. The parameters
- * are copied into a session of the generator's own, under the trainer's lock; from then on it needs nothing
- * of the trainer but its handler. Reading is generator_read.c, drawing generate.c. A generator is used by one
- * thread at a time. */
+ * several steps, which cost little more than one, as a program mostly waits for its weights. Both programs
+ * are made under the trainer's lock, of the trainer's parameters; those that are constants in them are not
+ * kept, others are copied. From then on a generator needs nothing of the trainer but its handler. Reading is
+ * generator_read.c, drawing generate.c. A generator is used by one thread at a time. */
 #include "infer/generator.h"
 #include "ops/ops.h"
 #include "train/train.h"
@@ -90,6 +90,17 @@ static void add_outputs(sgm_generator *g)
 
 /* --- states --- */
 
+/* Gives the session a state with the value that `from` has, or of zeros if that is NULL. */
+static sgm_status copy_state(const sgm_generator *g, sgm_session *from, const char *name,
+                             const sgm_type *type)
+{
+    sgm_tensor *value =
+        from != NULL ? sgm_session_get(from, name) : sgm_tensor_create(type->dtype, &type->shape);
+    sgm_status status = value != NULL ? sgm_session_set(g->session, name, value) : sgm__last_failure();
+    sgm_tensor_free(value);
+    return status;
+}
+
 /* Gives a state of the recording its value: the trainer's, if the trainer has a state of this name; else it
  * is one that only steps have, and begins as zeros. A parameter that has another shape in a recording of all
  * steps belongs to a layer that looks at all of them at once. */
@@ -112,13 +123,10 @@ static sgm_status fill_state(sgm_generator *g, sgm_session *from, size_t index)
                           "all: the layer looks at all steps at once",
                           name, sgm_shape_text(&parameter->type.shape, now, sizeof now),
                           sgm_shape_text(&type.shape, then, sizeof then));
-    sgm_tensor *value = NULL;
-    if (status == SGM_OK)
-        value = known ? sgm_session_get(from, name)
-                      : sgm_tensor_create(parameter->type.dtype, &parameter->type.shape);
-    if (status == SGM_OK)
-        status = value != NULL ? sgm_session_set(g->session, name, value) : sgm__last_failure();
-    sgm_tensor_free(value);
+    if (status == SGM_OK && known && sgm__session_is_host(from) && sgm__session_is_host(g->session))
+        status = sgm__session_share(g->session, from, name);
+    else if (status == SGM_OK)
+        status = copy_state(g, known ? from : NULL, name, &parameter->type);
     sgm__free(name);
     return status;
 }
@@ -137,10 +145,12 @@ sgm_status sgm__generator_set_number(sgm_generator *g, const char *state, double
 
 /* --- programs --- */
 
+/* On the host parameters that are constants are kept nowhere else. */
 static sgm_status prepare(const sgm_generator *g, sgm__reader *reader)
 {
-    reader->program =
-        sgm__session_prepare_inference(g->session, reader->graph, g->inference | SGM__INFERENCE_CONSTANTS);
+    uint32_t size = sgm__session_is_host(g->session) ? SGM__INFERENCE_ANY_SIZE : 0;
+    reader->program = sgm__session_prepare_inference(g->session, reader->graph,
+                                                     g->inference | SGM__INFERENCE_CONSTANTS | size);
     return reader->program != NULL ? SGM_OK : sgm__last_failure();
 }
 
@@ -153,26 +163,14 @@ static void free_reader(sgm__reader *reader)
     *reader = (sgm__reader){0};
 }
 
-/* States that steps do not change are constants in both programs. Since others have changed, the session
- * forgets the program of a step when another one is made, so it is made again. */
-sgm_status sgm__generator_add_pieces(sgm_generator *g)
+static sgm_status add_pieces(sgm_generator *g)
 {
-    if (g->piece.program != NULL)
-        return SGM_OK;
-    sgm_status status = record(g, &g->piece, g->places < PIECE ? g->places : PIECE);
-    if (status == SGM_OK)
-        status = make_room_to_feed(&g->piece);
-    if (status == SGM_OK) {
-        status = prepare(g, &g->piece);
-        sgm_status again = prepare(g, &g->one);
-        status = status == SGM_OK ? again : status;
-    }
-    if (status != SGM_OK)
-        free_reader(&g->piece);
-    return status;
+    SGM_TRY(record(g, &g->piece, g->places < PIECE ? g->places : PIECE));
+    SGM_TRY(make_room_to_feed(&g->piece));
+    return prepare(g, &g->piece);
 }
 
-/* Fills all states and compiles the program of a step. */
+/* Fills all states and compiles the programs. */
 static sgm_status fill(sgm_generator *g, sgm_session *from)
 {
     const sgm_recording *r = &g->one.recording;
@@ -192,7 +190,10 @@ static sgm_status fill(sgm_generator *g, sgm_session *from)
         SGM_TRY(sgm__generator_set_number(g, "random.seed", 0));
         SGM_TRY(sgm__generator_set_number(g, "random.step", 0));
     }
-    return prepare(g, &g->one);
+    SGM_TRY(prepare(g, &g->one));
+    if (g->pieces)
+        SGM_TRY(add_pieces(g));
+    return sgm__session_end_sharing(g->session);
 }
 
 /* --- making one --- */

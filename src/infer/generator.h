@@ -9,7 +9,7 @@
 #include "handlers/session.h"
 #include <sigma/training.h>
 
-/* A program that reads steps. All NULL: it was not needed yet. */
+/* A program that reads steps. All NULL: it is not needed. */
 typedef struct sgm__reader {
     sgm_network *network; /* holds the names of the recording */
     sgm_graph *graph;
@@ -49,8 +49,6 @@ struct sgm_generator {
 
 /* An error unless it is a generator of one sequence; `function` is who asks. */
 sgm_status sgm__generator_is_single(const sgm_generator *g, const char *function);
-/* Makes the program that reads pieces, unless it is there. */
-sgm_status sgm__generator_add_pieces(sgm_generator *g);
 /* The state of this name becomes a number, int64 of rank 0. */
 sgm_status sgm__generator_set_number(sgm_generator *g, const char *state, double number);
 

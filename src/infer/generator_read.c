@@ -98,7 +98,6 @@ static sgm_status read_some(sgm_generator *g, const int64_t *const *tokens, int6
         SGM_TRY(read_step(g, tokens, (*done)++));
         return SGM_OK;
     }
-    SGM_TRY(sgm__generator_add_pieces(g));
     int64_t count = left < g->piece.steps ? left : g->piece.steps;
     SGM_TRY(read_piece(g, tokens, *done, count));
     *done += count;

@@ -1,6 +1,7 @@
-/* Constants: what is computed of them alone is computed once, and weights that are constant give the values
- * of those that are fed. */
+/* Constants: what is computed of them alone is computed once, weights that are constant give the values of
+ * those that are fed, and what was packed of them is kept once. */
 #include "handlers/graphs.h"
+#include "handlers/session.h"
 
 #include <math.h>
 
@@ -219,4 +220,64 @@ TEST(products_of_constant_weights)
     compare(products, DIMS(5, 70), 0);
     compare(products, DIMS(130, 70), 0);
     compare(products, DIMS(3, 5, 70), 0);
+}
+
+/* Bytes of results are more than one program makes. */
+static sgm_value large_products(network *n, sgm_value x)
+{
+    sgm_graph *g = n->graph;
+    for (int i = 0; i < 4; i++)
+        x = sgm_tanh(g, sgm_matmul(g, x, sgm_tanh(g, given(n, DIMS(1600, 1600)))));
+    return x;
+}
+
+TEST(large_constants_are_computed_in_parts)
+{
+    compare(large_products, DIMS(2, 1600), 0);
+}
+
+/* --- memory --- */
+
+#define ROWS 1300              /* of 256 numbers: more than 1 MiB, so that programs need not hold them */
+#define PAGE ((size_t)1 << 16) /* no system has larger ones */
+
+/* Whether all pages behind the first and before the last are 0, of ROWS rows of 256 numbers. */
+static bool is_forgotten(const unsigned char *bytes)
+{
+    for (size_t i = PAGE; i < (size_t)ROWS * 256 * sizeof(float) - PAGE; i++)
+        if (bytes[i] != 0)
+            return false;
+    return true;
+}
+
+/* The weights of a product are packed; those that something else reads, too, stay as they were. */
+TEST(packed_constants_take_no_other_memory)
+{
+    sgm_graph *graph = sgm_graph_create();
+    sgm_handler *handler = sgm_handler_create("cpu", .threads = 2);
+    sgm_session *session = sgm_session_create(handler);
+    sgm_tensor *weights = numbers(DIMS(ROWS, 256), 1), *table = numbers(DIMS(ROWS, 256), 2);
+    sgm_value x = sgm_input_value(graph, "x", SGM_FLOAT32, DIMS(8, ROWS));
+    sgm_value y = sgm_matmul(graph, x, sgm_constant(graph, weights)), t = sgm_constant(graph, table);
+    sgm_graph_add_output(graph, "y", sgm_add(graph, y, sgm_matmul(graph, x, t)));
+    sgm_graph_add_output(graph, "z",
+                         sgm_gather(graph, t, sgm_input_value(graph, "i", SGM_INT64, DIMS(1)), 0));
+    sgm_program *program = sgm_session_prepare(session, graph);
+    CHECK_OK(program);
+    int found = 0, kept = 0;
+    for (int32_t i = 0; i < program->plan->node_count; i++) {
+        const sgm__node *node = &program->plan->nodes[i];
+        if (node->place.store != SGM__STORE_CONSTANT || sgm__type_bytes(&node->type) < ROWS * 256 * 4)
+            continue;
+        bool forgotten = is_forgotten(program->plan->constants + node->place.offset);
+        found += forgotten;
+        kept += !forgotten;
+    }
+    CHECK_INT(found, 1);
+    CHECK_INT(kept, 1);
+    sgm_tensor_free(weights);
+    sgm_tensor_free(table);
+    sgm_session_free(session);
+    sgm_handler_free(handler);
+    sgm_graph_free(graph);
 }

@@ -266,6 +266,32 @@ TEST(sessions_of_one_handler_are_apart)
 
 /* --- feeding --- */
 
+/* y = x + w becomes w, of a state that is another session's: a program keeps what it reads, the rest is gone,
+ * and the owner is not needed any more. */
+TEST(sharing_ends)
+{
+    setting owner = set_up(), it = set_up();
+    record_sum(it.graph);
+    const double first[] = {10, 20, 30, 40, 50, 60}, then[] = {11, 22, 33, 44, 55, 66};
+    set_state(owner.session, "a", SGM_FLOAT32, DIMS(2), NUMBERS(1, 2));
+    set_state(owner.session, "w", SGM_FLOAT32, DIMS(2, 3), first);
+    CHECK_OK(sgm__session_share(it.session, owner.session, "a"));
+    CHECK_OK(sgm__session_share(it.session, owner.session, "w"));
+    set_state(it.session, "own", SGM_FLOAT32, DIMS(2), NUMBERS(7, 8));
+    CHECK_OK(it.program = sgm_session_prepare(it.session, it.graph));
+    CHECK_OK(sgm__session_end_sharing(it.session));
+    feed(it.session, it.program, "x", SGM_FLOAT32, DIMS(2, 3), NUMBERS(1, 2, 3, 4, 5, 6));
+    CHECK_OK(sgm_session_run(it.session, it.program));
+    check_state(&owner, "w", first);
+    tear_down(&owner);
+    check_state(&it, "w", then);
+    check_state(&it, "own", NUMBERS(7, 8));
+    CHECK(!sgm_session_has(it.session, "a"));
+    CHECK_STR(sgm_session_state_at(it.session, 0), "w");
+    CHECK(sgm_session_state_at(it.session, 2) == NULL);
+    tear_down(&it);
+}
+
 TEST(inputs_are_converted)
 {
     setting it = set_up_sum();

@@ -23,8 +23,10 @@ typedef enum sgm__bfloat16_products {
     SGM__BFLOAT16_ONEDNN,
 } sgm__bfloat16_products;
 
-/* State of one open handler, shared by all of its executables. Everything but `pool` and `busy` is constant
- * after open_cpu (run/cpu.c), so that compiling needs no lock. */
+typedef struct sgm__packed_store sgm__packed_store;
+
+/* State of one open handler, shared by all of its executables. Everything but `pool`, `busy` and what is in
+ * the store is constant after open_cpu (run/cpu.c), so that compiling needs no lock. */
 typedef struct sgm__cpu {
     sgm__pool *pool;
     const sgm__vector *vector;   /* `table` */
@@ -37,6 +39,7 @@ typedef struct sgm__cpu {
     char bfloat16[200];
     double bfloat16_speed;         /* times as fast as float32, measured; 0: it was not */
     const char *bfloat16_measured; /* the instructions that this is for; a literal */
+    sgm__packed_store *store;      /* of weights that are constant (run/packed_store.h) */
     pthread_mutex_t busy;          /* held during a run: the pool takes loops from one thread at a time */
     int32_t threads;
     /* Elementwise steps are interpreted although machine code could be made of them: the option asked for
@@ -103,6 +106,8 @@ typedef struct sgm__cpu_kernel {
      * and second operand share it. NULL: nothing; 0 bytes: nothing for this call. */
     size_t (*packed_bytes)(const sgm__cpu_call *call);
     sgm_status (*pack)(const sgm__cpu_call *call, unsigned char *to);
+    /* `run` reads nothing of an operand that was packed but what `pack` made of it. */
+    bool reads_packed_only;
     /* Promises that `run` touches memory only in tasks that it posts, or after sgm__pool_ready or
      * sgm__pool_finish; `run` may then return before its tasks are done, and a step behind it may begin
      * (flow.c). `call` lasts until the tasks are done. */

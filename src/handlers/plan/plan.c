@@ -162,6 +162,7 @@ void sgm__plan_free(sgm__plan *plan)
     sgm__free(plan->inputs);
     sgm__free(plan->states);
     sgm__free(plan->outputs);
+    sgm__plan_end_fills(plan);
     sgm__host_release(NULL, plan->constants);
     sgm__text_free(&plan->names);
     sgm__free(plan);
@@ -181,13 +182,6 @@ char *sgm__plan_describe(const sgm__plan *plan, int32_t node, char *buffer, size
 }
 
 /* Once a plan is made, the notes with the roots are gone; views are followed by their first operand. */
-int32_t sgm__plan_root(const sgm__plan *plan, int32_t node)
-{
-    while ((plan->nodes[node].op->flags & SGM_OP_VIEW) != 0)
-        node = plan->operands[plan->nodes[node].first_input];
-    return node;
-}
-
 int32_t sgm__plan_readers(const sgm__plan *plan, int32_t node)
 {
     int32_t readers = 0;

@@ -137,6 +137,7 @@ static sgm_status lay_out_constant(sgm__plan_build *build, int32_t source, int32
     node.place.live = build->plan->nodes[build->notes[source].root].place.live;
     SGM_TRY(add_node(build, &node, NULL, copy));
     unsigned char *constants = build->plan->constants;
+    (void)sgm__plan_constant(build->plan, source);
     sgm__copy_strided(&view.type.shape, view.type.dtype, constants + node.place.offset,
                       build->plan->nodes[*copy].place.strides, view.type.dtype, constants + from,
                       view.place.strides);
@@ -305,8 +306,10 @@ static sgm_status store_constant(sgm__plan_build *build, const sgm__instruction 
     size_t bytes = sgm__type_bytes(&instruction->type);
     SGM_TRY(add_constant_bytes(build, bytes, place));
     if (instruction->constant >= 0) {
-        memcpy(plan->constants + place->offset,
-               sgm_tensor_const_data(build->graph->constants[instruction->constant]), bytes);
+        sgm_tensor *tensor = build->graph->constants[instruction->constant];
+        if (sgm__plan_fills_later(build->handler, bytes))
+            return sgm__plan_add_fill(build, tensor, place->offset);
+        memcpy(plan->constants + place->offset, sgm_tensor_const_data(tensor), bytes);
     } else {
         sgm_array array = {.dtype = instruction->type.dtype, .data = plan->constants + place->offset};
         sgm_array_store(&array, 0, instruction->attributes->numbers[0]);

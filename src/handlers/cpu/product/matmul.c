@@ -87,7 +87,8 @@ static size_t scratch(const sgm__cpu_call *call)
 /* Whether all products of the batch have one b that panels are read of. */
 static bool has_panels(const sgm__batches *b)
 {
-    bool panels = b->product.k > 0 && b->product.n > 0 && !b->small &&
+    bool panels = b->product.k > 0 && b->product.n > 0 &&
+                  !sgm__product_is_small(b->call->cpu->vector, &b->product) &&
                   !sgm__dense_for_library(b->call->cpu->dense, &b->product);
     for (int32_t i = 0; i < b->rank && panels; i++)
         panels = b->b_strides[i] == 0 || b->call->inputs[1].shape.dims[i] == 1;
@@ -178,5 +179,6 @@ const sgm__cpu_kernel sgm__cpu_matmul = {.op = &sgm__op_matmul,
                                          .plan = plan,
                                          .packed_bytes = packed_bytes,
                                          .pack = pack,
+                                         .reads_packed_only = true,
                                          .posts = true,
                                          .run = run};

@@ -249,5 +249,6 @@ const sgm__cpu_kernel sgm__cpu_quantized_matmul = {.op = &sgm__op_quantized_matm
                                                    .scratch = scratch,
                                                    .packed_bytes = packed_bytes,
                                                    .pack = pack,
+                                                   .reads_packed_only = true,
                                                    .posts = true,
                                                    .run = run};

@@ -19,7 +19,6 @@
 /* Also frees executables that were half compiled. */
 void sgm__cpu_discard(void *self, void *compiled)
 {
-    (void)self;
     sgm__executable *e = compiled;
     if (e == NULL)
         return;
@@ -32,7 +31,7 @@ void sgm__cpu_discard(void *self, void *compiled)
             e->steps[i].kernel->discard(e->steps[i].plan);
         sgm__free(e->steps[i].plan);
     }
-    sgm__packings_free(&e->packings);
+    sgm__packings_free(self, &e->packings);
     sgm__free(e->steps);
     sgm__free(e->flow);
     sgm__free(e->arrays);
@@ -161,7 +160,7 @@ static sgm_status fuse_sums(sgm__cpu *cpu, sgm__executable *e, size_t *maximum)
         before->partner = i;
         sgm__cpu_step *product = i > 1 ? sum - 2 : NULL;
         if (product != NULL && product->kernel == &sgm__cpu_matmul && product->partner < 0 &&
-            sgm__summed_add_product(cpu, e->plan, i, sum->summed)) {
+            sgm__summed_add_product(cpu, e->plan, i, &product->call, sum->summed)) {
             product->partner = i;
             sum->product = i - 2;
         }
@@ -288,6 +287,7 @@ static sgm_status compile_steps(sgm__cpu *cpu, sgm__executable *e, sgm__assemble
     SGM_TRY(fuse_steps(cpu, e, &scratch));
     SGM_TRY(fuse_sums(cpu, e, &scratch));
     SGM_TRY(share_packings(e));
+    sgm__packings_fill_others(e);
     SGM_TRY(plan_flow(cpu, e));
     return give_scratch(e, scratch);
 }

@@ -7,6 +7,7 @@
 #include "handlers/cpu/product/onednn.h"
 #include "handlers/cpu/product/quantized.h"
 #include "handlers/cpu/run/executable.h"
+#include "handlers/cpu/run/packed_store.h"
 #include "handlers/host.h"
 
 static void close_cpu(void *self)
@@ -17,6 +18,7 @@ static void close_cpu(void *self)
     sgm__pool_free(cpu->pool);
     sgm__dense_free(cpu->dense);
     sgm__onednn_free(cpu->onednn);
+    sgm__packed_store_free(cpu->store);
     pthread_mutex_destroy(&cpu->busy);
     sgm__free(cpu);
 }
@@ -41,7 +43,8 @@ static sgm_status open_cpu(const sgm_handler_options *options, void **self)
         cpu->vector = &cpu->table;
         cpu->int8 = sgm__int8_tiles_for(cpu->vector);
     }
-    cpu->dense = vector != NULL ? sgm__dense_create(options->dense) : NULL;
+    cpu->store = sgm__packed_store_create();
+    cpu->dense = vector != NULL && cpu->store != NULL ? sgm__dense_create(options->dense) : NULL;
     bool good = cpu->dense != NULL && sgm__cpu_choose_bfloat16(cpu, options) == SGM_OK;
     cpu->pool = good ? sgm__pool_create(options->threads, options->keep_subnormals) : NULL;
     if (cpu->pool == NULL) {
@@ -185,7 +188,8 @@ const sgm__handler_type sgm__cpu_handler = {
     .example = "cpu(bfloat16=amx)",
     .settings = settings,
     .setting_count = sizeof settings / sizeof *settings,
-    .flags = SGM__HANDLER_HOST | SGM__HANDLER_PARTS | SGM__HANDLER_DRAWS | SGM__HANDLER_SCALES,
+    .flags = SGM__HANDLER_HOST | SGM__HANDLER_PARTS | SGM__HANDLER_DRAWS | SGM__HANDLER_SCALES |
+             SGM__HANDLER_FILLS,
     .open = open_cpu,
     .close = close_cpu,
     .describe = describe,

@@ -55,6 +55,10 @@ static inline bool sgm__cpu_leads(const sgm__cpu_step *step)
     return step->fused != NULL || step->summed != NULL;
 }
 
+/* Brings the constants into the plan that some step reads otherwise than packed, when all steps are compiled
+ * (packed.c). */
+void sgm__packings_fill_others(const sgm__executable *e);
+
 /* The functions of sgm__handler_type (src/handlers/handler.h) by these names; `self` is the sgm__cpu,
  * `compiled` an sgm__executable. */
 sgm_status sgm__cpu_compile(void *self, const sgm__plan *plan, void **compiled);

@@ -175,7 +175,7 @@ static bool is_number(const sgm__plan *plan, int32_t index, double *number)
     for (int32_t i = 0; i < node->type.shape.rank; i++)
         if (node->type.shape.dims[i] != 1 && node->place.strides[i] != 0)
             return false;
-    const sgm_array array = {.dtype = node->type.dtype, .data = plan->constants + node->place.offset};
+    const sgm_array array = {.dtype = node->type.dtype, .data = sgm__plan_constant(plan, index)};
     *number = sgm_array_load(&array, 0);
     return true;
 }

@@ -3,39 +3,13 @@
  * of its steps multiplies by, once in a run.
  *
  * A kernel that has `pack` (cpu.h) is asked when a step is compiled (compile.c); steps that read the same
- * operand in the same way share what it makes. It is kept until the program is discarded.
- *
- * All that is made lies in a few large blocks, as only these can have huge pages: a matrix of the network of
- * a small language model is less than such a page, and a processor that reads it from memory does not fetch
- * ahead across the end of a page of 4 KiB. */
+ * operand in the same way share what it makes. What is made of constants is kept in the handler's store
+ * (packed_store.h) until the program is discarded; what of a constant is read only as it was packed takes no
+ * memory any more. */
 #include "handlers/cpu/product/matmul.h"
-#include "handlers/cpu/run/program.h"
+#include "handlers/cpu/run/executable.h"
+#include "handlers/cpu/run/packed_store.h"
 #include "handlers/host.h"
-
-/* A new block is as large as all before it, so that there are few, but no larger than this, unless one
- * packing is. */
-#define LARGEST_BLOCK ((size_t)32 << 20)
-
-/* Aligned memory for one packing; NULL: there is none. */
-static unsigned char *make_room(sgm__packings *packings, size_t bytes)
-{
-    bytes = sgm__align(bytes);
-    if (bytes > packings->room || packings->free == NULL) {
-        size_t block = packings->bytes < LARGEST_BLOCK ? packings->bytes : LARGEST_BLOCK;
-        block = block > bytes ? block : bytes;
-        if (sgm__reserve(&packings->blocks, &packings->block_capacity, packings->block_count + 1,
-                         sizeof *packings->blocks) != SGM_OK ||
-            sgm__host_allocate(NULL, block, &packings->blocks[packings->block_count]) != SGM_OK)
-            return NULL;
-        packings->free = packings->blocks[packings->block_count++];
-        packings->room = block;
-        packings->bytes += block;
-    }
-    unsigned char *made = packings->free;
-    packings->free += bytes;
-    packings->room -= bytes;
-    return made;
-}
 
 /* Whether two calls of one kernel have the same second operand, and read it in the same way. */
 static bool reads_alike(const sgm__plan *plan, const sgm__cpu_call *a, const sgm__cpu_call *b)
@@ -58,23 +32,23 @@ static const unsigned char *find(const sgm__packings *packings, const sgm__plan 
     for (size_t i = 0; i < packings->count; i++)
         if (packings->all[i].packer < 0 && packings->all[i].kernel == kernel &&
             packs_alike(plan, packings->all[i].call, call))
-            return packings->all[i].bytes;
+            return packings->all[i].kept;
     return NULL;
 }
 
-/* The bytes of constants are in the plan by now. */
 static sgm_status add(sgm__packings *packings, const sgm__plan *plan, const sgm__cpu_kernel *kernel,
                       sgm__cpu_call *call, size_t bytes)
 {
-    const sgm__node *weights = &plan->nodes[plan->operands[call->node->first_input + 1]];
+    const int32_t weights = plan->operands[call->node->first_input + 1];
+    const unsigned char *made;
     SGM_TRY(sgm__reserve(&packings->all, &packings->capacity, packings->count + 1, sizeof *packings->all));
-    unsigned char *made = make_room(packings, bytes);
-    if (made == NULL)
-        return SGM_ERROR_MEMORY;
-    packings->all[packings->count++] = (sgm__packing){kernel, call, made, -1};
-    call->inputs[1].data = plan->constants + weights->place.offset;
-    SGM_TRY(kernel->pack(call, made));
+    call->inputs[1].data = sgm__plan_constant(plan, weights);
+    SGM_TRY(sgm__packed_store_take(call->cpu->store, kernel, call, bytes, &made));
+    packings->all[packings->count++] =
+        (sgm__packing){.kernel = kernel, .call = call, .kept = made, .packer = -1};
     call->packed = made;
+    if (kernel->reads_packed_only)
+        sgm__plan_forget_constant(plan, weights);
     return SGM_OK;
 }
 
@@ -90,6 +64,26 @@ sgm_status sgm__packings_give(sgm__packings *packings, const sgm__plan *plan, co
         return SGM_OK;
     call->packed = find(packings, plan, kernel, call);
     return call->packed != NULL ? SGM_OK : add(packings, plan, kernel, call, bytes);
+}
+
+/* --- constants that are read as they are --- */
+
+/* Whether operand `k` of the step's operation is read only as what was packed of it. */
+static bool reads_packed(const sgm__cpu_step *step, int32_t k)
+{
+    return k == 1 && step->call.packs && step->call.packed != NULL && step->kernel->reads_packed_only;
+}
+
+void sgm__packings_fill_others(const sgm__executable *e)
+{
+    const sgm__plan *plan = e->plan;
+    for (int32_t i = 0; i < e->step_count; i++)
+        for (int32_t m = 0; m < plan->steps[i].count; m++) {
+            const sgm__node *node = &plan->nodes[plan->order[plan->steps[i].first + m]];
+            for (int32_t k = 0; k < node->input_count; k++)
+                if (!reads_packed(&e->steps[i], k))
+                    (void)sgm__plan_constant(plan, plan->operands[node->first_input + k]);
+        }
 }
 
 /* --- operands that are no constants --- */
@@ -116,10 +110,10 @@ sgm_status sgm__packings_share(sgm__packings *packings, const sgm__plan *plan, s
             continue;
         SGM_TRY(
             sgm__reserve(&packings->all, &packings->capacity, packings->count + 1, sizeof *packings->all));
-        unsigned char *bytes = make_room(packings, sgm__cpu_matmul.packed_bytes(calls[i]));
-        if (bytes == NULL)
-            return SGM_ERROR_MEMORY;
-        packings->all[packings->count++] = (sgm__packing){&sgm__cpu_matmul, calls[i], bytes, i};
+        void *bytes;
+        SGM_TRY(sgm__host_allocate(NULL, sgm__cpu_matmul.packed_bytes(calls[i]), &bytes));
+        packings->all[packings->count++] =
+            (sgm__packing){.kernel = &sgm__cpu_matmul, .call = calls[i], .bytes = bytes, .packer = i};
         for (int32_t k = i; k < count; k++)
             if (calls[k] != NULL && reads_alike(plan, calls[i], calls[k])) {
                 calls[k]->packed = bytes;
@@ -144,10 +138,12 @@ void sgm__packings_post(const sgm__packings *packings, int32_t step)
                            sizeof packings->all[i]);
 }
 
-void sgm__packings_free(sgm__packings *packings)
+void sgm__packings_free(sgm__cpu *cpu, sgm__packings *packings)
 {
-    for (size_t i = 0; i < packings->block_count; i++)
-        sgm__host_release(NULL, packings->blocks[i]);
-    sgm__free(packings->blocks);
+    for (size_t i = 0; i < packings->count; i++) {
+        if (packings->all[i].kept != NULL)
+            sgm__packed_store_release(cpu->store, packings->all[i].kept);
+        sgm__host_release(NULL, packings->all[i].bytes);
+    }
     sgm__free(packings->all);
 }

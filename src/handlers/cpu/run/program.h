@@ -22,17 +22,13 @@ const sgm__cpu_kernel *sgm__cpu_find_kernel(const sgm__cpu *cpu, const sgm_op *o
 typedef struct sgm__packing {
     const sgm__cpu_kernel *kernel;
     const sgm__cpu_call *call;
-    unsigned char *bytes; /* in one of the blocks */
-    int32_t packer;       /* the step that packs in each run; -1: the operand is constant, it was done */
+    const unsigned char *kept; /* of a constant operand, in the handler's store; else NULL */
+    unsigned char *bytes;      /* of another operand, made in each run; else NULL */
+    int32_t packer;            /* the step that does so; -1: the operand is constant */
 } sgm__packing;
 typedef struct sgm__packings {
     sgm__packing *all;
     size_t count, capacity;
-    /* Memory that packings lie in, one behind the other; the newest block has `room` bytes left at `free`. */
-    void **blocks;
-    size_t block_count, block_capacity;
-    unsigned char *free;
-    size_t room, bytes; /* bytes: of all blocks */
 } sgm__packings;
 /* Gives the call what its kernel makes of a constant second operand, if it packs such. `call` must last as
  * long as the packings. */
@@ -45,7 +41,7 @@ sgm_status sgm__packings_share(sgm__packings *packings, const sgm__plan *plan, s
                                int32_t count, int32_t *packers);
 /* Posts what step `step` has to pack, if anything. */
 void sgm__packings_post(const sgm__packings *packings, int32_t step);
-void sgm__packings_free(sgm__packings *packings);
+void sgm__packings_free(sgm__cpu *cpu, sgm__packings *packings);
 
 /* --- products and other kernels together with the elementwise step that reads them (fused.c) --- */
 
@@ -85,9 +81,10 @@ bool sgm__summed_is_possible(const sgm__plan *plan, int32_t step);
 /* `call` is the sum's. *summed is NULL, without an error, if the shapes do not suit. */
 sgm_status sgm__summed_create(const sgm__plan *plan, const sgm__cpu_call *call,
                               const sgm__elementwise *elementwise, sgm__summed **summed);
-/* Whether the product in step `step` - 2 can be computed block by block with the sum in step `step`, although
- * others read the product, too. True: it was added, and sgm__summed_run can compute it. */
-bool sgm__summed_add_product(const sgm__cpu *cpu, const sgm__plan *plan, int32_t step, sgm__summed *summed);
+/* Whether the product in step `step` - 2, of `call`, can be computed block by block with the sum in step
+ * `step`, although others read the product, too. True: it was added, and sgm__summed_run can compute it. */
+bool sgm__summed_add_product(const sgm__cpu *cpu, const sgm__plan *plan, int32_t step,
+                             const sgm__cpu_call *call, sgm__summed *summed);
 void sgm__summed_free(sgm__summed *summed);
 /* Bytes of scratch memory for a run with all threads. */
 size_t sgm__summed_scratch(const sgm__summed *summed, const sgm__cpu *cpu);

@@ -87,7 +87,8 @@ static bool is_overwritten(const sgm__plan *plan, const sgm__summed *s, const sg
 /* The conditions: the product's result has the terms' shape and is read in place; everything is summed to one
  * number; parts of the sum are whole rows, so that a block of rows gives whole parts. Steps between product
  * and sum: only the elementwise step, `step` - 1. */
-bool sgm__summed_add_product(const sgm__cpu *cpu, const sgm__plan *plan, int32_t step, sgm__summed *summed)
+bool sgm__summed_add_product(const sgm__cpu *cpu, const sgm__plan *plan, int32_t step,
+                             const sgm__cpu_call *call, sgm__summed *summed)
 {
     int32_t made = plan->order[plan->steps[step - 2].first];
     const sgm__node *node = &plan->nodes[made];
@@ -107,6 +108,7 @@ bool sgm__summed_add_product(const sgm__cpu *cpu, const sgm__plan *plan, int32_t
         sgm__fused_share(summed->parts, SGM__FUSED_BLOCK_BYTES / (maximum / unit * row), cpu->threads);
     summed->made = node;
     summed->product = sgm__fused_product(plan, node);
+    summed->product.packed = call->packed;
     sgm__product block = summed->product;
     block.m = summed->parts_at_once * (maximum / unit);
     summed->product_bytes = sgm__align(sgm__dense_scratch(cpu->dense, cpu->vector, &block, 1));
