@@ -9,9 +9,9 @@
 #include "handlers/session.h"
 #include "ops/ops.h"
 
-/* Bytes of states up to which a copy of them is made for speed alone. Larger ones are read from memory
- * whatever their layout is, so that packing them gains little. States that are cast, as those of mixed
- * precision are, do not count: the copy is of the results, so that no run casts and packs them anew. */
+/* Bytes of states up to which a copy of them is made for speed alone: larger ones would take much memory a
+ * second time. States that are cast, as those of mixed precision are, do not count: the copy is of the
+ * results, so that no run casts and packs them anew. */
 #define MAXIMUM_COPY ((int64_t)256 << 20)
 
 sgm_status sgm__quantize_read(const char *quantize, bool *int8)
