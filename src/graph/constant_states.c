@@ -28,17 +28,20 @@ static sgm_value record_constant(sgm__rebuild *work, const sgm__instruction *sta
     return constant.constant >= 0 ? sgm__graph_append(work->graph, &constant, NULL) : (sgm_value){-1};
 }
 
-/* Whether rows of a state, which is operand 0, are looked up. */
-static bool looks_up(const sgm_graph *graph, const sgm__instruction *instruction)
+/* Whether rows are looked up in operand 0, which would be a constant. */
+static bool looks_up(const sgm_graph *graph, const sgm__instruction *instruction, const bool *assigned)
 {
-    return instruction->op == &sgm__op_gather &&
-           graph->instructions[graph->operands[instruction->first_input].index].op == &sgm__op_state;
+    if (instruction->op != &sgm__op_gather)
+        return false;
+    int32_t table = graph->operands[instruction->first_input].index;
+    return graph->instructions[table].op == &sgm__op_state && !assigned[table];
 }
 
 /* The instruction itself. A table is recorded as the state that it is, by the first who reads it. */
-static sgm_value transcribe(sgm__rebuild *work, const sgm__instruction *instruction, sgm_value *tables)
+static sgm_value transcribe(sgm__rebuild *work, const sgm__instruction *instruction, const bool *assigned,
+                            sgm_value *tables)
 {
-    if (!looks_up(work->old, instruction)) {
+    if (!looks_up(work->old, instruction, assigned)) {
         sgm__rebuild_map(work, instruction);
         return sgm__rebuild_transcribe(work, instruction);
     }
@@ -58,8 +61,8 @@ static void rebuild(sgm__rebuild *work, const bool *assigned, sgm_value *tables,
         const sgm__instruction *instruction = &graph->instructions[i];
         bool constant = instruction->op == &sgm__op_state && !assigned[i];
         tables[i] = (sgm_value){-1};
-        work->map[i] =
-            constant ? record_constant(work, instruction, get, user) : transcribe(work, instruction, tables);
+        work->map[i] = constant ? record_constant(work, instruction, get, user)
+                                : transcribe(work, instruction, assigned, tables);
     }
 }
 

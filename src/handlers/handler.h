@@ -125,6 +125,9 @@ typedef struct sgm__handler_type {
     /* Whether products of float32 can round their right operand to bfloat16 while they read it, so that
      * weights need no rounded copy where bfloat16 is computed through float32; NULL: they cannot. */
     bool (*rounds)(const void *self);
+    /* Whether weights of products that are constant are kept as they were packed, and nowhere else; NULL:
+     * they are not. */
+    bool (*packs)(const void *self);
     sgm_status (*allocate)(void *self, size_t bytes, void **buffer); /* all bytes 0 */
     void (*release)(void *self, void *buffer);
     sgm_status (*write)(void *self, void *buffer, size_t offset, const void *host, size_t bytes);

@@ -100,7 +100,9 @@ sgm_status sgm__session_add(sgm_session *session, const char *name, const sgm__s
 typedef enum sgm__inference {
     SGM__INFERENCE_CONSTANTS = 1, /* states that the graph does not assign to are constants */
     SGM__INFERENCE_INT8 = 2,      /* and products with them are of integers of 8 bits */
-    SGM__INFERENCE_ANY_SIZE = 4   /* however large they are: for whoever keeps no other copy of them */
+    /* However large they are, if the handler keeps them only as they were packed: for whoever has no other
+     * copy of them. */
+    SGM__INFERENCE_ANY_SIZE = 4
 } sgm__inference;
 /* Reads the option `quantize` of whoever predicts: NULL, or "int8". */
 sgm_status sgm__quantize_read(const char *quantize, bool *int8);
@@ -124,7 +126,8 @@ void *sgm__session_state_memory(const sgm_session *session, const char *name);
  * be on the host, and `owner` must live longer. */
 sgm_status sgm__session_share(sgm_session *session, const sgm_session *owner, const char *name);
 /* States that sgm__session_share defined, and that a program of the session reads, get buffers of the
- * session's own with their present values; the others are removed. The owner is not needed any more. */
+ * session's own with their present values; the others are removed. The owner is not needed any more. After a
+ * failure the session's programs must not be run. */
 sgm_status sgm__session_end_sharing(sgm_session *session);
 /* Moves a state to `memory` on the host, which already contains its values and stays the caller's. All
  * programs of the session that use the state are redirected. */

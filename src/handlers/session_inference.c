@@ -91,7 +91,10 @@ sgm_status sgm__session_specialise(sgm_session *session, const sgm_graph *graph,
 
 sgm_program *sgm__session_prepare_inference(sgm_session *session, const sgm_graph *graph, uint32_t inference)
 {
+    const sgm_handler *handler = session->handler;
     bool large = false;
+    if (handler->type->packs == NULL || !handler->type->packs(handler->self))
+        inference &= ~(uint32_t)SGM__INFERENCE_ANY_SIZE;
     if (inference == SGM__INFERENCE_CONSTANTS && find_large(graph, &large) != SGM_OK)
         return NULL;
     if (sgm__session_is_outdated(session) && sgm__session_drop_inference(session) != SGM_OK)

@@ -145,12 +145,10 @@ sgm_status sgm__generator_set_number(sgm_generator *g, const char *state, double
 
 /* --- programs --- */
 
-/* On the host parameters that are constants are kept nowhere else. */
 static sgm_status prepare(const sgm_generator *g, sgm__reader *reader)
 {
-    uint32_t size = sgm__session_is_host(g->session) ? SGM__INFERENCE_ANY_SIZE : 0;
-    reader->program = sgm__session_prepare_inference(g->session, reader->graph,
-                                                     g->inference | SGM__INFERENCE_CONSTANTS | size);
+    reader->program = sgm__session_prepare_inference(
+        g->session, reader->graph, g->inference | SGM__INFERENCE_CONSTANTS | SGM__INFERENCE_ANY_SIZE);
     return reader->program != NULL ? SGM_OK : sgm__last_failure();
 }
 
@@ -183,6 +181,7 @@ static sgm_status fill(sgm_generator *g, sgm_session *from)
     g->read = g->places > 0 ? sgm__calloc((size_t)(g->sequences * g->places), sizeof *g->read) : NULL;
     if (g->kept == NULL || g->probabilities == NULL || g->seen == NULL || (g->read == NULL && g->places > 0))
         return SGM_ERROR_MEMORY;
+    SGM_TRY(sgm__session_check(from));
     for (size_t i = 0; i < r->parameter_count; i++)
         SGM_TRY(fill_state(g, from, i));
     SGM_TRY(sgm__generator_set_number(g, "step.place", 0));

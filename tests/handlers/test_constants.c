@@ -1,5 +1,6 @@
 /* Constants: what is computed of them alone is computed once, weights that are constant give the values of
  * those that are fed, and what was packed of them is kept once. */
+#include "handlers/cpu/run/packed_store.h"
 #include "handlers/graphs.h"
 #include "handlers/session.h"
 
@@ -280,4 +281,42 @@ TEST(packed_constants_take_no_other_memory)
     sgm_session_free(session);
     sgm_handler_free(handler);
     sgm_graph_free(graph);
+}
+
+/* x W, of `rows` rows of x, in a session of its own. */
+static sgm_session *multiply(sgm_handler *handler, sgm_tensor *weights, int64_t rows)
+{
+    sgm_graph *graph = sgm_graph_create();
+    sgm_session *session = sgm_session_create(handler);
+    sgm_value x = sgm_input_value(graph, "x", SGM_FLOAT32, DIMS(rows, ROWS));
+    sgm_graph_add_output(graph, "y", sgm_matmul(graph, x, sgm_constant(graph, weights)));
+    CHECK_OK(sgm_session_prepare(session, graph));
+    sgm_graph_free(graph);
+    return session;
+}
+
+/* Programs of one handler that pack the same share it, however many they are; others do not, and nothing is
+ * left behind. */
+TEST(what_is_packed_is_kept_once)
+{
+    sgm_handler *handler = sgm_handler_create("cpu", .threads = 2);
+    sgm__packed_store *store = ((sgm__cpu *)handler->self)->store;
+    sgm_tensor *weights = numbers(DIMS(ROWS, 256), 1), *others = numbers(DIMS(ROWS, 256), 2);
+    for (int round = 0; round < 3; round++) {
+        sgm_session *first = multiply(handler, weights, 1);
+        size_t bytes = sgm__packed_store_bytes(store);
+        CHECK(bytes >= (size_t)ROWS * 256 * sizeof(float));
+        sgm_session *second = multiply(handler, weights, 64);
+        CHECK_INT(sgm__packed_store_bytes(store), bytes);
+        sgm_session *third = multiply(handler, others, 1);
+        CHECK(sgm__packed_store_bytes(store) >= 2 * bytes);
+        sgm_session_free(first);
+        sgm_session_free(third);
+        CHECK_INT(sgm__packed_store_bytes(store), bytes);
+        sgm_session_free(second);
+        CHECK_INT(sgm__packed_store_bytes(store), 0);
+    }
+    sgm_tensor_free(weights);
+    sgm_tensor_free(others);
+    sgm_handler_free(handler);
 }

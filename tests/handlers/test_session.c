@@ -558,3 +558,37 @@ TEST(a_large_state_that_is_cast_is_a_constant)
     sgm_tensor_free(weights);
     sgm_handler_free(handler);
 }
+
+/* --- tables --- */
+
+/* Row i of w, and w becomes 2 w if it `changes`. */
+static setting set_up_table(bool changes)
+{
+    setting it = set_up();
+    set_state(it.session, "w", SGM_FLOAT32, DIMS(3, 2), NUMBERS(1, 2, 3, 4, 5, 6));
+    sgm_value w = sgm_state(it.graph, "w", SGM_FLOAT32, DIMS(3, 2));
+    if (changes)
+        sgm_assign(it.graph, w, sgm_add(it.graph, w, w));
+    sgm_value i = sgm_input_value(it.graph, "i", SGM_INT64, DIMS(1));
+    sgm_graph_add_output(it.graph, "row", sgm_gather(it.graph, w, i, 0));
+    it.program = sgm__session_prepare_inference(it.session, it.graph, SGM__INFERENCE_CONSTANTS);
+    CHECK_OK(it.program);
+    return it;
+}
+
+/* Programs have no copies of it. One that also changes it looks rows up before. */
+TEST(a_table_of_rows_stays_a_state)
+{
+    for (int changes = 0; changes < 2; changes++) {
+        setting it = set_up_table(changes != 0);
+        CHECK_INT(it.program->plan->state_count, 1);
+        CHECK_INT(it.program->plan->constant_bytes, 0);
+        feed(it.session, it.program, "i", SGM_INT64, DIMS(1), NUMBERS(1));
+        CHECK_OK(sgm_session_run(it.session, it.program));
+        sgm_tensor *row = sgm_tensor_create(SGM_FLOAT32, DIMS(1, 2));
+        CHECK_OK(sgm_session_read(it.session, it.program, "row", row));
+        CHECK_NEAR(sgm_tensor_get(row, (const int64_t[]){0, 1}), 4, 0);
+        sgm_tensor_free(row);
+        tear_down(&it);
+    }
+}

@@ -181,7 +181,6 @@ char *sgm__plan_describe(const sgm__plan *plan, int32_t node, char *buffer, size
     return buffer;
 }
 
-/* Once a plan is made, the notes with the roots are gone; views are followed by their first operand. */
 int32_t sgm__plan_readers(const sgm__plan *plan, int32_t node)
 {
     int32_t readers = 0;

@@ -151,6 +151,11 @@ static bool rounds(const void *self)
     return cpu->products == SGM__BFLOAT16_WIDENED && sgm__dense_is_own(cpu->dense);
 }
 
+static bool packs(const void *self)
+{
+    return sgm__dense_is_own(((const sgm__cpu *)self)->dense);
+}
+
 /* --- the table --- */
 
 /* As dense.c reads them. */
@@ -196,6 +201,7 @@ const sgm__handler_type sgm__cpu_handler = {
     .bfloat16 = sgm__cpu_bfloat16,
     .support = support,
     .rounds = rounds,
+    .packs = packs,
     SGM__HOST_BUFFERS,
     .compile = sgm__cpu_compile,
     .discard = sgm__cpu_discard,

@@ -1,6 +1,6 @@
 /* Keeps what kernels made of constants; packed_store.h says how.
  *
- * Bytes of one size are compared one with the other: weights that differ do so in their first numbers. */
+ * Bytes of one size are compared one with the other, which mostly ends in their first numbers. */
 #include "handlers/cpu/run/packed_store.h"
 
 #include "handlers/host.h"
@@ -54,6 +54,14 @@ void sgm__packed_store_free(sgm__packed_store *store)
     sgm__free(store);
 }
 
+size_t sgm__packed_store_bytes(sgm__packed_store *store)
+{
+    pthread_mutex_lock(&store->busy);
+    size_t bytes = store->bytes;
+    pthread_mutex_unlock(&store->busy);
+    return bytes;
+}
+
 /* --- blocks --- */
 
 static size_t free_place(const sgm__packed_store *store)
@@ -101,6 +109,15 @@ static entry *find_equal(const sgm__packed_store *store, const unsigned char *by
     return NULL;
 }
 
+/* What was packed at `free` is not kept: the next one finds zeros there. */
+static void give_back(sgm__packed_store *store, size_t size)
+{
+    if (store->blocks[store->newest].entries == 0)
+        remove_block(store, store->newest);
+    else
+        memset(store->free, 0, size);
+}
+
 /* Packs into the room at `free`, and keeps that unless there is an equal one. */
 static sgm_status take(sgm__packed_store *store, const sgm__cpu_kernel *kernel, const sgm__cpu_call *call,
                        size_t size, const unsigned char **packed)
@@ -112,7 +129,7 @@ static sgm_status take(sgm__packed_store *store, const sgm__cpu_kernel *kernel, 
     sgm_status status = kernel->pack(call, store->free);
     entry *known = status == SGM_OK ? find_equal(store, store->free, size) : NULL;
     if (status != SGM_OK || known != NULL) {
-        memset(store->free, 0, size); /* as a kernel finds its room */
+        give_back(store, size);
         SGM_TRY(status);
         known->users++;
         *packed = known->bytes;

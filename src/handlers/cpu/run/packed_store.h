@@ -20,5 +20,7 @@ void sgm__packed_store_free(sgm__packed_store *store);
 sgm_status sgm__packed_store_take(sgm__packed_store *store, const sgm__cpu_kernel *kernel,
                                   const sgm__cpu_call *call, size_t size, const unsigned char **packed);
 void sgm__packed_store_release(sgm__packed_store *store, const unsigned char *packed);
+/* Of all blocks. */
+size_t sgm__packed_store_bytes(sgm__packed_store *store);
 
 #endif
