@@ -373,8 +373,7 @@ static sgm_status compile(sgm_program *program, const sgm_graph *graph, const sg
         status = bind_states(program);
     if (status == SGM_OK)
         status = handler->type->compile(handler->self, program->plan, &program->executable);
-    if (program->plan != NULL)
-        sgm__plan_end_fills(program->plan);
+    sgm__plan_end_fills(program->plan);
     if (status == SGM_ERROR_MEMORY)
         tell_sizes(program->plan);
     return status;
