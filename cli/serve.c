@@ -237,8 +237,7 @@ static int serve(const serving *asked)
         status = served_texts_find(&s, &takes_texts);
     if (status == SGM_OK)
         status = saved_load(&s);
-    /* Programs for texts are many, one for each length: they share the parameters, not each a copy. */
-    if (status == SGM_OK && (asked->int8 || !takes_texts))
+    if (status == SGM_OK)
         status = saved_infer(&s, asked->int8);
     int code = status != SGM_OK ? report_error("serve", CLI_FAILED)
                : asked->openai  ? serve_openai(&s, asked)

@@ -308,8 +308,7 @@ static sgm_status open_model(prediction *p, const predict_words *words)
     SGM_TRY(saved_load(&p->s));
     SGM_TRY(experiment_describe(p->s.network, &p->signature));
     p->pipeline = sgm_trainer_get_pipeline(p->s.trainer);
-    /* Programs for texts are many, one for each length: they share the parameters, not each a copy. */
-    return p->int8 || !is_of_texts(p, words) ? saved_infer(&p->s, p->int8) : SGM_OK;
+    return saved_infer(&p->s, p->int8);
 }
 
 /* Returns an exit code. */

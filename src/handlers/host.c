@@ -53,15 +53,6 @@ void sgm__host_release(void *self, void *buffer)
     sgm__free_aligned(buffer);
 }
 
-/* The result of madvise is ignored: memory that the system keeps is only larger. */
-void sgm__host_forget(void *buffer, size_t first, size_t last)
-{
-    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), start = (uintptr_t)buffer;
-    const uintptr_t from = (start + first + page - 1) / page * page, to = (start + last) / page * page;
-    if (from < to)
-        (void)madvise((unsigned char *)buffer + (from - start), to - from, MADV_DONTNEED);
-}
-
 sgm_status sgm__host_write(void *self, void *buffer, size_t offset, const void *host, size_t bytes)
 {
     (void)self;

@@ -15,9 +15,6 @@ void sgm__host_close(void *self);
  * remainder for reading. */
 sgm_status sgm__host_allocate(void *self, size_t bytes, void **buffer);
 void sgm__host_release(void *self, void *buffer);
-/* Gives the pages that lie between two places of a buffer back to the system: their bytes are 0 when they are
- * read again. Bytes of pages that are not whole keep their values. */
-void sgm__host_forget(void *buffer, size_t first, size_t last);
 sgm_status sgm__host_write(void *self, void *buffer, size_t offset, const void *host, size_t bytes);
 sgm_status sgm__host_read(void *self, void *buffer, size_t offset, void *host, size_t bytes);
 /* Returns at once: `run` of these handlers returns when the run has ended. */

@@ -29,7 +29,7 @@ typedef enum sgm__store {
 /* Where the elements of a value lie. */
 typedef struct sgm__place {
     sgm__store store;
-    int32_t index;                 /* which input or state; otherwise 0 */
+    int32_t index;                 /* which input or state, or, from 1 on, which fill; otherwise 0 */
     int64_t offset;                /* bytes from the start of that memory to element (0, ..., 0) */
     int64_t strides[SGM_MAX_RANK]; /* in elements, one for each axis; 0 repeats, negative runs backwards */
     /* A constant whose value a user may change between plans that are otherwise equal (the rate of dropout).
@@ -89,6 +89,13 @@ typedef struct sgm__fill {
     bool filled;
 } sgm__fill;
 
+typedef struct sgm__fills {
+    sgm__fill *all;
+    size_t count, capacity;
+    void *lent; /* a copy of a constant that is not in the block, for who asked last; lent_bytes long */
+    size_t lent_bytes;
+} sgm__fills;
+
 /* A plan. All arrays belong to it. */
 typedef struct sgm__plan {
     sgm__node *nodes;
@@ -105,8 +112,7 @@ typedef struct sgm__plan {
     int32_t input_count, state_count, output_count;
     unsigned char *constants; /* the contents of the constants block, constant_bytes long */
     /* Until the plan is compiled, for handlers with SGM__HANDLER_FILLS; see sgm__plan_constant. */
-    sgm__fill *fills;
-    int32_t fill_count;
+    sgm__fills *fills; /* NULL: there are none */
     /* activation_bytes is what all computed values would need if none shared memory with another. */
     int64_t constant_bytes, arena_bytes, activation_bytes;
     /* With a budget of memory: arena_bytes without it, and the number of instructions that are computed
@@ -139,8 +145,9 @@ void sgm__plan_free(sgm__plan *plan);
 /* The address of a constant, or of a view of one, whose bytes are in the plan's block from then on. Only
  * while the plan is made or compiled. */
 unsigned char *sgm__plan_constant(const sgm__plan *plan, int32_t node);
-/* The opposite, for a constant that can be asked for again: it takes no memory. */
-void sgm__plan_forget_constant(const sgm__plan *plan, int32_t node);
+/* Its bytes for a reader that needs them no longer than until the next constant is lent: a copy, unless they
+ * are in the plan's block already. 64 bytes more may be read behind the end. */
+sgm_status sgm__plan_lend_constant(const sgm__plan *plan, int32_t node, unsigned char **bytes);
 /* No constant is asked for any more; those that were not are zeros. */
 void sgm__plan_end_fills(sgm__plan *plan);
 /* The plan as lines of text for users; free with sgm_string_free. */

@@ -57,7 +57,6 @@ typedef struct sgm__plan_build {
     sgm__plan_buffer *buffers; /* one for each value */
     size_t node_capacity, notes_capacity, operand_capacity;
     size_t constant_capacity; /* bytes of plan->constants */
-    size_t fill_capacity;
     int32_t *first_reader; /* `first_reader` and `readers`: made when all nodes exist, see sgm__plan_reader */
     sgm__plan_reader *readers;
 } sgm__plan_build;
@@ -73,9 +72,11 @@ sgm_status sgm__plan_find_buffers(sgm__plan_build *build);
 /* plan_nodes.c: makes the nodes with their strides: views, copies where a kernel needs contiguous memory,
  * sources, outputs. */
 sgm_status sgm__plan_build_nodes(sgm__plan_build *build);
-/* plan_fills.c: whether a constant of so many bytes is only listed, and lists one. */
+/* plan_fills.c: whether a constant of so many bytes is only listed; lists one, and notes that in its place;
+ * gives all that are listed places from `offset` on, and returns the end of the last. */
 bool sgm__plan_fills_later(const sgm_handler *handler, size_t bytes);
-sgm_status sgm__plan_add_fill(sgm__plan_build *build, sgm_tensor *tensor, int64_t offset);
+sgm_status sgm__plan_add_fill(sgm__plan *plan, sgm_tensor *tensor, sgm__place *place);
+int64_t sgm__plan_lay_out_fills(sgm__plan *plan, int64_t offset);
 /* plan_steps.c: groups nodes into steps and writes plan->steps and plan->order. */
 sgm_status sgm__plan_build_steps(sgm__plan_build *build);
 /* plan_merge.c: merges elementwise steps into a later step that reads them; changes `step` and `position` of

@@ -131,16 +131,14 @@ static sgm_status lay_out_constant(sgm__plan_build *build, int32_t source, int32
     const sgm__node view = build->plan->nodes[source];
     sgm__node node = {.op = &sgm__op_constant, .type = view.type, .label = view.label};
     size_t size = sgm_dtype_size(view.type.dtype);
-    int64_t from = build->plan->nodes[build->notes[source].root].place.offset +
-                   build->notes[source].view_offset * (int64_t)size;
     SGM_TRY(add_constant_bytes(build, (size_t)sgm_shape_elements(&view.type.shape) * size, &node.place));
     node.place.live = build->plan->nodes[build->notes[source].root].place.live;
     SGM_TRY(add_node(build, &node, NULL, copy));
-    unsigned char *constants = build->plan->constants;
-    (void)sgm__plan_constant(build->plan, source);
-    sgm__copy_strided(&view.type.shape, view.type.dtype, constants + node.place.offset,
-                      build->plan->nodes[*copy].place.strides, view.type.dtype, constants + from,
-                      view.place.strides);
+    unsigned char *from;
+    SGM_TRY(sgm__plan_lend_constant(build->plan, build->notes[source].root, &from));
+    sgm__copy_strided(&view.type.shape, view.type.dtype, build->plan->constants + node.place.offset,
+                      build->plan->nodes[*copy].place.strides, view.type.dtype,
+                      from + build->notes[source].view_offset * (int64_t)size, view.place.strides);
     return SGM_OK;
 }
 
@@ -298,17 +296,24 @@ static sgm_status bind_source(sgm__plan_build *build, const sgm__instruction *in
     return SGM_OK;
 }
 
+/* Whether it is a constant whose bytes come when they are asked for. */
+static bool is_fill(const sgm__plan_build *build, const sgm__instruction *instruction)
+{
+    return instruction->op == &sgm__op_constant && instruction->constant >= 0 &&
+           sgm__plan_fills_later(build->handler, sgm__type_bytes(&instruction->type));
+}
+
 /* Copies a constant's contents into the plan: a tensor, or a single number that is an attribute. */
 static sgm_status store_constant(sgm__plan_build *build, const sgm__instruction *instruction,
                                  sgm__place *place)
 {
     sgm__plan *plan = build->plan;
     size_t bytes = sgm__type_bytes(&instruction->type);
+    if (is_fill(build, instruction))
+        return sgm__plan_add_fill(plan, build->graph->constants[instruction->constant], place);
     SGM_TRY(add_constant_bytes(build, bytes, place));
     if (instruction->constant >= 0) {
-        sgm_tensor *tensor = build->graph->constants[instruction->constant];
-        if (sgm__plan_fills_later(build->handler, bytes))
-            return sgm__plan_add_fill(build, tensor, place->offset);
+        const sgm_tensor *tensor = build->graph->constants[instruction->constant];
         memcpy(plan->constants + place->offset, sgm_tensor_const_data(tensor), bytes);
     } else {
         sgm_array array = {.dtype = instruction->type.dtype, .data = plan->constants + place->offset};
@@ -519,16 +524,30 @@ static sgm_status add_assignments(sgm__plan_build *build)
     return status;
 }
 
-/* All sources that are constant, in one piece of memory at once. */
+/* All sources that are constant, but for fills, in one piece of memory at once. */
 static sgm_status reserve_sources(sgm__plan_build *build)
 {
     size_t bytes = 0;
     for (size_t i = 0; i < build->graph->count; i++) {
         const sgm__instruction *instruction = &build->graph->instructions[i];
-        if (instruction->op == &sgm__op_constant || instruction->op == &sgm__op_number)
+        bool constant = instruction->op == &sgm__op_constant || instruction->op == &sgm__op_number;
+        if (constant && !is_fill(build, instruction))
             bytes += sgm__align(sgm__type_bytes(&instruction->type));
     }
     return reserve_constants(build, bytes);
+}
+
+/* Fills lie behind all that is in the block by now, not between: a page of the system that others have
+ * written to is there as a whole. */
+static sgm_status place_fills(sgm__plan_build *build)
+{
+    sgm__plan *plan = build->plan;
+    if (plan->fills == NULL)
+        return SGM_OK;
+    int64_t end = sgm__plan_lay_out_fills(plan, plan->constant_bytes);
+    SGM_TRY(reserve_constants(build, (size_t)end));
+    plan->constant_bytes = end;
+    return SGM_OK;
 }
 
 sgm_status sgm__plan_build_nodes(sgm__plan_build *build)
@@ -540,5 +559,6 @@ sgm_status sgm__plan_build_nodes(sgm__plan_build *build)
     note_buffers(build);
     place_in_states(build);
     SGM_TRY(add_outputs(build));
-    return add_assignments(build);
+    SGM_TRY(add_assignments(build));
+    return place_fills(build);
 }

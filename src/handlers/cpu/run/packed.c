@@ -42,13 +42,16 @@ static sgm_status add(sgm__packings *packings, const sgm__plan *plan, const sgm_
     const int32_t weights = plan->operands[call->node->first_input + 1];
     const unsigned char *made;
     SGM_TRY(sgm__reserve(&packings->all, &packings->capacity, packings->count + 1, sizeof *packings->all));
-    call->inputs[1].data = sgm__plan_constant(plan, weights);
+    unsigned char *source;
+    if (kernel->reads_packed_only)
+        SGM_TRY(sgm__plan_lend_constant(plan, weights, &source));
+    else
+        source = sgm__plan_constant(plan, weights);
+    call->inputs[1].data = source;
     SGM_TRY(sgm__packed_store_take(call->cpu->store, kernel, call, bytes, &made));
     packings->all[packings->count++] =
         (sgm__packing){.kernel = kernel, .call = call, .kept = made, .packer = -1};
     call->packed = made;
-    if (kernel->reads_packed_only)
-        sgm__plan_forget_constant(plan, weights);
     return SGM_OK;
 }
 
