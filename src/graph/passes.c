@@ -171,17 +171,31 @@ static sgm_value widen(sgm__rebuild *work, const sgm__instruction *instruction, 
     return sgm_cast(graph, wide, SGM_BFLOAT16);
 }
 
-sgm_graph *sgm__pass_widen(const sgm_graph *graph, sgm__keep_function widens, bool rounds, void *user)
+/* Whether it is a product by a constant, which may be seen through views. */
+static bool is_by_constant(const sgm_graph *graph, const sgm__instruction *instruction)
+{
+    if (instruction->op != &sgm__op_matmul)
+        return false;
+    const sgm__instruction *right =
+        &graph->instructions[graph->operands[instruction->first_input + 1].index];
+    while ((right->op->flags & SGM_OP_VIEW) != 0)
+        right = &graph->instructions[graph->operands[right->first_input].index];
+    return right->op == &sgm__op_constant;
+}
+
+sgm_graph *sgm__pass_widen(const sgm_graph *graph, const sgm__widening *how)
 {
     sgm__rebuild work;
     if (!sgm__rebuild_begin(&work, graph))
         return NULL;
     for (size_t i = 0; i < graph->count && work.graph->status == SGM_OK; i++) {
         const sgm__instruction *instruction = &graph->instructions[i];
-        bool wide = instruction->type.dtype == SGM_BFLOAT16 && widens(user, instruction->op, SGM_BFLOAT16);
+        bool half = instruction->type.dtype == SGM_BFLOAT16;
+        bool wide = half && how->widens(how->user, instruction->op, SGM_BFLOAT16) &&
+                    !(how->reads_halves && is_by_constant(graph, instruction));
         sgm__rebuild_map(&work, instruction);
-        bool looks_up = instruction->type.dtype == SGM_BFLOAT16 && instruction->op == &sgm__op_gather;
-        work.map[i] = wide       ? widen(&work, instruction, rounds)
+        bool looks_up = half && instruction->op == &sgm__op_gather;
+        work.map[i] = wide       ? widen(&work, instruction, how->rounds)
                       : looks_up ? rounded_rows(&work, instruction)
                                  : sgm__rebuild_transcribe(&work, instruction);
     }

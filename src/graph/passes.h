@@ -18,10 +18,16 @@ typedef bool (*sgm__keep_function)(void *user, const sgm_op *op, sgm_dtype dtype
 sgm_graph *sgm__graph_copy(const sgm_graph *graph);
 /* Replaces composed operations by their parts, unless `keep` returns true for them. */
 sgm_graph *sgm__pass_expand(const sgm_graph *graph, sgm__keep_function keep, void *user);
+typedef struct sgm__widening {
+    sgm__keep_function widens;
+    void *user;
+    bool rounds;       /* products of float32 may be told to round their right operand */
+    bool reads_halves; /* products of bfloat16 by a constant stay as they are */
+} sgm__widening;
 /* Computes those operations with results of type bfloat16 for which `widens` returns true in float32, between
- * casts: handlers without kernels for bfloat16 still get one rounding per operation. `rounds`: products of
- * float32 may be told to round their right operand. Rows that are looked up are rounded after that. */
-sgm_graph *sgm__pass_widen(const sgm_graph *graph, sgm__keep_function widens, bool rounds, void *user);
+ * casts: handlers without kernels for bfloat16 still get one rounding per operation. Rows that are looked up
+ * are rounded after that. */
+sgm_graph *sgm__pass_widen(const sgm_graph *graph, const sgm__widening *how);
 /* Drops instructions that no output and no assignment needs, duplicates, and operations that change nothing.
  */
 sgm_graph *sgm__pass_simplify(const sgm_graph *graph);

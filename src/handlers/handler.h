@@ -125,6 +125,9 @@ typedef struct sgm__handler_type {
     /* Whether products of float32 can round their right operand to bfloat16 while they read it, so that
      * weights need no rounded copy where bfloat16 is computed through float32; NULL: they cannot. */
     bool (*rounds)(const void *self);
+    /* Whether products by constants of bfloat16 are computed as they are where others go through float32, so
+     * that weights which only predict are read as halves; NULL: they are not. */
+    bool (*reads_halves)(const void *self);
     /* Whether weights of products that are constant are kept as they were packed, and nowhere else; NULL:
      * they are not. */
     bool (*packs)(const void *self);

@@ -243,7 +243,7 @@ TEST(operations_are_done_in_float32_between_casts)
     sgm_value narrow = sgm_negate(graph, sgm_cast(graph, x, SGM_BFLOAT16));
     sgm_graph_add_output(graph, "wide", sgm_sum(graph, x));
     sgm_graph_add_output(graph, "narrow", sgm_sum(graph, narrow));
-    sgm_graph *wide = sgm__pass_widen(graph, is_sum, false, NULL);
+    sgm_graph *wide = sgm__pass_widen(graph, &(const sgm__widening){.widens = is_sum});
     CHECK_OK(wide);
     char *before = sgm_graph_text(graph), *after = sgm_graph_text(wide);
     CHECK_INT(sgm_graph_count(wide), sgm_graph_count(graph) + 2);

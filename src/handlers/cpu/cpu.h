@@ -37,6 +37,9 @@ typedef struct sgm__cpu {
     struct sgm__onednn *onednn;      /* computes products of bfloat16; NULL: it does not */
     /* One line for users: which way products of bfloat16 take, and why. */
     char bfloat16[200];
+    /* Products by constants of bfloat16 are by our own tiles, though the others go through float32: reading
+     * weights takes more time than widening them again for each product, where there are few rows. */
+    bool reads_halves;
     double bfloat16_speed;         /* times as fast as float32, measured; 0: it was not */
     const char *bfloat16_measured; /* the instructions that this is for; a literal */
     sgm__packed_store *store;      /* of weights that are constant (run/packed_store.h) */

@@ -185,17 +185,20 @@ static const char *why_no_pairs(const sgm__cpu *cpu, const sgm_handler_options *
     return why;
 }
 
+#define FLOAT32_BUT_CONSTANTS "through float32, but by constant weights as they are"
+
 /* Where nothing was tried, since there is nothing or an option rules it out. */
 static void choose_float32(sgm__cpu *cpu, const sgm_handler_options *options)
 {
     const bool amx = has_amx(), pairs = processor_has_pairs();
     if (rules_out(cpu, options) && (amx || pairs))
         choose(cpu, SGM__BFLOAT16_WIDENED,
-               "through float32: instructions=%s rules out %s%s%s (leave that option out)",
+               FLOAT32_BUT_CONSTANTS ": instructions=%s rules out %s%s%s (leave that option out)",
                options->instructions, amx ? "AMX" : "", amx && pairs ? " and " : "",
                pairs ? "AVX512_BF16" : "");
     else
-        choose(cpu, SGM__BFLOAT16_WIDENED, "through float32: no AMX and no AVX512_BF16 here");
+        choose(cpu, SGM__BFLOAT16_WIDENED, FLOAT32_BUT_CONSTANTS ": no AMX and no AVX512_BF16 here");
+    cpu->reads_halves = true;
 }
 
 /* --- the choice --- */

@@ -130,7 +130,9 @@ static bool goes_through_float32(const sgm__cpu *cpu, const sgm_op *op, sgm_dtyp
 static const char *support(void *self, const sgm_op *op, sgm_dtype dtype)
 {
     const sgm__cpu *cpu = self;
-    if (sgm__cpu_find_kernel(cpu, op, dtype, dtype) != NULL)
+    const sgm__cpu_kernel *kernel = sgm__cpu_find_kernel(cpu, op, dtype, dtype);
+    const bool by_constants = cpu->reads_halves && kernel == &sgm__cpu_matmul && dtype == SGM_BFLOAT16;
+    if (kernel != NULL && !by_constants)
         return "kernel";
     if (goes_through_float32(cpu, op, dtype))
         return SGM__THROUGH_FLOAT32;
@@ -149,6 +151,12 @@ static bool rounds(const void *self)
 {
     const sgm__cpu *cpu = self;
     return cpu->products == SGM__BFLOAT16_WIDENED && sgm__dense_is_own(cpu->dense);
+}
+
+static bool reads_halves(const void *self)
+{
+    const sgm__cpu *cpu = self;
+    return cpu->reads_halves && sgm__dense_is_own(cpu->dense);
 }
 
 static bool packs(const void *self)
@@ -201,6 +209,7 @@ const sgm__handler_type sgm__cpu_handler = {
     .bfloat16 = sgm__cpu_bfloat16,
     .support = support,
     .rounds = rounds,
+    .reads_halves = reads_halves,
     .packs = packs,
     SGM__HOST_BUFFERS,
     .compile = sgm__cpu_compile,

@@ -62,15 +62,16 @@ static const sgm__cpu_kernel *const kernels[] = {
 };
 
 /* Only products, convolutions and attention of bfloat16 depend on the handler, as bfloat16.c decided: if they
- * go through float32, there is no kernel for them, and the planner puts casts around them. The latter two do
- * unless our own tiles or blocks are there for them. */
+ * go through float32, there is no kernel for them but for products by constants, and the planner puts casts
+ * around them. The latter two do unless our own tiles or blocks are there for them. */
 static bool is_here(const sgm__cpu *cpu, const sgm__cpu_kernel *kernel, sgm_dtype result)
 {
     if (result != SGM_BFLOAT16)
         return true;
     bool own = cpu->products == SGM__BFLOAT16_OWN;
     if (kernel->op == &sgm__op_matmul)
-        return kernel == &sgm__cpu_matmul ? own : cpu->products == SGM__BFLOAT16_ONEDNN;
+        return kernel == &sgm__cpu_matmul ? own || cpu->reads_halves
+                                          : cpu->products == SGM__BFLOAT16_ONEDNN;
     return kernel->types != (uint32_t)1 << SGM_BFLOAT16 || own;
 }
 
