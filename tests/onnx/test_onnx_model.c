@@ -169,6 +169,77 @@ TEST(shapes_that_were_not_used_for_long_are_compiled_again)
     allocator_stop();
 }
 
+/* 36 MiB of weights: were they counted for each program, there would be room for 14. */
+#define WIDTH 3072
+
+/* y = x w, with w a session's. */
+static sgm_graph *make_product(int64_t examples)
+{
+    sgm_graph *graph = sgm_graph_create();
+    sgm_shape x = sgm_shape_of(examples, WIDTH), w = sgm_shape_of(WIDTH, WIDTH);
+    sgm_graph_add_output(graph, "y",
+                         sgm_matmul(graph, sgm_input_value(graph, "x", SGM_FLOAT32, &x),
+                                    sgm_state(graph, "w", SGM_FLOAT32, &w)));
+    return graph;
+}
+
+static sgm_onnx *load_product(void)
+{
+    sgm_handler *handler = sgm_handler_create("cpu", .threads = 1);
+    sgm_session *session = sgm_session_create(handler);
+    sgm_graph *graph = make_product(2), *other = make_product(5);
+    sgm_shape shape = sgm_shape_of(WIDTH, WIDTH);
+    sgm_tensor *w = sgm_tensor_create(SGM_FLOAT32, &shape);
+    CHECK_OK(w);
+    float *values = sgm_tensor_data(w);
+    for (int64_t i = 0; i < WIDTH; i++)
+        values[i * WIDTH + i] = 2;
+    CHECK_OK(sgm_session_set(session, "w", w));
+    CHECK_OK(sgm_onnx_export(in_folder("m.onnx"), graph, session, .other = other));
+    sgm_tensor_free(w);
+    sgm_graph_free(graph);
+    sgm_graph_free(other);
+    sgm_session_free(session);
+    sgm_handler_free(handler);
+    return sgm_onnx_load(in_folder("m.onnx"));
+}
+
+/* The allocations of a run with so many rows. */
+static long run_product(sgm_onnx *model, int64_t rows)
+{
+    sgm_shape shape = sgm_shape_of(rows, WIDTH);
+    sgm_tensor *x = sgm_tensor_create(SGM_FLOAT32, &shape);
+    CHECK_OK(x);
+    float *values = sgm_tensor_data(x);
+    values[rows * WIDTH - 1] = 3;
+    long before = allocator_calls;
+    CHECK_OK(sgm_onnx_set(model, "x", x));
+    CHECK_OK(sgm_onnx_run(model));
+    sgm_tensor *y = sgm_onnx_get(model, "y");
+    CHECK_OK(y);
+    CHECK(sgm_tensor_get(y, (const int64_t[]){rows - 1, WIDTH - 1}) == 6);
+    sgm_tensor_free(y);
+    sgm_tensor_free(x);
+    return allocator_calls - before;
+}
+
+TEST(weights_that_programs_share_are_not_counted_for_each)
+{
+    skip_without_onnx();
+    open_folder();
+    allocator_start(0);
+    sgm_onnx *model = load_product();
+    CHECK_OK(model);
+    for (int64_t rows = 1; rows <= 16; rows++)
+        CHECK(run_product(model, rows) > 50);
+    for (int64_t rows = 1; rows <= 16; rows++)
+        CHECK(run_product(model, rows) < 20);
+    sgm_onnx_free(model);
+    CHECK_INT(allocator_live, 0);
+    allocator_stop();
+    close_folder();
+}
+
 /* y = Reshape(x, s) with inputs x of 6 numbers and s of 2, in the bytes that the Python package onnx writes.
  */
 static const char reshape_model[] =

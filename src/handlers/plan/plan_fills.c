@@ -60,8 +60,10 @@ void sgm__plan_forget_constant(const sgm__plan *plan, int32_t node)
 
 void sgm__plan_end_fills(sgm__plan *plan)
 {
-    for (int32_t i = 0; i < plan->fill_count; i++)
+    for (int32_t i = 0; i < plan->fill_count; i++) {
+        plan->unread_bytes += plan->fills[i].filled ? 0 : (int64_t)bytes_of(&plan->fills[i]);
         sgm_tensor_free(plan->fills[i].tensor);
+    }
     sgm__free(plan->fills);
     plan->fills = NULL;
     plan->fill_count = 0;
