@@ -33,6 +33,17 @@ seeds_of()
         ls "$build"/*.jsonl
         ;;
     gguf) printf '%s\n' $models/gguf/*.gguf ;;
+    external)
+        # Float, int64, int4 and nothing at all; what lies beside the model is behind the empty line.
+        printf '%s\n' 'tensor 1 2 3' 'location weights' 'offset 4' 'length 24' 'tensor 7 2' 'location below/weights' \
+            'length 16' 'tensor 22 5' 'location weights' 'offset 61' 'tensor 2 0' 'location weights' 'length 0' '' \
+            0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_ >"$build/external.txt" # 64 bytes
+        # What is refused: links, a pipe, a folder, what leads out.
+        for place in link up/secret pipe below ../secret below/../../secret /etc/passwd; do
+            printf '%s\n' 'tensor 2 4' "location $place" 'length 4' '' abcd >"$build/external_$(sha1sum <<<"$place" | cut -c1-12).txt"
+        done
+        ls "$build"/external*.txt
+        ;;
     vocabulary) printf '%s\n' '[PAD]' '[UNK]' '[CLS]' '[SEP]' '[MASK]' un '##aff' '##able' , 中 >"$build/vocab.txt" && echo "$build/vocab.txt" ;;
     esac
 }
