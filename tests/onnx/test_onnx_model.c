@@ -2,6 +2,7 @@
 #include "base/allocator.h"
 #include "base/base.h"
 #include "base/folder.h"
+#include "messages.h"
 #include <sigma/sigma.h>
 
 /* y = relu(x w + b) of (2, 3), or with another number of examples. */
@@ -325,6 +326,30 @@ TEST(messages_deep_in_each_other_are_refused)
     }
     CHECK_ERROR(sgm_onnx_parse(at, length, NULL), "lie in each other more than 64 deep");
     free(bytes);
+}
+
+/* y = SequenceEmpty(), and says so. */
+TEST(a_sequence_as_an_output_is_refused_when_the_model_is_loaded)
+{
+    message model = {.length = 0}, graph = {.length = 0}, node = {.length = 0}, output = {.length = 0};
+    message tensor = {.length = 0}, entry = {.length = 0}, sequence = {.length = 0}, type = {.length = 0};
+    message opset = {.length = 0};
+    skip_without_onnx();
+    put_integer(&tensor, 1, 1);        /* float */
+    put_message(&entry, 1, &tensor);   /* tensor_type */
+    put_message(&sequence, 1, &entry); /* elem_type */
+    put_message(&type, 4, &sequence);  /* sequence_type */
+    put_text(&output, 1, "y");
+    put_message(&output, 2, &type);
+    put_text(&node, 2, "y");
+    put_text(&node, 4, "SequenceEmpty");
+    put_message(&graph, 1, &node);
+    put_message(&graph, 12, &output);
+    put_integer(&model, 1, 8); /* IR version */
+    put_message(&model, 7, &graph);
+    put_integer(&opset, 2, 13);
+    put_message(&model, 8, &opset);
+    CHECK_ERROR(sgm_onnx_parse(model.bytes, model.length, NULL), "output 'y': it is no tensor (a sequence");
 }
 
 TEST(an_unknown_operator_is_named_with_its_node_and_opset)
