@@ -13,13 +13,39 @@ if [[ $build == -* || ! $seconds =~ ^[0-9]+$ ]]; then
 fi
 models=tests/models
 
+# The models of tests/onnx/stored_cases.bin, one file for each: most operators are in them.
+stored_models()
+{
+    mkdir -p "$build/stored"
+    python3 - "$build/stored" <<'END'
+import struct, sys
+data, at, count = open("tests/onnx/stored_cases.bin", "rb").read(), 0, 0
+def block():
+    global at
+    size = struct.unpack_from("<I", data, at)[0]
+    at += 4 + size
+    return data[at - size:at]
+while at < len(data):
+    block()  # its name
+    model, count = block(), count + 1
+    for _ in range(2):  # inputs, outputs
+        for _ in range(block()[0]):
+            block()
+    open(f"{sys.argv[1]}/{count}.onnx", "wb").write(model)
+    print(f"{sys.argv[1]}/{count}.onnx")
+END
+}
+
 # Files that a reader takes. Short ones: a change of one byte in many seldom matters.
 seeds_of()
 {
     case $1 in
     safetensors) printf '%s\n' $models/onnx/expected.safetensors $models/fixtures/*_peft/adapter_model.safetensors ;;
     npz) find tests -name '*.npz' ;;
-    onnx) printf '%s\n' $models/onnx/*.onnx ;;
+    onnx)
+        printf '%s\n' $models/onnx/*.onnx
+        stored_models
+        ;;
     config) printf '%s\n' $models/fixtures/*/config.json ;;
     index) printf '%s\n' $models/fixtures/*/model.safetensors.index.json ;;
     adapters) printf '%s\n' $models/fixtures/*/adapter_config.json ;;
