@@ -17,7 +17,8 @@
 #include <string.h>
 
 static const char usage_text[] =
-    "Usage: sigma info [NAME|CHECKPOINT|FOLDER|FILE.yaml]\n"
+    "Usage: sigma info [NAME|CHECKPOINT|FOLDER]\n"
+    "       sigma info FILE.yaml [KEY=VALUE ...]\n"
     "       sigma info --layers|--costs|--activations|--optimisers|--schedules|--initialisers|--modifiers|\n"
     "                  --hooks|--metrics|--rules|--augmentations|--operators|--handlers|--keys|\n"
     "                  --names\n\n"
@@ -30,7 +31,7 @@ static const char usage_text[] =
     "it\n"
     "is called here. Of a checkpoint, folder or file: among how many threads a training "
     "step is\n"
-    "divided, and the estimate that decided it.\n\n"
+    "divided, and the estimate that decided it; KEY=VALUE overrides the file.\n\n"
     "  --layers and so on  list all of a kind: hooks and augmentations with their arguments, --keys all keys "
     "of a\n"
     "                      file, --names the names of other programs, and what they mean here\n\n"
@@ -375,12 +376,15 @@ static void print_machine(void)
 }
 
 /* A file goes before a name, and what has the name before where it can be given. */
-static int info_of(const char *word)
+static int info_of(const char *word, const char *const *overrides, size_t override_count)
 {
     bool is_path = sgm__file_exists(word) || sgm__is_folder(word) || strchr(word, '/') != NULL ||
                    ends_with(word, ".yaml") || ends_with(word, ".yml") || ends_with(word, ".safetensors");
     if (is_path)
-        return inspect_threads(word);
+        return inspect_threads(word, overrides, override_count);
+    if (override_count > 0)
+        return usage_error("info", "expected one name, checkpoint, folder or file, got %zu",
+                           override_count + 1);
     bool row = print_rows(word), known = print_keys_of(word, !row, row) || row;
     bool found = known || print_meant(word);
     if (!row && (known || !found)) /* a name that only others use has been explained by ours */
@@ -405,11 +409,8 @@ int info_run(int argc, char **argv)
         while (kind < named_kind_count && !wanted[kind])
             kind++;
         code = CLI_OK;
-        if (a.word_count > 1)
-            code =
-                usage_error("info", "expected one name, checkpoint, folder or file, got %zu", a.word_count);
-        else if (a.word_count == 1)
-            code = info_of(a.words[0]);
+        if (a.word_count > 0)
+            code = info_of(a.words[0], a.words + 1, a.word_count - 1);
         else if (keys)
             print_keys();
         else if (names)

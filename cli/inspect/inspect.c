@@ -120,11 +120,13 @@ static void print_memory(const sgm_program_memory *memory, int64_t batch, bool t
         {"inputs", "a minibatch of data", memory->inputs},
         {"activations", "if each value had a place of its own", memory->activations},
         {"peak", "of activations, as they are placed", memory->arena},
+        {"packed", "constants in the order in which kernels read them", memory->packed},
     };
+    const size_t count = sizeof rows / sizeof *rows - (memory->packed == 0);
     char number[64];
     printf("memory of a %s of %s examples\n", trains ? "training step" : "prediction",
            sgm_count_text(batch, number, sizeof number));
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+    for (size_t i = 0; i < count; i++)
         printf("  %-12s %12s  %s\n", rows[i].name,
                sgm_bytes_text((double)rows[i].bytes, number, sizeof number), rows[i].doc);
     printf("  %d instructions in %d steps, %d of them fused\n", memory->instructions, memory->steps,
@@ -339,9 +341,13 @@ static int inspect_any(const char *path, const inspect_options *w)
 }
 
 /* `sigma info` reports mistakes under its own name, hence `command`. */
-int inspect_threads(const char *path)
+int inspect_threads(const char *path, const char *const *overrides, size_t override_count)
 {
-    return inspect_any(path, &(inspect_options){.threads = true, .batch = -1, .command = "info"});
+    return inspect_any(path, &(inspect_options){.overrides = overrides,
+                                                .override_count = override_count,
+                                                .threads = true,
+                                                .batch = -1,
+                                                .command = "info"});
 }
 
 int inspect_run(int argc, char **argv)

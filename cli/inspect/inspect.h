@@ -11,8 +11,8 @@
 /* The subcommand, for main.c's table (cli.h). */
 int inspect_run(int argc, char **argv);
 /* For `sigma info PATH`: prints into how many threads a training step is divided, and why. Returns the
- * exit code. */
-int inspect_threads(const char *path);
+ * exit code. `overrides`: KEY=VALUE for a configuration. */
+int inspect_threads(const char *path, const char *const *overrides, size_t override_count);
 /* --- inspect_onnx.c --- */
 /* Shows an ONNX model, and the graph that it becomes for `batch` examples (below 0: one); its instructions
  * too where there is a `listing`. */

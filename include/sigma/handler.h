@@ -122,9 +122,9 @@ SGM_API sgm_type sgm_program_output_type(const sgm_program *program, const char 
 
 /* What a program takes, in bytes and numbers. */
 typedef struct sgm_program_memory {
-    int64_t state;       /* bytes of state that it reads or writes */
-    int64_t constants;   /* bytes of values that never change */
-    int64_t inputs;      /* bytes of what is fed */
+    int64_t state;     /* bytes of state that it reads or writes */
+    int64_t constants; /* bytes of values that never change, but for those that are read as they are packed */
+    int64_t inputs;    /* bytes of what is fed */
     int64_t activations; /* bytes of all intermediate values, if each had its own place */
     int64_t arena;       /* bytes they get after planning: the peak */
     /* Of the graph; steps that they became; instructions in steps of several. */
@@ -134,6 +134,9 @@ typedef struct sgm_program_memory {
     double seconds_of_threads; /* thread, and with all that the handler has where sharing pays */
     int64_t unsaved; /* bytes of the arena if nothing were computed again (sgm_env_options.memory) */
     int32_t again;   /* instructions that are computed again, so that it is smaller */
+    /* Bytes of constants in the order in which kernels read them, which programs of one handler share: of
+     * this program, and of all of them. */
+    int64_t packed, packed_by_all;
 } sgm_program_memory;
 /* What this program takes. */
 SGM_API sgm_program_memory sgm_program_get_memory(const sgm_program *program);

@@ -42,13 +42,15 @@ typedef enum sgm__handler_flags {
 /* An answer of `support`: the planner inserts casts, so that a bfloat16 operation is computed in float32. */
 #define SGM__THROUGH_FLOAT32 "through float32"
 
-/* How a program is divided among threads. The seconds are estimates from shapes and constants; they only
- * decide the number of threads and are shown to users, but predict no time. */
+/* How a program is divided among threads, and what was made for it. The seconds are estimates from shapes and
+ * constants; they only decide the number of threads and are shown to users, but predict no time. */
 typedef struct sgm__estimate {
     /* The threads that run the program, and all that the handler has; 0: unknown. */
     int32_t threads, of_threads;
     /* Estimated seconds of a run by one thread, and by all threads of the handler. */
     double alone, shared;
+    /* Bytes of what kernels made of constants: for this program, and for all of the handler together. */
+    int64_t packed, packed_by_all;
 } sgm__estimate;
 
 /* The time that one step of a plan took in a timed run. */

@@ -115,6 +115,7 @@ typedef struct sgm__plan {
     sgm__fills *fills; /* NULL: there are none */
     /* activation_bytes is what all computed values would need if none shared memory with another. */
     int64_t constant_bytes, arena_bytes, activation_bytes;
+    int64_t unread_bytes; /* of constants that no kernel reads in the block: they take no memory */
     /* With a budget of memory: arena_bytes without it, and the number of instructions that are computed
      * again. */
     int64_t unsaved_bytes;

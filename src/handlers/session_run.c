@@ -344,7 +344,7 @@ sgm_program_memory sgm_program_get_memory(const sgm_program *program)
         memory.state += (int64_t)sgm__type_bytes(&plan->states[i].type);
     for (int32_t i = 0; i < plan->input_count; i++)
         memory.inputs += (int64_t)sgm__type_bytes(&plan->inputs[i].type);
-    memory.constants = plan->constant_bytes;
+    memory.constants = plan->constant_bytes - plan->unread_bytes;
     memory.activations = plan->activation_bytes;
     memory.arena = plan->arena_bytes;
     memory.unsaved = plan->unsaved_bytes;
@@ -359,6 +359,8 @@ sgm_program_memory sgm_program_get_memory(const sgm_program *program)
     memory.threads = estimate.threads;
     memory.seconds_of_one = estimate.alone;
     memory.seconds_of_threads = estimate.shared;
+    memory.packed = estimate.packed;
+    memory.packed_by_all = estimate.packed_by_all;
     return memory;
 }
 

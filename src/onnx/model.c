@@ -72,6 +72,24 @@ static sgm_status read_inputs(sgm_onnx *model)
     return SGM_OK;
 }
 
+/* Outputs may leave out their type. A sequence of maps is what ZipMap declares, which gives a tensor here. */
+static sgm_status check_outputs(const Onnx__GraphProto *graph)
+{
+    for (size_t i = 0; i < graph->n_output; i++) {
+        const Onnx__TypeProto *type = graph->output[i]->type;
+        if (type == NULL || type->value_case == ONNX__TYPE_PROTO__VALUE__NOT_SET ||
+            type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE)
+            continue;
+        const Onnx__TypeProto *entries =
+            type->value_case == ONNX__TYPE_PROTO__VALUE_SEQUENCE_TYPE ? type->sequence_type->elem_type : NULL;
+        if (entries == NULL || entries->value_case != ONNX__TYPE_PROTO__VALUE_MAP_TYPE)
+            return sgm_fail(SGM_ERROR_UNSUPPORTED,
+                            "output '%.100s': it is no tensor (a sequence, map, optional or sparse tensor)",
+                            sgm__onnx_text(graph->output[i]->name));
+    }
+    return SGM_OK;
+}
+
 /* Reads the initialisers, also those in other files, and takes their data out of the message. */
 static sgm_status read_initialisers(sgm_onnx *model)
 {
@@ -106,6 +124,7 @@ static sgm_status read_model(sgm_onnx *model)
                         (long long)model->opset, NEWEST_OPSET);
     SGM_TRY(read_inputs(model));
     SGM_TRY(sgm__onnx_check(model));
+    SGM_TRY(check_outputs(proto->graph));
     return read_initialisers(model);
 }
 

@@ -11,7 +11,8 @@
 
 /* The array has this size from the beginning, so that model->newest, which points into it, stays valid. */
 #define MAXIMUM_PROGRAMS 16
-/* Memory of all programs but the newest. Each has a session, and so a copy of the model's weights. */
+/* Memory of all programs but the newest. Each has a session, and so a copy of the model's constants, but for
+ * those that are packed: these are kept once for all that pack them alike (packed_store.h). */
 #define MAXIMUM_BYTES (512 << 20)
 
 /* Also for a program that was made in part: what is missing is NULL. */
@@ -89,19 +90,29 @@ static sgm_status make(sgm_onnx *model, sgm__onnx_program *p)
     return SGM_OK;
 }
 
+/* The memory that a new program cannot share: that of each program alone, and what only others than the last
+ * one to run have packed. The new one, of other lengths, mostly packs as that one does. */
+static int64_t count_bytes(const sgm_onnx *model)
+{
+    const sgm__onnx_program *last = model->programs;
+    int64_t bytes = 0;
+    for (size_t i = 0; i < model->program_count; i++) {
+        bytes += (int64_t)model->programs[i].bytes;
+        last = model->programs[i].run > last->run ? &model->programs[i] : last;
+    }
+    sgm_program_memory memory = sgm_program_get_memory(model->program_count > 0 ? last->program : NULL);
+    return bytes + (memory.packed < memory.packed_by_all ? memory.packed_by_all - memory.packed : 0);
+}
+
 /* Frees the least recently used programs until one more has a place, and those that stay take at most
  * MAXIMUM_BYTES. Called before the new one is made, so its memory is not counted. The last entry moves
  * into the gap; nothing points to it then, as sgm_onnx_run has reset model->newest. */
 static void drop_old(sgm_onnx *model)
 {
-    for (;;) {
-        size_t oldest = 0, bytes = 0;
-        for (size_t i = 0; i < model->program_count; i++) {
-            bytes += model->programs[i].bytes;
+    while (model->program_count == MAXIMUM_PROGRAMS || count_bytes(model) > MAXIMUM_BYTES) {
+        size_t oldest = 0;
+        for (size_t i = 0; i < model->program_count; i++)
             oldest = model->programs[i].run < model->programs[oldest].run ? i : oldest;
-        }
-        if (model->program_count < MAXIMUM_PROGRAMS && bytes <= MAXIMUM_BYTES)
-            return;
         free_program(&model->programs[oldest], model->input_count);
         model->programs[oldest] = model->programs[--model->program_count];
     }

@@ -640,6 +640,12 @@ run 2 train "$examples/iris.yaml" --folder unhooked 'hooks=["early_stoper(traini
 has err "column 1.*did you mean 'early_stopper'"
 run 0 info "$examples/iris.yaml"
 has out '^  1 thread: about [0-9.]+ us a step, estimated from its shapes'
+run 0 info "$examples/iris.yaml" data.batch=7
+has out '^training step of 7 examples on cpu'
+run 2 info "$examples/iris.yaml" data.batch=7 data.batch=8
+run 2 info "$examples/iris.yaml" two
+run 2 info hooked data.batch=7
+has err "^sigma info: 'data.batch=7': KEY=VALUE is for a configuration, hooked/config.yaml data.batch=7"
 run 2 info one two
 has err "expected one name, checkpoint, folder or file, got 2"
 run 0 info --augmentations

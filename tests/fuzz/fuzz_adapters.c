@@ -12,7 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         fuzz_copy(FIXTURES "llama_peft/adapter_model.safetensors", "adapter_model.safetensors");
         fuzz_expect((model = sgm_pretrained_open(FIXTURES "llama")) != NULL, "sgm_pretrained_open");
     }
-    sgm_env *env = sgm_env_create("fuzz");
+    sgm_env *env = sgm_env_create("fuzz", .threads = 1);
     sgm_trainer *trainer = sgm_trainer_create(env, "model");
     fuzz_expect(sgm_trainer_set_network(trainer, sgm_pretrained_network(model)) == SGM_OK, "set_network");
     fuzz_write("adapter_config.json", data, size);

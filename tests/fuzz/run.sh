@@ -13,13 +13,39 @@ if [[ $build == -* || ! $seconds =~ ^[0-9]+$ ]]; then
 fi
 models=tests/models
 
+# The models of tests/onnx/stored_cases.bin, one file for each: most operators are in them.
+stored_models()
+{
+    mkdir -p "$build/stored"
+    python3 - "$build/stored" <<'END'
+import struct, sys
+data, at, count = open("tests/onnx/stored_cases.bin", "rb").read(), 0, 0
+def block():
+    global at
+    size = struct.unpack_from("<I", data, at)[0]
+    at += 4 + size
+    return data[at - size:at]
+while at < len(data):
+    block()  # its name
+    model, count = block(), count + 1
+    for _ in range(2):  # inputs, outputs
+        for _ in range(block()[0]):
+            block()
+    open(f"{sys.argv[1]}/{count}.onnx", "wb").write(model)
+    print(f"{sys.argv[1]}/{count}.onnx")
+END
+}
+
 # Files that a reader takes. Short ones: a change of one byte in many seldom matters.
 seeds_of()
 {
     case $1 in
     safetensors) printf '%s\n' $models/onnx/expected.safetensors $models/fixtures/*_peft/adapter_model.safetensors ;;
     npz) find tests -name '*.npz' ;;
-    onnx) printf '%s\n' $models/onnx/*.onnx ;;
+    onnx)
+        printf '%s\n' $models/onnx/*.onnx
+        stored_models
+        ;;
     config) printf '%s\n' $models/fixtures/*/config.json ;;
     index) printf '%s\n' $models/fixtures/*/model.safetensors.index.json ;;
     adapters) printf '%s\n' $models/fixtures/*/adapter_config.json ;;
@@ -33,6 +59,17 @@ seeds_of()
         ls "$build"/*.jsonl
         ;;
     gguf) printf '%s\n' $models/gguf/*.gguf ;;
+    external)
+        # Float, int64, int4 and nothing at all; what lies beside the model is behind the empty line.
+        printf '%s\n' 'tensor 1 2 3' 'location weights' 'offset 4' 'length 24' 'tensor 7 2' 'location below/weights' \
+            'length 16' 'tensor 22 5' 'location weights' 'offset 61' 'tensor 2 0' 'location weights' 'length 0' '' \
+            0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_ >"$build/external.txt" # 64 bytes
+        # What is refused: links, a pipe, a folder, what leads out.
+        for place in link up/secret pipe below ../secret below/../../secret /etc/passwd; do
+            printf '%s\n' 'tensor 2 4' "location $place" 'length 4' '' abcd >"$build/external_$(sha1sum <<<"$place" | cut -c1-12).txt"
+        done
+        ls "$build"/external*.txt
+        ;;
     vocabulary) printf '%s\n' '[PAD]' '[UNK]' '[CLS]' '[SEP]' '[MASK]' un '##aff' '##able' , 中 >"$build/vocab.txt" && echo "$build/vocab.txt" ;;
     esac
 }

@@ -276,6 +276,11 @@ TEST(packed_constants_take_no_other_memory)
     }
     CHECK_INT(found, 1);
     CHECK_INT(kept, 1);
+    const int64_t bytes = ROWS * 256 * (int64_t)sizeof(float);
+    sgm_program_memory memory = sgm_program_get_memory(program);
+    CHECK(memory.constants >= bytes && memory.constants < bytes + 4096);
+    CHECK(memory.packed >= 2 * bytes && memory.packed < 3 * bytes);
+    CHECK(memory.packed_by_all >= memory.packed);
     sgm_tensor_free(weights);
     sgm_tensor_free(table);
     sgm_session_free(session);

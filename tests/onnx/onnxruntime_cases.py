@@ -196,6 +196,9 @@ for made in (["y", "a", "b"], ["a", "y", "b"], ["a", "b", "y"]):
     case("zeros are quantised", "DynamicQuantizeLinear", [np.zeros(3, np.float32)], {}, 11, made=made)
 case("what a condition lets through", "Compress", [floats(3, 2), np.array([True, False, True])], {"axis": 0}, 9)
 case("where it is not 0", "NonZero", [np.array([[1, 0], [3, 3]], np.float32)], {})
+case("a slice backwards from before the first entry, and from behind the last", "Slice",
+     [np.arange(12, dtype=np.float32).reshape(3, 4), np.array([-9, 9], np.int64), np.array([-2**63, -2**63], np.int64),
+      np.array([0, 1], np.int64), np.array([-1, -2], np.int64)], {})
 print("};\n\nstatic const struct {\n    const char *name, *message;\n    bytes model;\n} refused_models[] = {")
 picture, weights = floats(1, 4, 4, 4), floats(1, 4, 2, 2)
 refused("an attribute of a later opset", "(SpaceToDepth of opset 13): its attribute 'mode' is not known",

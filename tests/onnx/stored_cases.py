@@ -165,6 +165,31 @@ def store_sequences():
     store_session("sequences", graph, [numpy.arange(15, dtype=numpy.float32).reshape(3, 5)])
 
 
+def store_cubic():
+    """A picture read beside its ends by cubic convolution, in each way of padding."""
+    node, info = helper.make_node, helper.make_tensor_value_info
+    x = numpy.sin(numpy.arange(12, dtype=numpy.float32) * 1.7).reshape(1, 1, 3, 4)
+    places = (1.6 * numpy.sin(numpy.arange(24, dtype=numpy.float32) * 2.3)).reshape(1, 3, 4, 2)
+    ways = [(padding, corners) for padding in ("border", "reflection", "zeros") for corners in (0, 1)]
+    graph = helper.make_graph(
+        [node("GridSample", ["x", "places"], [f"y{i}"], mode="bicubic", padding_mode=padding, align_corners=corners)
+         for i, (padding, corners) in enumerate(ways)], "g",
+        [info("x", TensorProto.FLOAT, x.shape), info("places", TensorProto.FLOAT, places.shape)],
+        [info(f"y{i}", TensorProto.FLOAT, None) for i in range(len(ways))])
+    store_session("cubic convolution beside the picture", graph, [x, places])
+
+
+def store_casts():
+    """Negative numbers wrap around where the type without signs is the larger one."""
+    numbers = {"a": numpy.int16([-65, 0, 70]), "b": numpy.int32([-2**31, -1, 2**31 - 1]), "c": numpy.int8([-128, 5, 127])}
+    types = [TensorProto.INT16, TensorProto.INT32, TensorProto.INT8]
+    graph = helper.make_graph(
+        [helper.make_node("Cast", [name], [name * 2], to=TensorProto.UINT32) for name in numbers], "g",
+        [helper.make_tensor_value_info(name, dtype, [3]) for name, dtype in zip(numbers, types)],
+        [helper.make_tensor_value_info(name * 2, TensorProto.UINT32, [3]) for name in numbers])
+    store_session("casts to larger types without signs", graph, list(numbers.values()))
+
+
 def store_session(name, graph, inputs):
     """A model with the outputs of ONNX Runtime."""
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 19)], ir_version=8)
@@ -179,3 +204,5 @@ store_pipelines()
 store_function()
 store_windows()
 store_sequences()
+store_cubic()
+store_casts()

@@ -1,47 +1,10 @@
 /* Data of tensors in other files: where it may lie, and where not. */
 #include "base/base.h"
+#include "messages.h"
 #include "test.h"
 #include <sigma/sigma.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-/* --- messages of protobuf, written by hand --- */
-
-typedef struct message {
-    unsigned char bytes[1024];
-    size_t length;
-} message;
-
-static void put_number(message *m, uint64_t number)
-{
-    for (; number > 127; number >>= 7)
-        m->bytes[m->length++] = (unsigned char)(number & 127) | 128;
-    m->bytes[m->length++] = (unsigned char)number;
-}
-
-static void put_integer(message *m, int field, int64_t number)
-{
-    put_number(m, (uint64_t)field << 3);
-    put_number(m, (uint64_t)number);
-}
-
-static void put_bytes(message *m, int field, const void *bytes, size_t length)
-{
-    put_number(m, (uint64_t)field << 3 | 2);
-    put_number(m, length);
-    memcpy(m->bytes + m->length, bytes, length);
-    m->length += length;
-}
-
-static void put_text(message *m, int field, const char *text)
-{
-    put_bytes(m, field, text, strlen(text));
-}
-
-static void put_message(message *m, int field, const message *inner)
-{
-    put_bytes(m, field, inner->bytes, inner->length);
-}
 
 /* --- a model whose one initialiser lies elsewhere --- */
 

@@ -2,6 +2,7 @@
 #include "base/allocator.h"
 #include "base/base.h"
 #include "base/folder.h"
+#include "messages.h"
 #include <sigma/sigma.h>
 
 /* y = relu(x w + b) of (2, 3), or with another number of examples. */
@@ -169,6 +170,77 @@ TEST(shapes_that_were_not_used_for_long_are_compiled_again)
     allocator_stop();
 }
 
+/* 36 MiB of weights: were they counted for each program, there would be room for 14. */
+#define WIDTH 3072
+
+/* y = x w, with w a session's. */
+static sgm_graph *make_product(int64_t examples)
+{
+    sgm_graph *graph = sgm_graph_create();
+    sgm_shape x = sgm_shape_of(examples, WIDTH), w = sgm_shape_of(WIDTH, WIDTH);
+    sgm_graph_add_output(graph, "y",
+                         sgm_matmul(graph, sgm_input_value(graph, "x", SGM_FLOAT32, &x),
+                                    sgm_state(graph, "w", SGM_FLOAT32, &w)));
+    return graph;
+}
+
+static sgm_onnx *load_product(void)
+{
+    sgm_handler *handler = sgm_handler_create("cpu", .threads = 1);
+    sgm_session *session = sgm_session_create(handler);
+    sgm_graph *graph = make_product(2), *other = make_product(5);
+    sgm_shape shape = sgm_shape_of(WIDTH, WIDTH);
+    sgm_tensor *w = sgm_tensor_create(SGM_FLOAT32, &shape);
+    CHECK_OK(w);
+    float *values = sgm_tensor_data(w);
+    for (int64_t i = 0; i < WIDTH; i++)
+        values[i * WIDTH + i] = 2;
+    CHECK_OK(sgm_session_set(session, "w", w));
+    CHECK_OK(sgm_onnx_export(in_folder("m.onnx"), graph, session, .other = other));
+    sgm_tensor_free(w);
+    sgm_graph_free(graph);
+    sgm_graph_free(other);
+    sgm_session_free(session);
+    sgm_handler_free(handler);
+    return sgm_onnx_load(in_folder("m.onnx"));
+}
+
+/* The allocations of a run with so many rows. */
+static long run_product(sgm_onnx *model, int64_t rows)
+{
+    sgm_shape shape = sgm_shape_of(rows, WIDTH);
+    sgm_tensor *x = sgm_tensor_create(SGM_FLOAT32, &shape);
+    CHECK_OK(x);
+    float *values = sgm_tensor_data(x);
+    values[rows * WIDTH - 1] = 3;
+    long before = allocator_calls;
+    CHECK_OK(sgm_onnx_set(model, "x", x));
+    CHECK_OK(sgm_onnx_run(model));
+    sgm_tensor *y = sgm_onnx_get(model, "y");
+    CHECK_OK(y);
+    CHECK(sgm_tensor_get(y, (const int64_t[]){rows - 1, WIDTH - 1}) == 6);
+    sgm_tensor_free(y);
+    sgm_tensor_free(x);
+    return allocator_calls - before;
+}
+
+TEST(weights_that_programs_share_are_not_counted_for_each)
+{
+    skip_without_onnx();
+    open_folder();
+    allocator_start(0);
+    sgm_onnx *model = load_product();
+    CHECK_OK(model);
+    for (int64_t rows = 1; rows <= 16; rows++)
+        CHECK(run_product(model, rows) > 50);
+    for (int64_t rows = 1; rows <= 16; rows++)
+        CHECK(run_product(model, rows) < 20);
+    sgm_onnx_free(model);
+    CHECK_INT(allocator_live, 0);
+    allocator_stop();
+    close_folder();
+}
+
 /* y = Reshape(x, s) with inputs x of 6 numbers and s of 2, in the bytes that the Python package onnx writes.
  */
 static const char reshape_model[] =
@@ -254,6 +326,30 @@ TEST(messages_deep_in_each_other_are_refused)
     }
     CHECK_ERROR(sgm_onnx_parse(at, length, NULL), "lie in each other more than 64 deep");
     free(bytes);
+}
+
+/* y = SequenceEmpty(), and says so. */
+TEST(a_sequence_as_an_output_is_refused_when_the_model_is_loaded)
+{
+    message model = {.length = 0}, graph = {.length = 0}, node = {.length = 0}, output = {.length = 0};
+    message tensor = {.length = 0}, entry = {.length = 0}, sequence = {.length = 0}, type = {.length = 0};
+    message opset = {.length = 0};
+    skip_without_onnx();
+    put_integer(&tensor, 1, 1);        /* float */
+    put_message(&entry, 1, &tensor);   /* tensor_type */
+    put_message(&sequence, 1, &entry); /* elem_type */
+    put_message(&type, 4, &sequence);  /* sequence_type */
+    put_text(&output, 1, "y");
+    put_message(&output, 2, &type);
+    put_text(&node, 2, "y");
+    put_text(&node, 4, "SequenceEmpty");
+    put_message(&graph, 1, &node);
+    put_message(&graph, 12, &output);
+    put_integer(&model, 1, 8); /* IR version */
+    put_message(&model, 7, &graph);
+    put_integer(&opset, 2, 13);
+    put_message(&model, 8, &opset);
+    CHECK_ERROR(sgm_onnx_parse(model.bytes, model.length, NULL), "output 'y': it is no tensor (a sequence");
 }
 
 TEST(an_unknown_operator_is_named_with_its_node_and_opset)

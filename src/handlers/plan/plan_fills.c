@@ -91,8 +91,10 @@ void sgm__plan_end_fills(sgm__plan *plan)
     sgm__fills *fills = plan->fills;
     if (fills == NULL)
         return;
-    for (size_t i = 0; i < fills->count; i++)
+    for (size_t i = 0; i < fills->count; i++) {
+        plan->unread_bytes += fills->all[i].filled ? 0 : (int64_t)bytes_of(&fills->all[i]);
         sgm_tensor_free(fills->all[i].tensor);
+    }
     sgm__host_release(NULL, fills->lent);
     sgm__free(fills->all);
     sgm__free(fills);

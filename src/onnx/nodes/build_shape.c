@@ -286,17 +286,19 @@ static int64_t within(int64_t at, int64_t minimum, int64_t maximum)
     return at < minimum ? minimum : at > maximum ? maximum : at;
 }
 
-/* A slice of one axis as NumPy defines it: negative places count from the end, places beyond an end are
- * clamped to it. sgm_slice wants 0 <= start <= end and a step above 0. A negative step is a positive one
- * on the flipped axis, where place p is size - 1 - p; for it, places are clamped to -1 to size - 1. A step
- * beyond the size selects the same entries as the size does, and clamping it keeps additions in the
- * kernels from overflowing. INT64_MIN has no positive counterpart. */
+/* A slice of one axis: negative places count from the end, places beyond an end are clamped to it.
+ * sgm_slice wants 0 <= start <= end and a step above 0. A negative step is a positive one on the flipped
+ * axis, where place p is size - 1 - p; for it, the end is clamped to -1 to size - 1, but the start to 0 to
+ * size - 1, so that x[-9::-1] has the first entry of x, where that of NumPy has none. A step beyond the size
+ * selects the same entries as the size does, and clamping it keeps additions in the kernels from
+ * overflowing. INT64_MIN has no positive counterpart. */
 static sgm_value slice_axis(sgm_graph *g, sgm_value x, int32_t axis, int64_t start, int64_t end, int64_t step)
 {
     int64_t size = sgm_value_type(g, x).shape.dims[axis];
     if (step == 0 || step == INT64_MIN)
         return sgm_graph_fail(g, SGM_ERROR_ARGUMENT, "a step of %lld", (long long)step);
-    start = within(start < 0 ? start + size : start, step < 0 ? -1 : 0, step < 0 ? size - 1 : size);
+    start =
+        within(start < 0 ? start + size : start, step < 0 && size == 0 ? -1 : 0, step < 0 ? size - 1 : size);
     end = within(end < 0 ? end + size : end, step < 0 ? -1 : 0, step < 0 ? size - 1 : size);
     int64_t longest = size > 0 ? size : 1; /* more takes no other entries */
     if (step > 0)

@@ -101,8 +101,8 @@ static bool wraps(const sgm__onnx_node *n, sgm_value x, int64_t element)
     return low < to_low || high > to_high;
 }
 
-/* Integers wrap before they are cast, floats are cut off; those of 16 bits have not the digits of all others.
- */
+/* Integers wrap in the larger one of both types, which has all numbers of both; floats are cut off; those of
+ * 16 bits have not the digits of all others. */
 sgm_value sgm__onnx_cast_to(sgm__onnx_node *n, sgm_value x, int64_t element, sgm__onnx_cast_options how)
 {
     sgm_graph *g = n->graph;
@@ -115,10 +115,11 @@ sgm_value sgm__onnx_cast_to(sgm__onnx_node *n, sgm_value x, int64_t element, sgm
          rounding = sgm__onnx_is_narrow(element) && !sgm__onnx_is_integer((int32_t)element);
     bool cutting = sgm__onnx_is_narrow(element) && sgm_dtype_is_float(from) && !rounding;
     bool wide = from == SGM_FLOAT64 && rounding; /* rounded once */
-    if (wide || (wrapping && from != SGM_UINT8))
+    bool grows = sgm_dtype_size(from) < sgm_dtype_size(dtype);
+    if (wide || (wrapping && !grows))
         x = narrow(g, x, element, how);
     x = from == dtype ? sgm_copy(g, x) : sgm_cast(g, x, dtype);
-    if ((rounding && !wide) || cutting || (wrapping && from == SGM_UINT8))
+    if ((rounding && !wide) || cutting || (wrapping && grows))
         x = narrow(g, x, element, how);
     return sgm__onnx_mark(n->import, x, element);
 }

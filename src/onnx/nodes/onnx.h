@@ -40,7 +40,7 @@ typedef struct sgm__onnx_program {
     sgm_program *program;
     sgm_tensor **values; /* by input: the value that the recording used; NULL: only the shape matters */
     sgm_shape *shapes;   /* by input: the shape that the program was compiled for */
-    size_t bytes;        /* memory of the session: constants, states, inputs, arena */
+    size_t bytes;        /* memory of the session alone: constants, states, inputs, arena */
     /* Number of the newest run that used this program, from 1. The smallest number is dropped first. */
     uint64_t run;
 } sgm__onnx_program;

@@ -108,7 +108,8 @@ static sgm_status forward(const sgm_kernel_call *call)
             double at = sgm_array_load(grid, i * count + count - 1 - k);
             places[k] = place_of((float)at, &axes[k], given[2] != 0);
             places[k] = given[0] == NEAREST ? rint(places[k]) : places[k];
-            places[k] = within(places[k], &axes[k], (padding)given[1]);
+            if (given[0] != CUBIC) /* of which each entry is taken from within by itself, as PyTorch does */
+                places[k] = within(places[k], &axes[k], (padding)given[1]);
         }
         for (int64_t c = 0; c < channels; c++) {
             int64_t row = i / points * channels + c;

@@ -9,6 +9,7 @@
 #include "handlers/cpu/kernels/kernels.h"
 #include "handlers/cpu/product/matmul.h"
 #include "handlers/cpu/run/executable.h"
+#include "handlers/cpu/run/packed_store.h"
 
 /* Share of a program's estimated time that threads have to save: for less, the other processors are better
  * left to other programs. */
@@ -323,5 +324,7 @@ void sgm__cpu_estimate(void *self, const void *compiled, sgm__estimate *to)
     *to = (sgm__estimate){.threads = e->flow != NULL ? cpu->threads : 1,
                           .of_threads = cpu->threads,
                           .alone = e->cost.alone * 1e-9,
-                          .shared = e->cost.shared * 1e-9};
+                          .shared = e->cost.shared * 1e-9,
+                          .packed = (int64_t)sgm__packings_kept(&e->packings),
+                          .packed_by_all = (int64_t)sgm__packed_store_bytes(cpu->store)};
 }

@@ -50,7 +50,7 @@ static sgm_status add(sgm__packings *packings, const sgm__plan *plan, const sgm_
     call->inputs[1].data = source;
     SGM_TRY(sgm__packed_store_take(call->cpu->store, kernel, call, bytes, &made));
     packings->all[packings->count++] =
-        (sgm__packing){.kernel = kernel, .call = call, .kept = made, .packer = -1};
+        (sgm__packing){.kernel = kernel, .call = call, .kept = made, .kept_bytes = bytes, .packer = -1};
     call->packed = made;
     return SGM_OK;
 }
@@ -67,6 +67,14 @@ sgm_status sgm__packings_give(sgm__packings *packings, const sgm__plan *plan, co
         return SGM_OK;
     call->packed = find(packings, plan, kernel, call);
     return call->packed != NULL ? SGM_OK : add(packings, plan, kernel, call, bytes);
+}
+
+size_t sgm__packings_kept(const sgm__packings *packings)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < packings->count; i++)
+        bytes += packings->all[i].kept_bytes;
+    return bytes;
 }
 
 /* --- constants that are read as they are --- */

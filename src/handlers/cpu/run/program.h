@@ -23,8 +23,9 @@ typedef struct sgm__packing {
     const sgm__cpu_kernel *kernel;
     const sgm__cpu_call *call;
     const unsigned char *kept; /* of a constant operand, in the handler's store; else NULL */
-    unsigned char *bytes;      /* of another operand, made in each run; else NULL */
-    int32_t packer;            /* the step that does so; -1: the operand is constant */
+    size_t kept_bytes;
+    unsigned char *bytes; /* of another operand, made in each run; else NULL */
+    int32_t packer;       /* the step that does so; -1: the operand is constant */
 } sgm__packing;
 typedef struct sgm__packings {
     sgm__packing *all;
@@ -34,6 +35,8 @@ typedef struct sgm__packings {
  * long as the packings. */
 sgm_status sgm__packings_give(sgm__packings *packings, const sgm__plan *plan, const sgm__cpu_kernel *kernel,
                               sgm__cpu_call *call);
+/* The bytes of what was made of constants. */
+size_t sgm__packings_kept(const sgm__packings *packings);
 /* Operands that are not constant, but read by several products as panels of b: `calls` has the calls of such
  * products, by step, and NULL for other steps. The first product by an operand packs it, in each run, and all
  * of them read its panels. packers[step] becomes the step that packs for this one, or -1. */
