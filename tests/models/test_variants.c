@@ -80,8 +80,8 @@ static void compare(const sgm_bundle *variants, const char *name)
     for (int64_t i = 0; i < count; i++) {
         const double score = log_of ? log(own[i]) : own[i];
         if (counts(expected, shape, i / columns) && !test_near(score, theirs[i], 1e-5))
-            TEST_FAIL("%s with %s: score %lld is %.9g, transformers has %.9g", fixture, new, (long long)i,
-                      score, (double)theirs[i]);
+            TEST_FAIL("%s with '%s' for '%s': score %lld is %.9g, transformers has %.9g", fixture, new,
+                      text_of(variants, name, "old"), (long long)i, score, (double)theirs[i]);
     }
     sgm_tensor_free(given);
     sgm_env_free(env);

@@ -53,6 +53,33 @@ VARIANTS = [
     ("mobilenet_v2", '"relu6"', '"silu"'),
     ("mobilenet_v2", '"layer_norm_eps": 1.0', '"layer_norm_eps": 0.7'),
 ]
+# Settings that are left out, of which transformers has defaults.
+DEFAULTS = [
+    ("gpt2", '"activation_function": "gelu_new",'),
+    ("gpt2", '"layer_norm_epsilon": 1e-05,'),
+    ("gpt2", '"tie_word_embeddings": true,'),
+    ("llama", '"rms_norm_eps": 1e-06,'),
+    ("llama", '"hidden_act": "silu",'),
+    ("llama", '"rope_theta": 10000.0,'),
+    ("mistral", '"rms_norm_eps": 1e-06,'),
+    ("qwen2", '"rope_theta": 10000.0,'),
+    ("qwen2", '"tie_word_embeddings": false,'),
+    ("qwen3", '"rope_theta": 10000.0,'),
+    ("bert_classify", '"layer_norm_eps": 1e-12,'),
+    ("bert_classify", '"hidden_act": "gelu",'),
+    ("roberta_classify", '"layer_norm_eps": 1e-12,'),
+    ("roberta_classify", '"pad_token_id": 1,'),
+    ("distilbert_classify", '"activation": "gelu",'),
+    ("vit", '"layer_norm_eps": 1e-12,'),
+    ("vit", '"hidden_act": "gelu",'),
+    ("vit", '"qkv_bias": true,'),
+    ("resnet", '"hidden_act": "relu",'),
+    ("resnet_bottleneck", '"layer_type": "bottleneck",'),
+    ("mobilenet_v2", '"hidden_act": "relu6",'),
+    ("mobilenet_v2", '"expand_ratio": 6.0,'),
+    ("mobilenet_v2", '"tf_padding": true,'),
+    ("mobilenet_v2", '"first_layer_is_expansion": true,'),
+]
 
 
 def replace(path, old, new):
@@ -76,14 +103,14 @@ def run(folder, fixture):
 
 def main():
     tensors, texts = {}, {"format": "pt"}
-    for number, (fixture, old, new) in enumerate(VARIANTS):
+    for number, (fixture, old, new) in enumerate(VARIANTS + [(*setting, "") for setting in DEFAULTS]):
         with tempfile.TemporaryDirectory() as folder:
             shutil.copytree(os.path.join(FIXTURES, fixture), folder, dirs_exist_ok=True)
             before = run(folder, fixture)
             replace(os.path.join(folder, "config.json"), old, new)
             logits = run(folder, fixture)
         name = f"{fixture}.{number}"
-        assert "problem_type" in new or (before - logits).abs().max() > 1e-3, (name, "the setting changes nothing")
+        assert new == "" or "problem_type" in new or (before - logits).abs().max() > 1e-3, (name, "the setting changes nothing")
         texts.update({f"{name}.fixture": fixture, f"{name}.old": old, f"{name}.new": new})
         if NUMBERS not in new:
             texts[f"{name}.log"] = "yes"
