@@ -214,6 +214,36 @@ TEST(lower_case_is_what_the_tokenizer_makes_of_a_text)
     }
 }
 
+/* Also where an index of several files is there. */
+TEST(one_file_of_tensors_counts_before_an_index)
+{
+    static const char *const files[] = {"model-00001-of-00003.safetensors",
+                                        "model-00002-of-00003.safetensors",
+                                        "model-00003-of-00003.safetensors"};
+    const char *folder = copy_of("llama");
+    sgm_bundle *one = sgm_bundle_create();
+    char path[300];
+    for (size_t i = 0; i < 3; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, files[i]);
+        sgm_bundle *part = load(path);
+        for (size_t k = 0; k < sgm_bundle_count(part); k++)
+            CHECK_OK(sgm_bundle_add(one, sgm_bundle_name_at(part, k),
+                                    sgm_bundle_get(part, sgm_bundle_name_at(part, k))));
+        sgm_bundle_free(part);
+    }
+    sgm_tensor_set(sgm_bundle_get(one, "model.norm.weight"), (const int64_t[]){3}, 42);
+    snprintf(path, sizeof path, "%s/model.safetensors", folder);
+    CHECK_OK(sgm_bundle_save(one, path));
+    sgm_env *env = sgm_env_create("one");
+    sgm_model *model = sgm_model_import(env, folder);
+    CHECK_OK(model);
+    sgm_tensor *gains = sgm_trainer_get(sgm_model_trainer(model), "norm.gains");
+    CHECK_NEAR(sgm_tensor_get(gains, (const int64_t[]){3}), 42, 0);
+    sgm_tensor_free(gains);
+    sgm_env_free(env);
+    sgm_bundle_free(one);
+}
+
 TEST(packed_tensors_are_refused_by_their_method)
 {
     static const char setting[] = "\"quantization_config\": {\"quant_method\": \"gptq\", \"bits\": 4}";
