@@ -118,6 +118,21 @@ TEST(settings_of_other_networks_are_refused_by_name)
     refuse("gpt2", "\"is_causal\": false", "'is_causal' is false");
     refuse("qwen3", "\"partial_rotary_factor\": 0.5",
            "'partial_rotary_factor' is 0.5; models are only read where it is 1");
+    static const struct {
+        const char *fixture, *old, *new, *message;
+    } flags[] = {{"gpt2", "\"scale_attn_by_inverse_layer_idx\": false",
+                  "\"scale_attn_by_inverse_layer_idx\": true", "'scale_attn_by_inverse_layer_idx' is true"},
+                 {"gpt2", "\"add_cross_attention\": false", "\"add_cross_attention\": true",
+                  "'add_cross_attention' is true"},
+                 {"bert_fill", "\"is_decoder\": false", "\"is_decoder\": true", "'is_decoder' is true"},
+                 {"bert_fill", "\"tie_word_embeddings\": true", "\"tie_word_embeddings\": false",
+                  "'tie_word_embeddings' is false"},
+                 {"vit", "\"qkv_bias\": true", "\"qkv_bias\": false", "'qkv_bias' is false"}};
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
+        const char *changed = copy_of(flags[i].fixture);
+        replace(changed, "config.json", flags[i].old, flags[i].new);
+        CHECK_ERROR(sgm_pretrained_open(changed), flags[i].message);
+    }
     refuse("bert_classify", "\"problem_type\": \"ranking\"",
            "'problem_type' is \"ranking\"; these are known: single_label_classification, "
            "multi_label_classification, regression");
