@@ -14,24 +14,34 @@ static const char *class_of(const json_t *module)
     return dot != NULL ? dot + 1 : "";
 }
 
+static sgm_status read_module(const sgm_pretrained *p, const json_t *module, sgm__description *d)
+{
+    const char *class = class_of(module), *path = json_string_value(json_object_get(module, "path"));
+    if (strcmp(class, "Normalize") == 0)
+        d->normalised = true;
+    else if (strcmp(class, "Transformer") != 0 && strcmp(class, "Pooling") != 0)
+        return sgm_fail(
+            SGM_ERROR_UNSUPPORTED,
+            "'%s/modules.json': the module '%.60s' is not known; these are: Transformer, Pooling, "
+            "Normalize",
+            p->path, class);
+    if (strcmp(class, "Pooling") == 0 && path != NULL && strcmp(path, SGM__POOLING_FOLDER) != 0)
+        return sgm_fail(SGM_ERROR_UNSUPPORTED,
+                        "'%s/modules.json': the module Pooling is in '%.60s'; it is only read in "
+                        "'" SGM__POOLING_FOLDER "'",
+                        p->path, path);
+    return SGM_OK;
+}
+
 static sgm_status read_modules(const sgm_pretrained *p, sgm__description *d)
 {
-    json_t *modules, *module;
-    size_t i;
-    sgm_status status = SGM_OK;
+    json_t *modules;
     SGM__TRY(sgm__folder_optional_json(p->path, "modules.json", &modules));
-    json_array_foreach(modules, i, module)
-    {
-        const char *class = class_of(module);
-        if (strcmp(class, "Normalize") == 0)
-            d->normalised = true;
-        else if (strcmp(class, "Transformer") != 0 && strcmp(class, "Pooling") != 0 && status == SGM_OK)
-            status = sgm_fail(
-                SGM_ERROR_UNSUPPORTED,
-                "'%s/modules.json': the module '%.60s' is not known; these are: Transformer, Pooling, "
-                "Normalize",
-                p->path, class);
-    }
+    sgm_status status = modules == NULL || json_is_array(modules)
+                            ? SGM_OK
+                            : sgm_fail(SGM_ERROR_FORMAT, "'%s/modules.json': a list is wanted", p->path);
+    for (size_t i = 0; status == SGM_OK && i < json_array_size(modules); i++)
+        status = read_module(p, json_array_get(modules, i), d);
     json_decref(modules);
     return status;
 }
