@@ -28,6 +28,9 @@ static const char usage_text[] =
     "  --peft DIR      with adapters, as the library PEFT keeps them\n\n"
     "Exit codes: 0 done, 1 failed, 2 wrong usage.\n\nArchitectures: ";
 
+/* Those of 'sigma finetune --lora', for the memory that they take. */
+#define USUAL_ADAPTERS "lora(8)"
+
 /* What was asked for, and what is made of it. */
 typedef struct import {
     const char *path, *into;
@@ -81,21 +84,34 @@ static sgm_status configure(import *m)
     return status;
 }
 
-/* What training takes needs an optimiser: this comes after saving, as a run that is imported has none. */
-static void tell_memory(import *m)
+/* What a step of training takes, one example at a time; false: the network has no cost. */
+static bool measure_training(import *m, char text[32])
 {
     sgm_program_memory memory;
-    char run[32], train[32];
-    size_t count;
+    if (sgm_trainer_set_optimiser(m->trainer, sgm_adamw(.learning_rate = 0)) != SGM_OK ||
+        sgm_trainer_memory(m->trainer, 1, &memory) != SGM_OK)
+        return false;
+    sgm_bytes_text((double)(memory.state + memory.arena + memory.constants), text, 32);
+    return true;
+}
+
+/* Training needs an optimiser, and is measured with adapters, too: this comes after saving, as a run that is
+ * imported has neither. */
+static void tell_memory(import *m)
+{
+    char run[32], train[32], adapted[32];
     const sgm_pretrained_info *info = sgm_pretrained_describe(m->model);
     int64_t number = info->precision == SGM_FLOAT64 ? 8 : 4;
     printf("memory: %s for its parameters",
            sgm_bytes_text((double)(info->parameters * number), run, sizeof run));
-    if (sgm_trainer_set_optimiser(m->trainer, sgm_adamw(.learning_rate = 0)) == SGM_OK &&
-        sgm_trainer_parameters(m->trainer, &count) != NULL &&
-        sgm_trainer_memory(m->trainer, 1, &memory) == SGM_OK)
-        printf(", %s to train them with adamw, one example at a time",
-               sgm_bytes_text((double)(memory.state + memory.arena + memory.constants), train, sizeof train));
+    if (measure_training(m, train)) {
+        printf(", %s to train %s with adamw", train, m->peft == NULL ? "them" : "its adapters");
+        if (info->tokens > 0 && m->peft == NULL &&
+            sgm_trainer_adapt(m->trainer, sgm_layer_parse(USUAL_ADAPTERS)) == SGM_OK &&
+            measure_training(m, adapted))
+            printf(", %s to train " USUAL_ADAPTERS " instead", adapted);
+        printf(", one example at a time");
+    }
     printf("\n");
 }
 

@@ -58,7 +58,7 @@ static void put_head(sgm__description *d, const encoder *e, const char *pooler, 
         int64_t classes = sgm__describe_classes(d);
         sgm__network_put(d, " + select + dense(%lld, %s, name=pooler) + dense(%lld, name=classifier)",
                          (long long)e->features, pooler, (long long)classes);
-        sgm__network_put(d, classes > 1 ? " + softmax_cross_entropy" : " + mean_squared");
+        sgm__network_cost(d, classes);
     } else {
         sgm__network_put(d, " + dense(%lld, %s, time_distributed, name=transform)", (long long)e->features,
                          activation);
@@ -102,7 +102,7 @@ static void describe_bert(sgm__description *d)
 static void describe_roberta(sgm__description *d)
 {
     encoder e = read_encoder(d);
-    e.first = sgm__setting_size(d, "pad_token_id", 1) + 1;
+    e.first = sgm__setting_token(d, "pad_token_id", 1) + 1;
     choose_task(d);
     sgm__describe_context(d, e.places > e.first ? e.places - e.first : 1);
     put_encoder(d, &e);

@@ -12,6 +12,7 @@ static void describe(sgm__description *d)
     sgm__setting_must_be(d, "scale_attn_weights", true);
     sgm__setting_must_be(d, "scale_attn_by_inverse_layer_idx", false);
     sgm__setting_must_be(d, "add_cross_attention", false);
+    sgm__setting_must_be(d, "is_causal", true);
     sgm__describe_task(d, "generate", "generate");
     sgm__describe_context(d, places);
 

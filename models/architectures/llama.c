@@ -10,6 +10,7 @@ typedef struct variant {
     bool normed;       /* each head's queries and keys are normalised */
     bool windowed;     /* the key "sliding_window" counts by itself; otherwise with "use_sliding_window" */
     int64_t head_size; /* where config.json does not say it; 0: features / heads */
+    int64_t window;    /* where config.json has no key "sliding_window"; null there is none. 0: none */
 } variant;
 
 /* Where config.json says how positions are rotated. transformers 5 writes "rope_parameters", but takes all of
@@ -25,6 +26,18 @@ static double rotary_base(sgm__description *d)
     char key[64];
     snprintf(key, sizeof key, "%s.rope_theta", rotary_group(d));
     return sgm__setting_number(d, sgm__setting_has(d, key) ? key : "rope_theta", 10000);
+}
+
+/* Positions rotate all numbers of a head. */
+static void refuse_partial(sgm__description *d)
+{
+    char key[64];
+    snprintf(key, sizeof key, "%s.partial_rotary_factor", rotary_group(d));
+    const char *named = sgm__setting_has(d, key) ? key : "partial_rotary_factor";
+    double factor = sgm__setting_number(d, named, 1);
+    if (factor != 1)
+        sgm__describe_fail(d, SGM_ERROR_UNSUPPORTED, "'%s' is %g; models are only read where it is 1", named,
+                           factor);
 }
 
 /* The scaling of rotary positions, of which transformers has had three ways to say it. */
@@ -64,6 +77,7 @@ static void put_attention(sgm__description *d, const variant *v, int64_t feature
     char base[SGM__NUMBER_TEXT];
     bool biased = sgm__setting_flag(d, "attention_bias", false);
     sgm__describe_heads(d, heads, shared, size);
+    refuse_partial(d);
     sgm__network_number(rotary_base(d), base);
     sgm__network_put(d, " + attention(%lld, causal, key_heads=%lld", (long long)heads, (long long)shared);
     if (heads * size != features)
@@ -84,8 +98,9 @@ static int64_t longest_context(sgm__description *d, const variant *v)
 {
     int64_t longest = sgm__setting_steps(d, "max_position_embeddings", 2048);
     bool windowed = v->windowed || sgm__setting_flag(d, "use_sliding_window", false);
-    int64_t window = windowed ? sgm__setting_steps(d, "sliding_window", longest) : longest;
-    return window < longest ? window : longest;
+    bool usual = v->window > 0 && json_object_get(d->config, "sliding_window") == NULL;
+    int64_t window = sgm__setting_steps(d, "sliding_window", usual ? v->window : longest);
+    return windowed && window < longest ? window : longest;
 }
 
 static void describe_variant(sgm__description *d, const variant *v)
@@ -97,6 +112,7 @@ static void describe_variant(sgm__description *d, const variant *v)
     const char *bias = sgm__setting_flag(d, "mlp_bias", false) ? "" : ", no_bias";
     char epsilon[SGM__NUMBER_TEXT];
     sgm__network_number(sgm__setting_number(d, "rms_norm_eps", 1e-6), epsilon);
+    sgm__setting_must_be(d, "is_causal", true);
     sgm__describe_task(d, "generate", "generate");
     sgm__describe_context(d, longest_context(d, v));
 
@@ -150,6 +166,6 @@ static const char *const unused[] = {BLOCK "self_attn.rotary_emb.inv_freq", NULL
                                            .unused = unused}
 
 VARIANT(llama, "llama", .windowed = true);
-VARIANT(mistral, "mistral", .windowed = true);
-VARIANT(qwen2, "qwen2", .biased = true);
-VARIANT(qwen3, "qwen3", .normed = true, .head_size = 128);
+VARIANT(mistral, "mistral", .windowed = true, .window = 4096);
+VARIANT(qwen2, "qwen2", .biased = true, .window = 4096);
+VARIANT(qwen3, "qwen3", .normed = true, .head_size = 128, .window = 4096);

@@ -56,6 +56,23 @@ static void read_share(sgm__description *s, int64_t size, sgm__picture *picture)
         picture->shortest = (int64_t)shortest;
 }
 
+/* Both sides are brought to a size. DeiT's processor then cuts the middle out, and others if they say so. */
+static void read_whole(sgm__description *s, const char *processor, sgm__picture *picture)
+{
+    sgm__picture middle = {0};
+    read_sides(s, "size", picture);
+    if (!sgm__setting_flag(s, "do_center_crop", begins(processor, "DeiT")))
+        return;
+    read_sides(s, "crop_size", &middle);
+    if (middle.width != picture->width || middle.height != picture->height)
+        sgm__describe_fail(
+            s, SGM_ERROR_UNSUPPORTED,
+            "'do_center_crop' cuts %lld x %lld pixels out of %lld x %lld; a middle is only cut "
+            "where 'size' is that of the shorter side (shortest_edge)",
+            (long long)middle.width, (long long)middle.height, (long long)picture->width,
+            (long long)picture->height);
+}
+
 static void read_size(sgm__description *s, const char *processor, sgm__picture *picture)
 {
     bool share = begins(processor, "ConvNext");
@@ -64,7 +81,7 @@ static void read_size(sgm__description *s, const char *processor, sgm__picture *
         sgm__describe_fail(s, SGM_ERROR_UNSUPPORTED,
                            "'do_resize' is false; pictures of any size are not taken");
     if (!share && !shorter && !begins(processor, "MobileNet")) {
-        read_sides(s, "size", picture);
+        read_whole(s, processor, picture);
         return;
     }
     int64_t size = side(s, shorter ? "size.shortest_edge" : "size", 0);
@@ -129,6 +146,9 @@ static void read_processor(sgm__description *d)
     sgm__description s = {.config = d->processor, .path = d->processor_path};
     const char *processor =
         sgm__setting_text(&s, "image_processor_type", sgm__setting_text(&s, "feature_extractor_type", ""));
+    static const char *const others[] = {"do_pad", "do_flip_channel_order", "rescale_offset"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        sgm__setting_must_be(&s, others[i], false);
     read_size(&s, processor, &d->picture);
     read_filter(&s, &d->picture);
     read_normalisation(&s, &d->picture);
@@ -155,7 +175,9 @@ void sgm__describe_pictures(sgm__description *d, int64_t size)
 
 void sgm__network_classes(sgm__description *d)
 {
-    if (strcmp(d->task, "classify") == 0)
-        sgm__network_put(d, " + dense(%lld, name=classifier) + softmax_cross_entropy",
-                         (long long)sgm__describe_classes(d));
+    if (strcmp(d->task, "classify") != 0)
+        return;
+    int64_t classes = sgm__describe_classes(d);
+    sgm__network_put(d, " + dense(%lld, name=classifier)", (long long)classes);
+    sgm__network_cost(d, classes);
 }

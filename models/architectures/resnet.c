@@ -30,15 +30,15 @@ static void put_activation(sgm__description *d, const char *activation)
     sgm__network_put(d, " + activation(%s)", activation);
 }
 
+/* Between the convolutions of a layer is relu, whatever the activation behind them. */
 static void put_basic(sgm__description *d, const stage *s, const char *name, int64_t stride)
 {
     put_unit(d, name, "0", s->channels, 3, stride);
-    put_activation(d, s->activation);
+    put_activation(d, "relu");
     sgm__network_put(d, " + ");
     put_unit(d, name, "1", s->channels, 3, 1);
 }
 
-/* Between the convolutions is relu, whatever the activation behind them. */
 static void put_bottleneck(sgm__description *d, const stage *s, const char *name, int64_t stride)
 {
     int64_t channels = s->channels / REDUCTION;

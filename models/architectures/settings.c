@@ -97,6 +97,20 @@ int64_t sgm__setting_steps(sgm__description *d, const char *key, int64_t otherwi
     return whole(d, key, SGM__LARGEST_SIZE, otherwise);
 }
 
+int64_t sgm__setting_token(sgm__description *d, const char *key, int64_t otherwise)
+{
+    const json_t *value = find(d, key);
+    char text[80];
+    if (value == NULL)
+        return otherwise;
+    if (json_is_integer(value) && json_integer_value(value) >= 0 &&
+        json_integer_value(value) <= SGM__LARGEST_SIZE)
+        return json_integer_value(value);
+    sgm__describe_fail(d, SGM_ERROR_FORMAT, "'%s' is %s; a whole number from 0 to %d is wanted",
+                       named(d, key), shown(value, text), SGM__LARGEST_SIZE);
+    return otherwise;
+}
+
 int64_t sgm__setting_layers(sgm__description *d, const char *key)
 {
     return at_most(d, key, whole(d, key, SGM__MOST_LAYERS, 0), d->tensor_count, "tensors");
@@ -303,6 +317,32 @@ void sgm__network_logits(sgm__description *d, bool tied)
     else
         sgm__network_put(d, " + dense(%lld, time_distributed, no_bias, name=logits)", (long long)d->tokens);
     sgm__network_put(d, " + softmax_cross_entropy");
+}
+
+/* Each class by itself, yes or no; the mean over them, of which the cost has the sum. */
+static void put_labels(sgm__description *d, int64_t classes)
+{
+    char share[SGM__NUMBER_TEXT];
+    sgm__network_number(1.0 / (double)classes, share);
+    sgm__network_put(d, " + binary_cross_entropy(importance=%s)", share);
+}
+
+/* Without a type transformers takes one output for a number. Classes that are begun anew are of no type. */
+void sgm__network_cost(sgm__description *d, int64_t classes)
+{
+    const char *usual = classes > 1 ? "single_label_classification" : "regression";
+    const char *type = d->wanted_classes > 0 ? usual : sgm__setting_text(d, "problem_type", usual);
+    if (strcmp(type, "single_label_classification") == 0)
+        sgm__network_put(d, " + softmax_cross_entropy");
+    else if (strcmp(type, "regression") == 0)
+        sgm__network_put(d, " + mean_squared");
+    else if (strcmp(type, "multi_label_classification") == 0)
+        put_labels(d, classes);
+    else
+        sgm__describe_fail(d, SGM_ERROR_UNSUPPORTED,
+                           "'problem_type' is \"%.40s\"; these are known: single_label_classification, "
+                           "multi_label_classification, regression",
+                           type);
 }
 
 void sgm__network_number(double number, char text[SGM__NUMBER_TEXT])

@@ -71,6 +71,8 @@ int64_t sgm__setting_size(sgm__description *d, const char *key, int64_t otherwis
 int64_t sgm__setting_steps(sgm__description *d, const char *key, int64_t otherwise);
 /* From 1 to SGM__MOST_LAYERS; it must be there. */
 int64_t sgm__setting_layers(sgm__description *d, const char *key);
+/* The number of a token, from 0 to SGM__LARGEST_SIZE. */
+int64_t sgm__setting_token(sgm__description *d, const char *key, int64_t otherwise);
 /* How many members an object has, at most SGM__LARGEST_SIZE. */
 int64_t sgm__setting_members(sgm__description *d, const char *key, int64_t otherwise);
 /* Whole numbers from 1 to `most`, a list of at least one and at most `room`; how many. */
@@ -110,6 +112,8 @@ void sgm__network_put(sgm__description *d, const char *format, ...) SGM_PRINTF(2
 /* The end of a model of language: a score for each token, and its cost. `tied`: by the weights of `tokens`.
  */
 void sgm__network_logits(sgm__description *d, bool tied);
+/* The cost of so many classes, by "problem_type", which also says what the network's scores become. */
+void sgm__network_cost(sgm__description *d, int64_t classes);
 /* A number as the notation has it, in as few digits as say it exactly. */
 void sgm__network_number(double number, char text[SGM__NUMBER_TEXT]);
 

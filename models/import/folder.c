@@ -209,7 +209,7 @@ sgm_tensor *sgm__stored_read(const sgm_pretrained *p, const sgm__stored *stored)
 /* A file that cannot be opened is mostly one that was not downloaded, or not to its end. */
 static sgm_status fail_shard(const sgm_pretrained *p, const char *name)
 {
-    const bool indexed = sgm__folder_has(p->path, SGM__INDEX);
+    const bool indexed = strcmp(name, TENSORS) != 0 && sgm__folder_has(p->path, SGM__INDEX);
     const sgm_status status = sgm_last_status();
     if (status == SGM_ERROR_FORMAT && indexed)
         return sgm_fail(status, "%s; '%s/" SGM__INDEX "' names this file: download it again",
@@ -319,11 +319,13 @@ static sgm_status open_by_index(sgm_pretrained *p)
     return status;
 }
 
+/* One file counts before an index, which may be that of an older model, as transformers has it. */
 sgm_status sgm__folder_open_tensors(sgm_pretrained *p)
 {
-    if (sgm__folder_has(p->path, SGM__INDEX))
+    const bool is_one = sgm__folder_has(p->path, TENSORS);
+    if (!is_one && sgm__folder_has(p->path, SGM__INDEX))
         return open_by_index(p);
-    if (!sgm__folder_has(p->path, TENSORS) && sgm__folder_has(p->path, "pytorch_model.bin"))
+    if (!is_one && sgm__folder_has(p->path, "pytorch_model.bin"))
         return sgm_fail(
             SGM_ERROR_UNSUPPORTED,
             "'%s' has its tensors as pytorch_model.bin, which may run programs when it is read: write "

@@ -69,6 +69,22 @@ static int64_t count_elements(const sgm_pretrained *p)
     return sum;
 }
 
+/* Where a method has packed numbers into whole ones, tensors have names and shapes of its own; where
+ * config.json names a method, but all numbers are floats, they are the model's. */
+static sgm_status refuse_packed(const sgm_pretrained *p)
+{
+    const json_t *packed = json_object_get(p->config, "quantization_config");
+    const char *method = json_string_value(json_object_get(packed, "quant_method"));
+    for (size_t i = 0; json_is_object(packed) && i < p->stored_count; i++)
+        if (!sgm_dtype_is_float(p->stored[i].dtype) && strstr(p->stored[i].name, "position_ids") == NULL)
+            return sgm_fail(
+                SGM_ERROR_UNSUPPORTED,
+                "'%s': 'quantization_config' says that tensors are packed (%.40s), as '%.100s' is: "
+                "take the model's folder with floats, or a file of GGUF",
+                p->settings, method != NULL ? method : "no method is named", p->stored[i].name);
+    return SGM_OK;
+}
+
 /* Writes the network by what config.json says. */
 static sgm_status describe(sgm_pretrained *p, const sgm_pretrained_options *options)
 {
@@ -243,6 +259,7 @@ static sgm_status open_path(sgm_pretrained *p, const char *path, const sgm_pretr
         return sgm__onnx_open(p, path, &options);
     }
     SGM__TRY(sgm__is_gguf(path) ? open_gguf(p, path) : open_folder(p, path));
+    SGM__TRY(refuse_packed(p));
     SGM__TRY(describe(p, &options));
     SGM__TRY(sgm__weights_pair(p));
     p->description.wanted_names = NULL; /* are in the configuration now, and were the caller's */
@@ -379,6 +396,8 @@ static sgm_status load_made(sgm_pretrained *p, sgm_trainer *trainer, const sgm__
 {
     sgm_dtype dtype = SGM_FLOAT32;
     SGM__TRY(find_parameter(trainer, made->name, &made->shape, &dtype));
+    if (!p->kept)
+        SGM__TRY(sgm__weights_check_copies(p, made));
     sgm_tensor *value = read_made(p, made, dtype);
     sgm_status status = value != NULL ? sgm_trainer_set(trainer, made->name, value) : sgm_last_status();
     sgm_tensor_free(value);

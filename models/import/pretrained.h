@@ -49,7 +49,8 @@ typedef struct sgm__stored {
     const char
         *blocks; /* the type in a file of GGUF whose numbers are in blocks, "Q8_0"; NULL: they are not */
     sgm_shape shape;
-    bool used; /* a parameter is made of it, or it has the numbers of one again */
+    bool used; /* a parameter is made of it, or ... */
+    bool copy; /* ... it has the numbers of one again */
     bool anew; /* of a last layer for other classes: its shape is the new one, and it is not read */
 } sgm__stored;
 
@@ -153,6 +154,8 @@ char *sgm__weights_module(const sgm_pretrained *p, const sgm__made *made, size_t
 /* What stands before "_lora_a" in the names of adapters that are read: the parameter's own name without its
  * layer, or of one of several parts the last word of the module, "q_proj". Free with free. */
 char *sgm__adapter_stem(const sgm_pretrained *p, const sgm__made *made, size_t part);
+/* An error if a tensor that should have a parameter's numbers again has other ones. */
+sgm_status sgm__weights_check_copies(const sgm_pretrained *p, const sgm__made *made);
 /* A parameter's value, put together in `dtype`; the caller frees it. NULL on failure. */
 sgm_tensor *sgm__weights_read(sgm_pretrained *p, const sgm__made *made, sgm_dtype dtype);
 

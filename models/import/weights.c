@@ -277,7 +277,7 @@ static sgm_status mark_copies(sgm_pretrained *p)
                     "'%s': the tensor '%.100s' should be '%.100s' again, by config.json, but has another "
                     "shape or type",
                     p->path, stored->name, p->made[k].parts[0]->name);
-            stored->used = true;
+            stored->used = stored->copy = true;
         }
     return SGM_OK;
 }
@@ -378,6 +378,46 @@ static sgm_status place_part(const sgm_pretrained *p, const sgm__made *made, siz
     sgm_tensor_free(transposed);
     sgm_tensor_free(read);
     return status;
+}
+
+/* Whether two tensors of one shape have the same numbers, in whichever types. */
+static sgm_status compare_numbers(const sgm_pretrained *p, const sgm__stored *stored,
+                                  const sgm__stored *other, bool *same)
+{
+    sgm_tensor *read[] = {sgm__stored_read(p, stored), sgm__stored_read(p, other)}, *wide[] = {NULL, NULL};
+    const bool is_wide = stored->dtype == SGM_FLOAT64 || other->dtype == SGM_FLOAT64;
+    const sgm_dtype dtype = is_wide ? SGM_FLOAT64 : SGM_FLOAT32;
+    for (size_t i = 0; i < 2; i++)
+        wide[i] = read[i] != NULL ? sgm_tensor_cast(read[i], dtype) : NULL;
+    sgm_status status = wide[0] != NULL && wide[1] != NULL ? SGM_OK : sgm_last_status();
+    if (status == SGM_OK)
+        *same = memcmp(sgm_tensor_const_data(wide[0]), sgm_tensor_const_data(wide[1]),
+                       (size_t)sgm_shape_elements(&stored->shape) * sgm_dtype_size(dtype)) == 0;
+    for (size_t i = 0; i < 2; i++) {
+        sgm_tensor_free(read[i]);
+        sgm_tensor_free(wide[i]);
+    }
+    return status;
+}
+
+/* transformers does not tie what differs, whatever config.json says: another model than the network here. */
+sgm_status sgm__weights_check_copies(const sgm_pretrained *p, const sgm__made *made)
+{
+    const sgm__architecture *a = p->architecture;
+    for (size_t i = 0; i < a->weight_count; i++) {
+        const sgm__stored *stored = find_copy(p, made, &a->weights[i]);
+        bool same = true;
+        if (stored == NULL || !stored->copy)
+            continue;
+        SGM__TRY(compare_numbers(p, stored, made->parts[0], &same));
+        if (!same)
+            return sgm_fail(
+                SGM_ERROR_FORMAT,
+                "'%s': the tensor '%.100s' has other numbers than '%.100s', which config.json ties "
+                "it to; if both are right, set \"tie_word_embeddings\" to false there",
+                p->path, stored->name, made->parts[0]->name);
+    }
+    return SGM_OK;
 }
 
 sgm_tensor *sgm__weights_read(sgm_pretrained *p, const sgm__made *made, sgm_dtype dtype)

@@ -243,3 +243,23 @@ TEST(damaged_tensors_are_refused)
     refuse(folder, "/model.safetensors.index.json' names this file: download it again");
     free(bytes);
 }
+
+TEST(numbers_that_float32_does_not_hold_are_named)
+{
+    const char *folder = copy_of("llama_linear"); /* float64 */
+    char path[300];
+    snprintf(path, sizeof path, "%s/model.safetensors", folder);
+    sgm_bundle *bundle = sgm_bundle_load(path);
+    CHECK_OK(bundle);
+    sgm_tensor_set(sgm_bundle_get(bundle, "model.norm.weight"), (const int64_t[]){3}, 1e300);
+    CHECK_OK(sgm_bundle_save(bundle, path));
+    sgm_env *narrow = sgm_env_create("narrow", .precision = SGM_FLOAT32),
+            *wide = sgm_env_create("wide", .precision = SGM_FLOAT64);
+    CHECK_ERROR(
+        sgm_model_import(narrow, folder),
+        "the tensor 'model.norm.weight' has numbers that float32 does not hold; take precision float64");
+    CHECK_OK(sgm_model_import(wide, folder));
+    sgm_env_free(narrow);
+    sgm_env_free(wide);
+    sgm_bundle_free(bundle);
+}

@@ -246,6 +246,12 @@ TEST(what_a_processor_asks_for_and_is_not_known_is_named)
          "'crop_size' is larger than 'size'"},
         {"mobilenet_v2", "\"do_center_crop\": true", "\"do_center_crop\": false",
          "'do_center_crop' is false"},
+        {"vit", "\"do_resize\": true",
+         "\"do_resize\": true, \"do_center_crop\": true, \"crop_size\": {\"height\": 28, \"width\": 28}",
+         "'do_center_crop' cuts 28 x 28 pixels out of 32 x 32"},
+        {"vit", "ViTImageProcessor", "DeiTImageProcessor", "'crop_size' is missing"},
+        {"vit", "\"do_resize\": true", "\"do_resize\": true, \"do_flip_channel_order\": true",
+         "'do_flip_channel_order' is true"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const char *folder = copy_of(cases[i].fixture);

@@ -176,7 +176,14 @@ TEST(poolings_are_those_of_sentence_transformers)
     CHECK_ERROR(sgm_pretrained_open(folder), "1_Pooling/config.json': one of mean, cls and max is known");
     write_pooling(folder, "{\"pooling_mode_lasttoken\": true}");
     CHECK_ERROR(sgm_pretrained_open(folder), "one of mean, cls and max is known");
+    write_pooling(folder, "{\"pooling_mode_cls_token\": true, \"pooling_mode_mean_sqrt_len_tokens\": true}");
+    CHECK_ERROR(sgm_pretrained_open(folder), "one of mean, cls and max is known");
     write_pooling(folder, "{\"pooling_mode\": \"cls\"}");
+    const char *elsewhere = "[{\"type\": \"a.Pooling\", \"path\": \"2_Pooling\"}]";
+    write_file(folder, "modules.json", elsewhere, strlen(elsewhere));
+    CHECK_ERROR(sgm_pretrained_open(folder), "modules.json': the module Pooling is in '2_Pooling'");
+    write_file(folder, "modules.json", "{}", 2);
+    CHECK_ERROR(sgm_pretrained_open(folder), "modules.json': a list is wanted");
     write_file(folder, "modules.json", "[{\"type\": \"a.Dense\"}]", 21);
     CHECK_ERROR(sgm_pretrained_open(folder), "modules.json': the module 'Dense' is not known; these are:");
     write_file(folder, "modules.json", "[{\"type\": \"a.Normalize\"}]", 25);
