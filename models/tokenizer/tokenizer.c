@@ -170,7 +170,7 @@ sgm_status sgm__tokenizer_complete(sgm_pretrained_tokenizer *tokenizer)
             status = sgm__added_look_for(added, i, token->content, token->size);
             continue;
         }
-        status = sgm__normalize(&tokenizer->normalizers, &matcher, token->content, token->size, normal);
+        status = sgm__normalize(&tokenizer->normalizers, &matcher, token->content, token->size, normal, NULL);
         if (status == SGM_OK)
             status = sgm__added_look_for(added, i, normal[0].data, normal[0].size);
     }
