@@ -43,9 +43,12 @@ SGM_API int64_t sgm_pretrained_tokenizer_id(const sgm_pretrained_tokenizer *toke
 /* A token as the files have it, as long as the tokenizer is open; NULL: no token has this number. */
 SGM_API const char *sgm_pretrained_tokenizer_token(const sgm_pretrained_tokenizer *tokenizer, int64_t id);
 
-/* The token that ends a text, and in a chat an answer: "eos_token" of tokenizer_config.json. -1: none is
- * named. */
+/* The token that ends a text, and in a chat an answer: "eos_token" of tokenizer_config.json, else the first
+ * "eos_token_id" of generation_config.json, else of config.json. -1: none is named. */
 SGM_API int64_t sgm_pretrained_tokenizer_end(const sgm_pretrained_tokenizer *tokenizer);
+/* All tokens with which a text ends, as long as it is open: that one first, then all of "eos_token_id". */
+SGM_API const int64_t *sgm_pretrained_tokenizer_ends(const sgm_pretrained_tokenizer *tokenizer,
+                                                     size_t *count);
 
 typedef struct sgm_pretrained_encode_options {
     size_t struct_size;
