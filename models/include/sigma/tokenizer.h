@@ -107,8 +107,8 @@ typedef struct sgm_chat_message {
  * escaped: one with "<|im_end|>" in it ends there. Free with sgm_string_free. */
 SGM_API char *sgm_pretrained_tokenizer_chat(const sgm_pretrained_tokenizer *tokenizer,
                                             const sgm_chat_message *messages, size_t count, bool answer);
-/* How it writes chats: "chatml" (SmolLM, Qwen2), "zephyr" (Zephyr, TinyLlama), "llama-3", "mistral" (0.2);
- * NULL: its template is none of these, or it has none. */
+/* How it writes chats: "chatml" (SmolLM, Qwen2, Qwen2.5), "qwen3", "zephyr" (Zephyr, TinyLlama), "llama-3",
+ * "mistral" (0.2); NULL: its template is none of these, or it has none. */
 SGM_API const char *sgm_pretrained_tokenizer_chat_family(const sgm_pretrained_tokenizer *tokenizer);
 
 #ifdef __cplusplus
