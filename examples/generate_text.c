@@ -12,17 +12,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where tokens become text, and the token that ends it. */
+/* Where tokens become text, and the tokens that end it. */
 typedef struct printer {
     sgm_pretrained_stream *stream;
-    int64_t end;
+    const int64_t *ends;
+    size_t end_count;
 } printer;
+
+static bool is_end(const printer *p, int64_t token)
+{
+    for (size_t i = 0; i < p->end_count; i++)
+        if (p->ends[i] == token)
+            return true;
+    return false;
+}
 
 /* Each token as it is found; false ends the text. */
 static bool print_token(void *user, int64_t token)
 {
     const printer *p = user;
-    const char *text = token != p->end ? sgm_pretrained_stream_next(p->stream, token) : NULL;
+    const char *text = is_end(p, token) ? NULL : sgm_pretrained_stream_next(p->stream, token);
     if (text == NULL)
         return false;
     fputs(text, stdout);
@@ -57,7 +66,7 @@ int main(int argc, char **argv)
     printer p = {0};
     if (generator != NULL) {
         p.stream = sgm_pretrained_stream_create(tokenizer, .skip_special = true);
-        p.end = sgm_pretrained_tokenizer_end(tokenizer);
+        p.ends = sgm_pretrained_tokenizer_ends(tokenizer, &p.end_count);
     }
     sgm_status status = sgm_last_status();
     if (p.stream != NULL) {

@@ -62,8 +62,8 @@ sgm_generation_options generate_options(const generation *g, void *user)
     sgm_generation_options how = g->how;
     how.told = speech_take;
     how.user = user;
-    how.ends = &g->codec.end;
-    how.end_count = how.beams > 1 && g->codec.end >= 0;
+    how.ends = g->codec.ends;
+    how.end_count = how.beams > 1 ? g->codec.end_count : 0;
     return how;
 }
 
@@ -263,7 +263,7 @@ int generate_run(int argc, char **argv)
 {
     int64_t number = 0;
     const char *seed = NULL, *length_penalty = NULL;
-    generation g = {.how.struct_size = sizeof g.how, .count = 200, .codec.end = -1};
+    generation g = {.how.struct_size = sizeof g.how, .count = 200};
     argument_texts texts = {0};
     drawing given = {0};
     const argument_rule rules[] = {

@@ -18,7 +18,7 @@ static sgm_status open_others(text_codec *codec, const char *folder)
     codec->others = sgm_pretrained_tokenizer_open(folder);
     if (codec->others == NULL)
         return sgm__last_failure();
-    codec->end = sgm_pretrained_tokenizer_end(codec->others);
+    codec->ends = sgm_pretrained_tokenizer_ends(codec->others, &codec->end_count);
     return SGM_OK;
 }
 
@@ -26,7 +26,7 @@ static sgm_status open_others(text_codec *codec, const char *folder)
  * would be nonsense. */
 sgm_status text_codec_open(text_codec *codec, const saved *s, const char *path)
 {
-    *codec = (text_codec){.end = -1};
+    *codec = (text_codec){0};
     if (path != NULL || !s->has_config || s->c.data.training.tokenizer == NULL ||
         data_config_is_of_model(&s->c.data.training)) {
         char *folder = folder_of_others(s, path);
@@ -45,7 +45,7 @@ sgm_status text_codec_open(text_codec *codec, const saved *s, const char *path)
 sgm_status text_codec_open_config(text_codec *codec, const config *c)
 {
     const data_config *data = &c->data.training;
-    *codec = (text_codec){.end = -1};
+    *codec = (text_codec){0};
     if (data_config_is_of_model(data))
         return open_others(codec, data->tokenizer);
     char *folder =
@@ -63,7 +63,7 @@ void text_codec_close(text_codec *codec)
 {
     sgm_tokenizer_free(codec->tokenizer);
     sgm_pretrained_tokenizer_free(codec->others);
-    *codec = (text_codec){.end = -1};
+    *codec = (text_codec){0};
 }
 
 sgm_tensor *text_codec_encode(const text_codec *codec, const char *text)

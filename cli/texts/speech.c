@@ -66,13 +66,21 @@ static bool say_decoded(speech *s, const char *text, size_t size)
     return text != NULL && say(s, text, size);
 }
 
+static bool is_end(const text_codec *codec, int64_t token)
+{
+    for (size_t i = 0; i < codec->end_count; i++)
+        if (codec->ends[i] == token)
+            return true;
+    return false;
+}
+
 bool speech_take(void *user, int64_t token)
 {
     speech *s = user;
     const text_codec *codec = s->codec;
     s->drawn++;
     if (s->stream != NULL) {
-        s->has_ended = token == codec->end;
+        s->has_ended = is_end(codec, token);
         if (s->has_ended)
             return false;
         const char *text = sgm_pretrained_stream_next(s->stream, token);

@@ -15,7 +15,8 @@
 typedef struct text_codec {
     sgm_tokenizer *tokenizer;         /* of 'sigma tokenize', or bytes */
     sgm_pretrained_tokenizer *others; /* of a model of others */
-    int64_t end;                      /* its token that ends a text; -1: none */
+    const int64_t *ends;              /* its tokens that end a text, `end_count` of them */
+    size_t end_count;
 } text_codec;
 /* Opens the tokenizer at `path`; if that is NULL, the one of the run's training data, else that of the model
  * of others that it began with, else bytes. Needs saved_describe only. On failure it may be closed as well.

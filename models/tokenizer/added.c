@@ -104,8 +104,11 @@ sgm_status sgm__added_cut(const sgm__added *added, bool normalized, const char *
         if (!token ||
             (token->single_word && (is_word_before(text, start) || is_word_behind(text, size, end))))
             continue;
-        if (token->left)
-            start = skip_spaces_back(text, start, done < start ? done : start);
+        if (token->left) {
+            start = start > done ? skip_spaces_back(text, start, done) : done;
+            if (start >= end) /* the token before took these spaces along */
+                continue;
+        }
         if (token->right)
             end = skip_spaces(text, size, end);
         if (done < start)

@@ -99,23 +99,28 @@ static sgm_status add_unknown(unmerged *word)
     return add_symbol(word, word->model->unknown);
 }
 
-static uint32_t find_character(const unmerged *word, const char *text, size_t size, bool is_first,
-                               bool is_last)
+/* A character as the vocabulary has it: with the word's prefix unless it is first, its suffix if it is last.
+ */
+static sgm_status add_affixes(unmerged *word, const char **text, size_t *size, bool is_first, bool is_last)
 {
     const sgm__bpe *bpe = &word->model->bpe;
+    const char *prefix = is_first ? NULL : bpe->prefix, *suffix = is_last ? bpe->suffix : NULL;
     sgm__buffer *whole = &word->scratch->text;
 
-    if (!(bpe->prefix && !is_first) && !(bpe->suffix && is_last))
-        return sgm__vocabulary_find(&word->model->vocabulary, text, size);
+    if (!prefix && !suffix)
+        return SGM_OK;
     whole->size = 0;
-    if ((bpe->prefix && !is_first && sgm__buffer_add(whole, bpe->prefix, strlen(bpe->prefix)) != SGM_OK) ||
-        sgm__buffer_add(whole, text, size) != SGM_OK ||
-        (bpe->suffix && is_last && sgm__buffer_add(whole, bpe->suffix, strlen(bpe->suffix)) != SGM_OK))
-        return SGM__NONE;
-    return sgm__vocabulary_find(&word->model->vocabulary, whole->data, whole->size);
+    if (prefix)
+        SGM__PASS(sgm__buffer_add(whole, prefix, strlen(prefix)));
+    SGM__PASS(sgm__buffer_add(whole, *text, *size));
+    if (suffix)
+        SGM__PASS(sgm__buffer_add(whole, suffix, strlen(suffix)));
+    *text = whole->data;
+    *size = whole->size;
+    return SGM_OK;
 }
 
-/* A character that has no token: its bytes' tokens, or the unknown one, or nothing. */
+/* What has no token, with its affixes: its bytes' tokens, or the unknown one, or nothing. */
 static sgm_status add_other(unmerged *word, const char *text, size_t size)
 {
     const sgm__model *model = word->model;
@@ -139,13 +144,18 @@ static sgm_status add_characters(unmerged *word, const char *text, size_t size)
     size_t at = 0;
 
     while (at < size) {
+        const char *character = text + at;
         const size_t start = at;
-        const uint32_t character = sgm__utf8_next(text, &at);
-        const uint32_t id = is_plain && character < sizeof bpe->characters / sizeof *bpe->characters
-                                ? bpe->characters[character]
-                                : find_character(word, text + start, at - start, start == 0, at == size);
+        const uint32_t number = sgm__utf8_next(text, &at);
+        size_t length = at - start;
+        uint32_t id;
+        if (!is_plain)
+            SGM__PASS(add_affixes(word, &character, &length, start == 0, at == size));
+        id = is_plain && number < sizeof bpe->characters / sizeof *bpe->characters
+                 ? bpe->characters[number]
+                 : sgm__vocabulary_find(&word->model->vocabulary, character, length);
         if (id == SGM__NONE) {
-            SGM__PASS(add_other(word, text + start, at - start));
+            SGM__PASS(add_other(word, character, length));
         } else {
             SGM__PASS(add_unknown(word));
             SGM__PASS(add_symbol(word, id));

@@ -209,11 +209,11 @@ static sgm_status add_completion(collection *c, const char *prompt, const char *
     return status;
 }
 
-/* The tokens up to the end of the first `count` messages, or to the beginning of an answer to them. */
+/* The tokens up to the end of the first `shown` messages, or to the beginning of an answer to them. */
 static int64_t place_of(const collection *c, const example *e, const sgm_chat_message *messages, size_t count,
-                        bool answer)
+                        size_t shown, bool answer)
 {
-    char *text = sgm_pretrained_tokenizer_chat(c->tokenizer, messages, count, answer);
+    char *text = sgm__chat_beginning(c->tokenizer, messages, count, shown, answer);
     const int64_t place = text ? shared(c, e, text, false) : -1;
     sgm_string_free(text);
     return place;
@@ -228,8 +228,8 @@ static sgm_status learn_answers(const collection *c, const sgm_chat_message *mes
         if (i == 0)
             return sgm_fail(SGM_ERROR_FORMAT, "the assistant speaks first; expected a message of the user "
                                               "or the system before its answer");
-        const int64_t begin = place_of(c, e, messages, i, true);
-        SGM__PASS(learn(e, begin, i + 1 < count ? place_of(c, e, messages, i + 1, false) : e->count));
+        const int64_t begin = place_of(c, e, messages, count, i, true);
+        SGM__PASS(learn(e, begin, i + 1 < count ? place_of(c, e, messages, count, i + 1, false) : e->count));
     }
     return SGM_OK;
 }

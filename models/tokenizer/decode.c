@@ -172,7 +172,7 @@ static sgm_status decode_wordpiece(const sgm__decoder *step, const char *text, s
                                    sgm__buffer *out)
 {
     const size_t before = out->size;
-    if (!first && begins(text, size, step->text, step->size)) {
+    if (!first && (step->size == 0 || begins(text, size, step->text, step->size))) {
         text += step->size;
         size -= step->size;
     } else if (!first) {

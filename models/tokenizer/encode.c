@@ -47,7 +47,9 @@ static sgm_status encode_normal(encoding *work, const char *text, size_t size, b
 static sgm_status encode_raw(encoding *work, const char *text, size_t size, bool first, sgm__ids *out)
 {
     const sgm_pretrained_tokenizer *tokenizer = work->tokenizer;
-    SGM__PASS(sgm__normalize(&tokenizer->normalizers, &work->matcher, text, size, work->normal));
+    bool is_cut = false;
+    SGM__PASS(sgm__normalize(&tokenizer->normalizers, &work->matcher, text, size, work->normal, &is_cut));
+    first &= !is_cut; /* a beginning is where the text began before it was normalised */
     text = work->normal[0].data;
     SGM__PASS(sgm__added_cut(&tokenizer->added, true, text, work->normal[0].size, &work->normal_parts));
     for (size_t i = 0; i < work->normal_parts.count; i++) {

@@ -20,15 +20,14 @@ void sgm__normalizers_free(sgm__normalizers *normalizers)
 sgm_status sgm__replace(const sgm__pattern *pattern, sgm__matcher *matcher, const char *text, size_t size,
                         const char *content, size_t content_size, sgm__buffer *out)
 {
-    size_t at = 0, start, end;
-    while (at < size) {
-        SGM__PASS(sgm__pattern_next(pattern, matcher, text, size, at, &start, &end));
-        SGM__PASS(sgm__buffer_add(out, text + at, start - at));
-        if (start < size)
-            SGM__PASS(sgm__buffer_add(out, content, content_size));
-        at = end;
+    sgm__match match = {0};
+    for (size_t done = 0;; done = match.end) {
+        SGM__PASS(sgm__pattern_next(pattern, matcher, text, size, &match));
+        if (!match.found)
+            return sgm__buffer_add(out, text + done, size - done);
+        SGM__PASS(sgm__buffer_add(out, text + done, match.start - done));
+        SGM__PASS(sgm__buffer_add(out, content, content_size));
     }
-    return SGM_OK;
 }
 
 static sgm_status without(bool (*is_dropped)(uint32_t), const char *text, size_t size, sgm__buffer *out)
@@ -43,6 +42,11 @@ static sgm_status without(bool (*is_dropped)(uint32_t), const char *text, size_t
     return SGM_OK;
 }
 
+static bool is_cleaned_away(uint32_t character)
+{
+    return character == 0xfffd || sgm__unicode_is_control(character);
+}
+
 static sgm_status clean(const char *text, size_t size, sgm__buffer *out)
 {
     size_t at = 0;
@@ -50,7 +54,7 @@ static sgm_status clean(const char *text, size_t size, sgm__buffer *out)
     while (at < size) {
         const size_t start = at;
         const uint32_t character = sgm__utf8_next(text, &at);
-        if (character == 0xfffd || sgm__unicode_is_control(character))
+        if (is_cleaned_away(character))
             continue;
         SGM__PASS(sgm__unicode_is_space(character) ? sgm__buffer_add(out, " ", 1)
                                                    : sgm__buffer_add(out, text + start, at - start));
@@ -125,18 +129,56 @@ static sgm_status apply(const sgm__normalizer *step, sgm__matcher *matcher, cons
     return strip_right(text, size, out);
 }
 
-sgm_status sgm__normalize(const sgm__normalizers *normalizers, sgm__matcher *matcher, const char *text,
-                          size_t size, sgm__buffer buffers[2])
+/* Whether a step takes the beginning of a text away. What replaces characters stands for the last one of
+ * them. */
+static sgm_status drops_beginning(const sgm__normalizer *step, sgm__matcher *matcher, const char *text,
+                                  size_t size, bool *drops)
 {
+    size_t at = 0;
+    const uint32_t first = size > 0 ? sgm__utf8_next(text, &at) : 0;
+    sgm__match match = {0};
+
+    if (size == 0)
+        return SGM_OK;
+    switch (step->kind) {
+    case SGM__STRIP_ACCENTS:
+        *drops |= sgm__unicode_is_mark(first);
+        break;
+    case SGM__STRIP_NONSPACING:
+        *drops |= sgm__unicode_is_nonspacing_mark(first);
+        break;
+    case SGM__CLEAN:
+        *drops |= is_cleaned_away(first);
+        break;
+    case SGM__STRIP_LEFT:
+        *drops |= sgm__unicode_is_space(first);
+        break;
+    case SGM__REPLACE:
+        SGM__PASS(sgm__pattern_next(&step->pattern, matcher, text, size, &match));
+        *drops |= match.found && match.start == 0 && match.end > (step->size > 0 ? at : 0);
+        break;
+    default:
+        break;
+    }
+    return SGM_OK;
+}
+
+sgm_status sgm__normalize(const sgm__normalizers *normalizers, sgm__matcher *matcher, const char *text,
+                          size_t size, sgm__buffer buffers[2], bool *is_cut)
+{
+    bool drops = false;
     buffers[0].size = 0;
     SGM__PASS(sgm__buffer_add(&buffers[0], text, size));
     for (size_t i = 0; i < normalizers->count; i++) {
         const sgm__buffer before = buffers[0];
         buffers[1].size = 0;
+        SGM__PASS(drops_beginning(&normalizers->steps[i], matcher, before.data, before.size, &drops));
         SGM__PASS(apply(&normalizers->steps[i], matcher, before.data, before.size, &buffers[1]));
         SGM__PASS(sgm__check_growth(size, buffers[1].size));
         buffers[0] = buffers[1];
         buffers[1] = before;
     }
+    if (is_cut)
+        *is_cut = drops;
     return SGM_OK;
 }

@@ -42,9 +42,10 @@ typedef struct sgm__normalizers {
 } sgm__normalizers;
 
 void sgm__normalizers_free(sgm__normalizers *normalizers);
-/* Takes a valid text and leaves its normal form in `buffers[0]`; `buffers[1]` is used in between. */
+/* Takes a valid text and leaves its normal form in `buffers[0]`; `buffers[1]` is used in between. `*is_cut`
+ * (NULL: not wanted): the beginning of the text is no longer there. */
 sgm_status sgm__normalize(const sgm__normalizers *normalizers, sgm__matcher *matcher, const char *text,
-                          size_t size, sgm__buffer buffers[2]);
+                          size_t size, sgm__buffer buffers[2], bool *is_cut);
 /* Adds the text with all matches replaced. */
 sgm_status sgm__replace(const sgm__pattern *pattern, sgm__matcher *matcher, const char *text, size_t size,
                         const char *content, size_t content_size, sgm__buffer *out);

@@ -69,6 +69,8 @@ static sgm_status flush(piece_parts *parts)
     if (!parts->has_last)
         return SGM_OK;
     parts->has_last = false;
+    if (last.size == 0)
+        return SGM_OK;
     return add_piece(parts->out, parts->whole.at + last.at, last.size, parts->whole.first && last.at == 0);
 }
 
@@ -88,10 +90,13 @@ static bool joins(const piece_parts *parts, bool matched)
     return false;
 }
 
+/* An empty match is a border too, and joins parts as any other; an empty part between two is nothing. */
 static sgm_status add_part(piece_parts *parts, size_t start, size_t end, bool matched)
 {
+    if (start == end && !matched)
+        return SGM_OK;
     matched ^= parts->step->invert;
-    if (start == end || (matched && parts->step->behavior == SGM__REMOVED))
+    if (matched && parts->step->behavior == SGM__REMOVED)
         return SGM_OK;
     if (parts->has_last && joins(parts, matched)) {
         parts->last.size += end - start;
@@ -106,14 +111,14 @@ static sgm_status add_part(piece_parts *parts, size_t start, size_t end, bool ma
 
 static sgm_status split_pattern(piece_parts *parts, sgm__matcher *matcher, const char *text, size_t size)
 {
-    size_t at = 0, start, end;
-    while (at < size) {
-        SGM__PASS(sgm__pattern_next(&parts->step->pattern, matcher, text, size, at, &start, &end));
-        SGM__PASS(add_part(parts, at, start, false));
-        SGM__PASS(add_part(parts, start, end, true));
-        at = end;
+    sgm__match match = {0};
+    for (size_t done = 0;; done = match.end) {
+        SGM__PASS(sgm__pattern_next(&parts->step->pattern, matcher, text, size, &match));
+        if (!match.found)
+            return add_part(parts, done, size, false);
+        SGM__PASS(add_part(parts, done, match.start, false));
+        SGM__PASS(add_part(parts, match.start, match.end, true));
     }
-    return SGM_OK;
 }
 
 static sgm_status split_characters(piece_parts *parts, const char *text, size_t size)

@@ -128,8 +128,10 @@ static bool ends_unfinished(const sgm__buffer *text)
 static sgm_status tell(sgm_pretrained_stream *stream)
 {
     const sgm__buffer *text = &stream->texts[0].text;
-    const size_t start = stream->told_size < text->size ? stream->told_size : text->size;
+    size_t start = stream->told_size < text->size ? stream->told_size : text->size;
 
+    while (start < text->size && ((unsigned char)text->data[start] & 0xc0) == 0x80)
+        start++; /* what was told has become another text, of other characters */
     SGM__PASS(sgm__buffer_add(&stream->out, text->data + start, text->size - start + 1));
     memmove(stream->tokens, stream->tokens + stream->told,
             (stream->count - stream->told) * sizeof *stream->tokens);

@@ -170,7 +170,7 @@ sgm_status sgm__tokenizer_complete(sgm_pretrained_tokenizer *tokenizer)
             status = sgm__added_look_for(added, i, token->content, token->size);
             continue;
         }
-        status = sgm__normalize(&tokenizer->normalizers, &matcher, token->content, token->size, normal);
+        status = sgm__normalize(&tokenizer->normalizers, &matcher, token->content, token->size, normal, NULL);
         if (status == SGM_OK)
             status = sgm__added_look_for(added, i, normal[0].data, normal[0].size);
     }
@@ -204,8 +204,13 @@ int64_t sgm_pretrained_tokenizer_id(const sgm_pretrained_tokenizer *tokenizer, c
 
 int64_t sgm_pretrained_tokenizer_end(const sgm_pretrained_tokenizer *tokenizer)
 {
-    const char *end = tokenizer->chat.end;
-    return end != NULL && *end != '\0' ? sgm_pretrained_tokenizer_id(tokenizer, end) : -1;
+    return tokenizer->ends.count > 0 ? tokenizer->ends.ids[0] : -1;
+}
+
+const int64_t *sgm_pretrained_tokenizer_ends(const sgm_pretrained_tokenizer *tokenizer, size_t *count)
+{
+    *count = tokenizer->ends.count;
+    return tokenizer->ends.ids;
 }
 
 const char *sgm_pretrained_tokenizer_token(const sgm_pretrained_tokenizer *tokenizer, int64_t id)
@@ -259,24 +264,43 @@ static sgm_status read_one(sgm_pretrained_tokenizer *tokenizer, const char *path
     return status;
 }
 
+/* How chats are written, and what ends a text, from the files beside. */
+static sgm_status read_settings(sgm_pretrained_tokenizer *tokenizer, const char *path, size_t folder_size,
+                                const char *config)
+{
+    char *template = beside(path, folder_size, "chat_template.jinja");
+    char *generation = beside(path, folder_size, "generation_config.json");
+    char *model = beside(path, folder_size, "config.json");
+    sgm_status status = template && generation && model ? SGM_OK : SGM_ERROR_MEMORY;
+
+    if (status == SGM_OK)
+        status = sgm__read_chat(tokenizer, config, template);
+    if (status == SGM_OK)
+        status = sgm__read_ends(tokenizer, generation, model);
+    free(template);
+    free(generation);
+    free(model);
+    return status;
+}
+
 /* Reads a file, and what lies beside it. */
 static sgm_status read_all(sgm_pretrained_tokenizer *tokenizer, const char *path)
 {
     const char *slash = strrchr(path, '/');
     const size_t folder_size = slash ? (size_t)(slash - path) : 0;
     char *config = beside(path, folder_size, "tokenizer_config.json");
-    char *template = beside(path, folder_size, "chat_template.jinja");
     const bool gguf = sgm__is_gguf(path);
-    sgm_status status = config && template ? SGM_OK : SGM_ERROR_MEMORY;
+    sgm_status status = config ? SGM_OK : SGM_ERROR_MEMORY;
 
     if (status == SGM_OK)
         status = gguf ? sgm__read_gguf(tokenizer, path) : read_one(tokenizer, path, folder_size, config);
     if (status == SGM_OK)
         status = sgm__tokenizer_complete(tokenizer);
-    if (status == SGM_OK && !gguf)
-        status = sgm__read_chat(tokenizer, config, template);
+    if (status == SGM_OK && gguf)
+        sgm__take_end(tokenizer);
+    else if (status == SGM_OK)
+        status = read_settings(tokenizer, path, folder_size, config);
     free(config);
-    free(template);
     return status;
 }
 

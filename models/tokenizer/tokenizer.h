@@ -22,6 +22,8 @@ typedef struct sgm__template_part {
     uint32_t segment; /* which text its tokens count to */
 } sgm__template_part;
 
+#define SGM__MOST_ENDS 64
+
 typedef struct sgm__template {
     sgm__template_part *parts;
     size_t count, room;
@@ -43,6 +45,10 @@ struct sgm_pretrained_tokenizer {
         size_t template_size;
         const char *problem; /* why there is no family */
     } chat;
+    struct sgm__ends {
+        int64_t ids[SGM__MOST_ENDS]; /* tokens that end a text, first that of `chat` */
+        size_t count;
+    } ends;
 };
 
 /* What every reader does at the end: tables that are made of others, added tokens that are looked for,
@@ -81,5 +87,14 @@ sgm_status sgm__chat_take(struct sgm__chat *chat, const char *template, size_t s
 /* Takes the family of chats, and what it writes, from tokenizer_config.json and chat_template.jinja; there
  * may be no such files. */
 sgm_status sgm__read_chat(sgm_pretrained_tokenizer *tokenizer, const char *config, const char *template);
+/* The first `shown` messages as they are written within the whole chat, whose later messages may change what
+ * earlier ones look like; otherwise sgm_pretrained_tokenizer_chat. */
+char *sgm__chat_beginning(const sgm_pretrained_tokenizer *tokenizer, const sgm_chat_message *messages,
+                          size_t count, size_t shown, bool answer);
+/* Takes the token that ends a text from what was read about chats. */
+void sgm__take_end(sgm_pretrained_tokenizer *tokenizer);
+/* The same, and "eos_token_id" of generation_config.json, or of config.json if it has none; there may be no
+ * such files. Of a tokenizer that names no end the first of these is it. */
+sgm_status sgm__read_ends(sgm_pretrained_tokenizer *tokenizer, const char *generation, const char *config);
 
 #endif

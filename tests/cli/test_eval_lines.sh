@@ -6,6 +6,7 @@
 
 fixtures=$SIGMA_SOURCE_DIR/tests/models/fixtures
 cp -r "$fixtures/gpt2" model
+sed -i '/"eos_token_id"/d' model/config.json model/generation_config.json # of the fixture's own tokens
 awk 'BEGIN {
     printf "{\"model\": {\"type\": \"BPE\", \"merges\": [], \"vocab\": {\"Ġ\": 0, \"<|im_end|>\": 59"
     for (i = 1; i < 27; i++) printf ", \"%c\": %d", 96 + i, i

@@ -5,6 +5,7 @@
 
 # --- a model with a tokenizer of letters, and data ---
 cp -r "$SIGMA_SOURCE_DIR/tests/models/fixtures/gpt2" model
+sed -i '/"eos_token_id"/d' model/config.json model/generation_config.json # of the fixture's own tokens
 awk 'BEGIN {
     printf "{\"model\": {\"type\": \"BPE\", \"merges\": [\"a b\"], \"vocab\": {\"Ġ\": 0, \"ab\": 60"
     for (i = 1; i < 27; i++) printf ", \"%c\": %d", 96 + i, i

@@ -38,6 +38,7 @@ has err '^sigma serve: '
 
 # --- a model of others that answers chats; its tokens are letters ---
 cp -r "$SIGMA_SOURCE_DIR/tests/models/fixtures/gpt2" model
+sed -i '/"eos_token_id"/d' model/config.json model/generation_config.json # of the fixture's own tokens
 awk 'BEGIN {
     printf "{\"model\": {\"type\": \"BPE\", \"merges\": [], \"vocab\": {\"Ġ\": 0, \"<|im_start|>\": 58, \"<|im_end|>\": 59"
     for (i = 1; i < 27; i++) printf ", \"%c\": %d", 96 + i, i
@@ -51,6 +52,13 @@ for i in a b c d e f g h; do
     echo "{\"messages\": [{\"role\": \"user\", \"content\": \"$i\"}, {\"role\": \"assistant\", \"content\": \"yes\"}]}"
 done >chats.jsonl
 run 0 finetune model --data chats.jsonl --into speaker --epochs 30 --learning-rate 0.02 --context 32 --quiet
+# Every token that the model names ends a text: "e" is 5.
+cp -r speaker short
+sed -i 's/^{/{"eos_token_id": [59, 5],/' short/model/generation_config.json
+run 0 generate short --chat --text d --greedy
+same "a second token that ends a text" "$(cat out)" y
+run 0 generate short --chat --text d --beams 2
+same "the same of beams" "$(cat out)" y
 serve speaker --openai --log-level debug
 has serve.out '^serve: http://127\.0\.0\.1:[0-9]+/v1, model speaker$'
 line=$(grep '^curl' serve.out)

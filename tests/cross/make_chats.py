@@ -2,11 +2,13 @@
 """Makes tests/models/data/chats.json: templates of chats as models have them in their tokenizer_config.json, and what
 transformers makes of chats with them.
 
-    tests/cross/make_chats.py [FILE]
+    tests/cross/make_chats.py TRL [FILE]
 
-Made with transformers 5.24. Prints the hash of each template, which models/tokenizer/read/chat.c knows it by.
+TRL is the folder chat_templates of the package trl, which has the long templates as the models do. Made with transformers 5.24
+and trl 1.16. Prints the hash of each template, which models/tokenizer/read/chat.c knows it by.
 """
 import json
+import os
 import sys
 
 from tokenizers import Tokenizer, models
@@ -43,14 +45,20 @@ TEMPLATES = [
      "{{ message['content'] + eos_token}}{% else %}{{ raise_exception('Only user and assistant roles are supported!') }}{% endif %}"
      "{% endfor %}"),
 ]
+LONG = [("chatml", "Qwen/Qwen2.5-0.5B-Instruct", "qwen2_5"), ("chatml", "Qwen/Qwen3-4B-Instruct-2507", "qwen3_instruct_2507"),
+        ("qwen3", "Qwen/Qwen3-0.6B", "qwen3")]
 SYSTEM_SAYS = ("system", "Be brief.")
 TURNS = [("user", "  Hello, wörld?\n"), ("assistant", "\u00a0\x1cHi \U0001f600 there. \u2003"), ("user", "Bye\n\n")]
 CHATS = [[SYSTEM_SAYS] + TURNS, TURNS, TURNS[:1], TURNS[:2]]
+THOUGHTS = [("user", "1?"), ("assistant", "<think>\nwhy\n\n</think>\n\nyes"), ("user", "2?"),
+            ("assistant", "a<think>b<think>\n\nhm </think>\n\n</think>\nno"), ("assistant", "\n\nplain"), ("assistant", "<think>open")]
+THINKING = [THOUGHTS, THOUGHTS[:2], THOUGHTS[:4], THOUGHTS[:5], [("assistant", "\n</think>\n\n")], [("user", "a</think>b")] + THOUGHTS[1:2],
+            THOUGHTS[:2] + [("user", "<tool_response>x</tool_response>"), ("assistant", "<think>w</think>z")], [("system", "s")]]
 
 
 def hash_of(template):
     value = 0xcbf29ce484222325
-    for byte in template.encode():
+    for byte in template.replace("\\n", "\n").encode():
         value = ((value ^ byte) * 0x100000001b3) & ((1 << 64) - 1)
     return value
 
@@ -64,15 +72,18 @@ def write(tokenizer, chat, answer):
 
 
 def main():
-    entries = []
-    for family, model, template in TEMPLATES:
+    entries, long = [], []
+    for family, model, name in LONG:
+        with open(os.path.join(sys.argv[1], name + ".jinja"), encoding="utf-8") as file:
+            long.append((family, model, file.read().removesuffix("\n")))
+    for family, model, template in TEMPLATES + long:
         tokenizer = PreTrainedTokenizerFast(tokenizer_object=Tokenizer(models.BPE({"a": 0}, [])), bos_token="<s>", eos_token="</s>")
         tokenizer.chat_template = template
         entries.append({"family": family, "model": model, "template": template,
                         "chats": [{"messages": chat, "answer": answer, "text": write(tokenizer, chat, answer)}
-                                  for chat in CHATS for answer in (False, True)]})
+                                  for chat in CHATS + (THINKING if family == "qwen3" else []) for answer in (False, True)]})
         print(f"0x{hash_of(template):016x} {family} {model}")
-    with open(sys.argv[1] if len(sys.argv) > 1 else "tests/models/data/chats.json", "w") as file:
+    with open(sys.argv[2] if len(sys.argv) > 2 else "tests/models/data/chats.json", "w") as file:
         json.dump(entries, file, indent=1, ensure_ascii=False)
         file.write("\n")
 

@@ -11,22 +11,27 @@
     "<|im_start|>user\none<|im_end|>\n<|im_start|>assistant\ntwo<|im_end|>\n<|im_start|>user\nthree"         \
     "<|im_end|>\n<|im_start|>assistant\nfour<|im_end|>"
 
-/* The tokens of GPT-2, and chats by ChatML. */
-static sgm_pretrained_tokenizer *chatting(void)
+/* The tokens of GPT-2, and chats by a template of chats.json. */
+static sgm_pretrained_tokenizer *chatting_by(size_t entry, const char *family)
 {
     const char *folder = new_folder();
     json_t *root = data_json("gpt2.json"), *entries = data_json("chats.json");
     json_t *config = json_pack("{s:s, s:s}", "eos_token", "</s>", "chat_template",
-                               text_in(json_array_get(entries, 0), "template"));
+                               text_in(json_array_get(entries, entry), "template"));
     sgm_pretrained_tokenizer *tokenizer;
     write_json(folder, "tokenizer.json", root);
     write_json(folder, "tokenizer_config.json", config);
     CHECK_OK(tokenizer = sgm_pretrained_tokenizer_open(folder));
-    CHECK_STR(sgm_pretrained_tokenizer_chat_family(tokenizer), "chatml");
+    CHECK_STR(sgm_pretrained_tokenizer_chat_family(tokenizer), family);
     json_decref(config);
     json_decref(entries);
     json_decref(root);
     return tokenizer;
+}
+
+static sgm_pretrained_tokenizer *chatting(void)
+{
+    return chatting_by(0, "chatml");
 }
 
 static char path[300];
@@ -76,6 +81,18 @@ TEST(answers_are_learnt)
     check_text(tokenizer, data, "targets", 0, 200, "two<|im_end|>\nfour<|im_end|>\n");
     check_text(tokenizer, data, "targets", 1, 200, " 4</s>");
     check_text(tokenizer, data, "targets", 2, 200, " b c</s>");
+    sgm_dataset_free(data);
+    sgm_pretrained_tokenizer_free(tokenizer);
+}
+
+/* Qwen3 writes the last answer with thoughts, and the others without; all of them are learnt. */
+TEST(answers_that_later_messages_change_are_learnt)
+{
+    sgm_pretrained_tokenizer *tokenizer = chatting_by(9, "qwen3");
+    sgm_dataset *data;
+    write_lines(CHAT);
+    CHECK_OK(data = sgm_chat_dataset("chats", tokenizer, path, .window = 200));
+    check_text(tokenizer, data, "targets", 0, 200, "two<|im_end|>\n<think>\n\n</think>\n\nfour<|im_end|>\n");
     sgm_dataset_free(data);
     sgm_pretrained_tokenizer_free(tokenizer);
 }

@@ -50,8 +50,66 @@ TEST(chats_are_those_of_transformers)
         json_array_foreach(json_object_get(entry, "chats"), k, chat) check_chat(tokenizer, chat);
         sgm_pretrained_tokenizer_free(tokenizer);
     }
-    CHECK_INT(i, 7);
+    CHECK_INT(i, 10);
     json_decref(entries);
+}
+
+/* The tokens that end a text, by files beside a tokenizer; a text of NULL: there is no such file. */
+static void check_ends(const char *tokenizer_config, const char *generation, const char *config, size_t count,
+                       const int64_t *expected)
+{
+    const char *const names[] = {"tokenizer_config.json", "generation_config.json", "config.json"};
+    const char *const texts[] = {tokenizer_config, generation, config}, *folder = new_folder();
+    json_t *root = data_json("llama3.json");
+    sgm_pretrained_tokenizer *tokenizer;
+    const int64_t *ends;
+    size_t found;
+    write_json(folder, "tokenizer.json", root);
+    for (size_t i = 0; i < 3; i++)
+        if (texts[i])
+            write_file(folder, names[i], texts[i], strlen(texts[i]));
+    CHECK_OK(tokenizer = sgm_pretrained_tokenizer_open(folder));
+    CHECK(ends = sgm_pretrained_tokenizer_ends(tokenizer, &found));
+    CHECK_INT(found, count);
+    CHECK_INT(sgm_pretrained_tokenizer_end(tokenizer), count > 0 ? expected[0] : -1);
+    for (size_t i = 0; i < count; i++)
+        CHECK_INT(ends[i], expected[i]);
+    sgm_pretrained_tokenizer_free(tokenizer);
+    json_decref(root);
+}
+
+/* In llama3.json <s> is 0, </s> 1 and <|end|> 2. */
+TEST(texts_end_with_every_token_that_a_model_names)
+{
+    static const char named[] = "{\"eos_token\": \"</s>\"}",
+                      list[] = "{\"eos_token_id\": [2, 1, 2, 16000000]}";
+    static const char one[] = "{\"eos_token_id\": 2}", none[] = "{\"eos_token_id\": null}";
+    check_ends(NULL, NULL, NULL, 0, NULL);
+    check_ends(named, NULL, NULL, 1, (int64_t[]){1});
+    check_ends(named, list, NULL, 2, (int64_t[]){1, 2});
+    check_ends(named, NULL, one, 2, (int64_t[]){1, 2});
+    check_ends(named, "{\"eos_token_id\": 1}", one, 1, (int64_t[]){1});
+    check_ends(named, none, one, 2, (int64_t[]){1, 2});
+    check_ends("{}", list, NULL, 2, (int64_t[]){2, 1});
+    check_ends(NULL, NULL, one, 1, (int64_t[]){2});
+    check_ends("{\"eos_token\": \"no token\"}", one, NULL, 1, (int64_t[]){2});
+}
+
+TEST(ends_of_strangers_are_checked)
+{
+    static const char *const wrong[] = {"\"2\"", "-1", "[1, true]", "{}", "1e300"};
+    const char *folder = new_folder();
+    json_t *root = data_json("llama3.json");
+    char text[100];
+    write_json(folder, "tokenizer.json", root);
+    json_decref(root);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        const int size = snprintf(text, sizeof text, "{\"eos_token_id\": %s}", wrong[i]);
+        write_file(folder, "generation_config.json", text, (size_t)size);
+        CHECK_ERROR(sgm_pretrained_tokenizer_open(folder),
+                    i == 2 ? "generation_config.json: eos_token_id[1]: expected the number of a token"
+                           : "generation_config.json: eos_token_id: expected the number of a token");
+    }
 }
 
 /* A template, and the same with one thing changed. */
@@ -69,7 +127,7 @@ TEST(templates_are_known_as_a_whole)
     CHECK(sgm_pretrained_tokenizer_chat_family(tokenizer) == NULL);
     CHECK_ERROR(
         sgm_pretrained_tokenizer_chat(tokenizer, &message, 1, true),
-        "the model has a chat template that is not known; known are ChatML as SmolLM and Qwen2 have it, "
+        "the model has a chat template that is not known; known are ChatML as SmolLM and Qwen have it, "
         "Zephyr, Llama 3 and Mistral 0.2");
     sgm_pretrained_tokenizer_free(tokenizer);
     json_decref(string);

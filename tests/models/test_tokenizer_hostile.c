@@ -140,6 +140,34 @@ TEST(what_is_not_known_is_refused_by_name)
     refuse("\\\\s+", "(", "pre_tokenizer.pattern: ");
 }
 
+/* What PCRE2 would read as something else, without a word. */
+TEST(expressions_that_would_mean_something_else_are_refused)
+{
+    static const struct {
+        const char *expression, *what;
+    } cases[] = {
+        {"\\\\pL", "a property without braces at byte 0"},
+        {"[\\\\PL]", "a property without braces at byte 1"},
+        {"\\\\x", "a byte that is no character at byte 0"},
+        {"\\\\xe9", "a byte that is no character at byte 0"},
+        {"\\\\377", "a byte that is no character at byte 0"},
+        {"a\\\\E", "\\E at byte 1"},
+        {"a{2}?", "a repeat of a repeat at byte 1"},
+        {"a{2}+", "a repeat of a repeat at byte 1"},
+        {"a(?i)b|c", "options within a group at byte 4"},
+        {"(?i)[\\\\p{Lu}]", "a property in a set of both cases at byte 5"},
+        {"(a(?i:b[^\\\\P{L}]))", "a property in a set of both cases at byte 9"},
+        {"(?i)[[:upper:]]", "letters of one case in a set of both at byte 5"},
+    };
+    static const char *const taken[] = {"(?i:a)[\\\\p{Lu}]",  "(?i:(?-i:[\\\\p{Lu}]))",
+                                        "((?i)a)[\\\\p{Lu}]", "a{2,}?",
+                                        "\\\\x7f\\\\177",     "[[:upper:]]"};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        refuse("\\\\s+", cases[i].expression, cases[i].what);
+    for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
+        sgm_pretrained_tokenizer_free(opened(changed("\\\\s+", taken[i])));
+}
+
 TEST(numbers_of_tokens_are_checked)
 {
     refuse("\"b\": 1", "\"b\": 0", "have the same number 0");

@@ -60,6 +60,48 @@ TEST(tokens_become_the_texts_of_the_library)
     json_decref(cases);
 }
 
+/* A tokenizer of data/ with other values under keys such as "model.byte_fallback". */
+static sgm_pretrained_tokenizer *variant(const json_t *expected)
+{
+    json_t *root = data_json(text_in(expected, "file")), *value;
+    sgm_pretrained_tokenizer *tokenizer;
+    const char *folder = new_folder(), *key;
+    json_object_foreach(json_object_get(expected, "changes"), key, value)
+    {
+        const bool is_inner = strncmp(key, "model.", 6) == 0;
+        json_object_set(is_inner ? json_object_get(root, "model") : root, key + (is_inner ? 6 : 0), value);
+    }
+    write_json(folder, "tokenizer.json", root);
+    json_decref(root);
+    CHECK_OK(tokenizer = sgm_pretrained_tokenizer_open(folder));
+    return tokenizer;
+}
+
+TEST(rare_steps_are_those_of_the_library)
+{
+    json_t *cases = data_json("variants.json");
+    CHECK(json_array_size(cases) > 50);
+    for (size_t i = 0; i < json_array_size(cases); i++) {
+        const json_t *expected = json_array_get(cases, i);
+        const char *text = text_in(expected, "text");
+        sgm_pretrained_tokenizer *tokenizer = variant(expected);
+        sgm_tensor *ids;
+        char *whole;
+        CHECK_OK(ids = sgm_pretrained_tokenizer_encode(tokenizer, text, strlen(text)));
+        if (!is_equal(ids, json_object_get(expected, "ids"))) {
+            char *shown = json_dumps(expected, 0);
+            TEST_FAIL("other tokens than %s", shown);
+        }
+        CHECK_OK(whole = sgm_pretrained_tokenizer_decode(tokenizer, sgm_tensor_const_data(ids), count_of(ids),
+                                                         NULL));
+        CHECK_STR(whole, text_in(expected, "whole"));
+        sgm_string_free(whole);
+        sgm_tensor_free(ids);
+        sgm_pretrained_tokenizer_free(tokenizer);
+    }
+    json_decref(cases);
+}
+
 TEST(what_cannot_be_encoded_is_refused)
 {
     sgm_pretrained_tokenizer *bert = data_tokenizer("bert.json");
@@ -165,6 +207,22 @@ TEST(characters_that_never_end_are_told_at_the_end)
     sgm_pretrained_stream_free(NULL);
     sgm_pretrained_tokenizer_free(gpt2);
     sgm_pretrained_tokenizer_free(NULL);
+}
+
+/* Bytes of a run that is no text become U+FFFD each, also those that were told as letters before. */
+TEST(streams_stay_valid_where_a_text_changes)
+{
+    static const char *const tokens[] = {"<0x73>", "<0xF9>", "<0xA1>", "un", "<0x0A>", "<0xF0>", "un"};
+    static const char *const told[] = {
+        "s", "", "", SGM__REPLACEMENT SGM__REPLACEMENT "un", "\n", "", SGM__REPLACEMENT "un"};
+    sgm_pretrained_tokenizer *llama2 = data_tokenizer("llama2.json");
+    sgm_pretrained_stream *stream = sgm_pretrained_stream_create(llama2);
+    for (size_t i = 0; i < sizeof tokens / sizeof *tokens; i++)
+        CHECK_STR(sgm_pretrained_stream_next(stream, sgm_pretrained_tokenizer_id(llama2, tokens[i])),
+                  told[i]);
+    CHECK_STR(sgm_pretrained_stream_end(stream), "");
+    sgm_pretrained_stream_free(stream);
+    sgm_pretrained_tokenizer_free(llama2);
 }
 
 /* --- threads --- */

@@ -43,9 +43,12 @@ SGM_API int64_t sgm_pretrained_tokenizer_id(const sgm_pretrained_tokenizer *toke
 /* A token as the files have it, as long as the tokenizer is open; NULL: no token has this number. */
 SGM_API const char *sgm_pretrained_tokenizer_token(const sgm_pretrained_tokenizer *tokenizer, int64_t id);
 
-/* The token that ends a text, and in a chat an answer: "eos_token" of tokenizer_config.json. -1: none is
- * named. */
+/* The token that ends a text, and in a chat an answer: "eos_token" of tokenizer_config.json, else the first
+ * "eos_token_id" of generation_config.json, else of config.json. -1: none is named. */
 SGM_API int64_t sgm_pretrained_tokenizer_end(const sgm_pretrained_tokenizer *tokenizer);
+/* All tokens with which a text ends, as long as it is open: that one first, then all of "eos_token_id". */
+SGM_API const int64_t *sgm_pretrained_tokenizer_ends(const sgm_pretrained_tokenizer *tokenizer,
+                                                     size_t *count);
 
 typedef struct sgm_pretrained_encode_options {
     size_t struct_size;
@@ -104,8 +107,8 @@ typedef struct sgm_chat_message {
  * escaped: one with "<|im_end|>" in it ends there. Free with sgm_string_free. */
 SGM_API char *sgm_pretrained_tokenizer_chat(const sgm_pretrained_tokenizer *tokenizer,
                                             const sgm_chat_message *messages, size_t count, bool answer);
-/* How it writes chats: "chatml" (SmolLM, Qwen2), "zephyr" (Zephyr, TinyLlama), "llama-3", "mistral" (0.2);
- * NULL: its template is none of these, or it has none. */
+/* How it writes chats: "chatml" (SmolLM, Qwen2, Qwen2.5), "qwen3", "zephyr" (Zephyr, TinyLlama), "llama-3",
+ * "mistral" (0.2); NULL: its template is none of these, or it has none. */
 SGM_API const char *sgm_pretrained_tokenizer_chat_family(const sgm_pretrained_tokenizer *tokenizer);
 
 #ifdef __cplusplus

@@ -48,7 +48,8 @@ static sgm_status split_probe(const sgm_pretrained_tokenizer *tokenizer, bool fi
 {
     sgm__matcher matcher = {0};
     sgm__buffer normal[2] = {{0}};
-    sgm_status status = sgm__normalize(&tokenizer->normalizers, &matcher, probe, sizeof probe - 1, normal);
+    sgm_status status =
+        sgm__normalize(&tokenizer->normalizers, &matcher, probe, sizeof probe - 1, normal, NULL);
     if (status == SGM_OK)
         status = sgm__split(&tokenizer->splitters, &matcher, normal[0].data, normal[0].size, first, pieces);
     sgm__matcher_free(&matcher);

@@ -11,7 +11,7 @@
 typedef struct chat_text {
     const sgm_pretrained_tokenizer *tokenizer;
     const sgm_chat_message *messages;
-    size_t count;
+    size_t count, shown; /* all messages; the first ones, which are written */
     bool answer;
     sgm__buffer out;
 } chat_text;
@@ -64,7 +64,7 @@ static sgm_status write_chatml(chat_text *chat)
         SGM__PASS(add(chat, system));
         SGM__PASS(add(chat, "<|im_end|>\n"));
     }
-    for (size_t i = 0; i < chat->count; i++) {
+    for (size_t i = 0; i < chat->shown; i++) {
         SGM__PASS(add(chat, "<|im_start|>"));
         SGM__PASS(add(chat, chat->messages[i].role));
         SGM__PASS(add(chat, "\n"));
@@ -74,9 +74,90 @@ static sgm_status write_chatml(chat_text *chat)
     return chat->answer ? add(chat, "<|im_start|>assistant\n") : SGM_OK;
 }
 
+/* --- Qwen3, whose answers may begin with what the model thought: <think> ... </think> --- */
+#define THINK "<think>"
+#define THOUGHT "</think>"
+
+typedef struct span {
+    const char *text;
+    size_t size;
+} span;
+
+static span without_line_ends(span s, bool left, bool right)
+{
+    for (; left && s.size > 0 && *s.text == '\n'; s.text++)
+        s.size--;
+    while (right && s.size > 0 && s.text[s.size - 1] == '\n')
+        s.size--;
+    return s;
+}
+
+/* What follows the last `mark`; the whole where there is none. */
+static span behind_last(span s, const char *mark)
+{
+    const size_t size = strlen(mark);
+    for (size_t at = s.size >= size ? s.size - size + 1 : 0; at-- > 0;)
+        if (memcmp(s.text + at, mark, size) == 0)
+            return (span){s.text + at + size, s.size - at - size};
+    return s;
+}
+
+/* Parts an answer into thoughts, which may be empty, and what was said. */
+static void part_answer(const char *content, span *thoughts, span *said)
+{
+    const char *end = strstr(content, THOUGHT);
+    *thoughts = (span){content, 0};
+    *said = (span){content, strlen(content)};
+    if (!end)
+        return;
+    *said = without_line_ends(behind_last(*said, THOUGHT), true, false);
+    *thoughts = without_line_ends((span){content, (size_t)(end - content)}, false, true);
+    *thoughts = without_line_ends(behind_last(*thoughts, THINK), true, true);
+}
+
+/* The newest message of the user that is none of a tool; if there is none, the last message. */
+static size_t last_question(const chat_text *chat)
+{
+    static const char begin[] = "<tool_response>", end[] = "</tool_response>";
+    for (size_t i = chat->count; i-- > 0;) {
+        const char *content = chat->messages[i].content;
+        const size_t size = strlen(content);
+        const bool of_tool = strncmp(content, begin, sizeof begin - 1) == 0 && size >= sizeof end - 1 &&
+                             strcmp(content + size - (sizeof end - 1), end) == 0;
+        if (is_role(&chat->messages[i], "user") && !of_tool)
+            return i;
+    }
+    return chat->count - 1;
+}
+
+/* Thoughts are left out up to the newest question, and written behind it, where the last answer has some even
+ * if they are empty. */
+static sgm_status write_qwen3(chat_text *chat)
+{
+    const size_t question = last_question(chat);
+    for (size_t i = 0; i < chat->shown; i++) {
+        span thoughts = {"", 0}, said = {chat->messages[i].content, strlen(chat->messages[i].content)};
+        SGM__PASS(add(chat, "<|im_start|>"));
+        SGM__PASS(add(chat, chat->messages[i].role));
+        SGM__PASS(add(chat, "\n"));
+        if (is_role(&chat->messages[i], "assistant"))
+            part_answer(chat->messages[i].content, &thoughts, &said);
+        if (is_role(&chat->messages[i], "assistant") && i > question &&
+            (i + 1 == chat->count || thoughts.size > 0)) {
+            SGM__PASS(add(chat, THINK "\n"));
+            SGM__PASS(sgm__buffer_add(&chat->out, thoughts.text, thoughts.size));
+            SGM__PASS(add(chat, "\n" THOUGHT "\n\n"));
+            said = without_line_ends(said, true, false);
+        }
+        SGM__PASS(sgm__buffer_add(&chat->out, said.text, said.size));
+        SGM__PASS(add(chat, "<|im_end|>\n"));
+    }
+    return chat->answer ? add(chat, "<|im_start|>assistant\n") : SGM_OK;
+}
+
 static sgm_status write_zephyr(chat_text *chat)
 {
-    for (size_t i = 0; i < chat->count; i++) {
+    for (size_t i = 0; i < chat->shown; i++) {
         SGM__PASS(add(chat, "<|"));
         SGM__PASS(add(chat, chat->messages[i].role));
         SGM__PASS(add(chat, "|>\n"));
@@ -90,7 +171,7 @@ static sgm_status write_zephyr(chat_text *chat)
 static sgm_status write_llama3(chat_text *chat)
 {
     SGM__PASS(add(chat, chat->tokenizer->chat.begin));
-    for (size_t i = 0; i < chat->count; i++) {
+    for (size_t i = 0; i < chat->shown; i++) {
         SGM__PASS(add(chat, "<|start_header_id|>"));
         SGM__PASS(add(chat, chat->messages[i].role));
         SGM__PASS(add(chat, "<|end_header_id|>\n\n"));
@@ -104,7 +185,7 @@ static sgm_status write_llama3(chat_text *chat)
 static sgm_status write_mistral(chat_text *chat)
 {
     SGM__PASS(add(chat, chat->tokenizer->chat.begin));
-    for (size_t i = 0; i < chat->count; i++) {
+    for (size_t i = 0; i < chat->shown; i++) {
         const bool user = i % 2 == 0;
         if (!is_role(&chat->messages[i], user ? "user" : "assistant"))
             return sgm_fail(
@@ -124,6 +205,10 @@ static const struct sgm__family families[] = {
     {"chatml", 0x8a87094e0e1e24c5, "You are a helpful assistant.", write_chatml}, /* Qwen2 */
     {"chatml", 0x45ec583d4d25bc3a, "You are a helpful AI assistant named SmolLM, trained by Hugging Face",
      write_chatml},
+    {"chatml", 0x11d394755cef9355, "You are Qwen, created by Alibaba Cloud. You are a helpful assistant.",
+     write_chatml},                                   /* Qwen2.5 */
+    {"chatml", 0xe62b0eb869d628c3, "", write_chatml}, /* Qwen3 of 2507, which does not think */
+    {"qwen3", 0x521e84e1430005c3, "", write_qwen3},
     {"zephyr", 0xcd8b49000db02c2c, "", write_zephyr}, /* Zephyr, TinyLlama */
     {"llama-3", 0x0e60067a5537498e, "",
      write_llama3}, /* Llama 3, which does not ask for the day as 3.1 does */
@@ -245,7 +330,7 @@ static sgm_status check(const chat_text *chat)
         return sgm_fail(SGM_ERROR_ARGUMENT, "a chat needs a tokenizer");
     if (!chat->tokenizer->chat.family)
         return sgm_fail(SGM_ERROR_UNSUPPORTED,
-                        "the model has %s; known are ChatML as SmolLM and Qwen2 have it, Zephyr, Llama 3 and "
+                        "the model has %s; known are ChatML as SmolLM and Qwen have it, Zephyr, Llama 3 and "
                         "Mistral 0.2",
                         chat->tokenizer->chat.problem);
     if (chat->count == 0 || !chat->messages)
@@ -255,15 +340,21 @@ static sgm_status check(const chat_text *chat)
     return SGM_OK;
 }
 
-char *sgm_pretrained_tokenizer_chat(const sgm_pretrained_tokenizer *tokenizer,
-                                    const sgm_chat_message *messages, size_t count, bool answer)
+char *sgm__chat_beginning(const sgm_pretrained_tokenizer *tokenizer, const sgm_chat_message *messages,
+                          size_t count, size_t shown, bool answer)
 {
-    chat_text chat = {tokenizer, messages, count, answer, {0}};
+    chat_text chat = {tokenizer, messages, count, shown, answer, {0}};
     char *text = NULL;
     if (check(&chat) == SGM_OK && tokenizer->chat.family->write(&chat) == SGM_OK)
         text = sgm_string_create(chat.out.data, chat.out.size);
     sgm__buffer_free(&chat.out);
     return text;
+}
+
+char *sgm_pretrained_tokenizer_chat(const sgm_pretrained_tokenizer *tokenizer,
+                                    const sgm_chat_message *messages, size_t count, bool answer)
+{
+    return sgm__chat_beginning(tokenizer, messages, count, count, answer);
 }
 
 const char *sgm_pretrained_tokenizer_chat_family(const sgm_pretrained_tokenizer *tokenizer)

@@ -322,7 +322,8 @@ static sgm_status read_decoder_options(sgm__decoder *step, const sgm__node *node
         SGM__PASS(sgm__read_pattern(node, &step->pattern));
         return read_content(node, "content", &step->text, &step->size);
     case SGM__DECODE_SUFFIX:
-        return read_decoder_text(step, node, "suffix", "</w>");
+        SGM__PASS(read_decoder_text(step, node, "suffix", "</w>"));
+        return step->size > 0 ? SGM_OK : refuse(node, "empty suffix of", "BPEDecoder");
     case SGM__DECODE_BYTES:
     case SGM__DECODE_FALLBACK:
     case SGM__DECODE_FUSE:

@@ -32,7 +32,7 @@ sgm_status sgm__pattern_open_regex(sgm__pattern *pattern, const char *expression
     if (status == SGM_OK) {
         pattern->size = size;
         pcre2_set_newline(context, PCRE2_NEWLINE_LF);
-        pattern->code = pcre2_compile((PCRE2_SPTR)translated.data, translated.size,
+        pattern->code = pcre2_compile((PCRE2_SPTR)(size > 0 ? translated.data : ""), translated.size,
                                       PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C,
                                       &code, &place, context);
         if (!pattern->code) {
@@ -40,6 +40,9 @@ sgm_status sgm__pattern_open_regex(sgm__pattern *pattern, const char *expression
             status = sgm_fail(SGM_ERROR_FORMAT, "the regular expression '%.200s' cannot be read: %s",
                               pattern->text, (const char *)reason);
         } else {
+            uint32_t matches_empty = 1;
+            pcre2_pattern_info(pattern->code, PCRE2_INFO_MATCHEMPTY, &matches_empty);
+            pattern->may_be_empty = matches_empty != 0;
             pattern->compiled = pcre2_jit_compile(pattern->code, PCRE2_JIT_COMPLETE) == 0;
         }
     }
@@ -50,6 +53,8 @@ sgm_status sgm__pattern_open_regex(sgm__pattern *pattern, const char *expression
 
 sgm_status sgm__pattern_open_string(sgm__pattern *pattern, const char *text, size_t size)
 {
+    if (size == 0) /* is everywhere, as an empty expression is */
+        return sgm__pattern_open_regex(pattern, text, size);
     pattern->text = sgm__copy_text(text, size);
     pattern->size = size;
     return pattern->text ? SGM_OK : SGM_ERROR_MEMORY;
@@ -95,24 +100,25 @@ static int match(const sgm__pattern *pattern, const sgm__matcher *matcher, const
     return found;
 }
 
-static sgm_status next_string(const sgm__pattern *pattern, const char *text, size_t size, size_t from,
-                              size_t *start, size_t *end)
+static void next_string(const sgm__pattern *pattern, const char *text, size_t size, sgm__match *last)
 {
-    const char *found =
-        pattern->size > 0 ? memmem(text + from, size - from, pattern->text, pattern->size) : NULL;
-    *start = found ? (size_t)(found - text) : size;
-    *end = found ? *start + pattern->size : size;
-    return SGM_OK;
+    const char *found = memmem(text + last->end, size - last->end, pattern->text, pattern->size);
+    const size_t start = found ? (size_t)(found - text) : size;
+    *last = (sgm__match){start, found ? start + pattern->size : size, found != NULL};
 }
 
 sgm_status sgm__pattern_next(const sgm__pattern *pattern, sgm__matcher *matcher, const char *text,
-                             size_t size, size_t from, size_t *start, size_t *end)
+                             size_t size, sgm__match *last)
 {
+    const bool has_last = last->found;
+    size_t from = last->end;
+
     if (!pattern->code)
-        return next_string(pattern, text, size, from, start, end);
+        return next_string(pattern, text, size, last), SGM_OK;
     if (!matcher->data)
         SGM__PASS(prepare(matcher));
-    while (from < size) {
+    last->found = false;
+    while (size > 0 && (from < size || (from == size && pattern->may_be_empty))) {
         const PCRE2_SIZE *places = pcre2_get_ovector_pointer(matcher->data);
         const int found = match(pattern, matcher, text, size, from);
         if (found == PCRE2_ERROR_NOMATCH)
@@ -123,13 +129,11 @@ sgm_status sgm__pattern_next(const sgm__pattern *pattern, sgm__matcher *matcher,
                 "the regular expression '%.200s' takes too long at byte %zu of a text of %zu bytes; split "
                 "the text, or take another tokenizer",
                 pattern->text, from, size);
-        if (places[1] > places[0]) {
-            *start = places[0];
-            *end = places[1];
+        if (places[1] > places[0] || !has_last || places[0] != last->end) {
+            *last = (sgm__match){places[0], places[1], true};
             return SGM_OK;
         }
-        from = places[0] < size ? places[0] + sgm__utf8_length(text[places[0]]) : size;
+        from += from < size ? sgm__utf8_length(text[from]) : 1;
     }
-    *start = *end = size;
     return SGM_OK;
 }

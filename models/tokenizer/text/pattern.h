@@ -8,9 +8,10 @@
 #include <pcre2.h>
 
 typedef struct sgm__pattern {
-    pcre2_code *code; /* NULL: a string */
-    bool compiled;    /* to machine code */
-    char *text;       /* the string, or the expression as it was given */
+    pcre2_code *code;  /* NULL: a string */
+    bool compiled;     /* to machine code */
+    bool may_be_empty; /* there may be a match of no byte */
+    char *text;        /* the string, or the expression as it was given */
     size_t size;
 } sgm__pattern;
 
@@ -27,10 +28,17 @@ sgm_status sgm__pattern_open_regex(sgm__pattern *pattern, const char *expression
 sgm_status sgm__pattern_open_string(sgm__pattern *pattern, const char *text, size_t size);
 void sgm__pattern_free(sgm__pattern *pattern);
 
-/* The next match of at least one byte from `from` on in a valid text. `*start` is the size of the text if
- * there is none. An error: the expression needs too many steps. */
+/* Where a pattern is in a text. */
+typedef struct sgm__match {
+    size_t start, end;
+    bool found;
+} sgm__match;
+
+/* The match behind `*last`, which it replaces, in a valid text; {0} is before the first one. A match may be
+ * of no byte, as that of a look-ahead, but not where the last one ended. An error: the expression needs too
+ * many steps. */
 sgm_status sgm__pattern_next(const sgm__pattern *pattern, sgm__matcher *matcher, const char *text,
-                             size_t size, size_t from, size_t *start, size_t *end);
+                             size_t size, sgm__match *last);
 void sgm__matcher_free(sgm__matcher *matcher);
 
 #endif
