@@ -59,19 +59,26 @@ static json_t *describe_pipeline(const sgm_pretrained *p)
     return pipeline;
 }
 
+sgm_pipeline *sgm__classes_pipeline(const sgm_pretrained *p)
+{
+    json_t *described = describe_pipeline(p);
+    char *text = described != NULL ? json_dumps(described, JSON_COMPACT) : NULL;
+    sgm_pipeline *pipeline = text != NULL ? sgm_pipeline_parse(text) : NULL;
+    if (text == NULL)
+        sgm_fail(SGM_ERROR_MEMORY, "no memory for the names of classes");
+    free(text);
+    json_decref(described);
+    return pipeline;
+}
+
 sgm_status sgm__classes_give_pipeline(const sgm_pretrained *p, sgm_trainer *trainer)
 {
     if (!p->description.picture.processed || strcmp(p->description.task, "classify") != 0)
         return SGM_OK;
-    json_t *described = describe_pipeline(p);
-    char *text = described != NULL ? json_dumps(described, JSON_COMPACT) : NULL;
-    sgm_pipeline *pipeline = text != NULL ? sgm_pipeline_parse(text) : NULL;
-    sgm_status status = text == NULL       ? sgm_fail(SGM_ERROR_MEMORY, "no memory for the names of classes")
-                        : pipeline != NULL ? sgm_trainer_set_pipeline(trainer, pipeline)
-                                           : sgm_last_status();
+    sgm_pipeline *pipeline = sgm__classes_pipeline(p);
+    sgm_status status =
+        pipeline != NULL ? sgm_trainer_set_pipeline(trainer, pipeline) : sgm_last_status();
     sgm_pipeline_free(pipeline);
-    free(text);
-    json_decref(described);
     return status;
 }
 
