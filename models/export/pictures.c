@@ -37,11 +37,11 @@ static bool put_size(json_t *processor, const json_t *pipeline, json_t *sides)
 static json_t *describe_processor(const json_t *pipeline)
 {
     const char *filter = json_string_value(json_object_get(pipeline, "filter"));
-    json_t *processor = json_pack("{s:b, s:i, s:b, s:f, s:b, s:O, s:O}", "do_resize", 1, "resample",
-                                  filter != NULL && strcmp(filter, "bicubic") == 0 ? 3 : 2, "do_rescale", 1,
-                                  "rescale_factor", 1.0 / 255, "do_normalize", 1, "image_mean",
-                                  json_object_get(pipeline, "mean"), "image_std",
-                                  json_object_get(pipeline, "deviation"));
+    json_t *processor =
+        json_pack("{s:b, s:i, s:b, s:f, s:b, s:O, s:O}", "do_resize", 1, "resample",
+                  filter != NULL && strcmp(filter, "bicubic") == 0 ? 3 : 2, "do_rescale", 1, "rescale_factor",
+                  1.0 / 255, "do_normalize", 1, "image_mean", json_object_get(pipeline, "mean"), "image_std",
+                  json_object_get(pipeline, "deviation"));
     json_t *sides = json_pack("{s:O, s:O}", "height", json_object_get(pipeline, "height"), "width",
                               json_object_get(pipeline, "width"));
     if (processor != NULL && sides != NULL && put_size(processor, pipeline, sides))

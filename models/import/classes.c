@@ -76,8 +76,7 @@ sgm_status sgm__classes_give_pipeline(const sgm_pretrained *p, sgm_trainer *trai
     if (!p->description.picture.processed || strcmp(p->description.task, "classify") != 0)
         return SGM_OK;
     sgm_pipeline *pipeline = sgm__classes_pipeline(p);
-    sgm_status status =
-        pipeline != NULL ? sgm_trainer_set_pipeline(trainer, pipeline) : sgm_last_status();
+    sgm_status status = pipeline != NULL ? sgm_trainer_set_pipeline(trainer, pipeline) : sgm_last_status();
     sgm_pipeline_free(pipeline);
     return status;
 }

@@ -61,9 +61,8 @@ static sgm_tensor *run_recorded(const sgm__translated *network, const sgm_record
 static sgm_tensor *run_network(const sgm__translated *translated, const sgm_tensor *given)
 {
     sgm_dtype dtype = sgm_tensor_dtype(given) == SGM_FLOAT64 ? SGM_FLOAT64 : SGM_FLOAT32;
-    const sgm_recording_options options = {.struct_size = sizeof options,
-                                           .batch = sgm_tensor_shape(given)->dims[0],
-                                           .dtype = dtype};
+    const sgm_recording_options options = {
+        .struct_size = sizeof options, .batch = sgm_tensor_shape(given)->dims[0], .dtype = dtype};
     sgm_recording recording = {0};
     sgm_tensor *output = NULL;
     sgm_handler *handler = sgm_handler_create("cpu");

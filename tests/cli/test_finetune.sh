@@ -265,6 +265,8 @@ run 2 finetune model --data answers.jsonl --lora 4
 has err "^sigma finetune: --lora takes its rank behind '=': --lora=4; see"
 run 2 finetune run --data answers.jsonl --context 8
 has err "'run' has a network already; 'sigma import FOLDER --context 8' makes one"
+run 0 finetune "$SIGMA_SOURCE_DIR/tests/models/gguf/llama.gguf" --data answers.jsonl --context 24 --epochs 1 --quiet --into of_gguf
+has of_gguf/config.yaml 'network: "input\(24\)'
 run 2 finetune "$SIGMA_SOURCE_DIR/tests/models/fixtures/llama" --data answers.jsonl
 has err "^sigma finetune: --data: chats are read by the tokenizer of the model, and there is no tokenizer.json, vocab.json or vocab.txt in '.*/llama'; put"
 run 2 finetune model --data answers.jsonl --resume --into typo
@@ -283,7 +285,7 @@ echo '{"prompt": "say"}' >>others.jsonl
 run 1 finetune model --data others.jsonl
 has err 'others.jsonl:3: expected an object with messages, with prompt and completion, or with text'
 run 0 finetune model --data answers.jsonl --context 6 --epochs 1 --quiet
-has err 'warning: data.training: 8 of 8 examples are cut to 6 tokens; the longest line has [0-9]+: a longer --context of the command, or window of a file,'
+has err 'warning: data.training: 8 of 8 examples are cut to 6 tokens; the longest line has [0-9]+: a longer --context of .sigma import. or .sigma finetune. takes more'
 run 0 finetune model --data answers.jsonl --validation 0.25 --context 6 --epochs 1 --quiet --into shared
 has err 'warning: data.validation: 8 of 8 examples of the whole file are cut to 6 tokens'
 (cat chats.jsonl; echo '{"messages": [{"role": "user", "content": "a"}]}') >asked.jsonl

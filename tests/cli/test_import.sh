@@ -156,6 +156,8 @@ run 1 generate fill --text a
 has err "^sigma generate: 'fill' does not continue texts, it fills in words that are masked: use 'sigma predict'$"
 run 1 generate pictures/checkpoint.safetensors
 has err "'pictures/checkpoint.safetensors' does not continue texts, it tells classes of pictures: use 'sigma predict'$"
+run 1 generate "$SIGMA_SOURCE_DIR/tests/models/onnx/signal.onnx"
+has err "'.*signal.onnx' does not continue texts, it tells classes: use 'sigma predict'$"
 run 1 generate judged
 has err "'judged' does not continue texts, it tells classes of texts: use"
 run 2 generate spoken 'ab c'

@@ -218,7 +218,7 @@ static void check_written_pipeline(const char *given, const char *wanted, const 
 TEST(a_folder_says_how_its_pictures_were_prepared)
 {
 #define PIPELINE(numbers, filter)                                                                            \
-    "{\"version\":1,\"kind\":\"pictures\",\"width\":32,\"height\":32,\"channels\":3," numbers filter        \
+    "{\"version\":1,\"kind\":\"pictures\",\"width\":32,\"height\":32,\"channels\":3," numbers filter         \
     "\"classes\":[\"ant\",\"bee\",\"cow\"]}"
 #define SCALE "\"mean\":[0.25,0.5,0.125],\"deviation\":[0.5,0.25,0.75],"
     check_written_pipeline(PIPELINE(SCALE, "\"filter\":\"bicubic\","),

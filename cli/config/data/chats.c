@@ -174,7 +174,9 @@ static void warn(const data_config *data, const char *name, const sgm_chat_count
     if (counts->cut > 0)
         complain(
             "warning: data.%s: %lld of %lld examples%s are cut to %lld tokens; the longest line has %lld: a "
-            "longer --context of the command, or window of a file, takes more of them\n",
+            "longer --context of 'sigma import' or 'sigma finetune' takes more of them, up to what the model "
+            "was "
+            "trained for\n",
             name, (long long)counts->cut, (long long)counts->examples, of_file(data), (long long)data->window,
             (long long)counts->longest);
     if (counts->unanswered > 0)
@@ -184,7 +186,7 @@ static void warn(const data_config *data, const char *name, const sgm_chat_count
                  lines_are(counts->unanswered, data, words, sizeof words));
     if (behind > 0)
         complain("warning: data.%s: %s:%lld: the answer begins behind token %lld; %lld %s left out for that, "
-                 "and the longest line has %lld tokens: --context of the command, or window of a file\n",
+                 "and the longest line has %lld tokens: --context of 'sigma import' or 'sigma finetune'\n",
                  name, data->chats, (long long)counts->behind_line, (long long)data->window,
                  (long long)behind, lines_are(behind, data, words, sizeof words), (long long)counts->longest);
 }
