@@ -150,6 +150,13 @@ has err "text 1 has no .MASK. among its first 24 tokens: this model says which w
 
 run 1 predict llama --text 'a'
 has err "^sigma predict: 'llama' continues texts: use 'sigma generate llama --text TEXT'$"
+run 0 import "$fixtures/vit" --task embed --into views
+run 0 predict views "$fixtures/picture.png"
+has out '^[^ ]*/picture.png:( -?[0-9.e-]+){16}$'
+run 0 predict views "$fixtures/picture.png" --json
+has out '^\{"file": "[^"]*/picture.png", "outputs": \[(-?[0-9.e-]+, ){15}-?[0-9.e-]+\]\}$'
+run 0 predict views "$fixtures/picture.png" --output views.csv
+has views.csv '^file,prediction_0,'
 run 1 predict pictures --text 'a'
 has err "texts are for encoders that 'sigma import' read with their tokenizer"
 run 1 generate fill --text a

@@ -145,6 +145,39 @@ TEST(networks_of_pictures_compute_what_transformers_computes)
     }
 }
 
+/* What the last layer of the same files makes of the vector are transformers' probabilities. */
+TEST(a_model_makes_vectors_of_files_of_pictures)
+{
+    sgm_bundle *expected = expected_of("vit"), *files = sgm_bundle_load(FIXTURES "vit/model.safetensors");
+    const sgm_tensor *weights = sgm_bundle_get(files, "classifier.weight");
+    const sgm_tensor *biases = sgm_bundle_get(files, "classifier.bias");
+    sgm_env *env = sgm_env_create("vectors");
+    sgm_model *model = sgm_model_import(env, FIXTURES "vit", .task = "embed");
+    CHECK_OK(model);
+    sgm_trainer *trainer = sgm_model_trainer(model);
+    CHECK(sgm_trainer_get_pipeline(trainer) != NULL);
+    sgm_block *block =
+        sgm_pipeline_files(sgm_trainer_get_pipeline(trainer), &(sgm_file){.name = FIXTURES "picture.png"}, 1);
+    CHECK_OK(block);
+    sgm_tensor *vector = sgm_trainer_predict_block(trainer, block, NULL);
+    CHECK_OK(vector);
+    double shares[3], sum = 0;
+    for (int64_t c = 0; c < 3; c++) {
+        double logit = sgm_tensor_get(biases, &c);
+        for (int64_t i = 0; i < sgm_tensor_shape(vector)->dims[1]; i++)
+            logit += sgm_tensor_get(vector, (int64_t[]){0, i}) * sgm_tensor_get(weights, (int64_t[]){c, i});
+        sum += shares[c] = exp(logit);
+    }
+    for (int64_t c = 0; c < 3; c++)
+        CHECK_NEAR(log(shares[c] / sum),
+                   log(sgm_tensor_get(sgm_bundle_get(expected, "probabilities"), (int64_t[]){0, c})), 1e-5);
+    sgm_tensor_free(vector);
+    sgm_block_free(block);
+    sgm_bundle_free(files);
+    sgm_bundle_free(expected);
+    sgm_env_free(env);
+}
+
 /* The rest of the network is the model's, and transformers gets as many classes back. */
 TEST(a_last_layer_for_other_classes_is_begun_anew)
 {
