@@ -13,7 +13,8 @@ run 0 import "$SIGMA_SOURCE_DIR/tests/models/fixtures/resnet" --classes 3 --into
 
 # --- the manual's file ---
 awk '/^## Layer by layer/ { here = 1 } here && /^```$/ && inside { exit } here && inside { print } here && /^```yaml$/ { inside = 1 }' \
-    "$SIGMA_SOURCE_DIR/docs/manual/30-fine-tuning.md" >pets.yaml
+    "$SIGMA_SOURCE_DIR/docs/manual/30-fine-tuning.md" | sed 's/, size: 224}/, size: 32}/' >pets.yaml
+has pets.yaml 'size: 32' # of the pictures that the small model takes
 has pets.yaml '^- at epoch 2 unfreeze "stage1_\*\.\*"$'
 run 0 train pets.yaml --folder run
 changes() { grep -o '"epoch":[0-9]*,"iteration".*"what":"optimiser.frozen".*"new":"[^"]*"' "$1" | sed 's/,"iteration.*"new":/ /'; }
