@@ -60,7 +60,7 @@ static const char usage_text[] =
     "  --separator C     of a table; a comma if not given, of a table by names what its first line has most\n"
     "  --unknown=ignore  of a table by names: categories that were in no training row count as missing; if\n"
     "                    not given, --unknown=refuse, they are an error\n"
-    "  --json            one object a line, with all outputs\n"
+    "  --json            one object a line, with all numbers of the output\n"
     "  --int8            dynamic quantization: weights of dense and recurrent layers and of attention are\n"
     "                    rounded to 8 bits in advance, their inputs while they are computed: faster;\n"
     "                    'sigma eval --int8' tells the error\n\n"

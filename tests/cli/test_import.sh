@@ -347,7 +347,10 @@ verdict "nothing was read before" $?
 run 1 import nowhere --into llama
 has err "sigma import: 'llama' is there already"
 run 1 import nowhere
-has err "^sigma import: there is no folder 'nowhere', and no file$"
+has err "^sigma import: there is no folder 'nowhere', and no file; nothing is fetched from a network: a model is downloaded before, as by 'hf download"
+mkdir adapters && echo '{}' >adapters/adapter_config.json
+run 1 import adapters
+has err "there is no config.json in 'adapters'; .*, and this one has adapters of PEFT for a model: 'sigma import FOLDER --peft' takes both$"
 mkdir bare
 run 1 import bare
 has err "there is no config.json in 'bare'; a folder as the library transformers writes it is wanted"
