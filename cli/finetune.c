@@ -188,7 +188,7 @@ static sgm_status refuse_pictures(const finetuning *f)
                      SGM_ERROR_UNSUPPORTED,
                      "'%s' is a model of pictures; these are learnt by 'sigma train' of a file with from: "
                      "RUN, of 'sigma import %s --classes N --into RUN', and data: {training: {images: "
-                     "FOLDER, size: PIXELS}}",
+                     "FOLDER}}",
                      f->model, f->model)
                : SGM_OK; /* one that cannot be opened has an error of its own */
 }

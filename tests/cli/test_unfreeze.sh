@@ -13,10 +13,10 @@ run 0 import "$SIGMA_SOURCE_DIR/tests/models/fixtures/resnet" --classes 3 --into
 
 # --- the manual's file ---
 awk '/^## Layer by layer/ { here = 1 } here && /^```$/ && inside { exit } here && inside { print } here && /^```yaml$/ { inside = 1 }' \
-    "$SIGMA_SOURCE_DIR/docs/manual/30-fine-tuning.md" | sed 's/, size: 224}/, size: 32}/' >pets.yaml
-has pets.yaml 'size: 32' # of the pictures that the small model takes
+    "$SIGMA_SOURCE_DIR/docs/manual/30-fine-tuning.md" >pets.yaml
 has pets.yaml '^- at epoch 2 unfreeze "stage1_\*\.\*"$'
 run 0 train pets.yaml --folder run
+has run/config.yaml '^    size: \["32", "32"\]$' # as the model has it
 changes() { grep -o '"epoch":[0-9]*,"iteration".*"what":"optimiser.frozen".*"new":"[^"]*"' "$1" | sed 's/,"iteration.*"new":/ /'; }
 same "what is frozen, and from when on" "$(changes run/journal.jsonl)" '"epoch":2 "*.*, !classifier.*, !stage1_*.*"
 "epoch":4 "*.*, !classifier.*, !stage1_*.*, !stage0_*.*"
