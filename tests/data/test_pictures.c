@@ -254,6 +254,7 @@ TEST(a_pipeline_without_classes_makes_inputs_alone)
     CHECK_NEAR(sgm_tensor_get(sgm_block_field(block, "inputs"), (int64_t[]){0, 0, 1, 1}), 1, 1e-6);
     CHECK_NEAR(sgm_tensor_get(sgm_block_field(block, "inputs"), (int64_t[]){0, 2, 0, 0}), -0.6, 1e-6);
     sgm_block_free(block);
+    CHECK_ERROR(sgm_pipeline_network(pipeline), "the pipeline has no classes, for which a network");
     CHECK_ERROR(sgm_files_extractor(pipeline, "folder"),
                 "folder: the pipeline has no classes, so that folders of them are no data");
     sgm_pipeline_free(pipeline);
