@@ -59,9 +59,10 @@ static const char usage_text[] =
     "if\n"
     "                       not given, 2e-4 with --lora\n"
     "  --batch N            examples of an update; 4 if not given, of an encoder 16 texts or pairs\n"
-    "  --context N          tokens of an example; without an encoder of a folder of transformers only: "
-    "others\n"
-    "                       have theirs\n"
+    "  --context N          tokens of an example; the model's if not given, 1024 at most. A run that says "
+    "the "
+    "next\n"
+    "                       token has the context that it was imported with, and takes no other\n"
     "  --lora[=RANK]        trains low-rank adapters of all matrices, of rank 8 if not given; the model "
     "stays "
     "as it\n"
@@ -111,7 +112,7 @@ static bool is_of_encoder(const finetuning *f)
 /* The network of a model for another context, which is taken; NULL and an error on failure. */
 static json_t *network_for(const finetuning *f)
 {
-    if (has_file(f->model, "checkpoint.safetensors") || !sgm__is_folder(f->model)) {
+    if (!is_model_of_others(f->model)) {
         sgm_fail(SGM_ERROR_ARGUMENT,
                  "--context: '%s' has a network already; 'sigma import FOLDER --context %lld' makes one of "
                  "another length",
@@ -176,11 +177,27 @@ static sgm_status look_at_data(finetuning *f)
 }
 
 /* Before a configuration is made of it, whose messages name a file that nobody wrote. */
+/* A model of pictures learns from folders of them, not from lines. */
+static sgm_status refuse_pictures(const finetuning *f)
+{
+    sgm_pretrained *model = sgm_pretrained_open(f->model);
+    const bool takes_pictures = model != NULL && sgm_pretrained_describe(model)->height > 0;
+    sgm_pretrained_free(model);
+    return takes_pictures
+               ? sgm_fail(
+                     SGM_ERROR_UNSUPPORTED,
+                     "'%s' is a model of pictures; these are learnt by 'sigma train' of a file with from: "
+                     "RUN, of 'sigma import %s --classes N --into RUN', and data: {training: {images: "
+                     "FOLDER}}",
+                     f->model, f->model)
+               : SGM_OK; /* one that cannot be opened has an error of its own */
+}
+
 static sgm_status look_at_model(const finetuning *f)
 {
     char *path = NULL;
-    if (is_model_of_others(f->model))
-        return SGM_OK;
+    if (is_model_of_others(f->model) || is_run_of_model(f->model))
+        return refuse_pictures(f);
     if (!sgm__is_folder(f->model) && !sgm__file_exists(f->model))
         return sgm_fail(SGM_ERROR_NOT_FOUND,
                         "there is no '%s'; expected a folder of transformers, what 'sigma import' wrote, or "

@@ -10,6 +10,7 @@
  * concerns several keys. The order of rows is the order in files that are written and in the help. */
 #include "config/config.h"
 #include "config/config_checks.h"
+#include "config/files.h"
 #include "config/options.h"
 #include "config/saved.h"
 #include "handlers/handler.h"
@@ -319,6 +320,7 @@ static sgm_status fill(config *c, const char *name, const yaml_node *root, const
         return sgm__fail_within("%s: data.training", name);
     if (from_take_network(c) != SGM_OK)
         return sgm__fail_within("%s: from", name);
+    SGM_TRY(files_complete(c));
     if (chats_complete(c) != SGM_OK)
         return sgm__fail_within("%s: data.training", name);
     return check_whole(c, name);

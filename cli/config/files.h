@@ -23,6 +23,8 @@ typedef struct file_key {
                          int32_t part, bool others);
 } file_key;
 
+/* Completes a configuration of pictures: without a size they have that of the network that `from` gives. */
+sgm_status files_complete(config *c);
 /* NULL past the last one. */
 const file_key *file_key_at(size_t index);
 /* The kind of files that the data is; NULL: it is none. */

@@ -170,6 +170,16 @@ static sgm_dataset *open_dataset(saved *s, const char *name, const eval_options 
             (char *)(uintptr_t)options->file;
         return text_dataset(&s->c.data, &texts, name);
     }
+    char *tokenizer = s->c.data.pipeline == NULL ? saved_tokenizer(s) : NULL;
+    const bool takes_lines = tokenizer != NULL;
+    sgm__free(tokenizer);
+    if (takes_lines) {
+        sgm_fail(SGM_ERROR_ARGUMENT,
+                 "%s: the model takes lines of JSON, in a file whose name ends in .jsonl, or the data that "
+                 "--data names",
+                 options->file);
+        return NULL;
+    }
     if (s->c.data.pipeline == NULL) {
         sgm_fail(SGM_ERROR_ARGUMENT,
                  "%s: files are for networks that were trained on a table by its columns' names (target), on "

@@ -2,7 +2,8 @@
  * files (data.training.images).
  *
  * A line for each file, or for the standard input (-): its name, its class, and the probabilities of all
- * classes; or its name and what is said in it, where the network was trained on transcripts. Files are read
+ * classes; or its name and what is said in it, where the network was trained on transcripts; or its name and
+ * the numbers that the network gives, where a model of others makes vectors of pictures. Files are read
  * in chunks; a chunk is printed, or put into the table of --output, when all of its files could be read. */
 #include "data/kinds/kind.h"
 #include "infer/signature.h"
@@ -20,7 +21,7 @@
 /* What is asked, and what the network can say. */
 typedef struct question {
     prediction *p;
-    const char *const *classes, *const *characters; /* one of them is NULL */
+    const char *const *classes, *const *characters; /* at least one of them is NULL */
     size_t class_count;                             /* of classes, or characters */
 } question;
 
@@ -136,19 +137,40 @@ static sgm_status answer_texts(const question *q, const sgm_block *block, const 
     return status;
 }
 
+/* --- vectors --- */
+
+/* {"file": "a.png", "outputs": [0.1, 0.2]}, or a.png: 0.1 0.2. */
+static void print_vector(const prediction *p, const char *file, const output_row *row)
+{
+    if (p->json)
+        printf("{\"file\": ");
+    (p->json ? print_json_text : print_name)(file);
+    fputs(p->json ? ", \"outputs\": [" : ":", stdout);
+    for (int64_t i = 0; i < row->count; i++) {
+        fputs(!p->json ? " " : i > 0 ? ", " : "", stdout);
+        if (p->json)
+            print_json_element(row->outputs[i], p->wide);
+        else
+            printf("%.7g", row->outputs[i]);
+    }
+    puts(p->json ? "]}" : "");
+}
+
 /* --- predicting --- */
 
-/* Outputs are (files, classes). */
-static sgm_status answer_classes(const question *q, const sgm_tensor *outputs, const char *const *files)
+/* Outputs are (files, classes), or (files, numbers of a vector). */
+static sgm_status answer_rows(const question *q, const sgm_tensor *outputs, const char *const *files)
 {
     const sgm_shape *shape = sgm_tensor_shape(outputs);
-    size_t count = (size_t)sgm_shape_elements(shape);
+    size_t count = (size_t)sgm_shape_elements(shape), width = count / (size_t)shape->dims[0];
     double *shares = sgm__calloc(count, sizeof *shares);
     sgm_status status = shares != NULL ? sgm_tensor_read(outputs, shares, count) : SGM_ERROR_MEMORY;
     for (size_t i = 0; status == SGM_OK && i < (size_t)shape->dims[0]; i++) {
-        const output_row row = {.outputs = shares + i * q->class_count, .count = (int64_t)q->class_count};
+        const output_row row = {.outputs = shares + i * width, .count = (int64_t)width};
         if (q->p->answers != NULL)
             status = predict_answers_add_file(q->p, files[i], &row);
+        else if (q->classes == NULL)
+            print_vector(q->p, files[i], &row);
         else
             (q->p->json ? print_json : print_line)(files[i], q->classes, row.outputs, q->class_count);
     }
@@ -183,7 +205,7 @@ static sgm_status answer_chunk(const question *q, const char *const *files, size
     sgm_tensor *outputs = block != NULL ? sgm_trainer_predict_block(q->p->s.trainer, block, NULL) : NULL;
     sgm_status status = outputs == NULL         ? sgm__last_failure()
                         : q->characters != NULL ? answer_texts(q, block, outputs, files)
-                                                : answer_classes(q, outputs, files);
+                                                : answer_rows(q, outputs, files);
     sgm_tensor_free(outputs);
     sgm_block_free(block);
     return status;
@@ -202,7 +224,7 @@ static sgm_status check_network(const question *q, const sgm__file_kind *kind)
             "time_distributed) + ctc(%lld); --data NAME prints its numbers for data of the run",
             q->class_count, kind->names->several, q->class_count + 1,
             (long long)sgm_pipeline_width(q->p->pipeline, "targets"));
-    if (q->characters == NULL &&
+    if (q->classes != NULL &&
         (!signature->classifies || sgm_shape_elements(output) != (int64_t)q->class_count))
         return sgm_fail(SGM_ERROR_UNSUPPORTED,
                         "the network does not tell apart the %zu classes of its %s; --data NAME prints its "
@@ -238,7 +260,7 @@ sgm_status predict_files(prediction *p, const char *const *files, size_t count)
                   .classes = sgm_pipeline_classes(p->pipeline),
                   .characters = sgm_pipeline_characters(p->pipeline)};
     for (const char *const *name = q.characters != NULL ? q.characters : q.classes;
-         name[q.class_count] != NULL;)
+         name != NULL && name[q.class_count] != NULL;)
         q.class_count++;
     SGM_TRY(check_network(&q, kind));
     SGM_TRY(check_input(files, count));

@@ -24,11 +24,13 @@ static const char *words_of(const sgm_pretrained_info *info)
     if (strcmp(info->task, "generate") == 0)
         return "continues texts";
     if (strcmp(info->task, "embed") == 0)
-        return "makes vectors of texts";
+        return info->height > 0 ? "makes vectors of pictures" : "makes vectors of texts";
     if (strcmp(info->task, "fill") == 0)
         return "fills in words that are masked";
     if (strcmp(info->task, "classify") == 0)
-        return info->height > 0 ? "tells classes of pictures" : "tells classes of texts";
+        return info->height > 0   ? "tells classes of pictures"
+               : info->tokens > 0 ? "tells classes of texts"
+                                  : "tells classes";
     return NULL;
 }
 

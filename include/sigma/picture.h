@@ -12,7 +12,7 @@
  * A pipeline that a program writes itself (sgm_pipeline_parse, as sgm_pipeline_json shows them) may say more:
  * "filter": "bilinear" or "bicubic" scales as Pillow does by these, and with "shortest": 256 the shorter side
  * is brought to so many pixels and the middle of width x height is cut out. So do processors of pictures of
- * other libraries. */
+ * other libraries. Without "classes" it makes inputs of single pictures, for a network that tells none. */
 #ifndef SIGMA_PICTURE_H
 #define SIGMA_PICTURE_H
 

@@ -248,7 +248,8 @@ SGM_API int64_t sgm_pipeline_width(const sgm_pipeline *pipeline, const char *fie
  * own, convolutions for texts, and the cost that suits the targets; of pictures convolutions and one dense
  * layer. sgm_string_free. */
 SGM_API char *sgm_pipeline_network(const sgm_pipeline *pipeline);
-/* The names of the target's classes, NULL at the end; NULL: the targets are numbers. */
+/* The names of the target's classes, NULL at the end; NULL: the targets are numbers, or there
+ * are none. */
 SGM_API const char *const *sgm_pipeline_classes(const sgm_pipeline *pipeline);
 /* The columns that are read, inputs in the order of their numbers, then targets, then weights; NULL past the
  * last one. Of

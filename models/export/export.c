@@ -128,5 +128,8 @@ sgm_status sgm_pretrained_export(sgm_pretrained *p, sgm_trainer *trainer, const 
         return sgm_fail(SGM_ERROR_FILE, "cannot make '%s': %s", folder, strerror(errno));
     for (size_t i = 0; i < p->shard_count; i++)
         SGM__TRY(write_shard(p, i, trainer, folder));
-    return p->gguf != NULL ? sgm__gguf_write_config(p, folder) : sgm__copy_small_files(p, folder);
+    if (p->gguf != NULL)
+        return sgm__gguf_write_config(p, folder);
+    SGM__TRY(sgm__copy_small_files(p, folder));
+    return sgm__export_pictures(p, trainer, folder);
 }

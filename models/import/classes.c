@@ -45,33 +45,43 @@ static json_t *class_names(const sgm_pretrained *p)
 
 /* --- the pipeline of pictures --- */
 
+/* Without classes if the network ends before them. NULL: out of memory. */
 static json_t *describe_pipeline(const sgm_pretrained *p)
 {
     const sgm__picture *picture = &p->description.picture;
-    json_t *pipeline =
-        json_pack("{s:i, s:s, s:I, s:I, s:I, s:s, s:[fff], s:[fff], s:o}", "version", 1, "kind", "pictures",
-                  "width", (json_int_t)picture->width, "height", (json_int_t)picture->height, "channels",
-                  (json_int_t)picture->channels, "filter", picture->filter, "mean", picture->mean[0],
-                  picture->mean[1], picture->mean[2], "deviation", picture->deviation[0],
-                  picture->deviation[1], picture->deviation[2], "classes", class_names(p));
+    json_t *pipeline = json_pack(
+        "{s:i, s:s, s:I, s:I, s:I, s:s, s:[fff], s:[fff]}", "version", 1, "kind", "pictures", "width",
+        (json_int_t)picture->width, "height", (json_int_t)picture->height, "channels",
+        (json_int_t)picture->channels, "filter", picture->filter, "mean", picture->mean[0], picture->mean[1],
+        picture->mean[2], "deviation", picture->deviation[0], picture->deviation[1], picture->deviation[2]);
     if (pipeline != NULL && picture->shortest > 0)
         json_object_set_new(pipeline, "shortest", json_integer(picture->shortest));
+    if (pipeline == NULL || strcmp(p->description.task, "classify") != 0 ||
+        json_object_set_new(pipeline, "classes", class_names(p)) == 0)
+        return pipeline;
+    json_decref(pipeline);
+    return NULL;
+}
+
+sgm_pipeline *sgm__classes_pipeline(const sgm_pretrained *p)
+{
+    json_t *described = describe_pipeline(p);
+    char *text = described != NULL ? json_dumps(described, JSON_COMPACT) : NULL;
+    sgm_pipeline *pipeline = text != NULL ? sgm_pipeline_parse(text) : NULL;
+    if (text == NULL)
+        sgm_fail(SGM_ERROR_MEMORY, "no memory for the names of classes");
+    free(text);
+    json_decref(described);
     return pipeline;
 }
 
 sgm_status sgm__classes_give_pipeline(const sgm_pretrained *p, sgm_trainer *trainer)
 {
-    if (!p->description.picture.processed || strcmp(p->description.task, "classify") != 0)
+    if (!p->description.picture.processed)
         return SGM_OK;
-    json_t *described = describe_pipeline(p);
-    char *text = described != NULL ? json_dumps(described, JSON_COMPACT) : NULL;
-    sgm_pipeline *pipeline = text != NULL ? sgm_pipeline_parse(text) : NULL;
-    sgm_status status = text == NULL       ? sgm_fail(SGM_ERROR_MEMORY, "no memory for the names of classes")
-                        : pipeline != NULL ? sgm_trainer_set_pipeline(trainer, pipeline)
-                                           : sgm_last_status();
+    sgm_pipeline *pipeline = sgm__classes_pipeline(p);
+    sgm_status status = pipeline != NULL ? sgm_trainer_set_pipeline(trainer, pipeline) : sgm_last_status();
     sgm_pipeline_free(pipeline);
-    free(text);
-    json_decref(described);
     return status;
 }
 

@@ -32,6 +32,7 @@ const char *sgm__small_file_at(size_t index)
                                         "preprocessor_config.json",
                                         "modules.json",
                                         "sentence_bert_config.json",
+                                        "config_sentence_transformers.json",
                                         SGM__POOLING_CONFIG,
                                         SGM__INDEX,
                                         "config.json"};

@@ -206,13 +206,19 @@ static sgm_status open_folder(sgm_pretrained *p, const char *path)
             "file of a training",
             path, path);
     if (!is_there(path))
-        return sgm_fail(SGM_ERROR_NOT_FOUND, "there is no folder '%s', and no file", path);
+        return sgm_fail(SGM_ERROR_NOT_FOUND,
+                        "there is no folder '%s', and no file; nothing is fetched from a network: a model is "
+                        "downloaded before, as by 'hf download OWNER/NAME --local-dir FOLDER'",
+                        path);
     if (!sgm__folder_has(p->path, "config.json"))
         return sgm_fail(
             SGM_ERROR_NOT_FOUND,
             "there is no config.json in '%s'; a folder as the library transformers writes it is wanted%s",
             path,
-            sgm__folder_has(path, SGM__CHECKPOINT) ? ", and this is a run, which sgm_model_load reads" : "");
+            sgm__folder_has(path, SGM__CHECKPOINT) ? ", and this is a run, which sgm_model_load reads"
+            : sgm__folder_has(path, "adapter_config.json")
+                ? ", and this one has adapters of PEFT for a model: 'sigma import FOLDER --peft' takes both"
+                : "");
     SGM__TRY(sgm__folder_json(p->path, "config.json", &p->config));
     SGM__TRY(find_architecture(p));
     SGM__TRY(sgm__folder_optional_json(p->path, "preprocessor_config.json", &p->processor));

@@ -164,6 +164,8 @@ sgm_tensor *sgm__weights_read(sgm_pretrained *p, const sgm__made *made, sgm_dtyp
 sgm_status sgm__sentences_read(const sgm_pretrained *p, sgm__description *d);
 
 /* --- import/classes.c --- */
+/* The pipeline by which files of pictures become inputs; the caller frees it. NULL on failure. */
+sgm_pipeline *sgm__classes_pipeline(const sgm_pretrained *p);
 /* Gives a trainer the pipeline by which files of pictures become inputs, if the model is one of pictures. */
 sgm_status sgm__classes_give_pipeline(const sgm_pretrained *p, sgm_trainer *trainer);
 /* Where other classes are wanted: the tensors of the last layer and the names in config.json become those of
@@ -180,6 +182,11 @@ sgm_tensor *sgm__export_value(sgm_pretrained *p, const sgm__stored *stored, sgm_
 /* An error if the trainer has adapters: parameters without what these add to them would be those of the model
  * before it was trained. */
 sgm_status sgm__export_refuse_adapters(sgm_trainer *trainer);
+
+/* --- export/pictures.c --- */
+/* Writes config.json and preprocessor_config.json anew where the trainer has learnt from pictures that became
+ * inputs in another way than the model's, or of classes with other names. */
+sgm_status sgm__export_pictures(const sgm_pretrained *p, sgm_trainer *trainer, const char *folder);
 
 /* --- import/keep.c --- */
 /* Reads the list of tensors of a kept folder. */

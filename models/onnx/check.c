@@ -4,7 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Examples that are compared; batch norms are those of a prediction. */
+/* Examples that are compared, where the model leaves their number open; batch norms are those of a
+ * prediction. */
 #define EXAMPLES 2
 /* What sums in another order, and other formulas of activations, may differ by. */
 #define TOLERANCE 1e-3
@@ -16,11 +17,12 @@
 static sgm_tensor *make_examples(const sgm_type *type)
 {
     sgm_shape shape = type->shape;
-    shape.dims[0] = EXAMPLES;
+    if (shape.dims[0] < 1)
+        shape.dims[0] = EXAMPLES;
     int64_t count = sgm_shape_elements(&shape);
     if (count < 0 || count > MOST_NUMBERS) {
-        sgm_fail(SGM_ERROR_UNSUPPORTED, "an example of the model's input has more than %d numbers",
-                 MOST_NUMBERS / EXAMPLES);
+        sgm_fail(SGM_ERROR_UNSUPPORTED, "%lld examples of the model's input have more than %d numbers",
+                 (long long)shape.dims[0], MOST_NUMBERS);
         return NULL;
     }
     sgm_tensor *examples = sgm_tensor_create(SGM_FLOAT32, &shape);
@@ -59,7 +61,8 @@ static sgm_tensor *run_recorded(const sgm__translated *network, const sgm_record
 static sgm_tensor *run_network(const sgm__translated *translated, const sgm_tensor *given)
 {
     sgm_dtype dtype = sgm_tensor_dtype(given) == SGM_FLOAT64 ? SGM_FLOAT64 : SGM_FLOAT32;
-    const sgm_recording_options options = {.struct_size = sizeof options, .batch = EXAMPLES, .dtype = dtype};
+    const sgm_recording_options options = {
+        .struct_size = sizeof options, .batch = sgm_tensor_shape(given)->dims[0], .dtype = dtype};
     sgm_recording recording = {0};
     sgm_tensor *output = NULL;
     sgm_handler *handler = sgm_handler_create("cpu");

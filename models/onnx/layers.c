@@ -184,7 +184,16 @@ static void flatten(sgm__translation *t)
     sgm__translation_follow(t, 0, "flatten", 2);
 }
 
-/* The first dimension must be that of the examples, whose number is open: 0 (as it was) or -1. */
+/* Whether a first dimension is that of the examples: 0 (as it was), -1, or as many as the model was exported
+ * for. */
+static bool is_of_examples(const sgm__translation *t, int64_t dim)
+{
+    sgm_type type;
+    sgm_onnx_input_at(t->model, 0, &type);
+    return dim == 0 || dim == -1 || dim == 1 || (type.shape.rank > 0 && dim == type.shape.dims[0]);
+}
+
+/* The number of examples is open in the network. */
 static void reshape(sgm__translation *t)
 {
     int64_t dims[SGM__TRANSLATION_MOST_DIMENSIONS];
@@ -192,7 +201,7 @@ static void reshape(sgm__translation *t)
     size_t length = 0;
     int32_t count = sgm__translation_constant_integers(t, 1, dims, SGM__TRANSLATION_MOST_DIMENSIONS);
     sgm__translation_integer(t, "allowzero", 0);
-    bool keeps = count >= 2 && (dims[0] == 0 || dims[0] == -1 || dims[0] == 1);
+    bool keeps = count >= 2 && is_of_examples(t, dims[0]);
     for (int32_t i = 1; keeps && count > 2 && i < count; i++) {
         keeps = dims[i] > 0;
         length += (size_t)snprintf(layers + length, sizeof layers - length, "%s%lld",

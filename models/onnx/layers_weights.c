@@ -275,6 +275,19 @@ void sgm__translation_global_maximum(sgm__translation *t)
     write_global(t, "max", x != NULL ? x->rank : 3);
 }
 
+/* Whether axes, in any order, are those behind examples and channels. */
+static bool are_all_places(const int64_t *axes, int32_t count, int32_t rank)
+{
+    uint32_t seen = 0;
+    for (int32_t i = 0; i < count; i++) {
+        int64_t axis = axes[i] < 0 ? axes[i] + rank : axes[i];
+        if (axis < 2 || axis >= rank)
+            return false;
+        seen |= UINT32_C(1) << axis;
+    }
+    return count > 0 && count == rank - 2 && seen == (UINT32_C(1) << rank) - 4;
+}
+
 /* The mean of all places of each channel, which some exporters write instead. */
 void sgm__translation_reduce_mean(sgm__translation *t)
 {
@@ -284,12 +297,10 @@ void sgm__translation_reduce_mean(sgm__translation *t)
     if (count < 0)
         count = sgm__translation_constant_integers(t, 1, axes, 4);
     bool keeps = sgm__translation_integer(t, "keepdims", 1) != 0;
+    sgm__translation_integer(t, "noop_with_empty_axes", 0); /* there are some, or it is refused */
     if (x == NULL)
         return;
-    bool places = x->rank == count + 2 && count > 0;
-    for (int32_t i = 0; i < count; i++)
-        places = places && (axes[i] == i + 2 || axes[i] == i - count);
-    if (!places)
+    if (!are_all_places(axes, count, x->rank))
         sgm__translation_refuse(t, "a mean over other axes than those of all places");
     else if (keeps)
         write_global(t, "average", x->rank);

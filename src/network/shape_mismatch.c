@@ -60,6 +60,13 @@ static bool advise_classes(const char *cost, const sgm_shape *there, const sgm_s
     return shares || numbers;
 }
 
+/* Whether both are pictures of as many channels, (3, 36, 40) and (3, 32, 32). */
+static bool are_pictures(const sgm_shape *there, const sgm_shape *wanted)
+{
+    return there->rank == 3 && wanted->rank == 3 && there->dims[0] == wanted->dims[0] &&
+           (there->dims[0] == 1 || there->dims[0] == 3);
+}
+
 /* A shape for a message; rank 0 reads as "one number". */
 static const char *shape_words(const sgm_shape *shape, char *buffer)
 {
@@ -86,8 +93,9 @@ static void advise(const sgm_network *network, const sgm_graph *graph, const sgm
         if (wanted->rank > 0) /* none are lengths; one number fits input(1) */
             snprintf(advice, ADVICE, ": let it have the shape %s, or take other columns of the data%s",
                      there->rank > 0 ? words : "(1,)",
-                     are_shares(there, wanted) ? "; of a text, 'text: FILE' gives numbers in their place"
-                                               : "");
+                     are_pictures(there, wanted) ? "; of pictures, 'size' scales them"
+                     : are_shares(there, wanted) ? "; of a text, 'text: FILE' gives numbers in their place"
+                                                 : "");
         return;
     }
     if (takes_classes(type) && advise_classes(type->name, there, wanted, advice))

@@ -77,6 +77,9 @@ cp -r "$fixtures/bert_fill" fills
 cp classifier/vocab.txt fills
 run 1 eval fills labelled.jsonl
 has err "'fills' is a model to fill, which is not measured; lines are for models that say the next token or have classes"
+cp lines.jsonl lines.json
+run 1 eval model lines.json
+has err '^sigma eval: lines.json: the model takes lines of JSON, in a file whose name ends in .jsonl'
 run 1 eval "$fixtures/gpt2" lines.jsonl
 has err 'lines.jsonl: .*lines of JSON are for models with a tokenizer'
 finish

@@ -166,7 +166,7 @@ has err "is of a run to classify, which has not all that the task 'embed' needs"
 run 2 finetune "$fixtures/gpt2" --data labelled.jsonl
 has err "^sigma finetune: --data: lines with a label are for encoders .BERT, RoBERTa, DistilBERT.; '.*/gpt2' says the next token"
 run 2 finetune "$fixtures/resnet" --data labelled.jsonl
-has err 'is a model to classify; classes of texts and pairs are learnt by encoders'
+has err 'is a model of pictures; these are learnt by .sigma train. of a file'
 echo '{"text": "good a"}' >texts.jsonl
 run 2 finetune model --data texts.jsonl
 has err 'texts alone are for models that say the next token; an encoder learns lines with text and label'

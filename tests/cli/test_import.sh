@@ -150,12 +150,21 @@ has err "text 1 has no .MASK. among its first 24 tokens: this model says which w
 
 run 1 predict llama --text 'a'
 has err "^sigma predict: 'llama' continues texts: use 'sigma generate llama --text TEXT'$"
+run 0 import "$fixtures/vit" --task embed --into views
+run 0 predict views "$fixtures/picture.png"
+has out '^[^ ]*/picture.png:( -?[0-9.e-]+){16}$'
+run 0 predict views "$fixtures/picture.png" --json
+has out '^\{"file": "[^"]*/picture.png", "outputs": \[(-?[0-9.e-]+, ){15}-?[0-9.e-]+\]\}$'
+run 0 predict views "$fixtures/picture.png" --output views.csv
+has views.csv '^file,prediction_0,'
 run 1 predict pictures --text 'a'
 has err "texts are for encoders that 'sigma import' read with their tokenizer"
 run 1 generate fill --text a
 has err "^sigma generate: 'fill' does not continue texts, it fills in words that are masked: use 'sigma predict'$"
 run 1 generate pictures/checkpoint.safetensors
 has err "'pictures/checkpoint.safetensors' does not continue texts, it tells classes of pictures: use 'sigma predict'$"
+run 1 generate "$SIGMA_SOURCE_DIR/tests/models/onnx/signal.onnx"
+has err "'.*signal.onnx' does not continue texts, it tells classes: use 'sigma predict'$"
 run 1 generate judged
 has err "'judged' does not continue texts, it tells classes of texts: use"
 run 2 generate spoken 'ab c'
@@ -338,7 +347,10 @@ verdict "nothing was read before" $?
 run 1 import nowhere --into llama
 has err "sigma import: 'llama' is there already"
 run 1 import nowhere
-has err "^sigma import: there is no folder 'nowhere', and no file$"
+has err "^sigma import: there is no folder 'nowhere', and no file; nothing is fetched from a network: a model is downloaded before, as by 'hf download"
+mkdir adapters && echo '{}' >adapters/adapter_config.json
+run 1 import adapters
+has err "there is no config.json in 'adapters'; .*, and this one has adapters of PEFT for a model: 'sigma import FOLDER --peft' takes both$"
 mkdir bare
 run 1 import bare
 has err "there is no config.json in 'bare'; a folder as the library transformers writes it is wanted"

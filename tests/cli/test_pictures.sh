@@ -113,6 +113,8 @@ has out '^others: .*\(5 examples\)$'
 # --- other shapes ---
 run 0 train pets.yaml 'data.training={images: pets, size: [12, 8], channels: 1}' epochs=1 --folder grey
 has out '^network: input\(1, 8, 12\) '
+run 1 train pets.yaml 'network=input(3, 8, 8) + dense(3) + softmax_cross_entropy' epochs=1 --folder sides
+has err 'wants \(3, 8, 8\): .*; of pictures, .size. scales them$'
 echo '{data: {training: {images: pets}, split: {folds: 2}}, epochs: 1}' >folds.yaml
 run 0 train folds.yaml --folder folds --quiet
 

@@ -16,6 +16,7 @@ awk '/^## Layer by layer/ { here = 1 } here && /^```$/ && inside { exit } here &
     "$SIGMA_SOURCE_DIR/docs/manual/30-fine-tuning.md" >pets.yaml
 has pets.yaml '^- at epoch 2 unfreeze "stage1_\*\.\*"$'
 run 0 train pets.yaml --folder run
+has run/config.yaml '^    size: \["32", "32"\]$' # as the model has it
 changes() { grep -o '"epoch":[0-9]*,"iteration".*"what":"optimiser.frozen".*"new":"[^"]*"' "$1" | sed 's/,"iteration.*"new":/ /'; }
 same "what is frozen, and from when on" "$(changes run/journal.jsonl)" '"epoch":2 "*.*, !classifier.*, !stage1_*.*"
 "epoch":4 "*.*, !classifier.*, !stage1_*.*, !stage0_*.*"

@@ -235,6 +235,31 @@ TEST(jpeg_is_read_by_what_is_kept)
     sgm_pipeline_free(pipeline);
 }
 
+/* A network that makes vectors of pictures tells no classes. */
+TEST(a_pipeline_without_classes_makes_inputs_alone)
+{
+    static const unsigned char pixels[] = {255, 0, 51, 255, 0, 51, 255, 0, 51, 255, 0, 51};
+    const char *text = "{\"version\":1,\"kind\":\"pictures\",\"width\":2,\"height\":2,\"channels\":3,"
+                       "\"mean\":[0.5,0.5,0.5],\"deviation\":[0.5,0.5,0.5]}";
+    sgm_pipeline *pipeline = sgm_pipeline_parse(text);
+    CHECK_OK(pipeline);
+    char *again = sgm_pipeline_json(pipeline);
+    CHECK_STR(again, text);
+    sgm_string_free(again);
+    CHECK(sgm_pipeline_classes(pipeline) == NULL);
+    const char *path = data_path("alone.png");
+    image_write_png(path, 2, 2, PNG_COLOR_TYPE_RGB, 8, PNG_INTERLACE_NONE, pixels);
+    sgm_block *block = sgm_pipeline_files(pipeline, &(const sgm_file){.name = path}, 1);
+    CHECK_OK(block);
+    CHECK_NEAR(sgm_tensor_get(sgm_block_field(block, "inputs"), (int64_t[]){0, 0, 1, 1}), 1, 1e-6);
+    CHECK_NEAR(sgm_tensor_get(sgm_block_field(block, "inputs"), (int64_t[]){0, 2, 0, 0}), -0.6, 1e-6);
+    sgm_block_free(block);
+    CHECK_ERROR(sgm_pipeline_network(pipeline), "the pipeline has no classes, for which a network");
+    CHECK_ERROR(sgm_files_extractor(pipeline, "folder"),
+                "folder: the pipeline has no classes, so that folders of them are no data");
+    sgm_pipeline_free(pipeline);
+}
+
 TEST(what_is_kept_is_checked)
 {
     static const struct {

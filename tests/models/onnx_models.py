@@ -108,14 +108,14 @@ class Tokens(nn.Module):
         return self.last(torch.flatten(self.table(x), 1))
 
 
-def write_nodes(name, shape, nodes, constants, expected):
+def write_nodes(name, shape, nodes, constants, expected, batch="n"):
     """A model of these nodes, (type, further inputs, attributes) each, one behind the other, and what ONNX Runtime gives.
-    Constants pass an Identity, as those that PyTorch's exporter shares."""
+    Constants pass an Identity, as those that PyTorch's exporter shares. `batch` is the number of examples that the model says."""
     made, value = [helper.make_node("Identity", ["shared_" + key], [key]) for key in constants], "x"
     for i, (kind, others, attributes) in enumerate(nodes):
         made.append(helper.make_node(kind, [value, *others], [f"v{i}"], **attributes))
         value = f"v{i}"
-    graph = helper.make_graph(made, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", *shape])],
+    graph = helper.make_graph(made, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [batch, *shape])],
                               [helper.make_tensor_value_info(value, TensorProto.FLOAT, None)],
                               [numpy_helper.from_array(array, "shared_" + key) for key, array in constants.items()])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
@@ -154,6 +154,9 @@ write_nodes("reductions", (2, 4, 4), [
     ("MatMul", ["matrix"], {}), ("Add", ["row"], {}), ("Dropout", ["rate"], {})],
     {"places": numpy.int64([2, 3]), "square": numpy.int64([0, 1, 2]), "matrix": torch.randn(2, 3).numpy(),
      "row": torch.randn(3).numpy(), "rate": numpy.float32(0.25)}, expected)
+write_nodes("means", (2, 4, 3), [  # as PyTorch exports AdaptiveAvgPool2d and Flatten for four examples
+    ("ReduceMean", ["places"], {"keepdims": 1, "noop_with_empty_axes": 0}), ("Reshape", ["flat"], {"allowzero": 1}), ("MatMul", ["matrix"], {})],
+    {"places": numpy.int64([-1, -2]), "flat": numpy.int64([4, 2]), "matrix": torch.randn(2, 3).numpy()}, expected, batch=4)
 batches, targets = torch.randn(STEPS * BATCH, 3, 8, 8), torch.randint(4, (STEPS * BATCH,))
 expected.update({"mobile.batches": batches, "mobile.targets": nn.functional.one_hot(targets, 4).float(),
                  "mobile.losses": train(CASES["mobile"][0], batches, targets)})

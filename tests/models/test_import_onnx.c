@@ -62,8 +62,8 @@ TEST(networks_give_what_the_models_gave)
 {
     skip_without_onnx();
     sgm_bundle *expected = load_expected();
-    static const char *const names[] = {"residual", "mobile",      "decoder",    "signal",
-                                        "joined",   "activations", "reductions", "tokens"};
+    static const char *const names[] = {"residual",    "mobile",     "decoder", "signal", "joined",
+                                        "activations", "reductions", "tokens",  "means"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         compare_outputs(expected, names[i]);
     sgm_bundle_free(expected);

@@ -145,6 +145,39 @@ TEST(networks_of_pictures_compute_what_transformers_computes)
     }
 }
 
+/* What the last layer of the same files makes of the vector are transformers' probabilities. */
+TEST(a_model_makes_vectors_of_files_of_pictures)
+{
+    sgm_bundle *expected = expected_of("vit"), *files = sgm_bundle_load(FIXTURES "vit/model.safetensors");
+    const sgm_tensor *weights = sgm_bundle_get(files, "classifier.weight");
+    const sgm_tensor *biases = sgm_bundle_get(files, "classifier.bias");
+    sgm_env *env = sgm_env_create("vectors");
+    sgm_model *model = sgm_model_import(env, FIXTURES "vit", .task = "embed");
+    CHECK_OK(model);
+    sgm_trainer *trainer = sgm_model_trainer(model);
+    CHECK(sgm_trainer_get_pipeline(trainer) != NULL);
+    sgm_block *block =
+        sgm_pipeline_files(sgm_trainer_get_pipeline(trainer), &(sgm_file){.name = FIXTURES "picture.png"}, 1);
+    CHECK_OK(block);
+    sgm_tensor *vector = sgm_trainer_predict_block(trainer, block, NULL);
+    CHECK_OK(vector);
+    double shares[3], sum = 0;
+    for (int64_t c = 0; c < 3; c++) {
+        double logit = sgm_tensor_get(biases, &c);
+        for (int64_t i = 0; i < sgm_tensor_shape(vector)->dims[1]; i++)
+            logit += sgm_tensor_get(vector, (int64_t[]){0, i}) * sgm_tensor_get(weights, (int64_t[]){c, i});
+        sum += shares[c] = exp(logit);
+    }
+    for (int64_t c = 0; c < 3; c++)
+        CHECK_NEAR(log(shares[c] / sum),
+                   log(sgm_tensor_get(sgm_bundle_get(expected, "probabilities"), (int64_t[]){0, c})), 1e-5);
+    sgm_tensor_free(vector);
+    sgm_block_free(block);
+    sgm_bundle_free(files);
+    sgm_bundle_free(expected);
+    sgm_env_free(env);
+}
+
 /* The rest of the network is the model's, and transformers gets as many classes back. */
 TEST(a_last_layer_for_other_classes_is_begun_anew)
 {
@@ -185,6 +218,51 @@ TEST(a_last_layer_for_other_classes_is_begun_anew)
     sgm_bundle_free(bundle);
     sgm_bundle_free(before);
     sgm_env_free(env);
+}
+
+/* The pipeline of a folder that is written back, of a trainer with one of its own. */
+static void check_written_pipeline(const char *given, const char *wanted, const char *processor)
+{
+    const char *written = new_folder();
+    sgm_pretrained *model = sgm_pretrained_open(FIXTURES "vit");
+    sgm_env *env = sgm_env_create("written");
+    sgm_trainer *trainer = sgm_trainer_create(env, "written");
+    CHECK_OK(sgm_pretrained_load(model, trainer));
+    sgm_pipeline *pipeline = sgm_pipeline_parse(given);
+    CHECK_OK(pipeline);
+    CHECK_OK(sgm_trainer_set_pipeline(trainer, pipeline));
+    sgm_pipeline_free(pipeline);
+    CHECK_OK(sgm_pretrained_export(model, trainer, written));
+    sgm_pretrained_free(model);
+    sgm_model *again = sgm_model_import(env, written);
+    CHECK_OK(again);
+    char *text = sgm_pipeline_json(sgm_trainer_get_pipeline(sgm_model_trainer(again)));
+    CHECK_STR(text, wanted);
+    sgm_string_free(text);
+    size_t size;
+    char *config = read_file(written, "preprocessor_config.json", &size);
+    CHECK(strstr(config, processor) != NULL);
+    free(config);
+    sgm_env_free(env);
+}
+
+/* Who reads the folder scales and normalises pictures as those were that the network has learnt from, and
+ * calls its classes as they were called. transformers has no average of areas. */
+TEST(a_folder_says_how_its_pictures_were_prepared)
+{
+#define PIPELINE(numbers, filter)                                                                            \
+    "{\"version\":1,\"kind\":\"pictures\",\"width\":32,\"height\":32,\"channels\":3," numbers filter         \
+    "\"classes\":[\"ant\",\"bee\",\"cow\"]}"
+#define SCALE "\"mean\":[0.25,0.5,0.125],\"deviation\":[0.5,0.25,0.75],"
+    check_written_pipeline(PIPELINE(SCALE, "\"filter\":\"bicubic\","),
+                           PIPELINE(SCALE, "\"filter\":\"bicubic\","), "\"ViTImageProcessor\"");
+    check_written_pipeline(PIPELINE(SCALE, ""), PIPELINE(SCALE, "\"filter\":\"bilinear\","),
+                           "\"resample\": 2");
+    check_written_pipeline(PIPELINE(SCALE, "\"filter\":\"bilinear\",\"shortest\":36,"),
+                           PIPELINE(SCALE, "\"filter\":\"bilinear\",\"shortest\":36,"),
+                           "\"MobileNetV2ImageProcessor\"");
+#undef SCALE
+#undef PIPELINE
 }
 
 /* A file that was saved without a head gets one, and its names the prefix that they have beside it. */

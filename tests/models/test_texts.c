@@ -197,6 +197,7 @@ TEST(the_pooling_goes_along)
 {
     const char *folder = copy_of("bert_embed"), *run = new_folder(), *written = new_folder();
     write_pooling(folder, "{\"pooling_mode\": \"max\"}");
+    write_file(folder, "config_sentence_transformers.json", "{\"prompts\": {}}", 15);
     sgm_pretrained *model = sgm_pretrained_open(folder);
     sgm_env *env = sgm_env_create("pooling");
     sgm_trainer *trainer = sgm_trainer_create(env, "pooling");
@@ -208,6 +209,10 @@ TEST(the_pooling_goes_along)
     CHECK_OK(sgm_pretrained_export(model, trainer, written));
     sgm_pretrained_free(model);
     check_network(written, "+ global_max_pooling(steps)");
+    size_t size;
+    char *prompts = read_file(written, "config_sentence_transformers.json", &size);
+    CHECK_STR(prompts, "{\"prompts\": {}}");
+    free(prompts);
     sgm_env_free(env);
     const char *other = copy_of("bert_embed");
     char link[300], outside[300];

@@ -166,6 +166,17 @@ static const char *lines_are(int64_t count, const data_config *data, char *words
     return words;
 }
 
+/* What it costs that rows are longer than what is in them. */
+static void hint(const data_config *data, const char *name, const sgm_chat_counts *counts)
+{
+    if (strcmp(name, "training") == 0 && !data->packing && counts->longest > 0 &&
+        2 * counts->longest <= data->window)
+        complain("hint: the longest line of data.training%s has %lld tokens, and each is trained as one of "
+                 "%lld: --packing, or a --context of fewer, is faster\n",
+                 isnan(data->begin) && isnan(data->share) ? "" : ", in the whole file,",
+                 (long long)counts->longest, (long long)data->window);
+}
+
 /* What of a file is not learnt. */
 static void warn(const data_config *data, const char *name, const sgm_chat_counts *counts)
 {
@@ -174,7 +185,8 @@ static void warn(const data_config *data, const char *name, const sgm_chat_count
     if (counts->cut > 0)
         complain(
             "warning: data.%s: %lld of %lld examples%s are cut to %lld tokens; the longest line has %lld: a "
-            "longer --context of the command, or window of a file, takes more of them\n",
+            "longer --context of 'sigma import' or 'sigma finetune' takes more of them, if the model was "
+            "trained for so many\n",
             name, (long long)counts->cut, (long long)counts->examples, of_file(data), (long long)data->window,
             (long long)counts->longest);
     if (counts->unanswered > 0)
@@ -184,7 +196,7 @@ static void warn(const data_config *data, const char *name, const sgm_chat_count
                  lines_are(counts->unanswered, data, words, sizeof words));
     if (behind > 0)
         complain("warning: data.%s: %s:%lld: the answer begins behind token %lld; %lld %s left out for that, "
-                 "and the longest line has %lld tokens: --context of the command, or window of a file\n",
+                 "and the longest line has %lld tokens: --context of 'sigma import' or 'sigma finetune'\n",
                  name, data->chats, (long long)counts->behind_line, (long long)data->window,
                  (long long)behind, lines_are(behind, data, words, sizeof words), (long long)counts->longest);
 }
@@ -197,8 +209,10 @@ sgm_dataset *chats_dataset(const data_config *data, const char *name)
                                ? sgm_chat_dataset(name, tokenizer, data->chats, .window = data->window,
                                                   .counts = &counts, .packing = data->packing)
                                : NULL;
-    if (dataset != NULL)
+    if (dataset != NULL) {
         warn(data, name, &counts);
+        hint(data, name, &counts);
+    }
     sgm_pretrained_tokenizer_free(tokenizer);
     return dataset;
 }

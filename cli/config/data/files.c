@@ -16,6 +16,39 @@ static int32_t side_of(const data_config *data, size_t index)
     return (int32_t)side;
 }
 
+/* Height and width of the pictures that a network takes, of input(3, 224, 224); false: it takes others. */
+static bool takes_pictures(const char *notation, int64_t *height, int64_t *width)
+{
+    sgm_network *network = sgm_network_parse(notation);
+    sgm_content shape = {0};
+    long long channels, sides[2];
+    const bool found = network != NULL && sgm_network_get_argument(network, 0, "shape", &shape) == SGM_OK &&
+                       sscanf(shape.as.text, "%lld, %lld, %lld", &channels, &sides[0], &sides[1]) == 3;
+    sgm_content_clear(&shape);
+    sgm_network_free(network);
+    if (found) {
+        *height = sides[0];
+        *width = sides[1];
+    }
+    return found;
+}
+
+sgm_status files_complete(config *c)
+{
+    text_list *size = &c->data.training.size;
+    int64_t height, width;
+    if (c->from == NULL || c->network == NULL || c->data.training.images == NULL || size->count > 0 ||
+        !takes_pictures(c->network, &height, &width))
+        return SGM_OK;
+    size->items = sgm__calloc(2, sizeof *size->items);
+    if (size->items == NULL)
+        return SGM_ERROR_MEMORY;
+    size->items[0] = sgm__format("%lld", (long long)width);
+    size->items[1] = sgm__format("%lld", (long long)height);
+    size->count = size->capacity = 2;
+    return size->items[0] != NULL && size->items[1] != NULL ? SGM_OK : SGM_ERROR_MEMORY;
+}
+
 static bool has_picture_form(const data_config *data)
 {
     return data->size.count > 0 || data->channels != OPTION_UNSET;

@@ -65,9 +65,11 @@ static const option data_rows[] = {
     OPTION_ROW(data_config, masks, OPTION_PATH,
                .row.doc =
                    "images: a folder of PNG masks of their names, whose values are the classes of pixels"),
-    OPTION_ROW(data_config, size, OPTION_LIST, .check = check_side,
-               .row.doc =
-                   "images: [width, height] to which all are scaled; if not given all must be of one size"),
+    OPTION_ROW(
+        data_config, size, OPTION_LIST, .check = check_side,
+        .row.doc =
+            "images: [width, height] to which all are scaled; if not given that of the network of `from`, "
+            "else all must be of one size"),
     OPTION_ROW(data_config, channels, OPTION_INTEGER, .row.minimum = 1, .row.maximum = 3,
                .row.doc = "images: 3 (if not given) for colours, 1 for grey"),
     OPTION_ROW(

@@ -183,13 +183,13 @@ static void tell(const data_config *data, const char *name, const sgm_text_count
     if (counts->cut > 0)
         complain(
             "warning: data.%s: %lld of %lld texts%s are cut to %lld tokens; the longest has %lld: a longer "
-            "--context of the command, or window of a file, takes more of them\n",
+            "--context of 'sigma finetune', or window of a file, takes more of them\n",
             name, (long long)counts->cut, (long long)counts->texts, of_file(data), (long long)data->window,
             (long long)counts->longest);
     else if (strcmp(name, "training") == 0 && 2 * counts->longest <= data->window)
         complain(
             "hint: the longest text of data.training%s has %lld tokens, and each is trained as one of %lld: "
-            "a window of fewer is faster\n",
+            "a --context of fewer, or window of a file, is faster\n",
             isnan(data->begin) && isnan(data->share) ? "" : ", in the whole file,",
             (long long)counts->longest, (long long)data->window);
 }

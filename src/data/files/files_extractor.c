@@ -212,6 +212,13 @@ sgm_extractor *sgm_files_extractor_with(sgm_pipeline *pipeline, const char *path
         sgm__missing_part("sgm_files_extractor: a pipeline of files and a path");
         return NULL;
     }
+    if (pipeline->part_count == 0) {
+        sgm_fail(SGM_ERROR_ARGUMENT,
+                 "%s: the pipeline has no classes, so that folders of them are no data; it makes inputs of "
+                 "single %s (sgm_pipeline_files)",
+                 path, pipeline->kind->names->several);
+        return NULL;
+    }
     files_extractor *self = sgm__calloc(1, sizeof *self);
     if (self == NULL)
         return NULL;

@@ -135,7 +135,8 @@ const sgm__pipeline_part *sgm__pipeline_target(const sgm_pipeline *pipeline, siz
 
 const char *const *sgm_pipeline_classes(const sgm_pipeline *pipeline)
 {
-    return pipeline->labels == 0 ? (const char *const *)sgm__pipeline_target(pipeline, 0)->categories : NULL;
+    const sgm__pipeline_part *target = sgm__pipeline_target(pipeline, 0);
+    return pipeline->labels == 0 && target != NULL ? (const char *const *)target->categories : NULL;
 }
 
 void sgm__pipeline_units(const sgm_pipeline *pipeline, size_t index, double *factor, double *offset)

@@ -105,7 +105,8 @@ static void put_files(const sgm_pipeline *pipeline, json_t *object, bool *failed
 {
     sgm__json_put(object, "kind", json_string(pipeline->kind->name), failed);
     pipeline->kind->put(pipeline->form, object, failed);
-    put_categories(&pipeline->parts[0], pipeline->labels > 0 ? "characters" : "classes", object, failed);
+    if (pipeline->part_count > 0)
+        put_categories(&pipeline->parts[0], pipeline->labels > 0 ? "characters" : "classes", object, failed);
     if (pipeline->labels > 0)
         sgm__json_put(object, "labels", json_integer(pipeline->labels), failed);
 }
@@ -391,11 +392,13 @@ static sgm_status take_characters(sgm_pipeline *pipeline, const json_t *object)
     return sgm__pipeline_set_characters(pipeline, characters, count, labels);
 }
 
-/* The classes, or the characters, of the targets. */
+/* The classes, or the characters, of the targets. Pictures of a network that tells no classes have none. */
 static sgm_status take_classes(sgm_pipeline *pipeline, const json_t *object)
 {
     if (json_object_get(object, "characters") != NULL)
         return take_characters(pipeline, object);
+    if (json_object_get(object, "classes") == NULL && pipeline->kind == &sgm__pictures)
+        return SGM_OK;
     char **classes;
     size_t count;
     SGM_TRY(sgm__json_take_texts(object, "classes", SGM_MAX_CATEGORIES, &classes, &count));

@@ -95,6 +95,10 @@ static void append_inputs(sgm__text *text, const sgm_pipeline *pipeline)
 static char *network_of_files(const sgm_pipeline *pipeline)
 {
     sgm__text text = {0};
+    if (pipeline->part_count == 0) {
+        sgm_fail(SGM_ERROR_ARGUMENT, "the pipeline has no classes, for which a network could be proposed");
+        return NULL;
+    }
     pipeline->kind->network(pipeline->form, &text);
     if (pipeline->labels > 0) /* and the blank */
         sgm__text_append(&text, " + dense(%zu, time_distributed) + ctc(%d)",

@@ -141,10 +141,12 @@ sgm_value sgm__onnx_ml_classes(sgm__onnx_node *n, const char *name, sgm_value sc
     sgm_graph *g = n->graph;
     const Onnx__AttributeProto *numbers = sgm__onnx_attribute(n, name);
     sgm_shape shape = sgm__onnx_type(n, scores).shape;
-    if (numbers == NULL || numbers->n_ints != (size_t)shape.dims[1])
+    if (numbers == NULL || numbers->n_ints == 0)
         return sgm__onnx_unsupported(
-            n, "classes that are texts, or %zu numbers for %lld scores: '%s' should have them",
-            numbers != NULL ? numbers->n_ints : 0, (long long)shape.dims[1], name);
+            n, "its classes are texts; train it with numbers of classes instead ('%s')", name);
+    if (numbers->n_ints != (size_t)shape.dims[1])
+        return sgm__onnx_unsupported(n, "'%s' has %zu numbers of classes for %lld scores", name,
+                                     numbers->n_ints, (long long)shape.dims[1]);
     sgm_value table = sgm__onnx_constant(
         g, sgm_tensor_create_from(SGM_INT64, SGM__ONNX_SHAPE((int64_t)numbers->n_ints), numbers->ints));
     return sgm_gather(g, table, sgm_arg_max(g, scores, 1), 0);
