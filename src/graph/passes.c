@@ -176,8 +176,7 @@ static bool is_by_constant(const sgm_graph *graph, const sgm__instruction *instr
 {
     if (instruction->op != &sgm__op_matmul)
         return false;
-    const sgm__instruction *right =
-        &graph->instructions[graph->operands[instruction->first_input + 1].index];
+    const sgm__instruction *right = &graph->instructions[graph->operands[instruction->first_input + 1].index];
     while ((right->op->flags & SGM_OP_VIEW) != 0)
         right = &graph->instructions[graph->operands[right->first_input].index];
     return right->op == &sgm__op_constant;

@@ -14,7 +14,7 @@
 
 /* What one input of the fuzzer says. */
 typedef struct description {
-    message tensors[MAXIMUM_TENSORS];
+    protobuf_message tensors[MAXIMUM_TENSORS];
     int types[MAXIMUM_TENSORS];
     int count;
     const uint8_t *rest; /* behind the empty line */
@@ -48,7 +48,7 @@ static void begin_tensor(description *d, const char *text)
     long long number = strtoll(text, &end, 10);
     if (d->count == MAXIMUM_TENSORS)
         return;
-    message *tensor = &d->tensors[d->count];
+    protobuf_message *tensor = &d->tensors[d->count];
     tensor->length = 0;
     tensor->full = false;
     d->types[d->count++] = (int)number;
@@ -60,7 +60,7 @@ static void begin_tensor(description *d, const char *text)
 
 static void put_entry(description *d, const char *key, const char *value)
 {
-    message entry = {.length = 0};
+    protobuf_message entry = {.length = 0};
     put_text(&entry, 1, key);
     put_text(&entry, 2, value);
     if (d->count > 0)
@@ -95,10 +95,10 @@ static void name_of(char name[8], char letter, int index)
 }
 
 /* y0 = w0, y1 = w1 and so on. Every second w is a node's attribute: those are read when the model runs. */
-static void put_tensor(message *graph, message *tensor, int index)
+static void put_tensor(protobuf_message *graph, protobuf_message *tensor, int index)
 {
     char given[8], made[8];
-    static message node, attribute, output;
+    static protobuf_message node, attribute, output;
     node.length = attribute.length = output.length = 0;
     node.full = attribute.full = output.full = false;
     name_of(given, 'w', index);
@@ -120,9 +120,9 @@ static void put_tensor(message *graph, message *tensor, int index)
     put_message(graph, 12, &output);
 }
 
-static bool make_model(description *d, message *model)
+static bool make_model(description *d, protobuf_message *model)
 {
-    static message graph, opset;
+    static protobuf_message graph, opset;
     graph.length = opset.length = model->length = 0;
     graph.full = opset.full = model->full = false;
     for (int i = 0; i < d->count; i++)
@@ -161,7 +161,7 @@ static void check_outputs(const description *d, sgm_onnx *model)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static description d;
-    static message bytes;
+    static protobuf_message bytes;
     prepare_folder();
     read_description(&d, data, size);
     if (!make_model(&d, &bytes))

@@ -13,9 +13,9 @@ typedef struct external {
     const char *location, *offset, *length;
 } external;
 
-static void put_entry(message *tensor, const char *key, const char *value)
+static void put_entry(protobuf_message *tensor, const char *key, const char *value)
 {
-    message entry = {.length = 0};
+    protobuf_message entry = {.length = 0};
     if (value == NULL)
         return;
     put_text(&entry, 1, key);
@@ -24,10 +24,11 @@ static void put_entry(message *tensor, const char *key, const char *value)
 }
 
 /* y = -w, with w of three float32. */
-static message make_model(external at)
+static protobuf_message make_model(external at)
 {
-    message model = {.length = 0}, graph = {.length = 0}, node = {.length = 0}, tensor = {.length = 0};
-    message output = {.length = 0}, opset = {.length = 0};
+    protobuf_message model = {.length = 0}, graph = {.length = 0}, node = {.length = 0},
+                     tensor = {.length = 0};
+    protobuf_message output = {.length = 0}, opset = {.length = 0};
     put_integer(&tensor, 1, 3); /* dims */
     put_integer(&tensor, 2, 1); /* float */
     put_text(&tensor, 8, "w");
@@ -105,7 +106,7 @@ static void close_folder(void)
 
 static sgm_onnx *load(external at)
 {
-    message model = make_model(at);
+    protobuf_message model = make_model(at);
     CHECK_OK(sgm__file_write_atomic(in_folder("model.onnx"), model.bytes, model.length));
     sgm_clear_error();
     return sgm_onnx_load(in_folder("model.onnx"), .handler = "reference");
@@ -173,7 +174,7 @@ TEST(places_beyond_the_file_are_errors)
 
 TEST(a_model_in_memory_has_no_other_files)
 {
-    message model = make_model((external){"weights", "0", "12"});
+    protobuf_message model = make_model((external){"weights", "0", "12"});
     open_folder();
     CHECK_ERROR(sgm_onnx_parse(model.bytes, model.length, NULL), "load it by its path");
     close_folder();

@@ -50,11 +50,11 @@ static sgm_graph *lower(const sgm_graph *graph, const sgm_handler *handler)
     sgm_graph *expanded = sgm__pass_expand(graph, keeps_whole, user);
     if (expanded != NULL && has_bfloat16(expanded)) {
         const sgm__handler_type *type = handler->type;
-        const sgm__widening how = {
-            .widens = widens,
-            .user = user,
-            .rounds = type->rounds != NULL && type->rounds(handler->self),
-            .reads_halves = type->reads_halves != NULL && type->reads_halves(handler->self)};
+        const sgm__widening how = {.widens = widens,
+                                   .user = user,
+                                   .rounds = type->rounds != NULL && type->rounds(handler->self),
+                                   .reads_halves =
+                                       type->reads_halves != NULL && type->reads_halves(handler->self)};
         sgm_graph *wide = sgm__pass_widen(expanded, &how);
         sgm_graph_free(expanded);
         expanded = wide;

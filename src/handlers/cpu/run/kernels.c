@@ -70,8 +70,7 @@ static bool is_here(const sgm__cpu *cpu, const sgm__cpu_kernel *kernel, sgm_dtyp
         return true;
     bool own = cpu->products == SGM__BFLOAT16_OWN;
     if (kernel->op == &sgm__op_matmul)
-        return kernel == &sgm__cpu_matmul ? own || cpu->reads_halves
-                                          : cpu->products == SGM__BFLOAT16_ONEDNN;
+        return kernel == &sgm__cpu_matmul ? own || cpu->reads_halves : cpu->products == SGM__BFLOAT16_ONEDNN;
     return kernel->types != (uint32_t)1 << SGM_BFLOAT16 || own;
 }
 
