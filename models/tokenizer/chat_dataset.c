@@ -11,6 +11,7 @@
 #include <sigma/chats.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define DEFAULT_WINDOW 512
 #define LONGEST_WINDOW (1 << 20)
@@ -26,6 +27,7 @@ typedef struct collection {
     const sgm_pretrained_tokenizer *tokenizer;
     int64_t window;
     bool packing;
+    time_t now; /* one for the whole file: a chat and its beginnings may have the date in them */
     float *inputs, *targets, *starts; /* (counts.rows, window) each; starts: with packing */
     int64_t *used;                    /* places of each row that have tokens */
     size_t capacity;                  /* rows that there is room for */
@@ -213,7 +215,7 @@ static sgm_status add_completion(collection *c, const char *prompt, const char *
 static int64_t place_of(const collection *c, const example *e, const sgm_chat_message *messages, size_t count,
                         size_t shown, bool answer)
 {
-    char *text = sgm__chat_beginning(c->tokenizer, messages, count, shown, answer);
+    char *text = sgm__chat_beginning(c->tokenizer, messages, count, c->now, shown, answer);
     const int64_t place = text ? shared(c, e, text, false) : -1;
     sgm_string_free(text);
     return place;
@@ -247,7 +249,7 @@ static sgm_status add_messages(collection *c, const json_t *list)
         messages[i] = (sgm_chat_message){json_string_value(json_object_get(message, "role")),
                                          json_string_value(json_object_get(message, "content"))};
     }
-    char *text = sgm_pretrained_tokenizer_chat(c->tokenizer, messages, count, false);
+    char *text = sgm__chat_beginning(c->tokenizer, messages, count, c->now, count, false);
     example e = {0};
     sgm_status status = text ? example_of(c, text, false, &e) : sgm_last_status();
     if (status == SGM_OK)
@@ -315,7 +317,8 @@ sgm_dataset *sgm_chat_dataset_with(const char *name, const sgm_pretrained_tokeni
         return NULL;
     collection c = {.tokenizer = tokenizer,
                     .window = given.window ? given.window : DEFAULT_WINDOW,
-                    .packing = given.packing};
+                    .packing = given.packing,
+                    .now = time(NULL)};
     sgm_dataset *dataset = NULL;
     if (!tokenizer || !path)
         sgm_fail(SGM_ERROR_ARGUMENT, "chats need a tokenizer and the path of a file");

@@ -14,6 +14,7 @@
 #include "tokenizer/split.h"
 
 #include <sigma/tokenizer.h>
+#include <time.h>
 
 /* A part of a template: a text, or a special token. */
 typedef struct sgm__template_part {
@@ -87,10 +88,10 @@ sgm_status sgm__chat_take(struct sgm__chat *chat, const char *template, size_t s
 /* Takes the family of chats, and what it writes, from tokenizer_config.json and chat_template.jinja; there
  * may be no such files. */
 sgm_status sgm__read_chat(sgm_pretrained_tokenizer *tokenizer, const char *config, const char *template);
-/* The first `shown` messages as they are written within the whole chat, whose later messages may change what
- * earlier ones look like; otherwise sgm_pretrained_tokenizer_chat. */
+/* The first `shown` messages as they are written at the time `now` within the whole chat, whose later
+ * messages may change what earlier ones look like; otherwise sgm_pretrained_tokenizer_chat. */
 char *sgm__chat_beginning(const sgm_pretrained_tokenizer *tokenizer, const sgm_chat_message *messages,
-                          size_t count, size_t shown, bool answer);
+                          size_t count, time_t now, size_t shown, bool answer);
 /* Takes the token that ends a text from what was read about chats. */
 void sgm__take_end(sgm_pretrained_tokenizer *tokenizer);
 /* The same, and "eos_token_id" of generation_config.json, or of config.json if it has none; there may be no

@@ -216,7 +216,7 @@ same "the answer ends by itself" "$(cat out)" 'yes'
 run 0 generate chat --chat --text d --greedy --stop e
 same "a stop ends the answer before it" "$(cat out)" 'y'
 run 1 generate run --chat --text d
-has err 'the model has no chat template in a tokenizer_config.json; known are ChatML .*; without --chat the text is read as it is: write it'
+has err 'the model has no chat template in a tokenizer_config.json or a chat_template.jinja; known are ChatML .*; without --chat the text is read as it is: write it'
 run 2 generate chat --chat
 has err 'chat: expected what the user says, --text TEXT or --texts FILE, and no --numbers'
 run 2 generate chat --text a --system b

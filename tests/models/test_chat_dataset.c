@@ -97,6 +97,18 @@ TEST(answers_that_later_messages_change_are_learnt)
     sgm_pretrained_tokenizer_free(tokenizer);
 }
 
+/* Llama 3.2 writes the day in front. */
+TEST(answers_of_chats_with_a_day_are_learnt)
+{
+    sgm_pretrained_tokenizer *tokenizer = chatting_by(11, "llama-3.2");
+    sgm_dataset *data;
+    write_lines(CHAT);
+    CHECK_OK(data = sgm_chat_dataset("chats", tokenizer, path, .window = 500));
+    check_text(tokenizer, data, "targets", 0, 500, "two<|eot_id|>four<|eot_id|>");
+    sgm_dataset_free(data);
+    sgm_pretrained_tokenizer_free(tokenizer);
+}
+
 TEST(all_is_read)
 {
     sgm_pretrained_tokenizer *tokenizer = chatting();

@@ -1,5 +1,8 @@
 /* Chats against what transformers writes by the templates of models: tests/cross/make_chats.py. */
 #include "models/tokenizers.h"
+#include "tokenizer/tokenizer.h"
+
+#include <time.h>
 
 /* A tokenizer with this template, in tokenizer_config.json or in a file of its own. */
 static sgm_pretrained_tokenizer *with_template(const json_t *template, bool own_file)
@@ -20,18 +23,23 @@ static sgm_pretrained_tokenizer *with_template(const json_t *template, bool own_
     return tokenizer;
 }
 
+/* At the time that the chat has, or now. */
 static void check_chat(const sgm_pretrained_tokenizer *tokenizer, const json_t *chat)
 {
     const json_t *list = json_object_get(chat, "messages");
+    const json_t *seconds = json_object_get(chat, "seconds");
     const char *expected = text_in(chat, "text");
+    const bool answer = json_is_true(json_object_get(chat, "answer"));
     sgm_chat_message messages[8];
     const size_t count = json_array_size(list);
     char *text;
     for (size_t i = 0; i < count; i++)
         messages[i] = (sgm_chat_message){json_string_value(json_array_get(json_array_get(list, i), 0)),
                                          json_string_value(json_array_get(json_array_get(list, i), 1))};
-    text = sgm_pretrained_tokenizer_chat(tokenizer, messages, count,
-                                         json_is_true(json_object_get(chat, "answer")));
+    if (seconds)
+        text = sgm__chat_beginning(tokenizer, messages, count, json_integer_value(seconds), count, answer);
+    else
+        text = sgm_pretrained_tokenizer_chat(tokenizer, messages, count, answer);
     if (!expected)
         CHECK(!text && strstr(sgm_last_error(), "chats with this model are of user and assistant in turns"));
     else
@@ -43,6 +51,8 @@ TEST(chats_are_those_of_transformers)
 {
     json_t *entries = data_json("chats.json"), *entry, *chat;
     size_t i, k;
+    setenv("TZ", "<+14>-14", 1); /* that of chats.json, whose day is the next one at noon */
+    tzset();
     json_array_foreach(entries, i, entry) for (int own_file = 0; own_file < 2; own_file++)
     {
         sgm_pretrained_tokenizer *tokenizer = with_template(json_object_get(entry, "template"), own_file);
@@ -50,8 +60,84 @@ TEST(chats_are_those_of_transformers)
         json_array_foreach(json_object_get(entry, "chats"), k, chat) check_chat(tokenizer, chat);
         sgm_pretrained_tokenizer_free(tokenizer);
     }
-    CHECK_INT(i, 10);
+    CHECK_INT(i, 12);
     json_decref(entries);
+}
+
+/* The template that entry `number` of chats.json has. */
+static sgm_pretrained_tokenizer *with_entry(size_t number)
+{
+    json_t *entries = data_json("chats.json");
+    sgm_pretrained_tokenizer *tokenizer =
+        with_template(json_object_get(json_array_get(entries, number), "template"), false);
+    json_decref(entries);
+    return tokenizer;
+}
+
+static char *hello_at(const sgm_pretrained_tokenizer *tokenizer, time_t now)
+{
+    return sgm__chat_beginning(tokenizer, &(sgm_chat_message){"user", "Hello"}, 1, now, 1, true);
+}
+
+/* Midnight may come between two readings of the clock. */
+TEST(the_day_of_a_chat_is_that_of_the_clock)
+{
+    const sgm_chat_message message = {"user", "Hello"};
+    sgm_pretrained_tokenizer *tokenizer = with_entry(11);
+    char *before = hello_at(tokenizer, time(NULL));
+    char *text = sgm_pretrained_tokenizer_chat(tokenizer, &message, 1, true);
+    char *after = hello_at(tokenizer, time(NULL));
+    CHECK_STR(text, strcmp(text, before) == 0 ? before : after);
+    sgm_string_free(before);
+    sgm_string_free(text);
+    sgm_string_free(after);
+    CHECK_ERROR(hello_at(tokenizer, (time_t)INT64_MAX),
+                "the chat has the date of today in it, and the system's clock has none");
+    sgm_pretrained_tokenizer_free(tokenizer);
+}
+
+/* What is written by the template of an entry of chats.json that stands alone beside tokenizer.json. */
+static char *chat_by_file_alone(size_t entry, const char *family, size_t count)
+{
+    const sgm_chat_message messages[] = {{"user", "Hello"}, {"assistant", "Hi"}};
+    const char *folder = new_folder();
+    json_t *root = data_json("llama3.json"), *entries = data_json("chats.json");
+    const char *template = text_in(json_array_get(entries, entry), "template");
+    sgm_pretrained_tokenizer *tokenizer;
+    write_json(folder, "tokenizer.json", root);
+    write_file(folder, "chat_template.jinja", template, strlen(template));
+    CHECK_OK(tokenizer = sgm_pretrained_tokenizer_open(folder));
+    CHECK_STR(sgm_pretrained_tokenizer_chat_family(tokenizer), family);
+    char *text = sgm_pretrained_tokenizer_chat(tokenizer, messages, count, false);
+    sgm_pretrained_tokenizer_free(tokenizer);
+    json_decref(root);
+    json_decref(entries);
+    return text;
+}
+
+static void check_file_alone(size_t entry, const char *family, size_t count, const char *expected)
+{
+    char *text = chat_by_file_alone(entry, family, count);
+    CHECK_STR(text, expected);
+    sgm_string_free(text);
+}
+
+/* As transformers has it: a token that no file names is left out where it is written by itself, and an error
+ * where text is joined to it. */
+TEST(a_file_of_a_template_needs_no_settings_beside_it)
+{
+    check_file_alone(0, "chatml", 2,
+                     "<|im_start|>user\nHello<|im_end|>\n<|im_start|>assistant\nHi<|im_end|>\n");
+    check_file_alone(10, "llama-3.1", 1,
+                     "<|start_header_id|>system<|end_header_id|>\n\nCutting Knowledge Date: December "
+                     "2023\nToday Date: 26 Jul 2024\n\n<|eot_id|>"
+                     "<|start_header_id|>user<|end_header_id|>\n\nHello<|eot_id|>");
+    check_file_alone(6, "mistral", 1, "[INST] Hello [/INST]");
+    CHECK_ERROR(chat_by_file_alone(6, "mistral", 2),
+                "the model's chat template needs the eos_token, which its files do not name; add it to "
+                "tokenizer_config.json (in GGUF: tokenizer.ggml.eos_token_id)");
+    CHECK_ERROR(chat_by_file_alone(4, "zephyr", 1), "needs the eos_token");
+    CHECK_ERROR(chat_by_file_alone(5, "llama-3", 1), "needs the bos_token");
 }
 
 /* The tokens that end a text, by files beside a tokenizer; a text of NULL: there is no such file. */
@@ -128,7 +214,7 @@ TEST(templates_are_known_as_a_whole)
     CHECK_ERROR(
         sgm_pretrained_tokenizer_chat(tokenizer, &message, 1, true),
         "the model has a chat template that is not known; known are ChatML as SmolLM and Qwen have it, "
-        "Zephyr, Llama 3 and Mistral 0.2");
+        "Zephyr, Llama 3, 3.1 and 3.2, and Mistral 0.2");
     sgm_pretrained_tokenizer_free(tokenizer);
     json_decref(string);
 
@@ -148,7 +234,7 @@ TEST(templates_are_known_as_a_whole)
     tokenizer = data_tokenizer("gpt2.json");
     CHECK(sgm_pretrained_tokenizer_chat_family(tokenizer) == NULL);
     CHECK_ERROR(sgm_pretrained_tokenizer_chat(tokenizer, &message, 1, true),
-                "the model has no chat template");
+                "the model has no chat template in a tokenizer_config.json or a chat_template.jinja");
     sgm_pretrained_tokenizer_free(tokenizer);
 }
 

@@ -103,12 +103,13 @@ typedef struct sgm_chat_message {
 /* The chat as the model was taught to read it, ready to be encoded with .no_special; `answer`: with the
  * beginning of an answer behind it. Templates are programs in their own language, which is not run: the one
  * in tokenizer_config.json or chat_template.jinja must be, as a whole, one that is known, else this is an
- * error: write the text as the model wants it, and encode that with .no_special then. Messages are not
- * escaped: one with "<|im_end|>" in it ends there. Free with sgm_string_free. */
+ * error: write the text as the model wants it, and encode that with .no_special then. That of Llama 3.2 has
+ * the day in it, which is that of the system's clock where the program runs. Messages are not escaped: one
+ * with "<|im_end|>" in it ends there. Free with sgm_string_free. */
 SGM_API char *sgm_pretrained_tokenizer_chat(const sgm_pretrained_tokenizer *tokenizer,
                                             const sgm_chat_message *messages, size_t count, bool answer);
 /* How it writes chats: "chatml" (SmolLM, Qwen2, Qwen2.5), "qwen3", "zephyr" (Zephyr, TinyLlama), "llama-3",
- * "mistral" (0.2); NULL: its template is none of these, or it has none. */
+ * "llama-3.1", "llama-3.2", "mistral" (0.2); NULL: its template is none of these, or it has none. */
 SGM_API const char *sgm_pretrained_tokenizer_chat_family(const sgm_pretrained_tokenizer *tokenizer);
 
 #ifdef __cplusplus

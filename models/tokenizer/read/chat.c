@@ -4,8 +4,10 @@
 #include "tokenizer/read/json.h"
 #include "tokenizer/text/utf8.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 typedef struct chat_text {
@@ -13,6 +15,7 @@ typedef struct chat_text {
     const sgm_chat_message *messages;
     size_t count, shown; /* all messages; the first ones, which are written */
     bool answer;
+    time_t now; /* for templates that write the day */
     sgm__buffer out;
 } chat_text;
 
@@ -26,6 +29,17 @@ struct sgm__family {
 static sgm_status add(chat_text *chat, const char *text)
 {
     return sgm__buffer_add(&chat->out, text, strlen(text));
+}
+
+/* A token of the ends of a text, by its key in tokenizer_config.json. Jinja joins no text to one that is
+ * missing. */
+static sgm_status add_token(chat_text *chat, const char *token, const char *key)
+{
+    return *token ? add(chat, token)
+                  : sgm_fail(SGM_ERROR_UNSUPPORTED,
+                             "the model's chat template needs the %s, which its files do not name; add it to "
+                             "tokenizer_config.json (in GGUF: tokenizer.ggml.%s_id)",
+                             key, key);
 }
 
 /* White space as Python's str.strip has it: four controls besides Unicode's. */
@@ -162,23 +176,74 @@ static sgm_status write_zephyr(chat_text *chat)
         SGM__PASS(add(chat, chat->messages[i].role));
         SGM__PASS(add(chat, "|>\n"));
         SGM__PASS(add(chat, chat->messages[i].content));
-        SGM__PASS(add(chat, chat->tokenizer->chat.end));
+        SGM__PASS(add_token(chat, chat->tokenizer->chat.end, "eos_token"));
         SGM__PASS(add(chat, "\n"));
     }
     return chat->answer ? add(chat, "<|assistant|>\n") : SGM_OK;
 }
 
-static sgm_status write_llama3(chat_text *chat)
+/* --- Llama 3, 3.1 and 3.2 --- */
+
+static sgm_status add_llama3_header(chat_text *chat, const char *role)
 {
-    SGM__PASS(add(chat, chat->tokenizer->chat.begin));
-    for (size_t i = 0; i < chat->shown; i++) {
-        SGM__PASS(add(chat, "<|start_header_id|>"));
-        SGM__PASS(add(chat, chat->messages[i].role));
-        SGM__PASS(add(chat, "<|end_header_id|>\n\n"));
+    SGM__PASS(add(chat, "<|start_header_id|>"));
+    SGM__PASS(add(chat, role));
+    return add(chat, "<|end_header_id|>\n\n");
+}
+
+/* The messages from `first` on, and the beginning of an answer. */
+static sgm_status add_llama3_messages(chat_text *chat, size_t first)
+{
+    for (size_t i = first; i < chat->shown; i++) {
+        SGM__PASS(add_llama3_header(chat, chat->messages[i].role));
         SGM__PASS(add_trimmed(chat, chat->messages[i].content));
         SGM__PASS(add(chat, "<|eot_id|>"));
     }
-    return chat->answer ? add(chat, "<|start_header_id|>assistant<|end_header_id|>\n\n") : SGM_OK;
+    return chat->answer ? add_llama3_header(chat, "assistant") : SGM_OK;
+}
+
+static sgm_status write_llama3(chat_text *chat)
+{
+    SGM__PASS(add_token(chat, chat->tokenizer->chat.begin, "bos_token"));
+    return add_llama3_messages(chat, 0);
+}
+
+/* Each chat begins with a message of the system that has the date; what the chat's own one says follows in
+ * it. */
+static sgm_status write_with_date(chat_text *chat, const char *date)
+{
+    const bool has_system = is_role(&chat->messages[0], "system");
+    SGM__PASS(add(chat, chat->tokenizer->chat.begin));
+    SGM__PASS(add_llama3_header(chat, "system"));
+    SGM__PASS(add(chat, "Cutting Knowledge Date: December 2023\nToday Date: "));
+    SGM__PASS(add(chat, date));
+    SGM__PASS(add(chat, "\n\n"));
+    if (has_system)
+        SGM__PASS(add_trimmed(chat, chat->messages[0].content));
+    SGM__PASS(add(chat, "<|eot_id|>"));
+    return add_llama3_messages(chat, has_system);
+}
+
+static sgm_status write_llama3_1(chat_text *chat)
+{
+    return write_with_date(chat, "26 Jul 2024");
+}
+
+/* The day where the program runs. Its month is in English, which strftime would write as the locale has it.
+ */
+static sgm_status write_llama3_2(chat_text *chat)
+{
+    static const char months[][4] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                     "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+    struct tm day;
+    char date[40];
+    if (localtime_r(&chat->now, &day) == NULL)
+        return sgm_fail(
+            SGM_ERROR_ARGUMENT,
+            "the chat has the date of today in it, and the system's clock has none: it is at %lld s; set it",
+            (long long)chat->now);
+    snprintf(date, sizeof date, "%02d %s %d", day.tm_mday, months[day.tm_mon], day.tm_year + 1900);
+    return write_with_date(chat, date);
 }
 
 /* It knows users and assistants alone, in turns. */
@@ -194,7 +259,7 @@ static sgm_status write_mistral(chat_text *chat)
                 chat->messages[i].role);
         SGM__PASS(add(chat, user ? "[INST] " : ""));
         SGM__PASS(add(chat, chat->messages[i].content));
-        SGM__PASS(add(chat, user ? " [/INST]" : chat->tokenizer->chat.end));
+        SGM__PASS(user ? add(chat, " [/INST]") : add_token(chat, chat->tokenizer->chat.end, "eos_token"));
     }
     return SGM_OK;
 }
@@ -210,9 +275,10 @@ static const struct sgm__family families[] = {
     {"chatml", 0xe62b0eb869d628c3, "", write_chatml}, /* Qwen3 of 2507, which does not think */
     {"qwen3", 0x521e84e1430005c3, "", write_qwen3},
     {"zephyr", 0xcd8b49000db02c2c, "", write_zephyr}, /* Zephyr, TinyLlama */
-    {"llama-3", 0x0e60067a5537498e, "",
-     write_llama3}, /* Llama 3, which does not ask for the day as 3.1 does */
-    {"mistral", 0x8c734b90b4f8d84d, "", write_mistral}, /* Mistral 0.2 */
+    {"llama-3", 0x0e60067a5537498e, "", write_llama3},
+    {"llama-3.1", 0x4fd30286bc0da17c, "", write_llama3_1},
+    {"llama-3.2", 0x1a6da26e3aef1b34, "", write_llama3_2}, /* of texts alone: 1B and 3B */
+    {"mistral", 0x8c734b90b4f8d84d, "", write_mistral},    /* Mistral 0.2 */
 };
 
 /* FNV-1a of a template. Some files have the two characters \\n where others have the end of a line, which is
@@ -270,15 +336,31 @@ static sgm_status read_config(struct sgm__chat *chat, const sgm__node *root)
                : SGM_OK;
 }
 
+static sgm_status take_tokens(struct sgm__chat *chat, const char *begin, const char *end)
+{
+    chat->begin = sgm__copy_text(begin, strlen(begin));
+    chat->end = sgm__copy_text(end, strlen(end));
+    return chat->begin != NULL && chat->end != NULL ? SGM_OK : SGM_ERROR_MEMORY;
+}
+
 sgm_status sgm__chat_take(struct sgm__chat *chat, const char *template, size_t size, const char *begin,
                           const char *end)
 {
     chat->problem = "no chat template";
     if (template != NULL)
         SGM__PASS(take_template(chat, template, size));
-    chat->begin = sgm__copy_text(begin, strlen(begin));
-    chat->end = sgm__copy_text(end, strlen(end));
-    return chat->begin != NULL && chat->end != NULL ? SGM_OK : SGM_ERROR_MEMORY;
+    return take_tokens(chat, begin, end);
+}
+
+static sgm_status read_config_file(struct sgm__chat *chat, const char *path)
+{
+    json_t *root = sgm__json_load_settings(path);
+    const sgm__node node = {root, path, ""};
+    if (root == NULL)
+        return sgm_last_status();
+    const sgm_status status = read_config(chat, &node);
+    json_decref(root);
+    return status;
 }
 
 /* Newer folders have the template in a file of its own, which counts. */
@@ -294,21 +376,10 @@ static sgm_status read_template_file(struct sgm__chat *chat, const char *path)
 
 sgm_status sgm__read_chat(sgm_pretrained_tokenizer *tokenizer, const char *config, const char *template)
 {
-    json_t *root;
-    sgm__node node = {NULL, config, ""};
-    sgm_status status;
-
-    tokenizer->chat.problem = "no chat template in a tokenizer_config.json";
-    if (access(config, F_OK) != 0)
-        return SGM_OK;
-    if (!(root = sgm__json_load_settings(config)))
-        return sgm_last_status();
-    node.value = root;
-    status = read_config(&tokenizer->chat, &node);
-    json_decref(root);
-    if (status == SGM_OK && access(template, F_OK) == 0)
-        status = read_template_file(&tokenizer->chat, template);
-    return status;
+    struct sgm__chat *chat = &tokenizer->chat;
+    chat->problem = "no chat template in a tokenizer_config.json or a chat_template.jinja";
+    SGM__PASS(access(config, F_OK) == 0 ? read_config_file(chat, config) : take_tokens(chat, "", ""));
+    return access(template, F_OK) == 0 ? read_template_file(chat, template) : SGM_OK;
 }
 
 static sgm_status check_message(const sgm_chat_message *message, size_t number)
@@ -330,8 +401,8 @@ static sgm_status check(const chat_text *chat)
         return sgm_fail(SGM_ERROR_ARGUMENT, "a chat needs a tokenizer");
     if (!chat->tokenizer->chat.family)
         return sgm_fail(SGM_ERROR_UNSUPPORTED,
-                        "the model has %s; known are ChatML as SmolLM and Qwen have it, Zephyr, Llama 3 and "
-                        "Mistral 0.2",
+                        "the model has %s; known are ChatML as SmolLM and Qwen have it, Zephyr, Llama 3, 3.1 "
+                        "and 3.2, and Mistral 0.2",
                         chat->tokenizer->chat.problem);
     if (chat->count == 0 || !chat->messages)
         return sgm_fail(SGM_ERROR_ARGUMENT, "a chat needs at least one message");
@@ -341,9 +412,9 @@ static sgm_status check(const chat_text *chat)
 }
 
 char *sgm__chat_beginning(const sgm_pretrained_tokenizer *tokenizer, const sgm_chat_message *messages,
-                          size_t count, size_t shown, bool answer)
+                          size_t count, time_t now, size_t shown, bool answer)
 {
-    chat_text chat = {tokenizer, messages, count, shown, answer, {0}};
+    chat_text chat = {tokenizer, messages, count, shown, answer, now, {0}};
     char *text = NULL;
     if (check(&chat) == SGM_OK && tokenizer->chat.family->write(&chat) == SGM_OK)
         text = sgm_string_create(chat.out.data, chat.out.size);
@@ -354,7 +425,7 @@ char *sgm__chat_beginning(const sgm_pretrained_tokenizer *tokenizer, const sgm_c
 char *sgm_pretrained_tokenizer_chat(const sgm_pretrained_tokenizer *tokenizer,
                                     const sgm_chat_message *messages, size_t count, bool answer)
 {
-    return sgm__chat_beginning(tokenizer, messages, count, count, answer);
+    return sgm__chat_beginning(tokenizer, messages, count, time(NULL), count, answer);
 }
 
 const char *sgm_pretrained_tokenizer_chat_family(const sgm_pretrained_tokenizer *tokenizer)
