@@ -331,9 +331,11 @@ TEST(messages_deep_in_each_other_are_refused)
 /* y = SequenceEmpty(), and says so. */
 TEST(a_sequence_as_an_output_is_refused_when_the_model_is_loaded)
 {
-    message model = {.length = 0}, graph = {.length = 0}, node = {.length = 0}, output = {.length = 0};
-    message tensor = {.length = 0}, entry = {.length = 0}, sequence = {.length = 0}, type = {.length = 0};
-    message opset = {.length = 0};
+    protobuf_message model = {.length = 0}, graph = {.length = 0}, node = {.length = 0},
+                     output = {.length = 0};
+    protobuf_message tensor = {.length = 0}, entry = {.length = 0}, sequence = {.length = 0},
+                     type = {.length = 0};
+    protobuf_message opset = {.length = 0};
     skip_without_onnx();
     put_integer(&tensor, 1, 1);        /* float */
     put_message(&entry, 1, &tensor);   /* tensor_type */
