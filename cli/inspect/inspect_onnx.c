@@ -3,7 +3,8 @@
 
 #include <stdio.h>
 
-/* A line for each input, and for each output, which has no type before a run. */
+/* A line for each input, for each output, which has no type before a run, and for each class that has a name.
+ */
 static void print_values(const sgm_onnx *model)
 {
     sgm_type type;
@@ -15,7 +16,15 @@ static void print_values(const sgm_onnx *model)
                type.shape.rank < 0 ? "of any shape" : sgm_shape_text(&type.shape, text, sizeof text));
     printf("outputs\n");
     for (size_t i = 0; sgm_onnx_output_at(model, i) != NULL; i++)
-        printf("  %s\n", sgm_onnx_output_at(model, i));
+        if (sgm_onnx_output_is_class(model, i))
+            printf("  %-32s numbers of classes\n", sgm_onnx_output_at(model, i));
+        else
+            printf("  %s\n", sgm_onnx_output_at(model, i));
+    for (size_t i = 0; (name = sgm_onnx_class_at(model, i)) != NULL; i++) {
+        printf(i == 0 ? "classes\n  %zu " : "  %zu ", i);
+        print_name(name);
+        putchar('\n');
+    }
 }
 
 /* How many elements the constants of a recorded graph have. */

@@ -37,7 +37,7 @@ static const char usage_text[] =
     "[MASK]. It costs what the texts are long. One of pictures that tells no classes makes vectors of PNG\n"
     "and JPEG files.\n"
     "An ONNX model takes FILE.npy and FILE.csv if it has one input, else FILE.npz with an array for each,\n"
-    "called as the inputs are. Printed are the numbers of its first output that has floats.\n\n"
+    "called as the inputs are. Printed are its first output of floats, behind the class if it has a name.\n\n"
     "  --data NAME       the inputs of a dataset: a ready-made one, or training, validation or test of\n"
     "                    the run\n"
     "  --text TEXT       of an encoder: this text; -: each line of the standard input\n"
@@ -88,7 +88,7 @@ sgm_status predict_outputs(prediction *p, sgm_tensor *outputs, const double *len
         status = labels != NULL ? SGM_OK : sgm__last_failure();
     }
     for (int64_t i = 0; i < shape->dims[0] && status == SGM_OK && !predict_is_done(p); i++, p->done++) {
-        output_row a = {.outputs = numbers + i * each, .count = each};
+        output_row a = {.outputs = numbers + i * each, .count = each, .class_name = predict_onnx_class(p, i)};
         if (p->classes > 0)
             a.steps = sgm__signature_steps(lengths, i, each / p->classes);
         if (labels != NULL)
@@ -323,6 +323,7 @@ static int predict(prediction *p, const predict_words *words)
     int code = status == SGM_OK ? CLI_OK : report_error("predict", CLI_FAILED);
     predict_answers_free(p);
     saved_close(&p->s);
+    sgm_tensor_free(p->onnx_classes);
     sgm_onnx_free(p->onnx);
     sgm_pretrained_free(p->model);
     sgm__free(p->lengths);

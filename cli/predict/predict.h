@@ -18,6 +18,9 @@ typedef struct answers answers;
 typedef struct prediction {
     saved s;
     sgm_onnx *onnx; /* the model, owned, in the place of a trained network; NULL: there is none */
+    /* Of an ONNX model that names its classes: the class of each example of its newest run (int64), owned;
+     * NULL: it tells none. */
+    sgm_tensor *onnx_classes;
     struct sgm_pretrained *model; /* of others, owned, whose classes have names; NULL: there is none */
     sgm__signature signature;
     bool ignores_unknown; /* of a table by names: categories that the pipeline does not know are missing */
@@ -37,12 +40,13 @@ typedef struct prediction {
     answers *answers;        /* of --output, owned; NULL: predictions are printed */
 } prediction;
 
-/* The prediction for one example: `count` numbers, the number of steps that count, and for the cost ctc
- * the labels, which end at -1; else NULL. */
+/* The prediction for one example: `count` numbers, the number of steps that count, for the cost ctc the
+ * labels, which end at -1, else NULL, and the name of the class that an ONNX model tells, or NULL. */
 typedef struct output_row {
     const double *outputs;
     int64_t count, steps;
     const int64_t *labels;
+    const char *class_name;
 } output_row;
 
 /* --- predict.c --- */
@@ -105,9 +109,11 @@ sgm_status predict_files(prediction *p, const char *const *files, size_t count);
 /* Loads an ONNX model and describes it. */
 sgm_status predict_onnx_open(prediction *p, const char *path);
 /* The model's predictions for the examples of its one input; NULL and an error. */
-sgm_tensor *predict_onnx(const prediction *p, const sgm_tensor *examples);
+sgm_tensor *predict_onnx(prediction *p, const sgm_tensor *examples);
 /* The same for a file with an array for each input, all at once. */
-sgm_tensor *predict_onnx_archive(const prediction *p, const char *path);
+sgm_tensor *predict_onnx_archive(prediction *p, const char *path);
+/* What the model calls the class of an example of the newest run; NULL: it tells none. */
+const char *predict_onnx_class(const prediction *p, int64_t example);
 /* --- predict_texts.c --- */
 /* Whether the network is an encoder with a tokenizer of a model of others. */
 bool predict_takes_texts(const prediction *p);

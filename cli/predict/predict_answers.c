@@ -6,8 +6,8 @@
  * First the columns of --id, copied from the input, or of pictures and the like the name of the file, then
  * what the network predicts: the class and the probability of each class; the classes of the steps, or
  * labels, of a sequence; or each number, in the units of the table, with the ends of its interval where the
- * network gives them. The text is kept until all examples are predicted, and written at once, so that no
- * reader finds a part of it. Cells are quoted as in RFC 4180. */
+ * network gives them, or behind the class that an ONNX model names. The text is kept until all examples are
+ * predicted, and written at once, so that no reader finds a part of it. Cells are quoted as in RFC 4180. */
 #include "data/table/pipeline.h"
 #include "predict/predict.h"
 
@@ -201,6 +201,8 @@ static void append_header(const prediction *p, const output_row *row)
         append_cell(&a->text, a->id_names[i]);
     }
     bool is_numbers = !p->signature.classifies && row->labels == NULL;
+    if (row->class_name != NULL) /* an ONNX model, whose answers have no columns before */
+        sgm__text_append(&a->text, "class");
     if (!is_numbers || row->count == 1)
         sgm__text_append(&a->text, "%sprediction", a->text.length > 0 ? "," : "");
     if (has_one_class(p, row))
@@ -278,6 +280,10 @@ sgm_status predict_answers_add(prediction *p, const output_row *row)
     if (!a->has_header)
         append_header(p, row);
     SGM_TRY(append_ids(a));
+    if (row->class_name != NULL) {
+        append_cell(&a->text, row->class_name);
+        sgm__text_append(&a->text, ",");
+    }
     if (has_one_class(p, row)) {
         append_class(p, row);
     } else if (p->signature.classifies || row->labels != NULL) {

@@ -2,7 +2,8 @@
  *
  * A model is described as a network is (sgm__signature), so that files are read and predictions printed by
  * the same functions. Its predictions are its first output of floats, as a classifier of scikit-learn gives
- * its probabilities behind the classes; the first output if there is none. */
+ * its probabilities behind the classes; the first output if there is none. An output of classes that have
+ * texts as names gives each prediction its class. */
 #include "predict/predict.h"
 #include "tensor/tensor_internal.h"
 
@@ -32,12 +33,35 @@ sgm_status predict_onnx_open(prediction *p, const char *path)
     return SGM_OK;
 }
 
+const char *predict_onnx_class(const prediction *p, int64_t example)
+{
+    if (p->onnx_classes == NULL || example >= sgm_shape_elements(sgm_tensor_shape(p->onnx_classes)))
+        return NULL;
+    int64_t number = ((const int64_t *)sgm_tensor_const_data(p->onnx_classes))[example];
+    return number >= 0 ? sgm_onnx_class_at(p->onnx, (size_t)number) : NULL;
+}
+
+/* Keeps the classes of the newest run, where an output tells them. */
+static void keep_classes(prediction *p)
+{
+    sgm_tensor_free(p->onnx_classes);
+    p->onnx_classes = NULL;
+    for (size_t i = 0; sgm_onnx_output_at(p->onnx, i) != NULL && p->onnx_classes == NULL; i++)
+        if (sgm_onnx_output_is_class(p->onnx, i))
+            p->onnx_classes = sgm_onnx_get(p->onnx, sgm_onnx_output_at(p->onnx, i));
+    if (p->onnx_classes != NULL && sgm_tensor_dtype(p->onnx_classes) != SGM_INT64) { /* declared wrongly */
+        sgm_tensor_free(p->onnx_classes);
+        p->onnx_classes = NULL;
+    }
+}
+
 /* Runs the model with what is set. */
-static sgm_tensor *run(const prediction *p)
+static sgm_tensor *run(prediction *p)
 {
     sgm_tensor *first = NULL;
     if (sgm_onnx_run(p->onnx) != SGM_OK)
         return NULL;
+    keep_classes(p);
     for (size_t i = 0; sgm_onnx_output_at(p->onnx, i) != NULL; i++) {
         sgm_tensor *output = sgm_onnx_get(p->onnx, sgm_onnx_output_at(p->onnx, i));
         if (output != NULL && sgm_dtype_is_float(sgm_tensor_dtype(output))) {
@@ -65,7 +89,7 @@ static sgm_tensor *checked(sgm_tensor *outputs, int64_t count)
     return NULL;
 }
 
-sgm_tensor *predict_onnx(const prediction *p, const sgm_tensor *examples)
+sgm_tensor *predict_onnx(prediction *p, const sgm_tensor *examples)
 {
     sgm_type type;
     const char *name = sgm_onnx_input_at(p->onnx, 0, &type);
@@ -75,7 +99,7 @@ sgm_tensor *predict_onnx(const prediction *p, const sgm_tensor *examples)
     return status == SGM_OK ? checked(run(p), sgm_tensor_shape(examples)->dims[0]) : NULL;
 }
 
-sgm_tensor *predict_onnx_archive(const prediction *p, const char *path)
+sgm_tensor *predict_onnx_archive(prediction *p, const char *path)
 {
     sgm_bundle *bundle = sgm_bundle_load(path);
     sgm_status status = bundle != NULL ? SGM_OK : sgm__last_failure();

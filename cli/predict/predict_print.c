@@ -210,6 +210,10 @@ void predict_print(const prediction *p, const output_row *a)
         printf("{\"example\": %lld", (long long)p->done);
         if (tells)
             print_row(p, a);
+        if (a->class_name != NULL) {
+            fputs(", \"class\": ", stdout);
+            print_json_text(a->class_name);
+        }
         printf(", \"outputs\": [");
         for (int64_t i = 0; i < a->count; i++) {
             fputs(i > 0 ? ", " : "", stdout);
@@ -224,8 +228,10 @@ void predict_print(const prediction *p, const output_row *a)
     } else if (p->signature.deviates) {
         print_intervals(p, a);
     } else {
+        print_name(a->class_name != NULL ? a->class_name : "");
         for (int64_t i = 0; i < a->count; i++)
-            printf("%s%.7g", i > 0 ? " " : "", predict_in_units(p, i, a->outputs[i]));
+            printf("%s%.7g", i > 0 || a->class_name != NULL ? " " : "",
+                   predict_in_units(p, i, a->outputs[i]));
         putchar('\n');
     }
 }

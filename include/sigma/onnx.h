@@ -51,6 +51,12 @@ SGM_API void sgm_onnx_free(sgm_onnx *model);
 SGM_API const char *sgm_onnx_input_at(const sgm_onnx *model, size_t index, sgm_type *type);
 /* What a model gives: the name of an output, with its type, as sgm_onnx_input_at. */
 SGM_API const char *sgm_onnx_output_at(const sgm_onnx *model, size_t index);
+/* Whether an output is of texts in the file, which are the names of classes: here it has their numbers, as
+ * int64. */
+SGM_API bool sgm_onnx_output_is_class(const sgm_onnx *model, size_t index);
+/* The name of a class by its number from 0, which is also its column among scores; NULL past the last, and
+ * where the file has no texts for classes. The model's. */
+SGM_API const char *sgm_onnx_class_at(const sgm_onnx *model, size_t index);
 
 /* Copies a tensor for an input. Its type must be the declared one, its dimensions where they are declared. */
 SGM_API sgm_status sgm_onnx_set(sgm_onnx *model, const char *input, const sgm_tensor *value);

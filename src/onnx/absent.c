@@ -25,6 +25,8 @@ ABSENT(sgm_onnx *, sgm_onnx_load_with, NULL, const char *path, const sgm_onnx_op
 ABSENT(sgm_onnx *, sgm_onnx_parse, NULL, const void *bytes, size_t length, const sgm_onnx_options *options)
 ABSENT(const char *, sgm_onnx_input_at, NULL, const sgm_onnx *model, size_t index, sgm_type *type)
 ABSENT(const char *, sgm_onnx_output_at, NULL, const sgm_onnx *model, size_t index)
+ABSENT(bool, sgm_onnx_output_is_class, false, const sgm_onnx *model, size_t index)
+ABSENT(const char *, sgm_onnx_class_at, NULL, const sgm_onnx *model, size_t index)
 ABSENT(bool, sgm_onnx_node_at, false, const sgm_onnx *model, size_t node, sgm_onnx_node_info *info)
 ABSENT(const char *, sgm_onnx_node_input, NULL, const sgm_onnx *model, size_t node, size_t index)
 ABSENT(const char *, sgm_onnx_node_output, NULL, const sgm_onnx *model, size_t node, size_t index)

@@ -40,8 +40,7 @@ const Onnx__FunctionProto *sgm__onnx_function(const sgm_onnx *model, const Onnx_
 
 /* --- nodes --- */
 
-static sgm_status check_nodes(const sgm_onnx *model, Onnx__NodeProto *const *nodes, size_t count,
-                              int64_t opset);
+static sgm_status check_nodes(sgm_onnx *model, Onnx__NodeProto *const *nodes, size_t count, int64_t opset);
 
 static sgm_status check_tensor(const Onnx__TensorProto *tensor)
 {
@@ -51,16 +50,21 @@ static sgm_status check_tensor(const Onnx__TensorProto *tensor)
     return SGM_OK;
 }
 
-static sgm_status check_graph(const sgm_onnx *model, const Onnx__GraphProto *graph, int64_t opset)
+static sgm_status check_graph(sgm_onnx *model, const Onnx__GraphProto *graph, int64_t opset)
 {
     if (graph->n_sparse_initializer > 0)
         return sgm_fail(SGM_ERROR_UNSUPPORTED, "sparse initialisers are not supported");
-    for (size_t i = 0; i < graph->n_initializer; i++)
-        SGM_TRY(check_tensor(graph->initializer[i]));
+    for (size_t i = 0; i < graph->n_initializer; i++) {
+        const Onnx__TensorProto *tensor = graph->initializer[i];
+        if (graph == model->proto->graph && sgm__onnx_lists_classes(graph, tensor))
+            SGM_TRY(sgm__onnx_name_classes(model, tensor->string_data, tensor->n_string_data));
+        else
+            SGM_TRY(check_tensor(tensor));
+    }
     return check_nodes(model, graph->node, graph->n_node, opset);
 }
 
-static sgm_status check_attribute(const sgm_onnx *model, const Onnx__AttributeProto *attribute, int64_t opset)
+static sgm_status check_attribute(sgm_onnx *model, const Onnx__AttributeProto *attribute, int64_t opset)
 {
     if (attribute->sparse_tensor != NULL || attribute->n_sparse_tensors > 0)
         return sgm_fail(SGM_ERROR_UNSUPPORTED,
@@ -75,7 +79,7 @@ static sgm_status check_attribute(const sgm_onnx *model, const Onnx__AttributePr
     return SGM_OK;
 }
 
-static sgm_status check_node(const sgm_onnx *model, const Onnx__NodeProto *node, int64_t opset)
+static sgm_status check_node(sgm_onnx *model, const Onnx__NodeProto *node, int64_t opset)
 {
     const char *type = sgm__onnx_text(node->op_type), *domain = sgm__onnx_domain(node->domain);
     const sgm__onnx_operator *row = sgm__onnx_operator_find(node->domain, type);
@@ -84,13 +88,17 @@ static sgm_status check_node(const sgm_onnx *model, const Onnx__NodeProto *node,
                         *domain != '\0' ? "operator '%.100s' of the domain '%.100s' is not supported"
                                         : "operator '%.100s' is not supported",
                         type, domain);
-    for (size_t i = 0; i < node->n_attribute; i++)
-        SGM_TRY(check_attribute(model, node->attribute[i], opset));
+    for (size_t i = 0; i < node->n_attribute; i++) {
+        const Onnx__AttributeProto *attribute = node->attribute[i];
+        SGM_TRY(check_attribute(model, attribute, opset));
+        bool names = strcmp(sgm__onnx_text(attribute->name), "classlabels_strings") == 0;
+        if (names && strcmp(type, "ZipMap") != 0) /* which makes no classes */
+            SGM_TRY(sgm__onnx_name_classes(model, attribute->strings, attribute->n_strings));
+    }
     return SGM_OK;
 }
 
-static sgm_status check_nodes(const sgm_onnx *model, Onnx__NodeProto *const *nodes, size_t count,
-                              int64_t opset)
+static sgm_status check_nodes(sgm_onnx *model, Onnx__NodeProto *const *nodes, size_t count, int64_t opset)
 {
     for (size_t i = 0; i < count; i++)
         if (check_node(model, nodes[i], opset) != SGM_OK)
@@ -100,7 +108,7 @@ static sgm_status check_nodes(const sgm_onnx *model, Onnx__NodeProto *const *nod
     return SGM_OK;
 }
 
-sgm_status sgm__onnx_check(const sgm_onnx *model)
+sgm_status sgm__onnx_check(sgm_onnx *model)
 {
     const Onnx__ModelProto *proto = model->proto;
     for (size_t i = 0; i < proto->n_functions; i++) {

@@ -126,6 +126,7 @@ static sgm_status build(sgm__onnx_node *n)
         if (!is_made(sgm__onnx_in(n, i)))
             return sgm_fail(SGM_ERROR_FORMAT, "its input %d is missing", i);
     SGM_TRY(sgm__onnx_refuse_sequences(n));
+    SGM_TRY(sgm__onnx_refuse_texts(n));
     for (int32_t i = 0; i < n->output_count; i++)
         n->outputs[i] = (sgm_value){-1};
     sgm_value first = n->row->build(n);

@@ -101,7 +101,9 @@ static sgm_status read_initialisers(sgm_onnx *model)
         return sgm_fail(SGM_ERROR_UNSUPPORTED, "sparse initialisers are not supported");
     for (size_t i = 0; i < graph->n_initializer; i++) {
         Onnx__TensorProto *proto = graph->initializer[i];
-        model->initialisers[i] = sgm__onnx_tensor(proto, model->folder);
+        bool is_text = proto->data_type == ONNX__TENSOR_PROTO__DATA_TYPE__STRING; /* check.c has looked */
+        model->initialisers[i] =
+            is_text ? sgm__onnx_class_numbers(proto) : sgm__onnx_tensor(proto, model->folder);
         if (model->initialisers[i] == NULL)
             return sgm__last_failure();
         sgm__onnx_drop_data(proto);
@@ -199,6 +201,9 @@ void sgm_onnx_free(sgm_onnx *model)
     for (size_t i = 0; i < count; i++)
         sgm_tensor_free(model->initialisers[i]);
     sgm__free(model->initialisers);
+    for (size_t i = 0; i < model->class_count; i++)
+        sgm__free(model->classes[i]);
+    sgm__free(model->classes);
     sgm__free(model->folder);
     sgm_graph_free(model->graph);
     sgm__onnx_free_programs(model);

@@ -36,6 +36,23 @@ run 0 predict iris.onnx flowers.csv --output answers.csv
 [ "$(wc -l <answers.csv)" -eq 4 ]
 verdict "--output has a header and a line for each flower" $?
 
+# --- classes that have names: the stored model of tests/onnx/stored_cases.py, its name and its length before it ---
+cases=$SIGMA_SOURCE_DIR/tests/onnx/stored_cases.bin
+at=$(grep -abo 'names of classes' "$cases" | tail -n 1 | cut -d: -f1)
+length=$(od -An -tu4 -j $((at + 16)) -N 4 "$cases" | tr -d ' ')
+tail -c +$((at + 21)) "$cases" | head -c "$length" >names.onnx
+printf '1,2\n4,-1\n' >points.csv
+run 0 inspect names.onnx
+has out '^  label  *numbers of classes'
+has out '^  2 yes$'
+run 0 predict names.onnx points.csv
+has out '^no 5 2 -3.5$'
+run 0 predict names.onnx points.csv --json
+has out '"example": 1, "class": "yes", "outputs": .2, -4, 4'
+run 0 predict names.onnx points.csv --output answers.csv
+has answers.csv '^class,prediction_0,prediction_1,prediction_2$'
+has answers.csv '^yes,2,-4,4$'
+
 # --- what is refused ---
 run 1 predict iris.onnx --data test
 has err 'an ONNX model has none: name a file'

@@ -22,6 +22,7 @@ from sklearn.datasets import load_iris
 from sklearn.ensemble import GradientBoostingClassifier, GradientBoostingRegressor, RandomForestClassifier
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
@@ -68,13 +69,21 @@ def store_official():
             store(case.name, case.model, *case.data_sets[0])
 
 
-def store_pipeline(name, pipeline, x, y):
+def as_numbers(output, classes):
+    """What tensors of numbers have in the place of ONNX's: of maps the matrix of their values, of names of classes the numbers."""
+    if isinstance(output, list):
+        return numpy.float32([[each[name] for name in classes] for each in output])
+    return numpy.int64([list(classes).index(text) for text in output]) if output.dtype == object else output
+
+
+def store_pipeline(name, pipeline, x, y, zipmap=False):
     pipeline.fit(x, y)
-    options = {"zipmap": False} if hasattr(pipeline, "predict_proba") else None
+    options = {"zipmap": zipmap} if hasattr(pipeline, "predict_proba") else None
     model = to_onnx(pipeline, x[:1], target_opset=18, options=options)
     some = x[::11]
     session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
-    store(name, model, [some], session.run(None, {model.graph.input[0].name: some}))
+    outputs = session.run(None, {model.graph.input[0].name: some})
+    store(name, model, [some], [as_numbers(output, getattr(pipeline, "classes_", None)) for output in outputs])
 
 
 def store_pipelines():
@@ -190,11 +199,43 @@ def store_casts():
     store_session("casts to larger types without signs", graph, list(numbers.values()))
 
 
-def store_session(name, graph, inputs):
+def store_named_pipelines():
+    """Classes that are texts: of classifiers of ONNX's own, and of products of matrices."""
+    iris = load_iris()
+    x, y = iris.data.astype(numpy.float32), iris.target_names[iris.target]
+    store_pipeline("logistic regression of three names", LogisticRegression(), x, y)
+    store_pipeline("logistic regression of two names in maps", LogisticRegression(), x[50:], y[50:], zipmap=True)
+    store_pipeline("a tree of names", DecisionTreeClassifier(max_depth=2, random_state=1), x, y)
+    store_pipeline("a tree of two names", DecisionTreeClassifier(max_depth=2, random_state=1), x[50:], y[50:])
+    store_pipeline("bayes of names", GaussianNB(), x, y)
+
+
+def store_names():
+    """One list of names twice: of a classifier, and as a tensor from which numbers choose."""
+    node, info = helper.make_node, helper.make_tensor_value_info
+    names = ["no", "", "yes"]
+    graph = helper.make_graph(
+        [node("LinearClassifier", ["x"], ["told", "scores"], domain="ai.onnx.ml", classlabels_strings=names,
+              coefficients=[1.0, 2, -1, 1, 0.5, -2], intercepts=[0.0, 1, 0], post_transform="NONE"),
+         node("Identity", ["told"], ["label"]),
+         node("ArgMin", ["scores"], ["least"], axis=1, keepdims=0),
+         node("ArrayFeatureExtractor", ["classes", "least"], ["row"], domain="ai.onnx.ml"),
+         node("Reshape", ["row", "flat"], ["opposite"])], "g",
+        [info("x", TensorProto.FLOAT, [None, 2])],
+        [info("scores", TensorProto.FLOAT, None), info("label", TensorProto.STRING, None),
+         info("opposite", TensorProto.STRING, None)],
+        [helper.make_tensor("classes", TensorProto.STRING, [3], names),
+         numpy_helper.from_array(numpy.int64([-1]), "flat")])
+    store_session("names of classes", graph, [numpy.float32([[1, 2], [-3, 1], [0, -2], [4, -1], [-1, 1]])], names)
+
+
+def store_session(name, graph, inputs, classes=None):
     """A model with the outputs of ONNX Runtime."""
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 19)], ir_version=8)
+    opsets = [helper.make_opsetid("", 19)] + [helper.make_opsetid("ai.onnx.ml", 3)] * (classes is not None)
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=8)
     session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
-    store(name, model, inputs, session.run(None, dict(zip([value.name for value in graph.input], inputs))))
+    outputs = session.run(None, dict(zip([value.name for value in graph.input], inputs)))
+    store(name, model, inputs, [as_numbers(output, classes) for output in outputs])
 
 
 warnings.simplefilter("ignore")
@@ -206,3 +247,5 @@ store_windows()
 store_sequences()
 store_cubic()
 store_casts()
+store_named_pipelines()
+store_names()

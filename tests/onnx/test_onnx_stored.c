@@ -80,19 +80,22 @@ TEST(stored_cases_give_their_outputs_on_the_reference)
     run_all("reference");
 }
 
-/* The stored model with sequences, whose name `from` stands `to` where it is last; both are equally long. */
-static sgm_onnx *load_sequences(const char *from, const char *to)
+/* The model of the case, where `from` is last replaced by `to`; both are equally long. NULL as of
+ * sgm_onnx_parse. */
+static sgm_onnx *load_changed(const char *test, const char *from, const char *to)
 {
     char *bytes;
     sgm_onnx *model = NULL;
     size_t length = strlen(from);
+    bool found = false;
     reader r = open_stored_cases(&bytes);
-    while (model == NULL) {
+    while (!found) {
         block name = next_block(&r), file = next_block(&r);
         for (int lists = 0; lists < 2; lists++)
             for (size_t i = next_block(&r).bytes[0]; i > 0; i--)
                 next_block(&r);
-        if (name.length != 9 || memcmp(name.bytes, "sequences", 9) != 0)
+        found = name.length == strlen(test) && memcmp(name.bytes, test, name.length) == 0;
+        if (!found)
             continue;
         unsigned char *start = (unsigned char *)bytes,
                       *at = start + (file.bytes - start) + file.length - length;
@@ -100,17 +103,17 @@ static sgm_onnx *load_sequences(const char *from, const char *to)
             at--;
         memcpy(at, to, length);
         model = sgm_onnx_parse(file.bytes, file.length, NULL);
-        CHECK_OK(model);
     }
     sgm__free(bytes);
     return model;
 }
 
-static void expect_refusal(const char *from, const char *to, const char *message)
+static void expect_refusal(const char *test, const char *from, const char *to, const char *message)
 {
-    sgm_onnx *model = load_sequences(from, to);
+    sgm_onnx *model = load_changed(test, from, to);
     sgm_graph *graph = sgm_graph_create();
-    CHECK_ERROR(sgm_onnx_import(model, graph, 0), message);
+    CHECK_OK(model);
+    CHECK_ERROR(sgm_onnx_import(model, graph, 1), message);
     sgm_graph_free(graph);
     sgm_onnx_free(model);
 }
@@ -120,9 +123,45 @@ TEST(sequences_where_tensors_are_expected_are_refused_by_name)
     sgm_onnx_free(sgm_onnx_parse("", 0, NULL));
     if (sgm_last_status() == SGM_ERROR_UNSUPPORTED)
         SKIP("built without ONNX");
-    expect_refusal("newest", "larger",
+    expect_refusal("sequences", "newest", "larger",
                    "(SequenceInsert of opset 19): its input 1 is a sequence, where a tensor is");
-    expect_refusal("same", "rows", "output 'rows' is a sequence, not a tensor");
-    expect_refusal("single", "newest",
+    expect_refusal("sequences", "same", "rows", "output 'rows' is a sequence, not a tensor");
+    expect_refusal("sequences", "single", "newest",
                    "(SequenceAt of opset 19): layer same: its input 0 is a tensor, where a sequence");
+}
+
+TEST(classes_that_are_texts_have_their_names)
+{
+    sgm_onnx_free(sgm_onnx_parse("", 0, NULL));
+    if (sgm_last_status() == SGM_ERROR_UNSUPPORTED)
+        SKIP("built without ONNX");
+    sgm_onnx *model = load_changed("names of classes", "yes", "yes");
+    CHECK_OK(model);
+    CHECK_STR(sgm_onnx_class_at(model, 0), "no");
+    CHECK_STR(sgm_onnx_class_at(model, 1), "");
+    CHECK_STR(sgm_onnx_class_at(model, 2), "yes");
+    CHECK(sgm_onnx_class_at(model, 3) == NULL);
+    CHECK(!sgm_onnx_output_is_class(model, 0));
+    CHECK(sgm_onnx_output_is_class(model, 1));
+    CHECK(sgm_onnx_output_is_class(model, 2));
+    CHECK(!sgm_onnx_output_is_class(model, 3));
+    sgm_onnx_free(model);
+    model = load_changed("a forest", "label", "label");
+    CHECK(sgm_onnx_class_at(model, 0) == NULL);
+    CHECK(!sgm_onnx_output_is_class(model, 0));
+    sgm_onnx_free(model);
+}
+
+TEST(other_texts_than_one_list_of_names_are_refused)
+{
+    sgm_onnx_free(sgm_onnx_parse("", 0, NULL));
+    if (sgm_last_status() == SGM_ERROR_UNSUPPORTED)
+        SKIP("built without ONNX");
+    CHECK_ERROR(load_changed("names of classes", "yes", "may"),
+                "it names 3 classes, from 'no' on, where another part of the model names 3, from 'no' on");
+    CHECK_ERROR(load_changed("names of classes", "classes", "unknown"),
+                "tensor 'unknown': type string is not supported");
+    CHECK_ERROR(load_changed("names of classes", "Identity", "Encoders"), "'Encoders' is not supported");
+    expect_refusal("names of classes", "Identity", "Softplus",
+                   "(Softplus of opset 19): its input 0 is of names of classes");
 }

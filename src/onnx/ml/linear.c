@@ -136,19 +136,34 @@ sgm_value sgm__onnx_ml_transformed(sgm__onnx_node *n, sgm_value scores)
     return sgm__onnx_unsupported(n, "'post_transform' is none of NONE, LOGISTIC and SOFTMAX");
 }
 
+/* Texts count where a file has both, as in ONNX Runtime. */
+static bool has_texts(const sgm__onnx_node *n)
+{
+    const Onnx__AttributeProto *texts = sgm__onnx_attribute(n, "classlabels_strings");
+    return texts != NULL && texts->n_strings > 0;
+}
+
+int64_t sgm__onnx_ml_class_count(const sgm__onnx_node *n, const char *name)
+{
+    const Onnx__AttributeProto *numbers = sgm__onnx_attribute(n, name);
+    if (has_texts(n))
+        return (int64_t)sgm__onnx_attribute(n, "classlabels_strings")->n_strings;
+    return numbers != NULL ? (int64_t)numbers->n_ints : 0;
+}
+
 sgm_value sgm__onnx_ml_classes(sgm__onnx_node *n, const char *name, sgm_value scores)
 {
     sgm_graph *g = n->graph;
-    const Onnx__AttributeProto *numbers = sgm__onnx_attribute(n, name);
     sgm_shape shape = sgm__onnx_type(n, scores).shape;
-    if (numbers == NULL || numbers->n_ints == 0)
-        return sgm__onnx_unsupported(
-            n, "its classes are texts; train it with numbers of classes instead ('%s')", name);
-    if (numbers->n_ints != (size_t)shape.dims[1])
-        return sgm__onnx_unsupported(n, "'%s' has %zu numbers of classes for %lld scores", name,
-                                     numbers->n_ints, (long long)shape.dims[1]);
-    sgm_value table = sgm__onnx_constant(
-        g, sgm_tensor_create_from(SGM_INT64, SGM__ONNX_SHAPE((int64_t)numbers->n_ints), numbers->ints));
+    int64_t count = sgm__onnx_ml_class_count(n, name);
+    if (count < 1 || count != shape.dims[1])
+        return sgm__onnx_unsupported(n, "it has %lld classes ('%s' or 'classlabels_strings') for %lld scores",
+                                     (long long)count, name, (long long)shape.dims[1]);
+    if (has_texts(n))
+        return sgm__onnx_mark(n->import, sgm_arg_max(g, scores, 1), ONNX__TENSOR_PROTO__DATA_TYPE__STRING);
+    const int64_t *numbers = sgm__onnx_attribute(n, name)->ints;
+    sgm_value table =
+        sgm__onnx_constant(g, sgm_tensor_create_from(SGM_INT64, SGM__ONNX_SHAPE(count), numbers));
     return sgm_gather(g, table, sgm_arg_max(g, scores, 1), 0);
 }
 

@@ -10,7 +10,10 @@ sgm_value sgm__onnx_ml_features(sgm__onnx_node *n);
 sgm_value sgm__onnx_ml_floats(sgm__onnx_node *n, const char *name, sgm_dtype dtype, size_t *count);
 /* Scores as the attribute post_transform says. */
 sgm_value sgm__onnx_ml_transformed(sgm__onnx_node *n, sgm_value scores);
-/* The number of the class with the largest score of each example, from the attribute `name`. */
+/* How many classes a classifier has: texts, or else numbers in the attribute `name`. */
+int64_t sgm__onnx_ml_class_count(const sgm__onnx_node *n, const char *name);
+/* The class with the largest score of each example: the place of its text, or where classes have none, its
+ * number in the attribute `name`. */
 sgm_value sgm__onnx_ml_classes(sgm__onnx_node *n, const char *name, sgm_value scores);
 
 #endif

@@ -388,11 +388,9 @@ static sgm_value both_classes(sgm__onnx_node *n, sgm_value scores)
 sgm_value sgm__onnx_ml_tree_ensemble_classifier(sgm__onnx_node *n)
 {
     forest f;
-    const Onnx__AttributeProto *labels = sgm__onnx_attribute(n, "classlabels_int64s");
-    int64_t classes = labels != NULL ? (int64_t)labels->n_ints : 0;
+    int64_t classes = sgm__onnx_ml_class_count(n, "classlabels_int64s");
     if (classes < 2)
-        return sgm__onnx_unsupported(n, "its classes are texts, or there is one alone; train it with numbers "
-                                        "of classes instead ('classlabels_int64s')");
+        return sgm__onnx_unsupported(n, "it has no two classes to tell apart");
     sgm_value scores = build_trees(n, "class", classes, &f);
     if (n->graph->status != SGM_OK)
         return (sgm_value){-1};

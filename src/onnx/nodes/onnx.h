@@ -56,6 +56,8 @@ struct sgm_onnx {
     int64_t opset;     /* version of the default operator set that the model was written for */
     sgm__onnx_input *inputs; /* those without an initialiser of the same name */
     size_t input_count;
+    char **classes; /* their names, where the file has texts for them */
+    size_t class_count;
     sgm_handler *handler;
     bool int8;        /* products with constant weights are of integers of 8 bits */
     sgm_graph *graph; /* of the newest recording; cleared before each */
@@ -70,7 +72,7 @@ struct sgm_onnx {
 /* --- what is known before a run (check.c) --- */
 /* Fails unless all nodes, also those of subgraphs and functions, are of operators in the table or of
  * functions of the model, with tensors of types that are known. */
-sgm_status sgm__onnx_check(const sgm_onnx *model);
+sgm_status sgm__onnx_check(sgm_onnx *model);
 /* The function that a node calls; NULL: it calls none of the model. */
 const Onnx__FunctionProto *sgm__onnx_function(const sgm_onnx *model, const Onnx__NodeProto *node);
 /* For messages and labels: the node's name, which is optional, or that of its first output. */
@@ -79,6 +81,14 @@ const char *sgm__onnx_node_name(const Onnx__NodeProto *node);
 int64_t sgm__onnx_opset(Onnx__OperatorSetIdProto *const *sets, size_t count, int64_t otherwise);
 /* "" for the default domain, which may be spelled "ai.onnx". */
 const char *sgm__onnx_domain(const char *domain);
+
+/* --- classes that have texts as names (classes.c) --- */
+/* Takes the names that a node has for its classes; none change nothing. Fails if the model has others. */
+sgm_status sgm__onnx_name_classes(sgm_onnx *model, const ProtobufCBinaryData *names, size_t count);
+/* Whether an initialiser of the model's own graph is a list of texts from which numbers of classes choose. */
+bool sgm__onnx_lists_classes(const Onnx__GraphProto *graph, const Onnx__TensorProto *tensor);
+/* The numbers that stand for such a list. NULL on failure. */
+sgm_tensor *sgm__onnx_class_numbers(const Onnx__TensorProto *tensor);
 
 /* --- compiled programs (programs.c) --- */
 /* The program for the inputs that are set: an old one that fits, or a new one. NULL on failure. The
@@ -159,6 +169,9 @@ sgm_status sgm__onnx_record_subgraph(sgm__onnx_import *import, const Onnx__Graph
                                      size_t input_count, sgm_value *outputs);
 /* Fails if an input is a sequence, and the node's operator takes none (build_sequence.c). */
 sgm_status sgm__onnx_refuse_sequences(const struct sgm__onnx_node *n);
+
+/* Fails if an input is of names of classes, and the node's operator does more than moving it (classes.c). */
+sgm_status sgm__onnx_refuse_texts(const struct sgm__onnx_node *n);
 
 /* --- one node (node.c) --- */
 
