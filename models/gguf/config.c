@@ -99,8 +99,7 @@ static sgm_status read_bands(reading *r, const sgm__gguf_tensor *tensor, double 
     if (!found)
         return sgm_fail(SGM_ERROR_UNSUPPORTED,
                         "'%s': the factors of '" SGM__GGUF_FREQUENCIES
-                        "' are none of Llama 3.1 to 3.3, and no others "
-                        "are known",
+                        "' do not rise from 1 as those of Llama 3.1, and no others are known",
                         r->file->path);
     SGM__PASS(set(scaling, "rope_type", json_string("llama3")));
     SGM__PASS(set(scaling, "factor", json_real(bands.factor)));

@@ -1,7 +1,10 @@
 /* Models of folders as files of GGUF, against those that the package gguf wrote of them
  * (gguf_models.py). */
+#include "gguf/names.h"
 #include "models/compare.h"
 #include "models/gguf_files.h"
+
+#include <math.h>
 
 static const sgm__gguf_tensor *find_tensor(const sgm__gguf *file, const char *name)
 {
@@ -119,6 +122,59 @@ TEST(models_are_written_as_the_package_writes_them)
         sgm__gguf_close(own);
         sgm__gguf_close(other);
     }
+}
+
+/* The largest difference between factors of `bands` and those of what is found by them; -1: nothing is. */
+static double difference_of_bands(const sgm__gguf_bands *bands, size_t count)
+{
+    float factors[64], again[64];
+    sgm__gguf_bands found = {.base = bands->base};
+    double most = 0;
+    sgm__gguf_bands_factors(bands, factors, count);
+    if (!sgm__gguf_bands_find(&found, factors, count))
+        return -1;
+    sgm__gguf_bands_factors(&found, again, count);
+    for (size_t i = 0; i < count; i++)
+        most = fmax(most, fabs(again[i] / (double)factors[i] - 1));
+    return most;
+}
+
+TEST(bands_of_any_width_are_found_by_their_factors)
+{
+    static const double widths[][2] = {{1, 4}, {2, 3}, {0.5, 16}, {1, 1.01}, {4, 9}, {1e-3, 9}};
+    static const int64_t steps[] = {32, 1000, 8192};
+    for (size_t i = 0; i < 18; i++) {
+        const sgm__gguf_bands bands = {.base = 500000,
+                                       .factor = 8,
+                                       .low = widths[i / 3][0],
+                                       .high = widths[i / 3][1],
+                                       .steps = steps[i % 3]};
+        CHECK_NEAR(difference_of_bands(&bands, 64), 0, 1e-5);
+        CHECK_NEAR(difference_of_bands(&bands, 5), 0, 1e-5);
+    }
+}
+
+/* What is written is read again, and is the same model. */
+TEST(positions_with_other_bands_come_back)
+{
+    const char *folder = copy_of("llama3");
+    replace(folder, "config.json", "\"high_freq_factor\": 4.0", "\"high_freq_factor\": 9.0");
+    replace(folder, "config.json", "\"low_freq_factor\": 1.0", "\"low_freq_factor\": 0.25");
+    const char *path = export_model(folder, NULL);
+    sgm__gguf *file = open_file(path);
+    sgm_tensor *factors = sgm__gguf_read(file, find_tensor(file, "rope_freqs.weight"));
+    const float *numbers = sgm_tensor_const_data(factors);
+    for (size_t i = 0; i < 3; i++) { /* as transformers computes them */
+        const double length = 2 * acos(-1) * pow(500, (double)i / 3);
+        const double share = (32 / length - 0.25) / (9 - 0.25);
+        CHECK_NEAR(numbers[i], length > 32 / 0.25 ? 8 : 1 / ((1 - share) / 8 + share), 1e-5);
+    }
+    sgm_tensor_free(factors);
+    sgm__gguf_close(file);
+    sgm_pretrained *model = sgm_pretrained_open(path);
+    CHECK_OK(model);
+    CHECK(strstr(sgm_pretrained_network(model), "rotary_bands=") != NULL);
+    sgm_pretrained_free(model);
 }
 
 /* As models are read, "rope_scaling" and the base beside it stand for "rope_parameters". */
