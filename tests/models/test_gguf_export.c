@@ -258,6 +258,56 @@ TEST(mistral_is_llama_of_the_steps_of_its_window)
     sgm__gguf_close(file);
 }
 
+/* llama3 without biases, as a Mistral of 12 heads of 2 numbers. */
+static const char *uneven_mistral(void)
+{
+    static const char *const changes[][2] = {{"\"attention_bias\": true,", ""},
+                                             {"\"mlp_bias\": true,", ""},
+                                             {"\"llama\"", "\"mistral\""},
+                                             {"\"rope_type\": \"llama3\"", "\"rope_type\": \"default\""},
+                                             {"\"head_dim\": 6", "\"head_dim\": 2"},
+                                             {"\"num_attention_heads\": 4", "\"num_attention_heads\": 12"},
+                                             {"\"num_key_value_heads\": 2", "\"num_key_value_heads\": 6"}};
+    const char *folder = copy_of("llama3");
+    char path[300];
+    snprintf(path, sizeof path, "%s/model.safetensors", folder);
+    sgm_tensor_file *file = sgm_tensor_file_open(path);
+    sgm_bundle *bundle = sgm_bundle_create();
+    sgm_tensor_entry entry;
+    for (size_t i = 0; sgm_tensor_file_entry(file, i, &entry); i++) {
+        sgm_tensor *tensor = sgm_tensor_file_read(file, i);
+        if (strstr(entry.name, ".bias") == NULL)
+            CHECK_OK(sgm_bundle_add(bundle, entry.name, tensor));
+        sgm_tensor_free(tensor);
+    }
+    sgm_tensor_file_close(file);
+    CHECK_OK(sgm_bundle_save(bundle, path));
+    sgm_bundle_free(bundle);
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++)
+        replace(folder, "config.json", changes[i][0], changes[i][1]);
+    return folder;
+}
+
+/* transformers refuses a config.json of a Llama whose features are no multiple of its heads. */
+TEST(mistral_with_heads_that_do_not_divide_its_features_stays_mistral)
+{
+    const char *folder = uneven_mistral();
+    sgm__gguf *file = open_file(export_model(folder, NULL));
+    json_t *config = NULL;
+    CHECK_OK(sgm__gguf_config(file, sgm__gguf_architecture_of("llama", 5), &config));
+    CHECK_STR(json_string_value(json_object_get(config, "model_type")), "mistral");
+    CHECK(json_is_null(json_object_get(config, "sliding_window"))); /* 4096 where it is absent */
+    CHECK_INT(json_integer_value(json_object_get(config, "head_dim")), 2);
+    json_decref(config);
+    sgm_pretrained *models[] = {sgm_pretrained_open(folder), sgm_pretrained_open(file->path)};
+    CHECK_OK(models[0]);
+    CHECK_OK(models[1]);
+    CHECK_STR(sgm_pretrained_network(models[1]), sgm_pretrained_network(models[0]));
+    sgm_pretrained_free(models[0]);
+    sgm_pretrained_free(models[1]);
+    sgm__gguf_close(file);
+}
+
 /* --- what cannot be written --- */
 
 static void refuse(const char *fixture, const char *type, const char *message)
