@@ -129,6 +129,16 @@ mkdir judge/checkpoints && cp judge/checkpoint.safetensors judge/checkpoints/1.s
 run 0 predict judge/checkpoints/1.safetensors --text 'a b c'
 same "the tokenizer is found from a folder in the run's" "$(cat out)" "$(cat first)"
 
+# Several labels: each has its probability, those of transformers 5.24 for the tokens 2 4 5 3.
+sed -i 's/^{/{"problem_type": "multi_label_classification",/' judged/config.json
+run 0 predict judged --text 'a b'
+has out '^LABEL_1 0\.4941 LABEL_2 0\.4863 LABEL_0 0\.4718$'
+run 0 predict judged --text 'a b' --json
+has out '^\{"example": 0, "probabilities": \{"LABEL_0": 0\.47184[0-9]*, "LABEL_1": 0\.49409[0-9]*, "LABEL_2": 0\.48634[0-9]*\}, "outputs"'
+run 0 predict judged --text 'a b' --output labels.csv
+same "a column for each label" "$(cut -c-41 labels.csv | head -1)" 'probability_LABEL_0,probability_LABEL_1,p'
+has labels.csv '^0\.47184[0-9]*,0\.49409[0-9]*,0\.48634[0-9]*$'
+
 # --- words for what is masked, those that the same network has for the same numbers ---
 cp -r "$fixtures/bert_fill" filling
 (printf '[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n'; seq -f word%.0f 5 60) >filling/vocab.txt
