@@ -361,6 +361,10 @@ has err "^sigma import: there is no folder 'nowhere', and no file; nothing is fe
 mkdir adapters && echo '{}' >adapters/adapter_config.json
 run 1 import adapters
 has err "there is no config.json in 'adapters'; .*, and this one has adapters of PEFT for a model: 'sigma import FOLDER --peft' takes both$"
+run 1 import texts/config.json
+has err "'texts/config.json' is a file of the model in the folder 'texts': name the folder$"
+(cd texts && "$sigma" import config.json 2>../err >../out)
+has err "'config.json' is a file of the model in the folder '.': name the folder$"
 mkdir bare
 run 1 import bare
 has err "there is no config.json in 'bare'; a folder as the library transformers writes it is wanted"
