@@ -112,6 +112,17 @@ run 0 import "$fixtures/resnet" --into others --classes 4
 run 0 predict others "$fixtures/picture.png" --json
 has out '"LABEL_3"'
 
+for class in cat dog; do
+    mkdir -p pets/$class
+    for i in 1 2 3 4 5; do cp "$fixtures/picture.png" pets/$class/$i.png; done
+done
+run 0 import "$fixtures/resnet" --into two --classes 2
+run 0 train pets --from two --folder trained-pets epochs=1
+has out '^starting from .*two/checkpoint.safetensors: parameters$'
+has trained-pets/config.yaml 'name=stem_convolution'
+run 1 train pets --from two --folder kept-network epochs=1 'network=input(3, 45, 70) + dense(2) + softmax_cross_entropy'
+has err "does not fit the trainer: 'stem_convolution.weights' is surplus"
+
 # --- texts through encoders: vectors, and classes by their names ---
 cp -r "$fixtures/bert_classify" judged
 printf '[PAD]\n[UNK]\n[CLS]\n[SEP]\na\nb\nc\n' >judged/vocab.txt
