@@ -85,6 +85,18 @@ static sgm_status refuse_packed(const sgm_pretrained *p)
     return SGM_OK;
 }
 
+/* transformers computes with adapters that lie beside the weights. */
+static sgm_status refuse_adapters(const sgm_pretrained *p)
+{
+    if (p->gguf != NULL || p->kept || !sgm__folder_has(p->path, SGM__PEFT_CONFIG))
+        return SGM_OK;
+    return sgm_fail(SGM_ERROR_UNSUPPORTED,
+                    "'%s/" SGM__PEFT_CONFIG
+                    "' says that the model has adapters of PEFT beside its weights: 'sigma "
+                    "import %s --peft %s' takes both; without the file the model is the weights alone",
+                    p->path, p->path, p->path);
+}
+
 /* Writes the network by what config.json says. */
 static sgm_status describe(sgm_pretrained *p, const sgm_pretrained_options *options)
 {
@@ -285,6 +297,8 @@ static sgm_status open_path(sgm_pretrained *p, const char *path, const sgm_pretr
     }
     SGM__TRY(sgm__is_gguf(path) ? open_gguf(p, path) : open_folder(p, path));
     SGM__TRY(refuse_packed(p));
+    if (!options.without_adapters)
+        SGM__TRY(refuse_adapters(p));
     SGM__TRY(describe(p, &options));
     SGM__TRY(sgm__weights_pair(p));
     p->description.wanted_names = NULL; /* are in the configuration now, and were the caller's */

@@ -343,6 +343,14 @@ run 0 export --hf merged adapted
 run 0 import merged --into merged-run
 run 0 generate adapted --numbers --text '3 1 4' --count 6 --greedy
 cp out first
+cp -r "$fixtures/llama" together && cp "$fixtures/llama_peft"/adapter_* together # transformers computes with both
+run 1 import together --into alone
+has err "'together/adapter_config.json' says that the model has adapters .*: 'sigma import together --peft together' takes both"
+run 1 generate together --numbers --text '3 1 4' --count 6 --greedy
+has err "'together/adapter_config.json' says"
+run 0 import together --peft together --into both
+run 0 generate both --numbers --text '3 1 4' --count 6 --greedy
+same "adapters beside the weights" "$(cat out)" "$(cat first)"
 run 0 generate merged-run --numbers --text '3 1 4' --count 6 --greedy
 same "a merged model says the same" "$(cat out)" "$(cat first)"
 run 0 train train.yaml 'adapters=lora(2, on="attention*")' --folder tuned
