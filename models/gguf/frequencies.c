@@ -69,6 +69,15 @@ static bool find_by_line(sgm__gguf_bands *bands, const float *factors, size_t co
     return bands->low > 0 && width > 0 && give_factors(bands, factors, count);
 }
 
+/* Bands that no pair turns often enough for, so that each has the whole factor. */
+static bool find_above(sgm__gguf_bands *bands, const float *factors, size_t count)
+{
+    bands->steps = USUAL_STEPS;
+    bands->low = 2 * USUAL_STEPS / length_of(bands, 0, count);
+    bands->high = 2 * bands->low;
+    return give_factors(bands, factors, count);
+}
+
 /* The line goes through the outermost pairs between the bands. If there is but one, through it and a
  * neighbour: the steeper line leaves all others outside. Where no pair has the whole factor, the largest one
  * that is there stands for it: 1 / factors of the others are on one line all the same. */
@@ -86,5 +95,5 @@ bool sgm__gguf_bands_find(sgm__gguf_bands *bands, const float *factors, size_t c
         last--;
     return find_usual(bands, factors, count) || find_by_line(bands, factors, count, first, last) ||
            find_by_line(bands, factors, count, first - 1, last) ||
-           find_by_line(bands, factors, count, first, last + 1);
+           find_by_line(bands, factors, count, first, last + 1) || find_above(bands, factors, count);
 }

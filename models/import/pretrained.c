@@ -92,8 +92,8 @@ static sgm_status refuse_adapters(const sgm_pretrained *p)
         return SGM_OK;
     return sgm_fail(SGM_ERROR_UNSUPPORTED,
                     "'%s/" SGM__PEFT_CONFIG
-                    "' says that the model has adapters of PEFT beside its weights: 'sigma "
-                    "import %s --peft %s' takes both; without the file the model is the weights alone",
+                    "' says that the model has adapters of PEFT beside its weights: 'sigma import %s --peft "
+                    "%s' takes both; without the file the model is the weights alone",
                     p->path, p->path, p->path);
 }
 
@@ -211,10 +211,8 @@ static sgm_status refuse_file(const char *path)
                        "'%s' is a file of the model in the folder '%s': name the folder", path, folder)
             : sgm_fail(SGM_ERROR_UNSUPPORTED,
                        "'%s' is a file, where a folder with config.json, or a file of GGUF or ONNX, is "
-                       "expected; a "
-                       "file of tensors alone says nothing of a network: write one, and 'from: %s' beside "
-                       "it, into "
-                       "the file of a training",
+                       "expected; a file of tensors alone says nothing of a network: write one, and 'from: "
+                       "%s' beside it, into the file of a training",
                        path, path);
     free(folder);
     return status;

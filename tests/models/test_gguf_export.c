@@ -142,13 +142,13 @@ static double difference_of_bands(const sgm__gguf_bands *bands, size_t count)
 TEST(bands_of_any_width_are_found_by_their_factors)
 {
     static const double widths[][2] = {{1, 4}, {2, 3}, {0.5, 16}, {1, 1.01}, {4, 9}, {1e-3, 9}};
-    static const int64_t steps[] = {32, 1000, 8192};
-    for (size_t i = 0; i < 18; i++) {
+    static const int64_t steps[] = {4, 32, 1000, 8192};
+    for (size_t i = 0; i < 24; i++) {
         const sgm__gguf_bands bands = {.base = 500000,
                                        .factor = 8,
-                                       .low = widths[i / 3][0],
-                                       .high = widths[i / 3][1],
-                                       .steps = steps[i % 3]};
+                                       .low = widths[i / 4][0],
+                                       .high = widths[i / 4][1],
+                                       .steps = steps[i % 4]};
         CHECK_NEAR(difference_of_bands(&bands, 64), 0, 1e-5);
         CHECK_NEAR(difference_of_bands(&bands, 5), 0, 1e-5);
     }
