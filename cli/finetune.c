@@ -59,10 +59,7 @@ static const char usage_text[] =
     "if\n"
     "                       not given, 2e-4 with --lora\n"
     "  --batch N            examples of an update; 4 if not given, of an encoder 16 texts or pairs\n"
-    "  --context N          tokens of an example; the model's if not given, 1024 at most. A run that says "
-    "the "
-    "next\n"
-    "                       token has the context that it was imported with, and takes no other\n"
+    "  --context N          tokens of an example; if not given, the model's, 1024 at most, or the run's\n"
     "  --lora[=RANK]        trains low-rank adapters of all matrices, of rank 8 if not given; the model "
     "stays "
     "as it\n"
@@ -109,18 +106,44 @@ static bool is_of_encoder(const finetuning *f)
     return f->lines != SGM_TEXT_LINES_OTHERS;
 }
 
-/* The network of a model for another context, which is taken; NULL and an error on failure. */
+/* The network of a run for other steps of its input, with which that of a model begins; NULL and an error on
+ * failure. */
+static json_t *network_of_run(const finetuning *f)
+{
+    static const char input[] = "input(";
+    char *checkpoint = saved_path(f->model);
+    char *notation = checkpoint != NULL ? sgm_checkpoint_network(checkpoint) : NULL;
+    json_t *network = NULL;
+    if (notation != NULL && strncmp(notation, input, strlen(input)) != 0) {
+        sgm_fail(SGM_ERROR_UNSUPPORTED,
+                 "--context: the network of '%s' begins with no input(STEPS), so it keeps its context",
+                 f->model);
+    } else if (notation != NULL) {
+        const char *behind = notation + strlen(input);
+        network = json_sprintf("%s%lld%s", input, (long long)f->context, behind + strcspn(behind, ",)"));
+    }
+    sgm_string_free(notation);
+    sgm__free(checkpoint);
+    return network;
+}
+
+/* The network of a model for another context, which is taken; NULL and an error on failure. A run keeps its
+ * own, which may have been changed. */
 static json_t *network_for(const finetuning *f)
 {
-    if (!is_model_of_others(f->model)) {
-        sgm_fail(SGM_ERROR_ARGUMENT,
-                 "--context: '%s' has a network already; 'sigma import FOLDER --context %lld' makes one of "
-                 "another length",
-                 f->model, (long long)f->context);
+    const bool is_run = !is_model_of_others(f->model);
+    if (is_run && !is_run_of_model(f->model)) {
+        sgm_fail(
+            SGM_ERROR_ARGUMENT,
+            "--context: '%s' is no run of a model that was imported, whose longest context would be known: "
+            "'network' of a file with 'from: %s' says another one",
+            f->model, f->model);
         return NULL;
     }
     sgm_pretrained *model = sgm_pretrained_open(f->model, .context = f->context);
-    json_t *network = model != NULL ? json_string(sgm_pretrained_network(model)) : NULL;
+    json_t *network = model == NULL ? NULL
+                      : is_run      ? network_of_run(f)
+                                    : json_string(sgm_pretrained_network(model));
     sgm_pretrained_free(model);
     return network;
 }

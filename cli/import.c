@@ -235,7 +235,8 @@ static sgm_status adapt(import *m)
 
 static sgm_status load(import *m)
 {
-    m->model = sgm_pretrained_open(m->path, .context = m->context, .task = m->task, .classes = m->classes);
+    m->model = sgm_pretrained_open(m->path, .context = m->context, .task = m->task, .classes = m->classes,
+                                   .without_adapters = m->peft != NULL);
     if (m->model == NULL)
         return sgm__last_failure();
     tell_model(m);

@@ -29,7 +29,8 @@ static const char usage_text[] =
     "Without a\n"
     "                 checkpoint it begins anew, and keeps metrics.jsonl as metrics-before-1.jsonl\n"
     "  --from RUN     begin with the parameters of another run, or of a checkpoint: start_from.run=RUN; the\n"
-    "                 keys start_from.parts, .states and .skip_mismatch choose parts of it\n"
+    "                 keys start_from.parts, .states and .skip_mismatch choose parts of it. With a table or\n"
+    "                 CLASSES/ and none of these keys the network is that of RUN, too: from=RUN\n"
     "  --quiet        results only, no progress\n"
     "  --no-keys      turn off the keys that steer a training on a terminal: space or p pauses and resumes,\n"
     "                 s steps (10s: ten), q stops, c turns the curve of the loss on or off, h lists them\n"
@@ -155,13 +156,24 @@ static bool describe(const char *word, const char *target, train_description *de
     return false;
 }
 
-/* --folder and --from become the overrides folder=DIR and start_from.run=RUN, so they share the checks of
- * those keys. */
+/* The key that --from is. Data itself comes without a network, so that it takes that of the run, unless one
+ * is given, or parts of the run are chosen. */
+static const char *key_of_from(const arguments *a, const train_description *description)
+{
+    bool takes_network = description->text != NULL;
+    for (size_t i = 1; i < a->word_count; i++)
+        takes_network &= strncmp(a->words[i], "network=", strlen("network=")) != 0 &&
+                         strncmp(a->words[i], "start_from", strlen("start_from")) != 0;
+    return takes_network ? "from" : "start_from.run";
+}
+
+/* --folder and --from become the overrides folder=DIR and start_from.run=RUN, or from=RUN, so they share the
+ * checks of those keys. */
 static int train_overridden(const arguments *a, const train_description *description,
                             const train_arguments *given)
 {
     char *folder = sgm__format("folder=%s", given->folder != NULL ? given->folder : "");
-    char *from = sgm__format("start_from.run=%s", given->from != NULL ? given->from : "");
+    char *from = sgm__format("%s=%s", key_of_from(a, description), given->from != NULL ? given->from : "");
     const char **overrides = sgm__calloc(a->word_count + 1, sizeof *overrides);
     size_t count = 0;
     int code = CLI_FAILED;

@@ -116,6 +116,9 @@ char *model_tokenizer(const char *folder);
 /* " of the whole file" where a share of the file makes the data, for messages that count its lines; else "".
  */
 const char *of_file(const data_config *data);
+/* Where lines are, for messages: a section by its name, "data.training", or the file that is measured without
+ * one. */
+const char *lines_place(const char *name, const char *file, char room[32]);
 /* The examples, of which a line is printed; NULL and an error on failure. */
 sgm_dataset *chats_dataset(const data_config *data, const char *name);
 /* The steps of a network's input; 0: it is no sequence of tokens. */

@@ -23,6 +23,7 @@ typedef struct prediction {
     sgm_tensor *onnx_classes;
     struct sgm_pretrained *model; /* of others, owned, whose classes have names; NULL: there is none */
     sgm__signature signature;
+    bool has_labels;      /* of the model's classes each is a label by itself, yes or no */
     bool ignores_unknown; /* of a table by names: categories that the pipeline does not know are missing */
     bool int8;            /* products are of integers of 8 bits */
     bool json, wide;      /* wide: outputs are float64, and printed with as many digits */

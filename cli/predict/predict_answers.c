@@ -203,10 +203,10 @@ static void append_header(const prediction *p, const output_row *row)
     bool is_numbers = !p->signature.classifies && row->labels == NULL;
     if (row->class_name != NULL) /* an ONNX model, whose answers have no columns before */
         sgm__text_append(&a->text, "class");
-    if (!is_numbers || row->count == 1)
+    if ((!is_numbers || row->count == 1) && !p->has_labels)
         sgm__text_append(&a->text, "%sprediction", a->text.length > 0 ? "," : "");
     if (has_one_class(p, row))
-        for (int64_t i = 0; i < (row->count == 1 ? 2 : row->count); i++)
+        for (int64_t i = 0; i < (row->count == 1 && !p->has_labels ? 2 : row->count); i++)
             append_title(&a->text, "probability", predict_class_name(p, i), i);
     if (is_numbers && p->signature.deviates)
         append_interval_titles(p, row);
@@ -239,7 +239,7 @@ static sgm_status append_ids(answers *a)
     return SGM_OK;
 }
 
-/* The class, empty for NaN, and the probability of each. One output is that of class 1. */
+/* The class, empty for NaN, and of one output, which is that of class 1, the probability of the other one. */
 static void append_class(const prediction *p, const output_row *row)
 {
     sgm__text *text = &p->answers->text;
@@ -250,13 +250,18 @@ static void append_class(const prediction *p, const output_row *row)
         append_cell(text, name);
     else if (class >= 0)
         sgm__text_append(text, "%lld", (long long)class);
+    sgm__text_append(text, ",");
     if (row->count == 1) {
-        sgm__text_append(text, ",");
         append_number(text, p, 1 - row->outputs[0]);
-    }
-    for (int64_t i = 0; i < row->count; i++) {
         sgm__text_append(text, ",");
-        append_number(text, p, row->outputs[i]);
+    }
+}
+
+static void append_probabilities(const prediction *p, const output_row *row)
+{
+    for (int64_t i = 0; i < row->count; i++) {
+        sgm__text_append(&p->answers->text, "%s", i > 0 ? "," : "");
+        append_number(&p->answers->text, p, row->outputs[i]);
     }
 }
 
@@ -285,7 +290,9 @@ sgm_status predict_answers_add(prediction *p, const output_row *row)
         sgm__text_append(&a->text, ",");
     }
     if (has_one_class(p, row)) {
-        append_class(p, row);
+        if (!p->has_labels)
+            append_class(p, row);
+        append_probabilities(p, row);
     } else if (p->signature.classifies || row->labels != NULL) {
         append_sequence(p, row);
     } else if (p->signature.deviates) {

@@ -115,6 +115,12 @@ static void print_class(const prediction *p, const double *outputs, int64_t coun
         print_json_probabilities(p, shares, share_count);
 }
 
+/* Of a model of several labels: none is the class. */
+static void print_each_label(const prediction *p, const output_row *a)
+{
+    (p->json ? print_json_probabilities : print_probabilities)(p, a->outputs, a->count);
+}
+
 /* What separates entry i from the one before. */
 static const char *between(const prediction *p, int64_t i)
 {
@@ -158,6 +164,8 @@ static void print_row(const prediction *p, const output_row *a)
         print_labels(p, a);
     else if (predict_has_steps(p, a))
         print_steps(p, a);
+    else if (p->has_labels)
+        print_each_label(p, a);
     else
         print_class(p, a->outputs, a->count);
 }

@@ -127,6 +127,15 @@ bool predict_takes_texts(const prediction *p)
     return folder != NULL;
 }
 
+/* Whether the cost of the model's classes judges each by itself; one alone is a label, too. */
+static bool has_labels(const prediction *p)
+{
+    static const char of_labels[] = "binary_cross_entropy";
+    const char *cost = network_find_cost(p->s.network);
+    return strcmp(sgm_pretrained_describe(p->model)->task, "classify") == 0 && cost != NULL &&
+           strncmp(cost, of_labels, strlen(of_labels)) == 0;
+}
+
 sgm_status predict_texts(prediction *p, const char *given, const char *pair, const char *path)
 {
     char *missing = is_encoder(p) ? saved_missing_tokenizer(&p->s) : NULL;
@@ -148,6 +157,7 @@ sgm_status predict_texts(prediction *p, const char *given, const char *pair, con
     sgm__text text = {0};
     p->model = model != NULL && tokenizer != NULL ? sgm_pretrained_open(model) : NULL;
     sgm_status status = p->model != NULL ? SGM_OK : sgm__last_failure();
+    p->has_labels = status == SGM_OK && has_labels(p);
     if (status == SGM_OK && given != NULL && strcmp(given, "-") != 0)
         status =
             predict_lines(p, tokenizer, (char *[]){(char *)(uintptr_t)given}, pair != NULL ? &pair : NULL, 1);

@@ -40,7 +40,8 @@ static void refuse_partial(sgm__description *d)
                            factor);
 }
 
-/* The scaling of rotary positions, of which transformers has had three ways to say it. */
+/* The scaling of rotary positions, of which transformers has had three ways to say it. It has no usual values
+ * for the numbers of one. */
 static void put_scaling(sgm__description *d)
 {
     const char *group = rotary_group(d);
@@ -51,11 +52,11 @@ static void put_scaling(sgm__description *d)
         type = sgm__setting_text(d, KEY("type"), "default");
     if (strcmp(type, "default") == 0)
         return;
-    sgm__network_number(sgm__setting_number(d, KEY("factor"), 1), factor);
+    sgm__network_number(sgm__setting_number(d, KEY("factor"), 0), factor);
     sgm__network_put(d, ", rotary_factor=%s", factor);
     if (strcmp(type, "llama3") == 0) {
-        sgm__network_number(sgm__setting_number(d, KEY("low_freq_factor"), 1), low);
-        sgm__network_number(sgm__setting_number(d, KEY("high_freq_factor"), 4), high);
+        sgm__network_number(sgm__setting_number(d, KEY("low_freq_factor"), 0), low);
+        sgm__network_number(sgm__setting_number(d, KEY("high_freq_factor"), 0), high);
         sgm__network_put(d, ", rotary_bands=(%s, %s, %lld)", low, high,
                          (long long)sgm__setting_steps(d, KEY("original_max_position_embeddings"), 0));
     } else if (strcmp(type, "linear") != 0) {

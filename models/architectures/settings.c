@@ -161,13 +161,13 @@ double sgm__setting_number(sgm__description *d, const char *key, double otherwis
 {
     const json_t *value = find(d, key);
     char text[80];
-    if (value == NULL)
+    if (value == NULL && otherwise > 0)
         return otherwise;
     if (json_is_number(value) && json_number_value(value) > 0 && isfinite(json_number_value(value)))
         return json_number_value(value);
     sgm__describe_fail(d, SGM_ERROR_FORMAT, "'%s' is %s; a number above 0 is wanted", named(d, key),
-                       shown(value, text));
-    return otherwise;
+                       value != NULL ? shown(value, text) : "missing");
+    return 1;
 }
 
 bool sgm__setting_flag(sgm__description *d, const char *key, bool otherwise)

@@ -77,7 +77,7 @@ int64_t sgm__setting_token(sgm__description *d, const char *key, int64_t otherwi
 int64_t sgm__setting_members(sgm__description *d, const char *key, int64_t otherwise);
 /* Whole numbers from 1 to `most`, a list of at least one and at most `room`; how many. */
 size_t sgm__setting_list(sgm__description *d, const char *key, int64_t most, int64_t *numbers, size_t room);
-/* A finite number above 0. */
+/* A finite number above 0; `otherwise` 0: it must be there. */
 double sgm__setting_number(sgm__description *d, const char *key, double otherwise);
 bool sgm__setting_flag(sgm__description *d, const char *key, bool otherwise);
 /* Belongs to the configuration. */

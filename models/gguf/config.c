@@ -99,8 +99,7 @@ static sgm_status read_bands(reading *r, const sgm__gguf_tensor *tensor, double 
     if (!found)
         return sgm_fail(SGM_ERROR_UNSUPPORTED,
                         "'%s': the factors of '" SGM__GGUF_FREQUENCIES
-                        "' are none of Llama 3.1 to 3.3, and no others "
-                        "are known",
+                        "' do not rise from 1 as those of Llama 3.1, and no others are known",
                         r->file->path);
     SGM__PASS(set(scaling, "rope_type", json_string("llama3")));
     SGM__PASS(set(scaling, "factor", json_real(bands.factor)));
@@ -215,9 +214,22 @@ static sgm_status check_keys(reading *r)
     return SGM_OK;
 }
 
+/* A file has a Mistral as llama, whose config.json may not have features that are no multiple of the heads.
+ * A Mistral has no biases. */
+static sgm_status read_type(reading *r)
+{
+    const int64_t features = json_integer_value(json_object_get(r->config, "hidden_size"));
+    const int64_t heads = json_integer_value(json_object_get(r->config, "num_attention_heads"));
+    const bool is_biased = json_is_true(json_object_get(r->config, "attention_bias")) ||
+                           json_is_true(json_object_get(r->config, "mlp_bias"));
+    if (strcmp(r->a->model_type, "llama") != 0 || is_biased || heads < 1 || features % heads == 0)
+        return set(r->config, "model_type", json_string(r->a->model_type));
+    SGM__PASS(set(r->config, "sliding_window", json_null()));
+    return set(r->config, "model_type", json_string("mistral"));
+}
+
 static sgm_status read_all(reading *r)
 {
-    SGM__PASS(set(r->config, "model_type", json_string(r->a->model_type)));
     for (const sgm__gguf_setting *setting = r->a->settings; setting->own != NULL; setting++)
         SGM__PASS(read_setting(r, setting));
     SGM__PASS(set(r->config, r->a->activation, json_string(r->a->activations[0])));
@@ -227,6 +239,7 @@ static sgm_status read_all(reading *r)
         SGM__PASS(read_rotary(r));
     }
     SGM__PASS(read_flags(r));
+    SGM__PASS(read_type(r));
     SGM__PASS(read_ends(r));
     return check_keys(r);
 }

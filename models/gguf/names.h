@@ -73,7 +73,7 @@ typedef struct sgm__gguf_bands {
 /* Whether config.json has such ones. */
 bool sgm__gguf_has_bands(const sgm__gguf_model *model, sgm__gguf_bands *bands);
 void sgm__gguf_bands_factors(const sgm__gguf_bands *bands, float *factors, size_t count);
-/* Finds factor and steps by the factors; false: they come of none with bands of 1 and 4. */
+/* Finds all but the base by the factors; false: they come of no bands. */
 bool sgm__gguf_bands_find(sgm__gguf_bands *bands, const float *factors, size_t count);
 
 #endif

@@ -85,6 +85,18 @@ static sgm_status refuse_packed(const sgm_pretrained *p)
     return SGM_OK;
 }
 
+/* transformers computes with adapters that lie beside the weights. */
+static sgm_status refuse_adapters(const sgm_pretrained *p)
+{
+    if (p->gguf != NULL || p->kept || !sgm__folder_has(p->path, SGM__PEFT_CONFIG))
+        return SGM_OK;
+    return sgm_fail(SGM_ERROR_UNSUPPORTED,
+                    "'%s/" SGM__PEFT_CONFIG
+                    "' says that the model has adapters of PEFT beside its weights: 'sigma import %s --peft "
+                    "%s' takes both; without the file the model is the weights alone",
+                    p->path, p->path, p->path);
+}
+
 /* Writes the network by what config.json says. */
 static sgm_status describe(sgm_pretrained *p, const sgm_pretrained_options *options)
 {
@@ -184,6 +196,28 @@ static bool is_file(const char *path)
     return stat(path, &information) == 0 && S_ISREG(information.st_mode);
 }
 
+/* One that lies beside a config.json is mostly a part of the model. */
+static sgm_status refuse_file(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char *folder = slash == NULL   ? sgm__new_text(".")
+                   : slash == path ? sgm__new_text("/")
+                                   : sgm__new_text("%.*s", (int)(slash - path), path);
+    if (folder == NULL)
+        return SGM_ERROR_MEMORY;
+    sgm_status status =
+        sgm__folder_has(folder, "config.json")
+            ? sgm_fail(SGM_ERROR_UNSUPPORTED,
+                       "'%s' is a file of the model in the folder '%s': name the folder", path, folder)
+            : sgm_fail(SGM_ERROR_UNSUPPORTED,
+                       "'%s' is a file, where a folder with config.json, or a file of GGUF or ONNX, is "
+                       "expected; a file of tensors alone says nothing of a network: write one, and 'from: "
+                       "%s' beside it, into the file of a training",
+                       path, path);
+    free(folder);
+    return status;
+}
+
 /* Reads what a folder has, which is one of transformers, or of a run that was imported. */
 static sgm_status open_folder(sgm_pretrained *p, const char *path)
 {
@@ -199,12 +233,7 @@ static sgm_status open_folder(sgm_pretrained *p, const char *path)
     if (p->settings == NULL)
         return SGM_ERROR_MEMORY;
     if (!p->kept && is_file(path))
-        return sgm_fail(
-            SGM_ERROR_UNSUPPORTED,
-            "'%s' is a file, where a folder with config.json, or a file of GGUF or ONNX, is expected; a file "
-            "of tensors alone says nothing of a network: write one, and 'from: %s' beside it, into the "
-            "file of a training",
-            path, path);
+        return refuse_file(path);
     if (!is_there(path))
         return sgm_fail(SGM_ERROR_NOT_FOUND,
                         "there is no folder '%s', and no file; nothing is fetched from a network: a model is "
@@ -266,6 +295,8 @@ static sgm_status open_path(sgm_pretrained *p, const char *path, const sgm_pretr
     }
     SGM__TRY(sgm__is_gguf(path) ? open_gguf(p, path) : open_folder(p, path));
     SGM__TRY(refuse_packed(p));
+    if (!options.without_adapters)
+        SGM__TRY(refuse_adapters(p));
     SGM__TRY(describe(p, &options));
     SGM__TRY(sgm__weights_pair(p));
     p->description.wanted_names = NULL; /* are in the configuration now, and were the caller's */

@@ -32,7 +32,10 @@ done
 run 0 finetune model --data lines.jsonl --into run --epochs 40 --learning-rate 0.01 --context 16 --quiet
 run 0 eval run lines.jsonl
 has out '^lines.jsonl: loss [0-2]\.[0-9]+, '
-has err 'warning: data.lines.jsonl: 1 of 3 examples are cut to 16 tokens'
+has err '^warning: lines.jsonl: 1 of 3 examples are cut to 16 tokens'
+(cat lines.jsonl; echo '{"prompt": "the quick brown fox jumps", "completion": "b"}') >asked.jsonl
+run 0 eval run asked.jsonl
+has err '^warning: asked.jsonl:4: the answer begins behind token 16; 1 line is left out'
 run 0 eval run --data training
 has out '^training: loss [0-2]\.'
 run 1 eval run lines.jsonl --metrics f1
@@ -51,6 +54,11 @@ for path in classifier imported-classifier; do
     has out '^\{"data": "labelled.jsonl", "loss": 1\.1041[0-9]*, "accuracy": 0\.5, "examples": 2, "classes": \["LABEL_0", "LABEL_1", "LABEL_2"\]'
     has out '"confusion": \[\[0, 1, 0\], \[0, 1, 0\], \[0, 0, 0\]\]'
 done
+
+run 0 import classifier --context 5 --into brief
+echo '{"text": "a b c a b c", "label": "LABEL_1"}' >>labelled.jsonl
+run 0 eval brief labelled.jsonl
+has err '^warning: labelled.jsonl: 1 of 3 texts are cut to 5 tokens'
 
 # --- what cannot be measured, and what to do ---
 for path in model imported classifier; do

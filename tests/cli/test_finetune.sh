@@ -264,8 +264,16 @@ run 2 finetune model --data answers.jsonl --lora=all
 has err "lora: expected a rank of at least 1, got 'all'"
 run 2 finetune model --data answers.jsonl --lora 4
 has err "^sigma finetune: --lora takes its rank behind '=': --lora=4; see"
-run 2 finetune run --data answers.jsonl --context 8
-has err "'run' has a network already; 'sigma import FOLDER --context 8' makes one"
+run 0 finetune run --data answers.jsonl --context 24 --epochs 1 --quiet --into longer
+has longer/config.yaml 'network: "?input\(24\)'
+run 0 generate longer --text 'say d' --count 8 --greedy
+same "a run goes on with another context" "$(cat out)" 'say d yes yes'
+run 2 finetune run --data answers.jsonl --context 4000
+has err "model/config.json': a context of 4000 steps is wanted, but the model was trained for"
+mkdir foreign
+cp run/checkpoint.safetensors run/config.yaml foreign
+run 2 finetune foreign --data answers.jsonl --context 8
+has err "^sigma finetune: --context: 'foreign' is no run of a model that was imported"
 run 0 finetune "$SIGMA_SOURCE_DIR/tests/models/gguf/llama.gguf" --data answers.jsonl --context 48 --epochs 1 --quiet --into of_gguf
 has err '^hint: the longest line of data.training has [0-9]+ tokens, and each is trained as one of 48: --packing, or a --context of fewer'
 has of_gguf/config.yaml 'network: "input\(48\)'

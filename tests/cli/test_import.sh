@@ -112,6 +112,17 @@ run 0 import "$fixtures/resnet" --into others --classes 4
 run 0 predict others "$fixtures/picture.png" --json
 has out '"LABEL_3"'
 
+for class in cat dog; do
+    mkdir -p pets/$class
+    for i in 1 2 3 4 5; do cp "$fixtures/picture.png" pets/$class/$i.png; done
+done
+run 0 import "$fixtures/resnet" --into two --classes 2
+run 0 train pets --from two --folder trained-pets epochs=1
+has out '^starting from .*two/checkpoint.safetensors: parameters$'
+has trained-pets/config.yaml 'name=stem_convolution'
+run 1 train pets --from two --folder kept-network epochs=1 'network=input(3, 45, 70) + dense(2) + softmax_cross_entropy'
+has err "does not fit the trainer: 'stem_convolution.weights' is surplus"
+
 # --- texts through encoders: vectors, and classes by their names ---
 cp -r "$fixtures/bert_classify" judged
 printf '[PAD]\n[UNK]\n[CLS]\n[SEP]\na\nb\nc\n' >judged/vocab.txt
@@ -128,6 +139,16 @@ same "from the standard input, whatever the ends of lines" "$(cat piped)" "$(cat
 mkdir judge/checkpoints && cp judge/checkpoint.safetensors judge/checkpoints/1.safetensors
 run 0 predict judge/checkpoints/1.safetensors --text 'a b c'
 same "the tokenizer is found from a folder in the run's" "$(cat out)" "$(cat first)"
+
+# Several labels: each has its probability, those of transformers 5.24 for the tokens 2 4 5 3.
+sed -i 's/^{/{"problem_type": "multi_label_classification",/' judged/config.json
+run 0 predict judged --text 'a b'
+has out '^LABEL_1 0\.4941 LABEL_2 0\.4863 LABEL_0 0\.4718$'
+run 0 predict judged --text 'a b' --json
+has out '^\{"example": 0, "probabilities": \{"LABEL_0": 0\.47184[0-9]*, "LABEL_1": 0\.49409[0-9]*, "LABEL_2": 0\.48634[0-9]*\}, "outputs"'
+run 0 predict judged --text 'a b' --output labels.csv
+same "a column for each label" "$(cut -c-41 labels.csv | head -1)" 'probability_LABEL_0,probability_LABEL_1,p'
+has labels.csv '^0\.47184[0-9]*,0\.49409[0-9]*,0\.48634[0-9]*$'
 
 # --- words for what is masked, those that the same network has for the same numbers ---
 cp -r "$fixtures/bert_fill" filling
@@ -322,6 +343,14 @@ run 0 export --hf merged adapted
 run 0 import merged --into merged-run
 run 0 generate adapted --numbers --text '3 1 4' --count 6 --greedy
 cp out first
+cp -r "$fixtures/llama" together && cp "$fixtures/llama_peft"/adapter_* together # transformers computes with both
+run 1 import together --into alone
+has err "'together/adapter_config.json' says that the model has adapters .*: 'sigma import together --peft together' takes both"
+run 1 generate together --numbers --text '3 1 4' --count 6 --greedy
+has err "'together/adapter_config.json' says"
+run 0 import together --peft together --into both
+run 0 generate both --numbers --text '3 1 4' --count 6 --greedy
+same "adapters beside the weights" "$(cat out)" "$(cat first)"
 run 0 generate merged-run --numbers --text '3 1 4' --count 6 --greedy
 same "a merged model says the same" "$(cat out)" "$(cat first)"
 run 0 train train.yaml 'adapters=lora(2, on="attention*")' --folder tuned
@@ -351,6 +380,10 @@ has err "^sigma import: there is no folder 'nowhere', and no file; nothing is fe
 mkdir adapters && echo '{}' >adapters/adapter_config.json
 run 1 import adapters
 has err "there is no config.json in 'adapters'; .*, and this one has adapters of PEFT for a model: 'sigma import FOLDER --peft' takes both$"
+run 1 import texts/config.json
+has err "'texts/config.json' is a file of the model in the folder 'texts': name the folder$"
+(cd texts && "$sigma" import config.json 2>../err >../out)
+has err "'config.json' is a file of the model in the folder '.': name the folder$"
 mkdir bare
 run 1 import bare
 has err "there is no config.json in 'bare'; a folder as the library transformers writes it is wanted"

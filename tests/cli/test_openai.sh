@@ -206,6 +206,10 @@ printf '{"prompt": %100000s' '' | tr ' ' '[' >deep
 refuses completions 400 @deep null 'expected a JSON object'
 ask completions '{"prompt": "a"}' -H 'Content-Type: text/plain'
 same "another type" "$status" 415
+has out 'expected a body of type application/json: the header Content-Type says which it is'
+ask completion '{"prompt": "a"}'
+same "another path" "$status" 404
+has out 'there is nothing here; the paths are: GET /v1/models, GET /v1/models/, POST /v1/chat/completions, POST /v1/completions, POST /v1/embeddings"'
 gives completions '{"prompt": "a"}' '"text"'
 end_serve
 

@@ -1,7 +1,10 @@
 /* Models of folders as files of GGUF, against those that the package gguf wrote of them
  * (gguf_models.py). */
+#include "gguf/names.h"
 #include "models/compare.h"
 #include "models/gguf_files.h"
+
+#include <math.h>
 
 static const sgm__gguf_tensor *find_tensor(const sgm__gguf *file, const char *name)
 {
@@ -121,6 +124,59 @@ TEST(models_are_written_as_the_package_writes_them)
     }
 }
 
+/* The largest difference between factors of `bands` and those of what is found by them; -1: nothing is. */
+static double difference_of_bands(const sgm__gguf_bands *bands, size_t count)
+{
+    float factors[64], again[64];
+    sgm__gguf_bands found = {.base = bands->base};
+    double most = 0;
+    sgm__gguf_bands_factors(bands, factors, count);
+    if (!sgm__gguf_bands_find(&found, factors, count))
+        return -1;
+    sgm__gguf_bands_factors(&found, again, count);
+    for (size_t i = 0; i < count; i++)
+        most = fmax(most, fabs(again[i] / (double)factors[i] - 1));
+    return most;
+}
+
+TEST(bands_of_any_width_are_found_by_their_factors)
+{
+    static const double widths[][2] = {{1, 4}, {2, 3}, {0.5, 16}, {1, 1.01}, {4, 9}, {1e-3, 9}};
+    static const int64_t steps[] = {4, 32, 1000, 8192};
+    for (size_t i = 0; i < 24; i++) {
+        const sgm__gguf_bands bands = {.base = 500000,
+                                       .factor = 8,
+                                       .low = widths[i / 4][0],
+                                       .high = widths[i / 4][1],
+                                       .steps = steps[i % 4]};
+        CHECK_NEAR(difference_of_bands(&bands, 64), 0, 1e-5);
+        CHECK_NEAR(difference_of_bands(&bands, 5), 0, 1e-5);
+    }
+}
+
+/* What is written is read again, and is the same model. */
+TEST(positions_with_other_bands_come_back)
+{
+    const char *folder = copy_of("llama3");
+    replace(folder, "config.json", "\"high_freq_factor\": 4.0", "\"high_freq_factor\": 9.0");
+    replace(folder, "config.json", "\"low_freq_factor\": 1.0", "\"low_freq_factor\": 0.25");
+    const char *path = export_model(folder, NULL);
+    sgm__gguf *file = open_file(path);
+    sgm_tensor *factors = sgm__gguf_read(file, find_tensor(file, "rope_freqs.weight"));
+    const float *numbers = sgm_tensor_const_data(factors);
+    for (size_t i = 0; i < 3; i++) { /* as transformers computes them */
+        const double length = 2 * acos(-1) * pow(500, (double)i / 3);
+        const double share = (32 / length - 0.25) / (9 - 0.25);
+        CHECK_NEAR(numbers[i], length > 32 / 0.25 ? 8 : 1 / ((1 - share) / 8 + share), 1e-5);
+    }
+    sgm_tensor_free(factors);
+    sgm__gguf_close(file);
+    sgm_pretrained *model = sgm_pretrained_open(path);
+    CHECK_OK(model);
+    CHECK(strstr(sgm_pretrained_network(model), "rotary_bands=") != NULL);
+    sgm_pretrained_free(model);
+}
+
 /* As models are read, "rope_scaling" and the base beside it stand for "rope_parameters". */
 TEST(an_older_scaling_of_positions_is_the_one_that_is_written)
 {
@@ -199,6 +255,56 @@ TEST(mistral_is_llama_of_the_steps_of_its_window)
     CHECK(size == 5 && memcmp(type, "llama", size) == 0);
     CHECK_OK(sgm__gguf_integer(file, "llama.context_length", &longest));
     CHECK_INT(longest, 16);
+    sgm__gguf_close(file);
+}
+
+/* llama3 without biases, as a Mistral of 12 heads of 2 numbers. */
+static const char *uneven_mistral(void)
+{
+    static const char *const changes[][2] = {{"\"attention_bias\": true,", ""},
+                                             {"\"mlp_bias\": true,", ""},
+                                             {"\"llama\"", "\"mistral\""},
+                                             {"\"rope_type\": \"llama3\"", "\"rope_type\": \"default\""},
+                                             {"\"head_dim\": 6", "\"head_dim\": 2"},
+                                             {"\"num_attention_heads\": 4", "\"num_attention_heads\": 12"},
+                                             {"\"num_key_value_heads\": 2", "\"num_key_value_heads\": 6"}};
+    const char *folder = copy_of("llama3");
+    char path[300];
+    snprintf(path, sizeof path, "%s/model.safetensors", folder);
+    sgm_tensor_file *file = sgm_tensor_file_open(path);
+    sgm_bundle *bundle = sgm_bundle_create();
+    sgm_tensor_entry entry;
+    for (size_t i = 0; sgm_tensor_file_entry(file, i, &entry); i++) {
+        sgm_tensor *tensor = sgm_tensor_file_read(file, i);
+        if (strstr(entry.name, ".bias") == NULL)
+            CHECK_OK(sgm_bundle_add(bundle, entry.name, tensor));
+        sgm_tensor_free(tensor);
+    }
+    sgm_tensor_file_close(file);
+    CHECK_OK(sgm_bundle_save(bundle, path));
+    sgm_bundle_free(bundle);
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++)
+        replace(folder, "config.json", changes[i][0], changes[i][1]);
+    return folder;
+}
+
+/* transformers refuses a config.json of a Llama whose features are no multiple of its heads. */
+TEST(mistral_with_heads_that_do_not_divide_its_features_stays_mistral)
+{
+    const char *folder = uneven_mistral();
+    sgm__gguf *file = open_file(export_model(folder, NULL));
+    json_t *config = NULL;
+    CHECK_OK(sgm__gguf_config(file, sgm__gguf_architecture_of("llama", 5), &config));
+    CHECK_STR(json_string_value(json_object_get(config, "model_type")), "mistral");
+    CHECK(json_is_null(json_object_get(config, "sliding_window"))); /* 4096 where it is absent */
+    CHECK_INT(json_integer_value(json_object_get(config, "head_dim")), 2);
+    json_decref(config);
+    sgm_pretrained *models[] = {sgm_pretrained_open(folder), sgm_pretrained_open(file->path)};
+    CHECK_OK(models[0]);
+    CHECK_OK(models[1]);
+    CHECK_STR(sgm_pretrained_network(models[1]), sgm_pretrained_network(models[0]));
+    sgm_pretrained_free(models[0]);
+    sgm_pretrained_free(models[1]);
     sgm__gguf_close(file);
 }
 

@@ -39,6 +39,12 @@ TEST(settings_of_wrong_types_are_named)
     refuse_config("llama3", "\"rope_type\": \"llama3\"", "\"rope_type\": {}",
                   "'rope_parameters.rope_type' is {}");
     refuse_config("llama3", "\"high_freq_factor\": 4.0", "\"high_freq_factor\": 0.5", "low below high");
+    refuse_config("llama3", "\"low_freq_factor\": 1.0,", "",
+                  "'rope_parameters.low_freq_factor' is missing; a number above 0 is wanted");
+    refuse_config("llama3", "\"high_freq_factor\": 4.0,", "",
+                  "'rope_parameters.high_freq_factor' is missing");
+    refuse_config("llama3", "\"factor\": 8.0,", "", "'rope_parameters.factor' is missing");
+    refuse_config("llama_linear", "\"factor\": 4.0,", "", "'rope_parameters.factor' is missing");
 }
 
 TEST(absurd_sizes_take_no_memory)

@@ -159,6 +159,17 @@ const char *of_file(const data_config *data)
     return isnan(data->begin) && isnan(data->share) ? "" : " of the whole file";
 }
 
+const char *lines_place(const char *name, const char *file, char room[32])
+{
+    static const char *const sections[] = {"training", "validation", "test"};
+    for (size_t i = 0; i < sizeof sections / sizeof *sections; i++)
+        if (strcmp(name, sections[i]) == 0) {
+            snprintf(room, 32, "data.%s", name);
+            return room;
+        }
+    return file;
+}
+
 /* "lines of the whole file are", or of one "line is". */
 static const char *lines_are(int64_t count, const data_config *data, char *words, size_t size)
 {
@@ -181,23 +192,25 @@ static void hint(const data_config *data, const char *name, const sgm_chat_count
 static void warn(const data_config *data, const char *name, const sgm_chat_counts *counts)
 {
     const int64_t behind = counts->left_out - counts->unanswered;
-    char words[40];
+    char words[40], room[32];
+    const char *place = lines_place(name, data->chats, room);
+    const char *section = place == room ? room : "", *colon = place == room ? ": " : "";
     if (counts->cut > 0)
         complain(
-            "warning: data.%s: %lld of %lld examples%s are cut to %lld tokens; the longest line has %lld: a "
+            "warning: %s: %lld of %lld examples%s are cut to %lld tokens; the longest line has %lld: a "
             "longer --context of 'sigma import' or 'sigma finetune' takes more of them, if the model was "
             "trained for so many\n",
-            name, (long long)counts->cut, (long long)counts->examples, of_file(data), (long long)data->window,
-            (long long)counts->longest);
+            place, (long long)counts->cut, (long long)counts->examples, of_file(data),
+            (long long)data->window, (long long)counts->longest);
     if (counts->unanswered > 0)
-        complain("warning: data.%s: %s:%lld: no message of the assistant and no completion, or an empty one; "
+        complain("warning: %s%s%s:%lld: no message of the assistant and no completion, or an empty one; "
                  "%lld %s left out for that\n",
-                 name, data->chats, (long long)counts->unanswered_line, (long long)counts->unanswered,
-                 lines_are(counts->unanswered, data, words, sizeof words));
+                 section, colon, data->chats, (long long)counts->unanswered_line,
+                 (long long)counts->unanswered, lines_are(counts->unanswered, data, words, sizeof words));
     if (behind > 0)
-        complain("warning: data.%s: %s:%lld: the answer begins behind token %lld; %lld %s left out for that, "
+        complain("warning: %s%s%s:%lld: the answer begins behind token %lld; %lld %s left out for that, "
                  "and the longest line has %lld tokens: --context of 'sigma import' or 'sigma finetune'\n",
-                 name, data->chats, (long long)counts->behind_line, (long long)data->window,
+                 section, colon, data->chats, (long long)counts->behind_line, (long long)data->window,
                  (long long)behind, lines_are(behind, data, words, sizeof words), (long long)counts->longest);
 }
 

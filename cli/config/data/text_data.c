@@ -180,12 +180,13 @@ sgm_status text_data_complete(config *c)
 /* What of a file is cut, and what it costs that texts are computed as if they were longer. */
 static void tell(const data_config *data, const char *name, const sgm_text_counts *counts)
 {
+    const char *file = data->text_pairs != NULL ? data->text_pairs : data->labelled_texts;
+    char room[32];
     if (counts->cut > 0)
-        complain(
-            "warning: data.%s: %lld of %lld texts%s are cut to %lld tokens; the longest has %lld: a longer "
-            "--context of 'sigma finetune', or window of a file, takes more of them\n",
-            name, (long long)counts->cut, (long long)counts->texts, of_file(data), (long long)data->window,
-            (long long)counts->longest);
+        complain("warning: %s: %lld of %lld texts%s are cut to %lld tokens; the longest has %lld: a longer "
+                 "--context of 'sigma finetune', or window of a file, takes more of them\n",
+                 lines_place(name, file, room), (long long)counts->cut, (long long)counts->texts,
+                 of_file(data), (long long)data->window, (long long)counts->longest);
     else if (strcmp(name, "training") == 0 && 2 * counts->longest <= data->window)
         complain(
             "hint: the longest text of data.training%s has %lld tokens, and each is trained as one of %lld: "

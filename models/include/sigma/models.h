@@ -51,6 +51,9 @@ typedef struct sgm_pretrained_options {
     /* Targets below 0 are not learnt, such as those of sgm_chat_dataset (sigma/chats.h): the network's cost
      * is softmax_cross_entropy(ignore_negative). An error where its last layer is another one. */
     bool ignore_negative;
+    /* Adapters beside the weights (adapter_config.json), which transformers loads with them, are left to
+     * sgm_pretrained_adapt. Default: such a folder is an error. */
+    bool without_adapters;
 } SGM_BY_NAME sgm_pretrained_options;
 
 /* What was found; texts belong to the sgm_pretrained. */

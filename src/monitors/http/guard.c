@@ -253,7 +253,8 @@ static void check_type(sgm__http_exchange *exchange)
                             ? exchange->request.route->type
                             : "application/json";
     if (!sgm__http_header(exchange, MHD_HTTP_HEADER_CONTENT_TYPE, &value) || !is_one_of(value, types))
-        sgm__http_refuse(exchange, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE, "expected a body of %s %s",
+        sgm__http_refuse(exchange, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE,
+                         "expected a body of %s %s: the header Content-Type says which it is",
                          strchr(types, ' ') != NULL ? "one of the types" : "type", types);
     else
         snprintf(exchange->request.type, sizeof exchange->request.type, "%s", value);

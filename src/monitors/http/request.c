@@ -147,6 +147,20 @@ static void check_body(sgm__http_exchange *exchange, bool is_post, double *lengt
     *length = (double)bytes;
 }
 
+/* A server without pages is asked by programs, whose authors want to know the paths. */
+static void refuse_path(sgm__http_exchange *exchange)
+{
+    const sgm__http_options *options = &exchange->server->options;
+    char paths[sizeof exchange->why] = "";
+    size_t length = 0;
+    for (size_t i = 0; exchange->server->page == NULL && i < options->route_count; i++)
+        if (length < sizeof paths)
+            length += (size_t)snprintf(paths + length, sizeof paths - length, "%s%s %s",
+                                       i > 0 ? ", " : "; the paths are: ", options->routes[i].method,
+                                       options->routes[i].path);
+    sgm__http_refuse(exchange, MHD_HTTP_NOT_FOUND, "there is nothing here%s", paths);
+}
+
 /* Judges a request by its headers, in the order: target, route, guard, body. The guard comes before the
  * refusals of the route, since these tell which paths exist. */
 static void inspect(sgm__http_exchange *exchange, const char *method)
@@ -164,7 +178,7 @@ static void inspect(sgm__http_exchange *exchange, const char *method)
         lost = MHD_HTTP_METHOD_NOT_ALLOWED;
     sgm__http_guard(exchange);
     if (lost == MHD_HTTP_NOT_FOUND)
-        sgm__http_refuse(exchange, lost, "there is nothing here");
+        refuse_path(exchange);
     else if (lost != 0)
         sgm__http_refuse(exchange, lost, "this path does not know the method");
     check_body(exchange, is_post, &length);
