@@ -309,7 +309,9 @@ static sgm_status open_model(prediction *p, const predict_words *words)
     SGM_TRY(saved_load(&p->s));
     SGM_TRY(experiment_describe(p->s.network, &p->signature));
     p->pipeline = sgm_trainer_get_pipeline(p->s.trainer);
-    return saved_infer(&p->s, p->int8);
+    /* Programs for texts are many, one for each length, and each packs all weights anew: that pays where
+     * lengths come again and again. */
+    return p->int8 || !is_of_texts(p, words) ? saved_infer(&p->s, p->int8) : SGM_OK;
 }
 
 /* Returns an exit code. */
