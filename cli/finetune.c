@@ -199,7 +199,6 @@ static sgm_status look_at_data(finetuning *f)
     return f->lines != SGM_TEXT_LINES_FAILED && f->group > 0 ? SGM_OK : sgm__last_failure();
 }
 
-/* Before a configuration is made of it, whose messages name a file that nobody wrote. */
 /* A model of pictures learns from folders of them, not from lines. */
 static sgm_status refuse_pictures(const finetuning *f)
 {
@@ -216,6 +215,7 @@ static sgm_status refuse_pictures(const finetuning *f)
                : SGM_OK; /* one that cannot be opened has an error of its own */
 }
 
+/* Before a configuration is made of it, whose messages name a file that nobody wrote. */
 static sgm_status look_at_model(const finetuning *f)
 {
     char *path = NULL;

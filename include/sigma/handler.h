@@ -63,8 +63,8 @@ SGM_API void sgm_handler_free(sgm_handler *handler);
 SGM_API const char *sgm_handler_name(const sgm_handler *handler);
 /* Processor, threads, libraries chosen, as lines of text; free with sgm_string_free. */
 SGM_API char *sgm_handler_describe(const sgm_handler *handler);
-/* Which way products of bfloat16 go there, as a text that lives as long as the handler: "through float32: no
- * AMX and no AVX512_BF16 here", "oneDNN 3.6.1, with AMX". */
+/* Which way products of bfloat16 go there, as a text that lives as long as the handler: "through float32, but
+ * by constant weights as they are: no AMX and no AVX512_BF16 here", "oneDNN 3.6.1, with AMX". */
 SGM_API const char *sgm_handler_bfloat16(const sgm_handler *handler);
 /* Names that there are, be there such a device here or not; `index` from 0, NULL past the last. */
 SGM_API const char *sgm_handler_name_at(size_t index);

@@ -18,6 +18,8 @@ typedef bool (*sgm__keep_function)(void *user, const sgm_op *op, sgm_dtype dtype
 sgm_graph *sgm__graph_copy(const sgm_graph *graph);
 /* Replaces composed operations by their parts, unless `keep` returns true for them. */
 sgm_graph *sgm__pass_expand(const sgm_graph *graph, sgm__keep_function keep, void *user);
+
+/* How a handler computes what it does not compute in bfloat16. */
 typedef struct sgm__widening {
     sgm__keep_function widens;
     void *user;

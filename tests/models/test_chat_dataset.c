@@ -85,28 +85,28 @@ TEST(answers_are_learnt)
     sgm_pretrained_tokenizer_free(tokenizer);
 }
 
+/* What is learnt of a chat of two answers, in a row of so many tokens. */
+static void check_answers(size_t entry, const char *family, int64_t window, const char *learnt)
+{
+    sgm_pretrained_tokenizer *tokenizer = chatting_by(entry, family);
+    sgm_dataset *data;
+    write_lines(CHAT);
+    CHECK_OK(data = sgm_chat_dataset("chats", tokenizer, path, .window = window));
+    check_text(tokenizer, data, "targets", 0, window, learnt);
+    sgm_dataset_free(data);
+    sgm_pretrained_tokenizer_free(tokenizer);
+}
+
 /* Qwen3 writes the last answer with thoughts, and the others without; all of them are learnt. */
 TEST(answers_that_later_messages_change_are_learnt)
 {
-    sgm_pretrained_tokenizer *tokenizer = chatting_by(9, "qwen3");
-    sgm_dataset *data;
-    write_lines(CHAT);
-    CHECK_OK(data = sgm_chat_dataset("chats", tokenizer, path, .window = 200));
-    check_text(tokenizer, data, "targets", 0, 200, "two<|im_end|>\n<think>\n\n</think>\n\nfour<|im_end|>\n");
-    sgm_dataset_free(data);
-    sgm_pretrained_tokenizer_free(tokenizer);
+    check_answers(9, "qwen3", 200, "two<|im_end|>\n<think>\n\n</think>\n\nfour<|im_end|>\n");
 }
 
 /* Llama 3.2 writes the day in front. */
 TEST(answers_of_chats_with_a_day_are_learnt)
 {
-    sgm_pretrained_tokenizer *tokenizer = chatting_by(11, "llama-3.2");
-    sgm_dataset *data;
-    write_lines(CHAT);
-    CHECK_OK(data = sgm_chat_dataset("chats", tokenizer, path, .window = 500));
-    check_text(tokenizer, data, "targets", 0, 500, "two<|eot_id|>four<|eot_id|>");
-    sgm_dataset_free(data);
-    sgm_pretrained_tokenizer_free(tokenizer);
+    check_answers(11, "llama-3.2", 500, "two<|eot_id|>four<|eot_id|>");
 }
 
 TEST(all_is_read)
