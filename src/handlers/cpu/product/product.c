@@ -55,19 +55,18 @@ static void run_edge(const sgm__cut *w, sgm__tile tile, sgm__tile_function funct
         memcpy(c + (size_t)(i * stride) * w->size, full + (size_t)(i * tile.c_stride) * w->size, bytes);
 }
 
-/* Points the tile to row panel `panel` of a, packed or in place, whose first row is `row`. */
-static void set_left(const sgm__cut *w, const sgm__slab *s, int64_t panel, int64_t row, sgm__tile *tile)
+/* Points the tile to the row panel of a, packed or in place, of `rows` rows from `row` on. */
+static void set_left(const sgm__cut *w, const sgm__slab *s, int64_t row, int64_t rows, sgm__tile *tile)
 {
     const sgm__product *p = &w->product;
-    int64_t k = sgm__cut_number(w, s->block);
-    tile->rows = (int32_t)(sgm__cut_row(w, panel + 1) - row);
+    tile->rows = (int32_t)rows;
     if (w->in_place) {
-        tile->a = (const unsigned char *)p->a + (row * p->a_row + k * p->a_column) * (int64_t)w->size;
+        tile->a = (const unsigned char *)p->a + (row * p->a_row + s->number * p->a_column) * (int64_t)w->size;
         tile->a_row = p->a_row / w->pair;
         tile->a_step = p->a_column;
     } else {
-        tile->a = sgm__slab_panel(w, s, panel);
-        tile->a_row = sgm__cut_depth(w, s->block); /* of blocks */
+        tile->a = sgm__slab_panel(w, s, row);
+        tile->a_row = s->depth; /* of blocks */
         tile->a_step = tile->rows;
     }
 }
@@ -191,10 +190,8 @@ static void set_right(const sgm__cut *w, const sgm__slab *s, int64_t column_pane
     if (direct)
         return;
     if (w->whole == NULL && !t->copied)
-        sgm__pack_right(w, t->now, tile->b, columns, sgm__cut_numbers(w, s->block), width);
-    tile->b = w->whole == NULL
-                  ? t->now
-                  : w->whole + sgm__cut_offset(w, column_panel, sgm__cut_step(w, s->block), width);
+        sgm__pack_right(w, t->now, tile->b, columns, s->numbers, width);
+    tile->b = w->whole == NULL ? t->now : w->whole + sgm__cut_offset(w, column_panel, s->step, width);
     tile->b_stride = width;
 }
 
@@ -217,11 +214,10 @@ static void run_panel(const sgm__cut *w, const sgm__slab *s, int64_t column_pane
     const sgm__tile_functions *kind = !w->in_place       ? &tiles->packed
                                       : p->a_column == 1 ? &tiles->apart
                                                          : &tiles->transposed;
-    int64_t columns, width = sgm__cut_width(w, column_panel, &columns),
-                     row_bytes = p->b_row * (int64_t)w->size;
+    int64_t first_row = sgm__cut_row(w, t->first), row_bytes = p->b_row * (int64_t)w->size;
+    int64_t columns, width = sgm__cut_width(w, column_panel, &columns);
     bool narrow = width != tiles->columns, several = t->last - t->first > 1;
-    sgm__tile tile = {.depth = w->in_place ? sgm__divide_up(sgm__cut_numbers(w, s->block), w->pair)
-                                           : sgm__cut_depth(w, s->block),
+    sgm__tile tile = {.depth = w->in_place ? sgm__divide_up(s->numbers, w->pair) : s->depth,
                       .keep = t->now,
                       .keep_ahead = row_bytes % SGM__PAGE != 0 ? ROWS_AHEAD : PAGES_AHEAD,
                       .c_stride = p->c_row,
@@ -230,13 +226,12 @@ static void run_panel(const sgm__cut *w, const sgm__slab *s, int64_t column_pane
                       .columns = (int32_t)width,
                       .configured = &t->configured};
     bool direct = is_direct(w, column_panel) && !t->copied;
-    bool keep = direct && !narrow && several &&
-                sgm__cut_row(w, t->first + 1) - sgm__cut_row(w, t->first) == tiles->rows;
+    bool keep = direct && !narrow && several && sgm__cut_row(w, t->first + 1) - first_row == tiles->rows;
     set_right(w, s, column_panel, keep || (direct && !several), t, &tile);
     following after = panel_after(w, t, s->block, column_panel);
-    for (int64_t r = t->first; r < t->last; r++) {
-        int64_t row = sgm__cut_row(w, r), rows = sgm__cut_row(w, r + 1) - row;
-        set_left(w, s, r, row, &tile);
+    for (int64_t r = t->first, row = first_row, rows; r < t->last; r++, row += rows) {
+        rows = sgm__cut_row(w, r + 1) - row;
+        set_left(w, s, row, rows, &tile);
         set_result(w, s, row, column_panel * tiles->columns, &tile);
         if (after.copies)
             copy_ahead(w, t, &after, r - t->first);
@@ -280,9 +275,9 @@ static void run_row(const sgm__cut *w, int64_t column)
     sgm__tile tile = {.c = (unsigned char *)p->c + column * width * (int64_t)w->size};
     for (int64_t block = 0; block < w->depth_blocks; block++) {
         sgm__slab s = sgm__slab_whole(w, block);
-        set_left(w, &s, 0, 0, &tile);
-        tile.depth = sgm__cut_depth(w, block);
-        tile.b = w->whole + sgm__cut_offset(w, column, sgm__cut_step(w, block), width);
+        set_left(w, &s, 0, 1, &tile);
+        tile.depth = s.depth;
+        tile.b = w->whole + sgm__cut_offset(w, column, s.step, width);
         tile.add = block > 0;
         w->tiles->row(&tile, width * w->steps);
     }
@@ -295,9 +290,10 @@ static void run_rows(void *context, int64_t index, int32_t thread)
     const sgm__cut *w = context;
     share t = share_of(w, thread, sgm__cut_part(w->row_panels, w->row_tasks, index),
                        sgm__cut_part(w->row_panels, w->row_tasks, index + 1), 0, w->column_panels);
-    sgm__slab s = {w->packed + (size_t)thread * w->packed_bytes, w->sums + (size_t)thread * w->sums_bytes,
-                   sgm__cut_row(w, t.first), 0};
-    for (; s.block < w->depth_blocks; s.block++) {
+    unsigned char *packed = w->packed + (size_t)thread * w->packed_bytes;
+    unsigned char *sums = w->sums + (size_t)thread * w->sums_bytes;
+    for (int64_t block = 0; block < w->depth_blocks; block++) {
+        sgm__slab s = sgm__slab_make(w, packed, sums, sgm__cut_row(w, t.first), block);
         if (!w->in_place)
             sgm__pack_panels(w, &s, t.first, t.last);
         for (int64_t c = t.column; c < t.column_end; c++)

@@ -110,12 +110,6 @@ static inline int64_t sgm__cut_number(const sgm__cut *w, int64_t block)
     return sgm__minimum(sgm__cut_step(w, block) * w->pair, w->product.k);
 }
 
-/* Numbers along k of a depth block. */
-static inline int64_t sgm__cut_numbers(const sgm__cut *w, int64_t block)
-{
-    return sgm__cut_number(w, block + 1) - sgm__cut_number(w, block);
-}
-
 /* The padded width of a column panel in numbers, and in *columns how many of them exist. A panel with half of
  * a tile's columns or fewer is narrow: half as wide, for the tiles of one vector. */
 static inline int64_t sgm__cut_width(const sgm__cut *w, int64_t column_panel, int64_t *columns)
@@ -134,23 +128,40 @@ static inline size_t sgm__cut_offset(const sgm__cut *w, int64_t column_panel, in
 /* --- packing (product_pack.c) --- */
 
 /* Memory with packed rows of a, from row `origin` on, of one depth block: row panel after row panel. And the
- * sums of these rows, if they are kept in float32. */
+ * sums of these rows, if they are kept in float32. What is known of the block stands here, as to find it
+ * takes divisions, and each tile reads it. */
 typedef struct sgm__slab {
     unsigned char *at, *sums;
     int64_t origin, block;
+    int64_t step, depth;     /* the block's first step, and how many it has */
+    int64_t number, numbers; /* the same in numbers along k */
 } sgm__slab;
 
-static inline unsigned char *sgm__slab_panel(const sgm__cut *w, const sgm__slab *s, int64_t panel)
+static inline sgm__slab sgm__slab_make(const sgm__cut *w, unsigned char *at, unsigned char *sums,
+                                       int64_t origin, int64_t block)
 {
-    int64_t offset = (sgm__cut_row(w, panel) - s->origin) * sgm__cut_depth(w, s->block);
-    return s->at + (size_t)offset * w->step_size;
+    int64_t number = sgm__cut_number(w, block);
+    return (sgm__slab){.at = at,
+                       .sums = sums,
+                       .origin = origin,
+                       .block = block,
+                       .step = sgm__cut_step(w, block),
+                       .depth = sgm__cut_depth(w, block),
+                       .number = number,
+                       .numbers = sgm__cut_number(w, block + 1) - number};
 }
 
 /* Depth block `block` of all rows of a: the blocks follow each other in `packed`. */
 static inline sgm__slab sgm__slab_whole(const sgm__cut *w, int64_t block)
 {
     size_t offset = (size_t)(sgm__cut_step(w, block) * w->product.m) * w->step_size;
-    return (sgm__slab){w->packed + offset, w->sums, 0, block};
+    return sgm__slab_make(w, w->packed + offset, w->sums, 0, block);
+}
+
+/* The row panel that begins at row `row`. */
+static inline unsigned char *sgm__slab_panel(const sgm__cut *w, const sgm__slab *s, int64_t row)
+{
+    return s->at + (size_t)((row - s->origin) * s->depth) * w->step_size;
 }
 
 /* target[k * padded + i] = source element (i, k) for i < width, zeros for i from width to padded. Element (i,

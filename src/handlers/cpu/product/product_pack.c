@@ -68,7 +68,7 @@ static void fetch_ahead(const sgm__cut *w, int64_t row, int64_t end, int64_t fir
 static void pack_transposed(const sgm__cut *w, const sgm__slab *s, int64_t first, int64_t last)
 {
     const sgm__product *p = &w->product;
-    int64_t k = sgm__cut_number(w, s->block), depth = sgm__cut_numbers(w, s->block);
+    int64_t k = s->number, depth = s->numbers;
     for (int64_t at = 0; at < depth; at += NUMBERS_TOGETHER) {
         int64_t numbers = sgm__minimum(depth - at, NUMBERS_TOGETHER);
         fetch_ahead(w, sgm__cut_row(w, first), sgm__cut_row(w, last), k + at + NUMBERS_AHEAD, numbers);
@@ -76,7 +76,7 @@ static void pack_transposed(const sgm__cut *w, const sgm__slab *s, int64_t first
             int64_t row = sgm__cut_row(w, panel), rows = sgm__cut_row(w, panel + 1) - row;
             const unsigned char *from = p->a;
             from += (row + (k + at) * p->a_column) * (int64_t)w->size;
-            w->tiles->copy_rows(sgm__slab_panel(w, s, panel) + (size_t)(at / w->pair * rows) * w->step_size,
+            w->tiles->copy_rows(sgm__slab_panel(w, s, row) + (size_t)(at / w->pair * rows) * w->step_size,
                                 rows, from, p->a_column, rows, numbers);
         }
     }
@@ -105,7 +105,7 @@ static void pack_apart(const sgm__cut *w, unsigned char *target, const unsigned 
 void sgm__pack_panels(const sgm__cut *w, const sgm__slab *s, int64_t first, int64_t last)
 {
     const sgm__product *p = &w->product;
-    int64_t k = sgm__cut_number(w, s->block), depth = sgm__cut_numbers(w, s->block);
+    int64_t k = s->number, depth = s->numbers;
     if (p->a_row == 1 && w->tiles->block == NULL) {
         pack_transposed(w, s, first, last);
         return;
@@ -115,9 +115,9 @@ void sgm__pack_panels(const sgm__cut *w, const sgm__slab *s, int64_t first, int6
         const unsigned char *from = p->a;
         from += (row * p->a_row + k * p->a_column) * (int64_t)w->size;
         if (w->tiles->block != NULL)
-            pack_apart(w, sgm__slab_panel(w, s, panel), from, rows, depth, sgm__cut_depth(w, s->block));
+            pack_apart(w, sgm__slab_panel(w, s, row), from, rows, depth, s->depth);
         else
-            sgm__pack(w, sgm__slab_panel(w, s, panel), from, p->a_row, p->a_column, rows, depth, rows);
+            sgm__pack(w, sgm__slab_panel(w, s, row), from, p->a_row, p->a_column, rows, depth, rows);
     }
 }
 
