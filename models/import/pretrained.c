@@ -448,6 +448,23 @@ static sgm_status load_translated(sgm_trainer *trainer, const sgm__translated_va
     return sgm_trainer_set(trainer, v->parameter, v->value);
 }
 
+/* Defines the trainer's parameters; those that the model has are not drawn, as they are set next. */
+static sgm_status prepare(const sgm_pretrained *p, sgm_trainer *trainer)
+{
+    size_t count = 0;
+    const char **names = calloc(p->made_count + p->translated.count + 1, sizeof *names);
+    if (names == NULL)
+        return sgm_fail(SGM_ERROR_MEMORY, "no memory for the names of parameters");
+    for (size_t i = 0; i < p->made_count; i++)
+        if (!p->made[i].parts[0]->anew)
+            names[count++] = p->made[i].name;
+    for (size_t i = 0; i < p->translated.count; i++)
+        names[count++] = p->translated.values[i].parameter;
+    sgm_status status = sgm_trainer_prepare_undrawn(trainer, names, count);
+    free(names);
+    return status;
+}
+
 sgm_status sgm_pretrained_load(sgm_pretrained *p, sgm_trainer *trainer)
 {
     if (p == NULL || trainer == NULL)
@@ -458,7 +475,7 @@ sgm_status sgm_pretrained_load(sgm_pretrained *p, sgm_trainer *trainer)
     if (own == NULL)
         SGM__TRY(sgm_trainer_set_network(trainer, p->network));
     sgm_string_free(own);
-    SGM__TRY(sgm_trainer_prepare(trainer));
+    SGM__TRY(prepare(p, trainer));
     for (size_t i = 0; i < p->made_count; i++)
         if (!p->made[i].parts[0]->anew)
             SGM__TRY(load_made(p, trainer, &p->made[i]));

@@ -31,11 +31,20 @@ void sgm_bundle_free(sgm_bundle *bundle)
     sgm__free(bundle);
 }
 
+bool sgm__bundle_find(const sgm_bundle *bundle, const char *name, size_t *place)
+{
+    uintptr_t found;
+    if (!sgm__name_index_find(&bundle->index, name, &found))
+        return false;
+    *place = (size_t)found;
+    return true;
+}
+
 /* NULL: none of that name. */
 static sgm__bundle_tensor *find_entry(const sgm_bundle *bundle, const char *name)
 {
-    uintptr_t place;
-    return sgm__name_index_find(&bundle->index, name, &place) ? &bundle->tensors[place] : NULL;
+    size_t place;
+    return sgm__bundle_find(bundle, name, &place) ? &bundle->tensors[place] : NULL;
 }
 
 /* Borrowed; NULL: none of that name. */

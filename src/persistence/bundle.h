@@ -41,6 +41,8 @@ sgm_status sgm__bundle_save_with_callback(const sgm_bundle *bundle, const char *
                                           sgm__before_rename_function before_rename, void *user);
 bool sgm__bundle_has_text(const sgm_bundle *bundle, const char *key);
 
+/* The tensor's place in the bundle's order. False: there is none of that name. */
+bool sgm__bundle_find(const sgm_bundle *bundle, const char *name, size_t *place);
 /* Adds a tensor whose name has been checked and is new to the bundle. Takes over the caller's reference, also
  * on failure. */
 sgm_status sgm__bundle_append(sgm_bundle *bundle, const char *name, sgm_tensor *tensor);

@@ -3,9 +3,8 @@
  *
  * A checkpoint is a bundle (src/persistence): the session's states as tensors, the network's notation and a
  * JSON text (state.c) as texts. Loading goes in three steps, so that a refusal leaves everything as it was:
- * read the file, compare it with the trainer (parts_fit.c), then take it over. What can still be refused
- * during the third step (states of hooks and preprocessors) comes before the first tensor is set and is put
- * back by state.c. The strategy adds and takes what belongs to workers. With PyTorch's names the bundle's
+ * read the file, compare it with the trainer (parts_fit.c), then take it over (take_over.c). The strategy adds
+ * and takes what belongs to workers. With PyTorch's names the bundle's
  * tensors are renamed on the way (torch_names.c).
  *
  * Reading and writing files happens without the trainer's lock; making a bundle and taking it over with
@@ -258,102 +257,6 @@ static void compare_optimisers(const sgm_trainer *trainer, const sgm__saved_stat
                  "the checkpoint was trained with the optimiser %s, training goes on with %s", old, own);
 }
 
-/* After a load that failed: a trainer that had no network before, and got the file's, is without one
- * again, with a new, empty session. */
-static sgm_status take_back_network(sgm_trainer *trainer, sgm_status failure)
-{
-    sgm__learner *learner = sgm__learner_of(trainer);
-    const sgm__strategy *strategy = sgm__sharing_of(trainer)->strategy;
-    sgm__trainer_forget_programs(trainer);
-    sgm_network_free(learner->network);
-    learner->network = NULL;
-    learner->recording = (sgm_recording){0};
-    if (strategy != NULL)
-        strategy->recorded(trainer);
-    sgm_session *session = sgm_session_create(sgm__settings_of(trainer)->handler);
-    if (session == NULL)
-        return sgm__trainer_keep(trainer, sgm_last_status());
-    if (strategy != NULL && strategy->new_session(trainer) != SGM_OK) {
-        sgm_session_free(session);
-        return sgm__trainer_keep(trainer, sgm_last_status());
-    }
-    sgm_session_free(learner->session);
-    learner->session = session;
-    sgm_status status = sgm__trainer_keep(trainer, sgm__trainer_publish_network(trainer));
-    return status == SGM_OK ? failure : status;
-}
-
-/* Defines all states before they are set. A trainer without a network takes the one that the comparison
- * has made from the file, and *is_new becomes true. A trainer with a network first collects what its
- * workers have learnt, as states that the file lacks keep it. */
-static sgm_status prepare(sgm_trainer *trainer, sgm__fit *fit, bool *is_new)
-{
-    sgm__learner *learner = sgm__learner_of(trainer);
-    *is_new = learner->network == NULL;
-    if (!*is_new)
-        SGM_TRY(sgm__trainer_prepare(trainer));
-    if (!*is_new)
-        return sgm__trainer_collect(trainer);
-    learner->network = fit->network;
-    fit->network = NULL;
-    SGM_TRY(sgm__trainer_publish_network(trainer));
-    return sgm__trainer_define_states(trainer);
-}
-
-/* A parameter is also copied to workers, and its average begins anew; other states are set in the session
- * alone. */
-static sgm_status set_state(sgm_trainer *trainer, const char *name, const sgm_tensor *value)
-{
-    if (sgm__part_of_state(name) == SGM_PART_PARAMETERS)
-        return sgm__trainer_put_state(trainer, name, value);
-    return sgm_session_set(sgm__learner_of(trainer)->session, name, value);
-}
-
-/* Sets the states that are taken. Averages come last: setting a parameter begins its average anew, and the
- * file's average must win. `taken` was decided before prepare() defined states, as sgm__fit_takes also
- * looks at which states the session has. */
-static sgm_status set_states(sgm_trainer *trainer, const sgm_bundle *bundle, const bool *taken)
-{
-    for (int averages = 0; averages <= 1; averages++)
-        for (size_t i = 0; i < sgm_bundle_count(bundle); i++) {
-            const char *name = sgm_bundle_name_at(bundle, i);
-            bool average = sgm__begins_with(name, SGM__AVERAGE_PREFIX);
-            if (taken[i] && average == (averages == 1) && sgm__trainer_has_state(trainer, name))
-                SGM_TRY(set_state(trainer, name, sgm_bundle_get(bundle, name)));
-        }
-    sgm__trainer_forget_programs(trainer);
-    return SGM_OK;
-}
-
-/* Everything that changes the trainer, in this order: states are defined; hooks and preprocessors take or
- * refuse their numbers; tensors are set; the rest is set. A failure after the file's network was taken
- * gives it back. */
-static sgm_status take_over(sgm_trainer *trainer, sgm__fit *fit, const sgm__saved_state *state)
-{
-    const sgm__strategy *strategy = sgm__sharing_of(trainer)->strategy;
-    size_t count = sgm_bundle_count(fit->bundle);
-    bool is_new = false, *taken = sgm__calloc(count + 1, sizeof(bool));
-    if (taken == NULL)
-        return SGM_ERROR_MEMORY;
-    for (size_t i = 0; i < count; i++)
-        taken[i] = sgm__fit_takes(fit, sgm_bundle_name_at(fit->bundle, i));
-    sgm_status status = prepare(trainer, fit, &is_new);
-    if (status == SGM_OK)
-        status = sgm__state_set_learnt(trainer, state, fit->wanted->parts);
-    if (status == SGM_OK)
-        status = set_states(trainer, fit->bundle, taken);
-    if (status == SGM_OK && (fit->wanted->parts & SGM_PART_OPTIMISER) != 0 && strategy != NULL)
-        status = strategy->loaded(trainer, fit->bundle, taken);
-    sgm__free(taken);
-    if (status != SGM_OK && is_new)
-        return take_back_network(trainer, status);
-    SGM_TRY(status);
-    SGM_TRY(sgm__state_set_rest(trainer, state, fit->wanted->parts));
-    bool all = sgm__parts_are_all(fit->wanted);
-    return strategy != NULL ? strategy->take_over(trainer, fit->bundle, all ? state->json : NULL, fit->source)
-                            : SGM_OK;
-}
-
 static void tell_conversions(const sgm_trainer *trainer, const sgm__fit *fit)
 {
     if (fit->conversions > 0)
@@ -383,7 +286,7 @@ static sgm_status compare(sgm__fit *fit, const sgm_trainer *trainer, const sgm_b
     return sgm__fit_compare_states(fit);
 }
 
-/* Compares, decides, converts and takes over; with the trainer's lock. Up to take_over nothing of the
+/* Compares, decides, converts and takes over; with the trainer's lock. Up to sgm__take_over nothing of the
  * trainer changes. */
 static sgm_status load_state(sgm_trainer *trainer, const sgm_bundle *bundle, sgm__parts *wanted,
                              const char *source, const sgm__saved_state *state, char **left)
@@ -400,7 +303,7 @@ static sgm_status load_state(sgm_trainer *trainer, const sgm_bundle *bundle, sgm
         status = strategy->check_states(trainer, bundle, state->json, source);
     if (status == SGM_OK)
         status = sgm__fit_convert(&fit);
-    if (status == SGM_OK && (status = take_over(trainer, &fit, state)) != SGM_OK)
+    if (status == SGM_OK && (status = sgm__take_over(trainer, &fit, state)) != SGM_OK)
         sgm__fail_within("'%s'", source);
     if (status == SGM_OK) {
         tell_conversions(trainer, &fit);

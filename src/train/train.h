@@ -33,6 +33,8 @@ sgm_program *sgm__trainer_program(sgm_trainer *trainer, sgm__step_purpose purpos
 /* Records the program without compiling it: enough to define its states. */
 sgm_status sgm__trainer_record(sgm_trainer *trainer, sgm__step_purpose purpose, int64_t batch);
 sgm_status sgm__trainer_define_state(sgm_trainer *trainer, const char *name, const sgm_type *type);
+/* Gives a parameter that is defined its first values again, for workers as well. */
+sgm_status sgm__trainer_draw(sgm_trainer *trainer, const char *name);
 /* For strategies. Records the update of the parameters by `gradients`, one for each trained parameter; NULL:
  * by the gradients of the recorded loss. `update` false: the gradients are only accumulated.
  * `averages_apart`: without moving averages. */

@@ -137,6 +137,41 @@ sgm_status sgm_trainer_prepare(sgm_trainer *trainer)
     return sgm__trainer_close(trainer, sgm__trainer_define_states(trainer));
 }
 
+/* Parameters that a caller sets itself. */
+typedef struct given {
+    const sgm_network *network;
+    const char *const *names;
+    size_t count;
+} given;
+
+/* A matrix that is kept as 8 bits is given by its own name, which no state has. */
+static bool is_given(void *user, const char *name, const sgm_tensor *parameter)
+{
+    (void)parameter;
+    const given *g = user;
+    const char *matrix = sgm__network_parameter(g->network, name)->quantizes;
+    for (size_t i = 0; i < g->count; i++)
+        if (strcmp(g->names[i], matrix != NULL ? matrix : name) == 0)
+            return true;
+    return false;
+}
+
+sgm_status sgm_trainer_prepare_undrawn(sgm_trainer *trainer, const char *const *parameters, size_t count)
+{
+    if (parameters == NULL && count > 0)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "sgm_trainer_prepare_undrawn: expected %zu names, got NULL",
+                        count);
+    SGM_TRY(sgm__trainer_open(trainer));
+    sgm__learner *learner = &trainer->learner;
+    given g = {learner->network, parameters, count};
+    learner->comes = is_given;
+    learner->loading = &g;
+    sgm_status status = sgm__trainer_define_states(trainer);
+    learner->comes = NULL;
+    learner->loading = NULL;
+    return sgm__trainer_close(trainer, status);
+}
+
 sgm_status sgm__trainer_prepare(sgm_trainer *trainer)
 {
     SGM_TRY(sgm_trainer_status(trainer));

@@ -76,11 +76,15 @@ static sgm_status fill_part_of_matrix(sgm_trainer *trainer, const sgm_parameter 
     return status;
 }
 
-/* The first value of a state: drawn for a parameter, the seed for the generator, the parameter's value for
- * its moving average, and zeros for everything else, which is what tensors begin with. */
+/* The first value of a state: drawn for a parameter that no load is about to set, the seed for the generator,
+ * the parameter's value for its moving average, and zeros for everything else, which is what tensors begin
+ * with. */
 static sgm_status fill_state(sgm_trainer *trainer, const char *name, sgm_tensor *tensor)
 {
-    const sgm_parameter *parameter = sgm__network_parameter(trainer->learner.network, name);
+    const sgm__learner *learner = &trainer->learner;
+    const sgm_parameter *parameter = sgm__network_parameter(learner->network, name);
+    if (parameter != NULL && learner->comes != NULL && learner->comes(learner->loading, name, tensor))
+        return SGM_OK;
     if (parameter != NULL && parameter->quantizes != NULL)
         return fill_part_of_matrix(trainer, parameter, tensor);
     if (parameter != NULL)
@@ -113,6 +117,18 @@ sgm_status sgm__trainer_define_state(sgm_trainer *trainer, const char *name, con
     sgm_status status = fill_state(trainer, name, tensor);
     if (status == SGM_OK)
         status = sgm_session_set(trainer->learner.session, name, tensor);
+    sgm_tensor_free(tensor);
+    return status;
+}
+
+sgm_status sgm__trainer_draw(sgm_trainer *trainer, const char *name)
+{
+    sgm_type type;
+    SGM_TRY(sgm_session_state_type(trainer->learner.session, name, &type));
+    sgm_tensor *tensor = sgm_tensor_create(type.dtype, &type.shape);
+    sgm_status status = tensor != NULL ? fill_state(trainer, name, tensor) : SGM_ERROR_MEMORY;
+    if (status == SGM_OK)
+        status = sgm__trainer_put_state(trainer, name, tensor);
     sgm_tensor_free(tensor);
     return status;
 }

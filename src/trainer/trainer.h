@@ -229,6 +229,10 @@ typedef struct sgm__learner {
     sgm__rerecording rerecording;
     bool *stale; /* for each state, in the session's order: the next recording gives it its first values */
     size_t stale_count;
+    /* While a load defines states: whether it sets a parameter right after, which is then left as zeros and
+     * not drawn (src/runs/parts/take_over.c). NULL: all are drawn. */
+    bool (*comes)(void *loading, const char *name, const sgm_tensor *parameter);
+    void *loading;
     sgm__cost **costs; /* one for each layer that is a cost */
     size_t cost_count, cost_capacity;
     sgm_option **rows; /* of layers' arguments */

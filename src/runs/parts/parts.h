@@ -98,6 +98,11 @@ void sgm__state_close(sgm__saved_state *state);
 sgm_status sgm__state_set_learnt(sgm_trainer *trainer, const sgm__saved_state *state, unsigned parts);
 /* Sets everything else: settings, metrics, the optimiser's numbers, the position. */
 sgm_status sgm__state_set_rest(sgm_trainer *trainer, const sgm__saved_state *state, unsigned parts);
+/* --- take_over.c --- */
+/* Everything that changes the trainer when a file is loaded that fits it; with the trainer's lock. After a
+ * failure the trainer is as it was. */
+sgm_status sgm__take_over(sgm_trainer *trainer, sgm__fit *fit, const sgm__saved_state *state);
+
 /* Fails unless the whole bundle can be loaded into the trainer; with the trainer's lock
  * (trainer_checkpoint.c). */
 sgm_status sgm__checkpoint_fits(sgm_trainer *trainer, const sgm_bundle *bundle, const sgm__saved_state *state,
