@@ -1,7 +1,8 @@
 /* Writes the adapters of a trainer as PEFT keeps them: the reverse of import/adapters.c.
  *
- * PEFT has one rank, one alpha and one dropout for all. An adapter of several matrices that lie side by side
- * here becomes one for each, with the same A. */
+ * PEFT has one rank and one alpha for all, and patterns of the modules that have others; one dropout, and one
+ * rule of scaling. An adapter of several matrices that lie side by side here becomes one for each, with the
+ * same A. */
 #include "import/pretrained.h"
 
 #include <errno.h>
@@ -20,10 +21,11 @@ typedef struct writing {
     sgm_pretrained *p;
     sgm_trainer *trainer;
     sgm_network *network; /* a copy of the trainer's */
-    statement all;        /* what all statements say alike; columns do not count */
+    statement first;      /* of the network: what it says is said of all modules that no pattern names */
     sgm_bundle *bundle;
-    json_t *modules;     /* names of the matrices that have adapters */
-    bool fan_in_fan_out; /* the model has them as (inputs, outputs), which PEFT calls so */
+    json_t *modules;        /* names of the matrices that have adapters */
+    json_t *ranks, *alphas; /* of modules for which the first statement says others */
+    bool fan_in_fan_out;    /* the model has them as (inputs, outputs), which PEFT calls so */
 } writing;
 
 /* --- what the network says --- */
@@ -80,11 +82,12 @@ static sgm_status read_statements(writing *w)
                             "adapters that train other parameters as well (train=...) cannot "
                             "be written for PEFT: merge them and write the whole model");
         if (i == 0)
-            w->all = s;
-        if (s.rank != w->all.rank || s.alpha != w->all.alpha || s.dropout != w->all.dropout ||
-            s.stabilised != w->all.stabilised)
-            return sgm_fail(SGM_ERROR_UNSUPPORTED, "adapters that differ in rank, alpha or dropout cannot be "
-                                                   "written for PEFT, which has one of each for all");
+            w->first = s;
+        if (s.dropout != w->first.dropout || s.stabilised != w->first.stabilised)
+            return sgm_fail(SGM_ERROR_UNSUPPORTED,
+                            "adapters that differ in %s cannot be written for PEFT, which has one for all: "
+                            "merge them and write the whole model",
+                            s.dropout != w->first.dropout ? "dropout" : "rank_stabilised");
     }
     return sgm_network_adapters(w->network) > 0
                ? SGM_OK
@@ -119,6 +122,21 @@ static sgm_status add_tensor(const writing *w, sgm_tensor *matrix, int64_t first
     return status;
 }
 
+/* The adapter of one module: its tensors, its name, and its rank and alpha where the first ones differ.
+ * Columns of B from `first` on are the module's. */
+static sgm_status add_module(const writing *w, const char *module, const statement *s, sgm_tensor *a,
+                             sgm_tensor *b, int64_t first, int64_t columns)
+{
+    SGM__TRY(add_tensor(w, a, 0, s->rank, module, 'A'));
+    SGM__TRY(add_tensor(w, b, first, columns, module, 'B'));
+    bool failed = json_array_append_new(w->modules, json_string(module)) != 0;
+    if (s->rank != w->first.rank)
+        failed |= json_object_set_new(w->ranks, module, json_integer((json_int_t)s->rank)) != 0;
+    if (s->alpha != w->first.alpha)
+        failed |= json_object_set_new(w->alphas, module, json_real(s->alpha)) != 0;
+    return failed ? sgm_fail(SGM_ERROR_MEMORY, "no memory for the names of adapters") : SGM_OK;
+}
+
 /* The matrices of a parameter that lie within the columns of an adapter. */
 static sgm_status add_parts(writing *w, const sgm__made *made, const statement *s, sgm_tensor *a,
                             sgm_tensor *b)
@@ -135,11 +153,7 @@ static sgm_status add_parts(writing *w, const sgm__made *made, const statement *
                             (long long)s->first, (long long)end - 1, made->name, made->parts[part]->name);
         char *module = sgm__weights_module(w->p, made, part);
         sgm_status status =
-            module != NULL ? add_tensor(w, a, 0, w->all.rank, module, 'A') : sgm_last_status();
-        if (status == SGM_OK)
-            status = add_tensor(w, b, start - s->first, columns, module, 'B');
-        if (status == SGM_OK && json_array_append_new(w->modules, json_string(module)) != 0)
-            status = sgm_fail(SGM_ERROR_MEMORY, "no memory for the names of adapters");
+            module != NULL ? add_module(w, module, s, a, b, start - s->first, columns) : sgm_last_status();
         free(module);
         SGM__TRY(status);
     }
@@ -199,10 +213,11 @@ static json_t *task_of(const sgm_pretrained *p)
 static sgm_status write_config(const writing *w, const char *folder)
 {
     json_t *config =
-        json_pack("{s:s, s:o, s:n, s:b, s:I, s:f, s:f, s:O, s:s, s:b, s:b}", "peft_type", "LORA", "task_type",
-                  task_of(w->p), "base_model_name_or_path", "inference_mode", 1, "r", (json_int_t)w->all.rank,
-                  "lora_alpha", w->all.alpha, "lora_dropout", w->all.dropout, "target_modules", w->modules,
-                  "bias", "none", "fan_in_fan_out", w->fan_in_fan_out, "use_rslora", w->all.stabilised);
+        json_pack("{s:s, s:o, s:n, s:b, s:I, s:f, s:O, s:O, s:f, s:O, s:s, s:b, s:b}", "peft_type", "LORA",
+                  "task_type", task_of(w->p), "base_model_name_or_path", "inference_mode", 1, "r",
+                  (json_int_t)w->first.rank, "lora_alpha", w->first.alpha, "rank_pattern", w->ranks,
+                  "alpha_pattern", w->alphas, "lora_dropout", w->first.dropout, "target_modules", w->modules,
+                  "bias", "none", "fan_in_fan_out", w->fan_in_fan_out, "use_rslora", w->first.stabilised);
     char *text = config != NULL ? json_dumps(config, JSON_INDENT(2)) : NULL;
     sgm_status status = text != NULL ? sgm__write_file(folder, SGM__PEFT_CONFIG, text, strlen(text))
                                      : sgm_fail(SGM_ERROR_MEMORY, "no memory for " SGM__PEFT_CONFIG);
@@ -237,13 +252,18 @@ sgm_status sgm_pretrained_export_adapters(sgm_pretrained *p, sgm_trainer *traine
                  .trainer = trainer,
                  .network = network != NULL ? sgm_network_parse(network) : NULL,
                  .bundle = sgm_bundle_create(),
-                 .modules = json_array()};
-    sgm_status status =
-        w.network != NULL && w.bundle != NULL && w.modules != NULL ? SGM_OK : SGM_ERROR_MEMORY;
+                 .modules = json_array(),
+                 .ranks = json_object(),
+                 .alphas = json_object()};
+    bool made =
+        w.network != NULL && w.bundle != NULL && w.modules != NULL && w.ranks != NULL && w.alphas != NULL;
+    sgm_status status = made ? SGM_OK : SGM_ERROR_MEMORY;
     if (network == NULL)
         status = sgm_fail(SGM_ERROR_STATE, "the trainer has no network, so it has no adapters");
     if (status == SGM_OK)
         status = write_folder(&w, folder);
+    json_decref(w.alphas);
+    json_decref(w.ranks);
     json_decref(w.modules);
     sgm_bundle_free(w.bundle);
     sgm_network_free(w.network);

@@ -2,8 +2,8 @@
  *
  * import/folder.c opens the files of a folder, import/weights.c pairs tensors with parameters and reads them,
  * import/classes.c has what concerns classes and pictures, import/pretrained.c is the way in, import/keep.c
- * writes down what an export needs, export/export.c writes a folder. import/adapters.c and export/adapters.c
- * are for the folders of the library PEFT. */
+ * writes down what an export needs, export/export.c writes a folder. import/peft_config.c, import/adapters.c
+ * and export/adapters.c are for the folders of the library PEFT. */
 #ifndef SIGMA_MODELS_PRETRAINED_H
 #define SIGMA_MODELS_PRETRAINED_H
 
