@@ -79,7 +79,7 @@ TEST(options_behind_the_name)
                 "keep_subnormals: expected true or false, got '1'");
     CHECK_ERROR(sgm_handler_create("cpu(bfloat16=mma)"),
                 "bfloat16 is 'mma'; give \"own\", \"amx\", \"onednn\" or \"float32\"");
-    CHECK_ERROR(sgm_handler_create("cpu(instructions=mmx)"), "instructions is 'mmx'; give \"portable\"");
+    CHECK_ERROR(sgm_handler_create("cpu(instructions=mmx)"), "instructions is 'mmx'; for this kind of processor there are: portable");
     CHECK_ERROR(sgm_handler_create("null(dense=own)"), "only cpu, opencl and cuda have options");
     CHECK_ERROR(sgm_handler_create("cpu(device=1)"),
                 "there are dense, instructions, bfloat16, approximate, exact and keep_subnormals");
