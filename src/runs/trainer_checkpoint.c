@@ -6,7 +6,7 @@
  * read the file, compare it with the trainer (parts_fit.c), then take it over. What can still be refused
  * during the third step (states of hooks and preprocessors) comes before the first tensor is set and is put
  * back by state.c. The strategy adds and takes what belongs to workers. With PyTorch's names the bundle's
- * tensors are renamed on the way (torch_names.c).
+ * tensors are renamed on the way (torch_values.c).
  *
  * Reading and writing files happens without the trainer's lock; making a bundle and taking it over with
  * it, between two steps. Any thread may call the public functions here. */
