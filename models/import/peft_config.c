@@ -4,11 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What PEFT can do with adapters that are not read here: it writes a model without any. */
-#define REMEDY                                                                                               \
-    "; PEFT can make such adapters a part of the model: write model.merge_and_unload() with "                \
-    "save_pretrained, and import that folder"
-
 static sgm_status fail_setting(const sgm__peft_config *c, const char *key, const char *problem)
 {
     return sgm_fail(SGM_ERROR_FORMAT, "'%s/" SGM__PEFT_CONFIG "': '%.60s' %s", c->folder, key, problem);
@@ -16,8 +11,8 @@ static sgm_status fail_setting(const sgm__peft_config *c, const char *key, const
 
 static sgm_status fail_unsupported(const sgm__peft_config *c, const char *key, const char *problem)
 {
-    return sgm_fail(SGM_ERROR_UNSUPPORTED, "'%s/" SGM__PEFT_CONFIG "': '%.60s' %s" REMEDY, c->folder, key,
-                    problem);
+    return sgm_fail(SGM_ERROR_UNSUPPORTED, "'%s/" SGM__PEFT_CONFIG "': '%.60s' %s" SGM__PEFT_REMEDY,
+                    c->folder, key, problem);
 }
 
 /* --- patterns --- */
@@ -118,15 +113,20 @@ void sgm__peft_config_clear(sgm__peft_config *config)
 
 /* --- settings --- */
 
-/* What has no say in what adapters compute, says how they were made, or which matrices were to have some: the
- * tensors say which ones do. */
+/* What has no say in what adapters compute, says how they were made, or which matrices were to have some or
+ * to be trained whole: the tensors say which ones did. */
 static bool is_irrelevant(const char *key)
 {
     static const char *const keys[] = {
-        "auto_mapping",    "base_model_name_or_path", "eva_config",     "exclude_modules",
-        "fan_in_fan_out",  "inference_mode",          "layers_pattern", "layers_to_transform",
-        "megatron_config", "megatron_core",           "peft_version",   "qalora_group_size",
-        "revision",        "runtime_config",          "target_modules", "task_type",
+        "auto_mapping",      "base_model_name_or_path",
+        "eva_config",        "exclude_modules",
+        "fan_in_fan_out",    "inference_mode",
+        "layers_pattern",    "layers_to_transform",
+        "modules_to_save",   "megatron_config",
+        "megatron_core",     "peft_version",
+        "qalora_group_size", "revision",
+        "runtime_config",    "target_modules",
+        "task_type",
     };
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (strcmp(keys[i], key) == 0)
@@ -159,7 +159,6 @@ static sgm_status read_extension(const sgm__peft_config *c, const char *key, con
     static const struct {
         const char *key, *problem;
     } known[] = {
-        {"modules_to_save", "has modules that were trained whole, which are not read"},
         {"use_dora", "asks for DoRA, which scales columns by what it has learnt besides"},
         {"lora_bias", "gives adapters biases, which are not read"},
         {"target_parameters", "adapts parameters that are no module's weight, which is not done here"},

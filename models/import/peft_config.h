@@ -4,6 +4,11 @@
 
 #include "tokenizer/text/pattern.h"
 
+/* What PEFT can do with adapters that are not read here: it writes a model without any. */
+#define SGM__PEFT_REMEDY                                                                                     \
+    "; PEFT can make such adapters a part of the model: write model.merge_and_unload() with "                \
+    "save_pretrained, and import that folder"
+
 /* "rank_pattern" or "alpha_pattern": other numbers for the modules that an expression matches. */
 typedef struct sgm__peft_pattern {
     sgm__pattern expression;

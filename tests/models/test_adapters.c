@@ -159,8 +159,6 @@ TEST(what_peft_asks_for_and_is_not_known)
          "PEFT can make such adapters a part of the model: write model.merge_and_unload() with "
          "save_pretrained, and import that folder"},
         {"\"bias\"", "\"of_tomorrow\": 1, \"bias\"", "'of_tomorrow' is not known here; PEFT can make such"},
-        {"\"modules_to_save\": null", "\"modules_to_save\": [\"lm_head\"]",
-         "'modules_to_save' has modules that were trained whole, which are not read; PEFT can make such"},
         {"\"target_parameters\": null", "\"target_parameters\": [\"experts\"]",
          "'target_parameters' adapts parameters that are no module's weight"},
         {"\"trainable_token_indices\": null", "\"trainable_token_indices\": [3]",
