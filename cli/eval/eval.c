@@ -27,7 +27,9 @@ static const char usage_text[] =
     "share\n"
     "of wrong characters and of texts without a mistake.\n\n"
     "  --data NAME     a ready-made dataset ('sigma info' lists them), or training, validation, test as the\n"
-    "                  run's config.yaml has them; default: validation and test\n"
+    "                  run's config.yaml has them, so that of a share of a file that share alone is "
+    "counted;\n"
+    "                  default: validation and test\n"
     "  FILE.csv        a table with the columns, and targets, of the one that the network was trained on by "
     "its\n"
     "                  columns' names; errors are in the units of the target, the loss is not\n"
@@ -72,12 +74,18 @@ static bool has_masks(const saved *s)
     return pipeline != NULL && pipeline->kind != NULL && pipeline->kind->target_shape != NULL;
 }
 
-/* Whether all metrics are asked for without --metrics: where the targets have few classes. */
-static bool wants_report(sgm_dataset *dataset)
+/* Whether all metrics are asked for without --metrics: where the targets have few classes. Of a network that
+ * gives shares of classes these are counted, since the targets may be numbers of classes, one for each step.
+ */
+static bool wants_report(const saved *s, sgm_dataset *dataset)
 {
     sgm_shape shape;
-    return sgm_dataset_field_shape(dataset, "targets", &shape) == SGM_OK &&
-           (shape.rank == 0 || shape.dims[shape.rank - 1] <= MAXIMUM_CLASSES);
+    sgm__signature signature;
+    if (sgm_dataset_field_shape(dataset, "targets", &shape) != SGM_OK)
+        return false;
+    if (shape.rank > 0 && experiment_describe(s->network, &signature) == SGM_OK && signature.classifies)
+        shape = signature.output;
+    return shape.rank == 0 || shape.dims[shape.rank - 1] <= MAXIMUM_CLASSES;
 }
 
 /* Fills *metrics, and `results` where metrics are wanted. Outputs of another shape than the targets can be
@@ -86,7 +94,7 @@ static sgm_status score(const saved *s, sgm_iterator *iterator, const char *want
                         sgm_registry *results)
 {
     if (wanted != NULL ? strcmp(wanted, "none") == 0
-                       : !has_masks(s) && !wants_report(sgm_iterator_dataset(iterator)))
+                       : !has_masks(s) && !wants_report(s, sgm_iterator_dataset(iterator)))
         return sgm_trainer_evaluate(s->trainer, iterator, metrics);
     if (wanted == NULL && has_masks(s))
         wanted = OF_MASKS;
@@ -139,17 +147,21 @@ static sgm_status turn_to_int8(const saved *s, sgm_iterator *iterator, sgm_regis
 }
 
 /* "*" finds all entries of the registry. */
-static sgm_status print_all(const saved *s, const char *name, const sgm_metrics *metrics,
-                            sgm_registry *results, const eval_options *options)
+static sgm_status print_all(const saved *s, const char *name, sgm_dataset *dataset,
+                            const sgm_metrics *metrics, sgm_registry *results, const eval_options *options)
 {
     sgm_matches all;
     eval_names names;
+    eval_counted counted = {.data = NULL};
+    if (options->file == NULL)
+        SGM_TRY(eval_count(&counted, s, name, dataset));
     SGM_TRY(eval_names_open(&names, s, name, options->file));
     sgm_status status = sgm_registry_resolve(results, "*", &all);
     if (status == SGM_OK && options->json) {
-        eval_print_json(name, metrics, &all, &s->c, &names);
+        eval_print_json(name, metrics, &counted, &all, &s->c, &names);
     } else if (status == SGM_OK) {
         print_metrics(name, metrics);
+        eval_print_counted(&counted);
         status = eval_print_results(&all, metrics, &s->c, &names);
     }
     sgm_matches_free(&all);
@@ -166,6 +178,7 @@ static sgm_dataset *open_dataset(saved *s, const char *name, const eval_options 
         return eval_lines_dataset(s, options->file, name);
     if (data_config_has_texts(&s->c.data.training)) {
         data_config texts = s->c.data.training;
+        texts.begin = texts.share = NAN;
         *(texts.text_pairs != NULL ? &texts.text_pairs : &texts.labelled_texts) =
             (char *)(uintptr_t)options->file;
         return text_dataset(&s->c.data, &texts, name);
@@ -257,7 +270,7 @@ static sgm_status measure_next_tokens(const saved *s, sgm_dataset *dataset, cons
     if (status == SGM_OK)
         status = eval_next_tokens(s, dataset, options->int8, &metrics, results);
     if (status == SGM_OK)
-        status = print_all(s, name, &metrics, results, options);
+        status = print_all(s, name, dataset, &metrics, results, options);
     sgm_registry_free(results);
     return status;
 }
@@ -288,7 +301,7 @@ static sgm_status measure(saved *s, const char *name, const eval_options *option
         sgm_pipeline_characters(pipeline) != NULL)
         status = eval_texts(s, dataset, results);
     if (status == SGM_OK)
-        status = print_all(s, name, &metrics, results, options);
+        status = print_all(s, name, dataset, &metrics, results, options);
     if (status == SGM_OK && options->plot != NULL)
         status = draw(s, iterator, results, options);
     sgm_registry_free(results);
@@ -322,6 +335,8 @@ static int eval(const char *path, const eval_options *options)
          test = data_group_has(&s.c.data, &s.c.data.test);
     int code = CLI_OK;
     const char *given = options->file != NULL ? options->file : options->data;
+    if (options->file != NULL)
+        eval_hint_trained(&s, path, options->file);
     char *tokenizer = given == NULL && !validation && !test ? saved_tokenizer(&s) : NULL;
     if (tokenizer != NULL)
         code = usage_error(

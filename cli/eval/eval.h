@@ -1,7 +1,8 @@
 /* What the files of `sigma eval` share.
  *
  * eval.c reads the command line and measures, eval_texts.c measures transcripts, eval_lines.c lines of a
- * model of others, eval_names.c knows which file an example is, eval_print.c prints. */
+ * model of others, eval_names.c knows which file an example is, eval_counted.c which share of a file is
+ * measured, eval_print.c prints. */
 #ifndef SGM_CLI_EVAL_EVAL_H
 #define SGM_CLI_EVAL_EVAL_H
 
@@ -39,15 +40,31 @@ typedef struct eval_names {
     int32_t part; /* of the split */
     bool others;
 } eval_names;
+/* The run's data of that name, training, validation or test; NULL: it is a ready-made dataset. */
+const data_config *eval_data_of(const saved *s, const char *name);
 sgm_status eval_names_open(eval_names *names, const saved *s, const char *name, const char *path);
 /* NULL: the example has none. */
 const char *eval_name_of(const eval_names *names, int64_t example);
 void eval_names_close(eval_names *names);
+/* --- eval_counted.c --- */
+/* A share of a file that is measured, and how many examples the whole file has. */
+typedef struct eval_counted {
+    const data_config *data; /* NULL: it is no share */
+    sgm_dataset_status all;
+} eval_counted;
+/* Of the run's data called `name`, once it was read. */
+sgm_status eval_count(eval_counted *counted, const saved *s, const char *name, sgm_dataset *dataset);
+/* "  counted: the last 30 % of the 24 examples in FILE.jsonl"; nothing where it is no share. */
+void eval_print_counted(const eval_counted *counted);
+void eval_print_json_counted(const eval_counted *counted);
+/* A hint that the run `path` was trained on a part of the file that is measured, and how to measure the rest.
+ */
+void eval_hint_trained(const saved *s, const char *path, const char *file);
 /* --- eval_print.c --- */
 /* The names of so many classes; NULL: they have numbers alone. */
 const char *const *eval_class_names(const config *c, int64_t classes);
-void eval_print_json(const char *name, const sgm_metrics *metrics, const sgm_matches *results,
-                     const config *c, const eval_names *names);
+void eval_print_json(const char *name, const sgm_metrics *metrics, const eval_counted *counted,
+                     const sgm_matches *results, const config *c, const eval_names *names);
 /* The numbers on one line, then those of each target, the confusion matrix and the worst mistakes. Mistakes
  * are named by the number of the example if each example has one prediction, which the sum of the matrix
  * tells. */

@@ -101,6 +101,7 @@ sgm_dataset *eval_lines_dataset(saved *s, const char *file, const char *name)
 {
     data_config data = s->c.data.training;
     data.labelled_texts = data.chats = data.tokenizer = NULL;
+    data.begin = data.share = NAN;
     sgm_dataset *dataset = NULL;
     if (describe(s, file, &data) == SGM_OK)
         dataset = data.chats != NULL ? chats_dataset(&data, name) : text_dataset(&s->c.data, &data, name);

@@ -14,8 +14,7 @@ static bool keeps_order(const data_config *data)
     return !data->shuffled && isnan(data->begin) && isnan(data->share);
 }
 
-/* The run's data of that name; NULL: it is a ready-made dataset. */
-static const data_config *data_of(const saved *s, const char *name)
+const data_config *eval_data_of(const saved *s, const char *name)
 {
     const data_config *parts[] = {&s->c.data.training, &s->c.data.validation, &s->c.data.test};
     static const char *const names[] = {"training", "validation", "test"};
@@ -33,7 +32,7 @@ sgm_status eval_names_open(eval_names *n, const saved *s, const char *name, cons
         group->pipeline->kind->target_shape != NULL)
         return SGM_OK;
     data_config given;
-    const data_config *data = data_of(s, name);
+    const data_config *data = eval_data_of(s, name);
     if (path != NULL) {
         given = data_config_of_files(group->pipeline, path);
         given.begin = given.share = NAN;

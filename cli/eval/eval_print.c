@@ -99,9 +99,10 @@ static void print_json_files(const sgm_tensor *mistakes, const eval_names *names
     }
 }
 
-/* One object on a line: name, loss, accuracy, examples, then all other results in the registry's order. */
-void eval_print_json(const char *name, const sgm_metrics *metrics, const sgm_matches *results,
-                     const config *c, const eval_names *names)
+/* One object on a line: name, loss, accuracy, examples, and of which they are a share, then all other results
+ * in the registry's order. */
+void eval_print_json(const char *name, const sgm_metrics *metrics, const eval_counted *counted,
+                     const sgm_matches *results, const config *c, const eval_names *names)
 {
     printf("{\"data\": ");
     print_json_text(name);
@@ -110,6 +111,7 @@ void eval_print_json(const char *name, const sgm_metrics *metrics, const sgm_mat
     printf(", \"accuracy\": ");
     print_json_number(metrics->accuracy);
     printf(", \"examples\": %lld", (long long)metrics->examples);
+    eval_print_json_counted(counted);
     print_json_names(c);
     for (size_t i = 0; i < results->count; i++) {
         const sgm_match *result = &results->items[i];

@@ -1,7 +1,9 @@
 /* Writes the adapters of a trainer as PEFT keeps them: the reverse of import/adapters.c.
  *
- * PEFT has one rank, one alpha and one dropout for all. An adapter of several matrices that lie side by side
- * here becomes one for each, with the same A. */
+ * PEFT has one rank and one alpha for all, and patterns of the modules that have others; one dropout, and one
+ * rule of scaling. Layers of classes that are trained whole (train=...) are written beside, and named by
+ * "modules_to_save". An adapter of several matrices that lie side by side here becomes one for each, with the
+ * same A. */
 #include "import/pretrained.h"
 
 #include <errno.h>
@@ -20,10 +22,12 @@ typedef struct writing {
     sgm_pretrained *p;
     sgm_trainer *trainer;
     sgm_network *network; /* a copy of the trainer's */
-    statement all;        /* what all statements say alike; columns do not count */
+    statement first;      /* of the network: what it says is said of all modules that no pattern names */
     sgm_bundle *bundle;
-    json_t *modules;     /* names of the matrices that have adapters */
-    bool fan_in_fan_out; /* the model has them as (inputs, outputs), which PEFT calls so */
+    json_t *modules;        /* names of the matrices that have adapters */
+    json_t *ranks, *alphas; /* of modules for which the first statement says others */
+    json_t *whole;          /* names of the modules that were trained whole */
+    bool fan_in_fan_out;    /* the model has them as (inputs, outputs), which PEFT calls so */
 } writing;
 
 /* --- what the network says --- */
@@ -72,19 +76,13 @@ static sgm_status read_statements(writing *w)
 {
     for (size_t i = 0; i < sgm_network_adapters(w->network); i++) {
         statement s = read_statement(w->network, i);
-        sgm_content train = text_of(w->network, i, "train");
-        bool more = train.as.text[0] != '\0';
-        sgm_content_clear(&train);
-        if (more)
-            return sgm_fail(SGM_ERROR_UNSUPPORTED,
-                            "adapters that train other parameters as well (train=...) cannot "
-                            "be written for PEFT: merge them and write the whole model");
         if (i == 0)
-            w->all = s;
-        if (s.rank != w->all.rank || s.alpha != w->all.alpha || s.dropout != w->all.dropout ||
-            s.stabilised != w->all.stabilised)
-            return sgm_fail(SGM_ERROR_UNSUPPORTED, "adapters that differ in rank, alpha or dropout cannot be "
-                                                   "written for PEFT, which has one of each for all");
+            w->first = s;
+        if (s.dropout != w->first.dropout || s.stabilised != w->first.stabilised)
+            return sgm_fail(SGM_ERROR_UNSUPPORTED,
+                            "adapters that differ in %s cannot be written for PEFT, which has one for all: "
+                            "merge them and write the whole model",
+                            s.dropout != w->first.dropout ? "dropout" : "rank_stabilised");
     }
     return sgm_network_adapters(w->network) > 0
                ? SGM_OK
@@ -119,6 +117,21 @@ static sgm_status add_tensor(const writing *w, sgm_tensor *matrix, int64_t first
     return status;
 }
 
+/* The adapter of one module: its tensors, its name, and its rank and alpha where the first ones differ.
+ * Columns of B from `first` on are the module's. */
+static sgm_status add_module(const writing *w, const char *module, const statement *s, sgm_tensor *a,
+                             sgm_tensor *b, int64_t first, int64_t columns)
+{
+    SGM__TRY(add_tensor(w, a, 0, s->rank, module, 'A'));
+    SGM__TRY(add_tensor(w, b, first, columns, module, 'B'));
+    bool failed = json_array_append_new(w->modules, json_string(module)) != 0;
+    if (s->rank != w->first.rank)
+        failed |= json_object_set_new(w->ranks, module, json_integer((json_int_t)s->rank)) != 0;
+    if (s->alpha != w->first.alpha)
+        failed |= json_object_set_new(w->alphas, module, json_real(s->alpha)) != 0;
+    return failed ? sgm_fail(SGM_ERROR_MEMORY, "no memory for the names of adapters") : SGM_OK;
+}
+
 /* The matrices of a parameter that lie within the columns of an adapter. */
 static sgm_status add_parts(writing *w, const sgm__made *made, const statement *s, sgm_tensor *a,
                             sgm_tensor *b)
@@ -135,11 +148,7 @@ static sgm_status add_parts(writing *w, const sgm__made *made, const statement *
                             (long long)s->first, (long long)end - 1, made->name, made->parts[part]->name);
         char *module = sgm__weights_module(w->p, made, part);
         sgm_status status =
-            module != NULL ? add_tensor(w, a, 0, w->all.rank, module, 'A') : sgm_last_status();
-        if (status == SGM_OK)
-            status = add_tensor(w, b, start - s->first, columns, module, 'B');
-        if (status == SGM_OK && json_array_append_new(w->modules, json_string(module)) != 0)
-            status = sgm_fail(SGM_ERROR_MEMORY, "no memory for the names of adapters");
+            module != NULL ? add_module(w, module, s, a, b, start - s->first, columns) : sgm_last_status();
         free(module);
         SGM__TRY(status);
     }
@@ -169,6 +178,62 @@ static sgm_status add_adapter(writing *w, const sgm_parameter *a)
     return status;
 }
 
+/* Which module PEFT keeps a copy of: a head of classes by the name that it knows heads by, which may have
+ * several modules in it, others alone. Shortens the name of a tensor, "classifier.dense.weight". */
+static void shorten_to_module(char *name)
+{
+    const char *head = "classifier.";
+    char *end = strncmp(name, head, strlen(head)) == 0 ? strchr(name, '.') : strrchr(name, '.');
+    if (end != NULL)
+        *end = '\0';
+}
+
+static bool has_text(const json_t *list, const char *text)
+{
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (strcmp(json_string_value(json_array_get(list, i)), text) == 0)
+            return true;
+    return false;
+}
+
+/* A tensor under its own name, and its module in the list. */
+static sgm_status add_named(const writing *w, const sgm__made *made, sgm_tensor *value, char *module)
+{
+    char *name = sgm__new_text(SGM__PEFT_PREFIX "%s", module);
+    bool turns = made->weight->transposed && made->shape.rank == 2;
+    sgm_tensor *turned =
+        turns ? sgm_tensor_permute(value, (const int32_t[]){1, 0}) : sgm_tensor_retain(value);
+    sgm_tensor *floats = turned != NULL ? sgm_tensor_cast(turned, SGM_FLOAT32) : NULL;
+    sgm_status status =
+        name != NULL && floats != NULL ? sgm_bundle_add(w->bundle, name, floats) : sgm_last_status();
+    sgm_tensor_free(floats);
+    sgm_tensor_free(turned);
+    free(name);
+    shorten_to_module(module);
+    if (status == SGM_OK && !has_text(w->whole, module) &&
+        json_array_append_new(w->whole, json_string(module)) != 0)
+        status = sgm_fail(SGM_ERROR_MEMORY, "no memory for the names of modules");
+    return status;
+}
+
+/* A parameter that is trained beside the adapters: one of the layers of classes. */
+static sgm_status add_whole(const writing *w, const sgm_parameter *parameter)
+{
+    const sgm__made *made = find_made(w->p, parameter->name);
+    if (made == NULL || (!made->weight->head && !made->weight->before_head))
+        return sgm_fail(
+            SGM_ERROR_UNSUPPORTED,
+            "'%s' is trained beside the adapters (train=...), which is written for PEFT of layers "
+            "of classes alone: merge the adapters and write the whole model",
+            parameter->name);
+    char *module = sgm__weights_tensor(w->p, made, 0);
+    sgm_tensor *value = module != NULL ? sgm_trainer_get(w->trainer, parameter->name) : NULL;
+    sgm_status status = value != NULL ? add_named(w, made, value, module) : sgm_last_status();
+    sgm_tensor_free(value);
+    free(module);
+    return status;
+}
+
 static sgm_status add_adapters(writing *w)
 {
     size_t count;
@@ -176,6 +241,8 @@ static sgm_status add_adapters(writing *w)
     const sgm_parameter *parameters = sgm_trainer_parameters(w->trainer, &count);
     for (size_t i = 0; i < count; i++) {
         size_t length = strlen(parameters[i].name);
+        if (parameters[i].adapts == NULL && parameters[i].trainable && !parameters[i].frozen)
+            SGM__TRY(add_whole(w, &parameters[i]));
         if (parameters[i].adapts != NULL && length > 7 &&
             strcmp(parameters[i].name + length - 7, "_lora_a") == 0)
             SGM__TRY(add_adapter(w, &parameters[i]));
@@ -198,11 +265,13 @@ static json_t *task_of(const sgm_pretrained *p)
 /* The matrices are named one by one, as a last part such as "dense" may be that of others, too. */
 static sgm_status write_config(const writing *w, const char *folder)
 {
-    json_t *config =
-        json_pack("{s:s, s:o, s:n, s:b, s:I, s:f, s:f, s:O, s:s, s:b, s:b}", "peft_type", "LORA", "task_type",
-                  task_of(w->p), "base_model_name_or_path", "inference_mode", 1, "r", (json_int_t)w->all.rank,
-                  "lora_alpha", w->all.alpha, "lora_dropout", w->all.dropout, "target_modules", w->modules,
-                  "bias", "none", "fan_in_fan_out", w->fan_in_fan_out, "use_rslora", w->all.stabilised);
+    json_t *config = json_pack("{s:s, s:o, s:O*, s:n, s:b, s:I, s:f, s:O, s:O, s:f, s:O, s:s, s:b, s:b}",
+                               "peft_type", "LORA", "task_type", task_of(w->p), "modules_to_save",
+                               json_array_size(w->whole) > 0 ? w->whole : NULL, "base_model_name_or_path",
+                               "inference_mode", 1, "r", (json_int_t)w->first.rank, "lora_alpha",
+                               w->first.alpha, "rank_pattern", w->ranks, "alpha_pattern", w->alphas,
+                               "lora_dropout", w->first.dropout, "target_modules", w->modules, "bias", "none",
+                               "fan_in_fan_out", w->fan_in_fan_out, "use_rslora", w->first.stabilised);
     char *text = config != NULL ? json_dumps(config, JSON_INDENT(2)) : NULL;
     sgm_status status = text != NULL ? sgm__write_file(folder, SGM__PEFT_CONFIG, text, strlen(text))
                                      : sgm_fail(SGM_ERROR_MEMORY, "no memory for " SGM__PEFT_CONFIG);
@@ -237,13 +306,20 @@ sgm_status sgm_pretrained_export_adapters(sgm_pretrained *p, sgm_trainer *traine
                  .trainer = trainer,
                  .network = network != NULL ? sgm_network_parse(network) : NULL,
                  .bundle = sgm_bundle_create(),
-                 .modules = json_array()};
-    sgm_status status =
-        w.network != NULL && w.bundle != NULL && w.modules != NULL ? SGM_OK : SGM_ERROR_MEMORY;
+                 .modules = json_array(),
+                 .ranks = json_object(),
+                 .alphas = json_object(),
+                 .whole = json_array()};
+    bool made = w.network != NULL && w.bundle != NULL && w.modules != NULL && w.ranks != NULL &&
+                w.alphas != NULL && w.whole != NULL;
+    sgm_status status = made ? SGM_OK : SGM_ERROR_MEMORY;
     if (network == NULL)
         status = sgm_fail(SGM_ERROR_STATE, "the trainer has no network, so it has no adapters");
     if (status == SGM_OK)
         status = write_folder(&w, folder);
+    json_decref(w.whole);
+    json_decref(w.alphas);
+    json_decref(w.ranks);
     json_decref(w.modules);
     sgm_bundle_free(w.bundle);
     sgm_network_free(w.network);

@@ -2,131 +2,53 @@
  * adapter_model.safetensors has A (rank, inputs) and B (outputs, rank) of each matrix.
  *
  * All matrices of one row of the architecture's table, and of one part where several lie side by side, get
- * one statement lora(...) in the network. So either all blocks have adapters of a part, or none has. Which
- * parts these are is said by the tensors; "target_modules" is not needed. */
+ * one statement lora(...) in the network, if their ranks and alphas are equal. Which matrices have adapters
+ * is said by the tensors; "target_modules" and "layers_to_transform" are not needed.
+ *
+ * Layers of classes, which were trained whole beside the adapters, are there as they are
+ * ("modules_to_save"), and are trained here, too (train=...). */
+#include "import/peft_config.h"
 #include "import/pretrained.h"
 
-#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* What adapter_config.json says of all adapters. */
-typedef struct settings {
-    int64_t rank;
-    double alpha, dropout;
-    bool stabilised;
-} settings;
+/* Bytes that a text in the notation may have. */
+#define LONGEST_TEXT 100
 
-/* The two tensors of one part of a parameter. */
+/* The two tensors of one part of a parameter, and what the settings say of it. */
 typedef struct pair {
     const sgm__made *made;
     size_t part;
     size_t a, b; /* in the file */
+    int64_t rank;
+    double alpha;
 } pair;
+
+/* The tensor of a parameter that was trained whole. */
+typedef struct whole {
+    const sgm__made *made;
+    size_t tensor; /* in the file */
+} whole;
 
 typedef struct reading {
     sgm_pretrained *p;
     const char *folder;
-    settings s;
+    sgm__peft_config config;
     sgm_tensor_file *file;
     pair *pairs;
-    size_t count, tensors; /* of `pairs`, which has room for all parts; of the file */
+    size_t count; /* of `pairs`, which has room for all parts */
+    whole *wholes;
+    size_t whole_count; /* of `wholes`, which has room for all parameters */
 } reading;
-
-/* --- adapter_config.json --- */
-
-static sgm_status fail_setting(const reading *r, const char *key, const char *problem)
-{
-    return sgm_fail(SGM_ERROR_UNSUPPORTED, "'%s/" SGM__PEFT_CONFIG "': '%.60s' %s", r->folder, key, problem);
-}
-
-/* What has no say in what adapters compute, or says how they were made. */
-static bool is_irrelevant(const char *key)
-{
-    static const char *const keys[] = {"auto_mapping",      "base_model_name_or_path",
-                                       "exclude_modules",   "fan_in_fan_out",
-                                       "inference_mode",    "megatron_config",
-                                       "megatron_core",     "peft_version",
-                                       "qalora_group_size", "revision",
-                                       "runtime_config",    "target_modules",
-                                       "task_type"};
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        if (strcmp(keys[i], key) == 0)
-            return true;
-    return false;
-}
-
-/* null, false, {} and the like, by which an extension of PEFT is not used. */
-static bool is_absent(const json_t *value)
-{
-    return json_is_null(value) || json_is_false(value) ||
-           ((json_is_array(value) || json_is_object(value)) && json_array_size(value) == 0 &&
-            json_object_size(value) == 0);
-}
-
-static sgm_status read_setting(reading *r, const char *key, const json_t *value)
-{
-    const char *text = json_string_value(value);
-    double number = json_number_value(value);
-    if (strcmp(key, "r") == 0) {
-        r->s.rank = json_integer_value(value);
-        return r->s.rank >= 1 && r->s.rank <= SGM__LARGEST_SIZE ? SGM_OK : fail_setting(r, key, "is no rank");
-    }
-    if (strcmp(key, "lora_alpha") == 0) {
-        r->s.alpha = number;
-        return number > 0 && number < 1e9 ? SGM_OK : fail_setting(r, key, "is no number above 0");
-    }
-    if (strcmp(key, "lora_dropout") == 0) {
-        r->s.dropout = number;
-        return json_is_number(value) && number >= 0 && number < 1
-                   ? SGM_OK
-                   : fail_setting(r, key, "is no number from 0 to below 1");
-    }
-    if (strcmp(key, "use_rslora") == 0) {
-        r->s.stabilised = json_is_true(value);
-        return json_is_boolean(value) ? SGM_OK : fail_setting(r, key, "is neither true nor false");
-    }
-    if (strcmp(key, "peft_type") == 0)
-        return text != NULL && strcmp(text, "LORA") == 0 ? SGM_OK : fail_setting(r, key, "is not LORA");
-    if (strcmp(key, "bias") == 0)
-        return text != NULL && strcmp(text, "none") == 0
-                   ? SGM_OK
-                   : fail_setting(r, key, "is not none: biases that were trained are not read");
-    /* Others, such as pissa, change the model's own weights as well. */
-    if (strcmp(key, "init_lora_weights") == 0)
-        return json_is_boolean(value) || (text != NULL && strcmp(text, "gaussian") == 0)
-                   ? SGM_OK
-                   : fail_setting(r, key, "is of adapters that change the weights of the model, too");
-    return is_irrelevant(key) || is_absent(value) ? SGM_OK : fail_setting(r, key, "is not known here");
-}
-
-static sgm_status read_settings(reading *r)
-{
-    json_t *config, *value;
-    const char *key;
-    sgm_status status = sgm__folder_json(r->folder, SGM__PEFT_CONFIG, &config);
-    SGM__TRY(status);
-    if (!json_is_object(config))
-        status =
-            sgm_fail(SGM_ERROR_FORMAT, "'%s/" SGM__PEFT_CONFIG "': an object, {...}, is wanted", r->folder);
-    json_object_foreach(config, key, value)
-    {
-        if (status == SGM_OK)
-            status = read_setting(r, key, value);
-    }
-    json_decref(config);
-    if (status == SGM_OK && (r->s.rank == 0 || r->s.alpha == 0))
-        status = fail_setting(r, r->s.rank == 0 ? "r" : "lora_alpha", "is missing");
-    return status;
-}
 
 /* --- adapter_model.safetensors --- */
 
-/* The number of a tensor in the file; SIZE_MAX: there is none. */
-static size_t find_tensor(const reading *r, const char *module, char side)
+/* The number of a tensor in the file, by a name that is freed; SIZE_MAX: there is none. */
+static size_t find_named(const reading *r, char *name)
 {
     sgm_tensor_entry entry;
-    char *name = sgm__new_text(SGM__PEFT_PREFIX "%s.lora_%c.weight", module, side);
     size_t found = SIZE_MAX;
     for (size_t i = 0; name != NULL && found == SIZE_MAX && sgm_tensor_file_entry(r->file, i, &entry); i++)
         if (strcmp(entry.name, name) == 0)
@@ -135,42 +57,71 @@ static size_t find_tensor(const reading *r, const char *module, char side)
     return found;
 }
 
-static sgm_status check_shape(const reading *r, size_t tensor, int64_t rows, int64_t columns)
+static size_t find_tensor(const reading *r, const char *module, char side)
+{
+    return find_named(r, sgm__new_text(SGM__PEFT_PREFIX "%s.lora_%c.weight", module, side));
+}
+
+static sgm_status check_shape(const reading *r, size_t tensor, sgm_shape shape, const char *by)
 {
     sgm_tensor_entry entry;
     char there[128], wanted[128];
-    sgm_shape shape = sgm_shape_of(rows, columns);
     sgm_tensor_file_entry(r->file, tensor, &entry);
     if (sgm_shape_equal(&shape, &entry.shape) && sgm_dtype_is_float(entry.dtype))
         return SGM_OK;
     return sgm_fail(
         SGM_ERROR_SHAPE,
-        "'%s/" SGM__PEFT_WEIGHTS "': the tensor '%.100s' is %s %s, but floats of %s are wanted by "
-        "the model and the rank",
+        "'%s/" SGM__PEFT_WEIGHTS "': the tensor '%.100s' is %s %s, but floats of %s are wanted by %s",
         r->folder, entry.name, sgm_dtype_name(entry.dtype), sgm_shape_text(&entry.shape, there, sizeof there),
-        sgm_shape_text(&shape, wanted, sizeof wanted));
+        sgm_shape_text(&shape, wanted, sizeof wanted), by);
 }
 
-/* Adds the adapters of a part, if the file has some. */
-static sgm_status find_pair(reading *r, const sgm__made *made, size_t part)
+/* The tensors of `module`, which is part `part` of `made`, if the file has some. */
+static sgm_status find_module(reading *r, const sgm__made *made, size_t part, const char *module)
 {
     int64_t start, columns = sgm__part_columns(r->p, made, part, &start);
+    pair found = {made, part, .a = find_tensor(r, module, 'A'), .b = find_tensor(r, module, 'B')};
+    if ((found.a == SIZE_MAX) != (found.b == SIZE_MAX))
+        return sgm_fail(SGM_ERROR_FORMAT,
+                        "'%s/" SGM__PEFT_WEIGHTS "': of '%.100s' there is only one of lora_A "
+                        "and lora_B",
+                        r->folder, module);
+    if (found.a == SIZE_MAX)
+        return SGM_OK;
+    SGM__TRY(sgm__peft_config_sizes(&r->config, module, &found.rank, &found.alpha));
+    SGM__TRY(
+        check_shape(r, found.a, sgm_shape_of(found.rank, made->shape.dims[0]), "the model and the rank"));
+    SGM__TRY(check_shape(r, found.b, sgm_shape_of(columns, found.rank), "the model and the rank"));
+    r->pairs[r->count++] = found;
+    return SGM_OK;
+}
+
+static sgm_status find_pair(reading *r, const sgm__made *made, size_t part)
+{
     char *module = sgm__weights_module(r->p, made, part);
-    if (module == NULL)
-        return sgm_last_status();
-    size_t a = find_tensor(r, module, 'A'), b = find_tensor(r, module, 'B');
-    sgm_status status = SGM_OK;
-    if ((a == SIZE_MAX) != (b == SIZE_MAX))
-        status = sgm_fail(SGM_ERROR_FORMAT,
-                          "'%s/" SGM__PEFT_WEIGHTS "': of '%.100s' there is only one of lora_A "
-                          "and lora_B",
-                          r->folder, module);
+    sgm_status status = module != NULL ? find_module(r, made, part, module) : sgm_last_status();
     free(module);
-    if (a == SIZE_MAX || status != SGM_OK)
-        return status;
-    SGM__TRY(check_shape(r, a, r->s.rank, made->shape.dims[0]));
-    SGM__TRY(check_shape(r, b, columns, r->s.rank));
-    r->pairs[r->count++] = (pair){made, part, a, b};
+    return status;
+}
+
+static bool is_of_classes(const sgm__made *made)
+{
+    return made->weight->head || made->weight->before_head;
+}
+
+/* The tensor of a parameter itself, if the file has it. */
+static sgm_status find_whole(reading *r, const sgm__made *made)
+{
+    char *name = sgm__weights_tensor(r->p, made, 0);
+    size_t tensor = name != NULL ? find_named(r, sgm__new_text(SGM__PEFT_PREFIX "%s", name)) : SIZE_MAX;
+    free(name);
+    if (tensor == SIZE_MAX)
+        return SGM_OK;
+    bool turns = made->weight->transposed && made->shape.rank == 2;
+    SGM__TRY(check_shape(r, tensor,
+                         turns ? sgm_shape_of(made->shape.dims[1], made->shape.dims[0]) : made->shape,
+                         "the model; --classes of 'sigma import' begins it with another number of classes"));
+    r->wholes[r->whole_count++] = (whole){made, tensor};
     return SGM_OK;
 }
 
@@ -182,6 +133,14 @@ static sgm_status check_all_used(const reading *r)
         bool used = false;
         for (size_t k = 0; k < r->count && !used; k++)
             used = r->pairs[k].a == i || r->pairs[k].b == i;
+        for (size_t k = 0; k < r->whole_count && !used; k++)
+            used = r->wholes[k].tensor == i;
+        if (!used && strstr(entry.name, ".lora_") == NULL)
+            return sgm_fail(SGM_ERROR_UNSUPPORTED,
+                            "'%s/" SGM__PEFT_WEIGHTS
+                            "': '%.100s' was trained whole (modules_to_save), which is read of layers of "
+                            "classes alone" SGM__PEFT_REMEDY,
+                            r->folder, entry.name);
         if (!used)
             return sgm_fail(SGM_ERROR_UNSUPPORTED,
                             "'%s/" SGM__PEFT_WEIGHTS
@@ -195,12 +154,17 @@ static sgm_status check_all_used(const reading *r)
 static sgm_status find_pairs(reading *r)
 {
     const sgm_pretrained *p = r->p;
+    r->count = r->whole_count = 0;
     r->pairs = calloc(p->made_count * SGM__MOST_PARTS + 1, sizeof *r->pairs);
-    if (r->pairs == NULL)
+    r->wholes = calloc(p->made_count + 1, sizeof *r->wholes);
+    if (r->pairs == NULL || r->wholes == NULL)
         return sgm_fail(SGM_ERROR_MEMORY, "no memory for the names of adapters");
     for (size_t i = 0; i < p->made_count; i++)
         for (size_t part = 0; p->made[i].shape.rank == 2 && part < sgm__part_count(p->made[i].weight); part++)
             SGM__TRY(find_pair(r, &p->made[i], part));
+    for (size_t i = 0; i < p->made_count; i++)
+        if (is_of_classes(&p->made[i]))
+            SGM__TRY(find_whole(r, &p->made[i]));
     if (r->count == 0)
         return sgm_fail(SGM_ERROR_NOT_FOUND, "'%s/" SGM__PEFT_WEIGHTS "' has no adapters of '%s'", r->folder,
                         p->path);
@@ -209,100 +173,152 @@ static sgm_status find_pairs(reading *r)
 
 /* --- into the network --- */
 
-/* Whether a pair is the first one of its row and part; and all blocks of that row must have one, too. */
-static sgm_status is_first(const reading *r, size_t index, bool *first)
+/* Whether two pairs are in one statement. */
+static bool is_alike(const pair *a, const pair *b)
 {
-    const pair *own = &r->pairs[index];
+    return a->made->weight == b->made->weight && a->part == b->part && a->rank == b->rank &&
+           a->alpha == b->alpha;
+}
+
+static bool is_first(const reading *r, size_t index)
+{
+    for (size_t i = 0; i < index; i++)
+        if (is_alike(&r->pairs[i], &r->pairs[index]))
+            return false;
+    return true;
+}
+
+/* Whether all blocks have a pair that is like this one. */
+static bool is_everywhere(const reading *r, const pair *own)
+{
     size_t wanted = 0, there = 0;
-    *first = true;
     for (size_t i = 0; i < r->p->made_count; i++)
         wanted += r->p->made[i].weight == own->made->weight;
     for (size_t i = 0; i < r->count; i++)
-        if (r->pairs[i].made->weight == own->made->weight && r->pairs[i].part == own->part) {
-            *first &= i >= index;
-            there++;
-        }
-    if (there == wanted)
-        return SGM_OK;
-    return sgm_fail(SGM_ERROR_UNSUPPORTED,
-                    "'%s/" SGM__PEFT_WEIGHTS
-                    "': %zu of %zu matrices like '%.100s' have adapters; all or none "
-                    "must have some",
-                    r->folder, there, wanted, own->made->parts[own->part]->name);
+        there += is_alike(&r->pairs[i], own);
+    return there == wanted;
 }
 
-/* "attention*.weights" for "attention#.weights"; free with free. */
-static char *pattern_of(const sgm__weight *weight)
+/* ", train="classifier.weights classifier.biases"" for what was trained whole; free with free. */
+static char *train_text(const reading *r)
 {
-    char *pattern = sgm__new_text("%s", weight->own);
-    for (char *c = pattern; c != NULL && *c != '\0'; c++)
-        *c = *c == '#' ? '*' : *c;
-    return pattern;
+    char *text = sgm__new_text("%s", r->whole_count > 0 ? ", train=\"" : "");
+    for (size_t i = 0; i < r->whole_count && text != NULL; i++) {
+        char *more =
+            sgm__new_text("%s%s%s", text, r->wholes[i].made->name, i + 1 < r->whole_count ? " " : "\"");
+        free(text);
+        text = more;
+    }
+    return text;
 }
 
-/* lora(...) for all parameters of a pair's row and part; free with free. */
-static char *statement_of(const reading *r, const pair *own)
+/* lora(...) for the parameters that `patterns` match; the first one says what is trained whole. Free with
+ * free. */
+static char *statement_of(const reading *r, const pair *own, const char *patterns)
 {
-    char alpha[SGM__NUMBER_TEXT], dropout[SGM__NUMBER_TEXT], *pattern = pattern_of(own->made->weight);
+    char *train = own == r->pairs ? train_text(r) : sgm__new_text("%s", "");
+    char alpha[SGM__NUMBER_TEXT], dropout[SGM__NUMBER_TEXT];
     char *columns = NULL, *statement = NULL, *stem = sgm__adapter_stem(r->p, own->made, own->part);
     int64_t start, count = sgm__part_columns(r->p, own->made, own->part, &start);
-    sgm__network_number(r->s.alpha, alpha);
-    sgm__network_number(r->s.dropout, dropout);
-    bool whole = sgm__part_count(own->made->weight) == 1;
+    sgm__network_number(own->alpha, alpha);
+    sgm__network_number(r->config.dropout, dropout);
+    bool is_one = sgm__part_count(own->made->weight) == 1;
     if (stem != NULL)
-        columns = whole ? sgm__new_text("%s", "")
-                        : sgm__new_text(", columns=(%lld, %lld), name=%s", (long long)start, (long long)count,
-                                        stem);
-    if (pattern != NULL && columns != NULL)
+        columns = is_one ? sgm__new_text("%s", "")
+                         : sgm__new_text(", columns=(%lld, %lld), name=%s", (long long)start,
+                                         (long long)count, stem);
+    if (columns != NULL && train != NULL)
         statement =
-            sgm__new_text("lora(%lld, alpha=%s, dropout=%s, on=\"%s\"%s%s)", (long long)r->s.rank, alpha,
-                          dropout, pattern, r->s.stabilised ? ", rank_stabilised" : "", columns);
+            sgm__new_text("lora(%lld, alpha=%s, dropout=%s, on=\"%s\"%s%s%s)", (long long)own->rank, alpha,
+                          dropout, patterns, r->config.stabilised ? ", rank_stabilised" : "", columns, train);
+    free(train);
     free(columns);
     free(stem);
-    free(pattern);
     return statement;
+}
+
+static sgm_status add_statement(const reading *r, sgm_trainer *trainer, const pair *own, const char *patterns)
+{
+    char *statement = statement_of(r, own, patterns);
+    sgm_status status =
+        statement != NULL ? sgm_trainer_adapt(trainer, sgm_layer_parse(statement)) : SGM_ERROR_MEMORY;
+    free(statement);
+    return status;
+}
+
+/* "attention*.weights" for "attention#.weights" of all blocks. */
+static sgm_status adapt_all(const reading *r, sgm_trainer *trainer, const pair *own)
+{
+    char *pattern = sgm__new_text("%s", own->made->weight->own);
+    for (char *c = pattern; c != NULL && *c != '\0'; c++)
+        *c = *c == '#' ? '*' : *c;
+    sgm_status status = pattern != NULL ? add_statement(r, trainer, own, pattern) : SGM_ERROR_MEMORY;
+    free(pattern);
+    return status;
+}
+
+/* The names of the parameters, with spaces between them, in as many statements as their texts need. */
+static sgm_status adapt_some(const reading *r, sgm_trainer *trainer, size_t first)
+{
+    char names[LONGEST_TEXT + 1] = "";
+    size_t length = 0;
+    for (size_t i = first; i < r->count; i++) {
+        const char *name = r->pairs[i].made->name;
+        if (!is_alike(&r->pairs[i], &r->pairs[first]))
+            continue;
+        if (length > 0 && length + 1 + strlen(name) > LONGEST_TEXT) {
+            SGM__TRY(add_statement(r, trainer, &r->pairs[first], names));
+            length = 0;
+        }
+        length +=
+            (size_t)snprintf(names + length, sizeof names - length, "%s%s", length > 0 ? " " : "", name);
+    }
+    return add_statement(r, trainer, &r->pairs[first], names);
 }
 
 static sgm_status adapt(const reading *r, sgm_trainer *trainer)
 {
-    for (size_t i = 0; i < r->count; i++) {
-        bool first;
-        SGM__TRY(is_first(r, i, &first));
-        char *statement = first ? statement_of(r, &r->pairs[i]) : NULL;
-        sgm_status status = SGM_OK;
-        if (first)
-            status =
-                statement != NULL ? sgm_trainer_adapt(trainer, sgm_layer_parse(statement)) : SGM_ERROR_MEMORY;
-        free(statement);
-        SGM__TRY(status);
-    }
+    for (size_t i = 0; i < r->count; i++)
+        if (is_first(r, i))
+            SGM__TRY(is_everywhere(r, &r->pairs[i]) ? adapt_all(r, trainer, &r->pairs[i])
+                                                    : adapt_some(r, trainer, i));
     return sgm_trainer_prepare(trainer);
 }
 
-/* One tensor, with its sides exchanged, in the parameter's type. */
-static sgm_status set(const reading *r, sgm_trainer *trainer, const pair *own, char side)
+/* A tensor of the file, with its sides exchanged if `turns`, in the parameter's type. */
+static sgm_status set(const reading *r, sgm_trainer *trainer, const char *name, size_t tensor, bool turns)
+{
+    sgm_tensor *old = sgm_trainer_get(trainer, name);
+    sgm_tensor *read = old != NULL ? sgm_tensor_file_read(r->file, tensor) : NULL;
+    sgm_tensor *turned = read == NULL ? NULL
+                         : turns      ? sgm_tensor_permute(read, (const int32_t[]){1, 0})
+                                      : sgm_tensor_retain(read);
+    sgm_tensor *value = turned != NULL ? sgm_tensor_cast(turned, sgm_tensor_dtype(old)) : NULL;
+    sgm_status status = value != NULL ? sgm_trainer_set(trainer, name, value) : sgm_last_status();
+    sgm_tensor_free(value);
+    sgm_tensor_free(turned);
+    sgm_tensor_free(read);
+    sgm_tensor_free(old);
+    return status;
+}
+
+/* A or B of one part. */
+static sgm_status set_side(const reading *r, sgm_trainer *trainer, const pair *own, char side)
 {
     char *stem = sgm__adapter_stem(r->p, own->made, own->part), *name = NULL;
     if (stem != NULL)
         name =
             sgm__new_text("%.*s.%s_lora_%c", (int)strcspn(own->made->name, "."), own->made->name, stem, side);
     free(stem);
-    sgm_tensor *old = name != NULL ? sgm_trainer_get(trainer, name) : NULL;
-    sgm_tensor *read = old != NULL ? sgm_tensor_file_read(r->file, side == 'a' ? own->a : own->b) : NULL;
-    sgm_tensor *transposed = read != NULL ? sgm_tensor_permute(read, (const int32_t[]){1, 0}) : NULL;
-    sgm_tensor *value = transposed != NULL ? sgm_tensor_cast(transposed, sgm_tensor_dtype(old)) : NULL;
-    sgm_status status = value != NULL ? sgm_trainer_set(trainer, name, value) : sgm_last_status();
-    sgm_tensor_free(value);
-    sgm_tensor_free(transposed);
-    sgm_tensor_free(read);
-    sgm_tensor_free(old);
+    sgm_status status =
+        name != NULL ? set(r, trainer, name, side == 'a' ? own->a : own->b, true) : sgm_last_status();
     free(name);
     return status;
 }
 
 static sgm_status read_adapters(reading *r, sgm_trainer *trainer)
 {
-    SGM__TRY(read_settings(r));
+    SGM__TRY(sgm__peft_config_read(&r->config, r->folder));
     char *path = sgm__folder_path(r->folder, SGM__PEFT_WEIGHTS);
     r->file = path != NULL ? sgm_tensor_file_open(path) : NULL;
     free(path);
@@ -311,8 +327,13 @@ static sgm_status read_adapters(reading *r, sgm_trainer *trainer)
     SGM__TRY(find_pairs(r));
     SGM__TRY(adapt(r, trainer));
     for (size_t i = 0; i < r->count; i++) {
-        SGM__TRY(set(r, trainer, &r->pairs[i], 'a'));
-        SGM__TRY(set(r, trainer, &r->pairs[i], 'b'));
+        SGM__TRY(set_side(r, trainer, &r->pairs[i], 'a'));
+        SGM__TRY(set_side(r, trainer, &r->pairs[i], 'b'));
+    }
+    for (size_t i = 0; i < r->whole_count; i++) {
+        const sgm__made *made = r->wholes[i].made;
+        SGM__TRY(set(r, trainer, made->name, r->wholes[i].tensor,
+                     made->weight->transposed && made->shape.rank == 2));
     }
     return SGM_OK;
 }
@@ -324,6 +345,8 @@ sgm_status sgm_pretrained_adapt(sgm_pretrained *p, sgm_trainer *trainer, const c
     reading r = {.p = p, .folder = folder};
     sgm_status status = read_adapters(&r, trainer);
     sgm_tensor_file_close(r.file);
+    sgm__peft_config_clear(&r.config);
     free(r.pairs);
+    free(r.wholes);
     return status;
 }

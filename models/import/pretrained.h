@@ -2,8 +2,8 @@
  *
  * import/folder.c opens the files of a folder, import/weights.c pairs tensors with parameters and reads them,
  * import/classes.c has what concerns classes and pictures, import/pretrained.c is the way in, import/keep.c
- * writes down what an export needs, export/export.c writes a folder. import/adapters.c and export/adapters.c
- * are for the folders of the library PEFT. */
+ * writes down what an export needs, export/export.c writes a folder. import/peft_config.c, import/adapters.c
+ * and export/adapters.c are for the folders of the library PEFT. */
 #ifndef SIGMA_MODELS_PRETRAINED_H
 #define SIGMA_MODELS_PRETRAINED_H
 
@@ -148,8 +148,11 @@ int64_t sgm__part_columns(const sgm_pretrained *p, const sgm__made *made, size_t
 size_t sgm__part_count(const sgm__weight *weight);
 /* Whether a tensor has the numbers of a parameter again, beside those that it is made of. */
 bool sgm__weights_is_copy(const sgm_pretrained *p, const sgm__made *made, const sgm__stored *stored);
-/* What the original calls the module of a matrix, "model.layers.0.self_attn.q_proj": the tensor's name by the
- * table without ".weight", and without the prefix where the model has no head. Free with free. */
+/* What the original calls a tensor: its name by the table, and without the prefix where the model has no
+ * head. Free with free. */
+char *sgm__weights_tensor(const sgm_pretrained *p, const sgm__made *made, size_t part);
+/* What the original calls the module of a matrix, "model.layers.0.self_attn.q_proj": the tensor's name
+ * without ".weight". Free with free. */
 char *sgm__weights_module(const sgm_pretrained *p, const sgm__made *made, size_t part);
 /* What stands before "_lora_a" in the names of adapters that are read: the parameter's own name without its
  * layer, or of one of several parts the last word of the module, "q_proj". Free with free. */

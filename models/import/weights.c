@@ -69,15 +69,21 @@ static char *name_of_tensor(const sgm__made *made, const sgm__weight *weight, si
     return name;
 }
 
-char *sgm__weights_module(const sgm_pretrained *p, const sgm__made *made, size_t part)
+char *sgm__weights_tensor(const sgm_pretrained *p, const sgm__made *made, size_t part)
 {
-    char *name = name_of_tensor(made, made->weight, part), *end = NULL;
+    char *name = name_of_tensor(made, made->weight, part);
     size_t prefix = strlen(p->architecture->prefix);
-    if (name != NULL && (end = strstr(name, ".weight")) != NULL)
-        *end = '\0';
     if (name != NULL && strcmp(p->description.task, "embed") == 0 &&
         strncmp(name, p->architecture->prefix, prefix) == 0)
         memmove(name, name + prefix, strlen(name + prefix) + 1);
+    return name;
+}
+
+char *sgm__weights_module(const sgm_pretrained *p, const sgm__made *made, size_t part)
+{
+    char *name = sgm__weights_tensor(p, made, part), *end = name != NULL ? strstr(name, ".weight") : NULL;
+    if (end != NULL)
+        *end = '\0';
     return name;
 }
 

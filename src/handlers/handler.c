@@ -90,7 +90,8 @@ static sgm_status read_text(const sgm__handler_type *type, const char *name,
 {
     if (type->setting_count == 0 && name[sgm__handler_text_name(name)] != '\0')
         return sgm_fail(SGM_ERROR_ARGUMENT,
-                        "handler '%s': only cpu, opencl and cuda have options in brackets", name);
+                        "handler '%s': only cpu, opencl and cuda have options in brackets: leave them out",
+                        name);
     return sgm__handler_text_read(name, type, options, text);
 }
 

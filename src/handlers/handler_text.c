@@ -56,10 +56,22 @@ static sgm_status set_number(const char *text, const sgm_option *option, const c
                            option->name, option->minimum, value);
 }
 
-/* With the nearest of the type's options, and all of them. */
+/* Another handler that has an option of this name; NULL: none has. */
+static const char *owner_of(const char *name)
+{
+    const sgm_setting *settings;
+    sgm__described described;
+    size_t count;
+    for (size_t i = 0; sgm__handler_describe(i, &described, &settings, &count); i++)
+        if (sgm_setting_find(settings, count, name) != NULL)
+            return described.name;
+    return NULL;
+}
+
+/* With the handler that has the option, or the nearest of the type's own, and all of these. */
 static sgm_status fail_option(const char *text, const sgm__handler_type *type, const char *name)
 {
-    const char *names[SGM__HANDLER_SETTINGS];
+    const char *owner = owner_of(name), *names[SGM__HANDLER_SETTINGS];
     char list[256] = "";
     const size_t count = type->setting_count;
     for (size_t i = 0, length = 0; i < count && length < sizeof list; i++) {
@@ -70,6 +82,11 @@ static sgm_status fail_option(const char *text, const sgm__handler_type *type, c
                                                    : " and ",
                                    names[i]);
     }
+    if (owner != NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "handler '%s': %s has no option '%s', which is one of %s: leave it out, or take that "
+                        "handler; there %s %s",
+                        text, type->name, name, owner, count == 1 ? "is" : "are", list);
     const char *near = sgm__nearest(name, names, count);
     return sgm_fail(SGM_ERROR_ARGUMENT, "handler '%s': there is no option '%s'%s%s%s; there %s %s", text,
                     name, near != NULL ? " (did you mean '" : "", near != NULL ? near : "",

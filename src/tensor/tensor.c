@@ -5,14 +5,13 @@
  * each buffer counts the tensors that look into it; so a view outlives the tensor that it was taken from.
  * Both counts are atomic, so that tensors may be shared between threads; elements are not guarded at all.
  * Strides are counted in elements and may be 0 (broadcast) or negative (slices backwards). A new tensor is
- * contiguous, row-major, aligned to 64 bytes. Element types and conversions are in tensor_element.c, text in
- * tensor_text.c. Tensors of devices are not these: see src/handlers. */
+ * contiguous, row-major, aligned to 64 bytes. Views are made in tensor_views.c, element types and conversions
+ * are in tensor_element.c, text in tensor_text.c. Tensors of devices are not these: see src/handlers. */
 #include "tensor/tensor_internal.h"
 
 #include <math.h>
 #include <stdatomic.h>
 
-#define SHAPE_TEXT 128 /* bytes for a shape in a message */
 #define HEADER_SIZE 64 /* of a buffer, so that the elements behind it are aligned like the block itself */
 /* Bytes behind the elements that may be read, as of a handler's buffers (handlers/host.c). */
 #define PADDING 64
@@ -71,6 +70,14 @@ static sgm_tensor *tensor_make(sgm_dtype dtype, const sgm_shape *shape, const in
     return tensor;
 }
 
+/* The reference that it adds to the buffer is given back by tensor_make if that fails. */
+sgm_tensor *sgm__tensor_view(const sgm_tensor *tensor, const sgm_shape *shape, const int64_t *strides,
+                             void *data)
+{
+    atomic_fetch_add_explicit(&tensor->buffer->references, 1, memory_order_relaxed);
+    return tensor_make(tensor->dtype, shape, strides, data, tensor->buffer);
+}
+
 /* Room for `bytes` of elements behind the header, and for the padding; 0 for wrapped memory. */
 static buffer *buffer_make(size_t bytes)
 {
@@ -91,7 +98,7 @@ static buffer *buffer_make(size_t bytes)
 /* Checks type and shape, too; every constructor begins here. */
 static sgm_status count_bytes(sgm_dtype dtype, const sgm_shape *shape, size_t *bytes)
 {
-    char text[SHAPE_TEXT];
+    char text[SGM__SHAPE_TEXT];
     SGM_TRY(sgm__dtype_check(dtype));
     SGM_TRY(sgm__shape_check(shape));
     uint64_t size = (uint64_t)sgm_shape_elements(shape) * sgm_dtype_size(dtype);
@@ -192,9 +199,8 @@ void sgm_tensor_free(sgm_tensor *tensor)
 
 /* --- facts --- */
 
-/* Passes on the failure that led to a NULL tensor, or reports the NULL itself: constructors can be nested
- * without checks in between. */
-static sgm_status check_tensor(const sgm_tensor *tensor)
+/* So constructors can be nested without checks in between. */
+sgm_status sgm__tensor_check(const sgm_tensor *tensor)
 {
     if (tensor)
         return SGM_OK;
@@ -241,215 +247,13 @@ bool sgm_tensor_is_contiguous(const sgm_tensor *tensor)
     return true;
 }
 
-/* --- views --- */
-
-/* A new tensor on the same buffer. The reference that it adds is given back by tensor_make if that fails. */
-static sgm_tensor *view_make(const sgm_tensor *tensor, const sgm_shape *shape, const int64_t *strides,
-                             char *data)
-{
-    atomic_fetch_add_explicit(&tensor->buffer->references, 1, memory_order_relaxed);
-    return tensor_make(tensor->dtype, shape, strides, data, tensor->buffer);
-}
-
-/* The number of entries from `start` on, before `stop`, in steps of `step`: ceil(|stop - start| / |step|).
- * Unsigned arithmetic, because the negation of the smallest step does not fit into int64. Unlike Python's
- * slices, limits outside of the dimension are errors. */
-static sgm_status count_slice(const sgm_shape *shape, int32_t axis, int64_t start, int64_t stop, int64_t step,
-                              int64_t *count)
-{
-    char text[SHAPE_TEXT];
-    if (axis < 0 || axis >= shape->rank)
-        return sgm_fail(SGM_ERROR_ARGUMENT, "cannot slice axis %d of the shape %s: expected 0 to %d",
-                        (int)axis, sgm_shape_text(shape, text, sizeof text), (int)shape->rank - 1);
-    int64_t dim = shape->dims[axis];
-    if (step == 0)
-        return sgm_fail(SGM_ERROR_ARGUMENT, "cannot slice with step 0: expected a positive or negative step");
-    bool fits =
-        step > 0 ? start >= 0 && start <= stop && stop <= dim : stop >= -1 && stop <= start && start < dim;
-    if (!fits)
-        return sgm_fail(SGM_ERROR_ARGUMENT,
-                        "cannot slice %lld to %lld, step %lld, from axis %d of the shape %s: "
-                        "expected %s",
-                        (long long)start, (long long)stop, (long long)step, (int)axis,
-                        sgm_shape_text(shape, text, sizeof text),
-                        step > 0 ? "0 <= start <= stop <= size" : "-1 <= stop <= start < size");
-    uint64_t distance = (uint64_t)(stop - start), pace = (uint64_t)step;
-    if (step < 0) {
-        distance = 0 - distance;
-        pace = 0 - pace;
-    }
-    *count = (int64_t)(distance / pace + (distance % pace != 0));
-    return SGM_OK;
-}
-
-/* With at most one entry the step is never taken and may be huge: it stays out of the product. */
-sgm_tensor *sgm_tensor_slice(sgm_tensor *tensor, int32_t axis, int64_t start, int64_t stop, int64_t step)
-{
-    int64_t count;
-    if (check_tensor(tensor) != SGM_OK ||
-        count_slice(&tensor->shape, axis, start, stop, step, &count) != SGM_OK)
-        return NULL;
-    sgm_shape shape = tensor->shape;
-    int64_t strides[SGM_MAX_RANK];
-    memcpy(strides, tensor->strides, sizeof strides);
-    shape.dims[axis] = count;
-    if (count > 1)
-        strides[axis] *= step;
-    char *data = tensor->data;
-    if (count > 0)
-        data += (ptrdiff_t)(start * tensor->strides[axis]) * (ptrdiff_t)sgm_dtype_size(tensor->dtype);
-    return view_make(tensor, &shape, strides, data);
-}
-
-/* Axis i of the view is axis axes[i] of the tensor: only dims and strides are reordered. */
-sgm_tensor *sgm_tensor_permute(sgm_tensor *tensor, const int32_t *axes)
-{
-    if (check_tensor(tensor) != SGM_OK)
-        return NULL;
-    sgm_shape shape = {.rank = tensor->shape.rank};
-    int64_t strides[SGM_MAX_RANK] = {0};
-    bool used[SGM_MAX_RANK] = {false};
-    if (!axes && shape.rank > 0) {
-        sgm_fail(SGM_ERROR_ARGUMENT, "cannot permute: expected %d axes, got NULL", (int)shape.rank);
-        return NULL;
-    }
-    for (int32_t i = 0; i < shape.rank; i++) {
-        int32_t axis = axes[i];
-        if (axis < 0 || axis >= shape.rank || used[axis]) {
-            sgm_fail(SGM_ERROR_ARGUMENT,
-                     "cannot permute: expected each axis from 0 to %d once, got %d as number %d",
-                     (int)shape.rank - 1, (int)axis, (int)i);
-            return NULL;
-        }
-        used[axis] = true;
-        shape.dims[i] = tensor->shape.dims[axis];
-        strides[i] = tensor->strides[axis];
-    }
-    return view_make(tensor, &shape, strides, tensor->data);
-}
-
-/* A dimension of 1 is repeated by a stride of 0; new dimensions in front have stride 0, too. All repetitions
- * are the same memory, so the view must not be written to (check_writable). */
-sgm_tensor *sgm_tensor_broadcast(sgm_tensor *tensor, const sgm_shape *shape)
-{
-    char from[SHAPE_TEXT], to[SHAPE_TEXT];
-    if (check_tensor(tensor) != SGM_OK || sgm__shape_check(shape) != SGM_OK)
-        return NULL;
-    int64_t strides[SGM_MAX_RANK] = {0};
-    int32_t added = shape->rank - tensor->shape.rank;
-    bool fits = added >= 0;
-    for (int32_t i = 0; fits && i < tensor->shape.rank; i++) {
-        int64_t dim = tensor->shape.dims[i];
-        fits = dim == shape->dims[added + i] || dim == 1;
-        strides[added + i] = dim == shape->dims[added + i] ? tensor->strides[i] : 0;
-    }
-    if (!fits) {
-        sgm_fail(
-            SGM_ERROR_SHAPE,
-            "the shape %s cannot be broadcast to %s: compared from the ends, expected equal dimensions or 1",
-            sgm_shape_text(&tensor->shape, from, sizeof from), sgm_shape_text(shape, to, sizeof to));
-        return NULL;
-    }
-    return view_make(tensor, shape, strides, tensor->data);
-}
-
-/* --- reshaping --- */
-
-/* Replaces a dimension of -1 by what remains for it, and checks that the number of elements stays the same.
- * With 0 elements in the other dimensions a -1 has no single answer and is an error. */
-static sgm_status resolve_shape(const sgm_shape *from, const sgm_shape *wanted, sgm_shape *shape)
-{
-    char from_text[SHAPE_TEXT], text[SHAPE_TEXT];
-    if (!wanted)
-        return sgm_fail(SGM_ERROR_ARGUMENT, "expected a shape, got NULL");
-    int64_t elements = sgm_shape_elements(from);
-    int32_t open = -1;
-    *shape = sgm_shape_create(wanted->rank, wanted->dims);
-    for (int32_t i = 0; i < shape->rank && i < SGM_MAX_RANK; i++) {
-        if (shape->dims[i] != -1)
-            continue;
-        if (open >= 0)
-            return sgm_fail(SGM_ERROR_SHAPE, "cannot reshape to %s: expected at most one dimension of -1",
-                            sgm_shape_text(wanted, text, sizeof text));
-        open = i;
-        shape->dims[i] = 1;
-    }
-    SGM_TRY(sgm__shape_check(shape));
-    int64_t known = sgm_shape_elements(shape);
-    if (open >= 0 && known > 0 && elements % known == 0)
-        shape->dims[open] = elements / known;
-    if (sgm_shape_elements(shape) != elements || (open >= 0 && known == 0))
-        return sgm_fail(SGM_ERROR_SHAPE, "cannot reshape %s to %s: expected a shape of %lld elements",
-                        sgm_shape_text(from, from_text, sizeof from_text),
-                        sgm_shape_text(wanted, text, sizeof text), (long long)elements);
-    return SGM_OK;
-}
-
-/* Finds strides under which the same elements have another shape, which must have as many elements (more than
- * 0); false if only a copy can have it. Both shapes are split into the shortest runs of dimensions that hold
- * equally many elements (old dimensions of 1 left out): old (6, 4) and new (2, 3, 4) into 6 = 2 * 3 and 4 =
- * 4. A run of old dimensions that is evenly spaced is a single dimension with the stride of its last one, and
- * can be cut anew. The same rule as NumPy's. */
-static bool restride(const sgm_tensor *tensor, const sgm_shape *shape, int64_t strides[SGM_MAX_RANK])
-{
-    sgm_shape old = {0};
-    int64_t old_strides[SGM_MAX_RANK] = {0};
-    for (int32_t i = 0; i < tensor->shape.rank; i++) {
-        if (tensor->shape.dims[i] != 1) {
-            old.dims[old.rank] = tensor->shape.dims[i];
-            old_strides[old.rank++] = tensor->strides[i];
-        }
-    }
-    memset(strides, 0, SGM_MAX_RANK * sizeof *strides);
-    int32_t i = 0, j = 0;
-    while (i < old.rank) {
-        int32_t first_old = i, first_new = j;
-        int64_t old_count = old.dims[i++], new_count = shape->dims[j++];
-        while (old_count != new_count) {
-            if (old_count < new_count)
-                old_count *= old.dims[i++];
-            else
-                new_count *= shape->dims[j++];
-        }
-        for (int32_t k = first_old; k + 1 < i; k++)
-            if (old_strides[k] != old_strides[k + 1] * old.dims[k + 1])
-                return false;
-        int64_t stride = old_strides[i - 1];
-        for (int32_t k = j - 1; k >= first_new; k--) {
-            strides[k] = stride;
-            stride *= shape->dims[k];
-        }
-    }
-    return true; /* new dimensions that remain are 1: any stride does */
-}
-
-/* Tries without a copy first. A copy is contiguous, and any shape of as many elements is a view of that; the
- * view keeps the copy's buffer alive. */
-sgm_tensor *sgm_tensor_reshape(sgm_tensor *tensor, const sgm_shape *shape)
-{
-    sgm_shape resolved;
-    int64_t strides[SGM_MAX_RANK];
-    if (check_tensor(tensor) != SGM_OK || resolve_shape(&tensor->shape, shape, &resolved) != SGM_OK)
-        return NULL;
-    if (sgm_tensor_is_contiguous(tensor))
-        return view_make(tensor, &resolved, NULL, tensor->data);
-    if (restride(tensor, &resolved, strides))
-        return view_make(tensor, &resolved, strides, tensor->data);
-    sgm_tensor *copy = sgm_tensor_copy(tensor);
-    if (!copy)
-        return NULL;
-    sgm_tensor *view = view_make(copy, &resolved, NULL, copy->data);
-    sgm_tensor_free(copy);
-    return view;
-}
-
 /* --- copies --- */
 
 /* The result is contiguous and has a buffer of its own, also if nothing is converted. */
 sgm_tensor *sgm_tensor_cast(const sgm_tensor *tensor, sgm_dtype dtype)
 {
     size_t bytes;
-    if (check_tensor(tensor) != SGM_OK)
+    if (sgm__tensor_check(tensor) != SGM_OK)
         return NULL;
     sgm_tensor *copy = tensor_allocate(dtype, &tensor->shape, &bytes);
     if (copy)
@@ -517,7 +321,7 @@ static bool may_overlap(const sgm_tensor *a, const sgm_tensor *b)
  * would depend on its order. */
 static sgm_status check_writable(const sgm_tensor *target)
 {
-    char text[SHAPE_TEXT];
+    char text[SGM__SHAPE_TEXT];
     for (int32_t i = 0; i < target->shape.rank; i++)
         if (target->shape.dims[i] > 1 && target->strides[i] == 0)
             return sgm_fail(
@@ -531,9 +335,9 @@ static sgm_status check_writable(const sgm_tensor *target)
  * assigned to its own reverse). */
 sgm_status sgm_tensor_assign(sgm_tensor *target, const sgm_tensor *source)
 {
-    char target_text[SHAPE_TEXT], source_text[SHAPE_TEXT];
-    SGM_TRY(check_tensor(target));
-    SGM_TRY(check_tensor(source));
+    char target_text[SGM__SHAPE_TEXT], source_text[SGM__SHAPE_TEXT];
+    SGM_TRY(sgm__tensor_check(target));
+    SGM_TRY(sgm__tensor_check(source));
     if (!sgm_shape_equal(&target->shape, &source->shape))
         return sgm_fail(SGM_ERROR_SHAPE, "cannot assign the shape %s to %s: expected equal shapes",
                         sgm_shape_text(&source->shape, source_text, sizeof source_text),
@@ -559,8 +363,8 @@ sgm_status sgm_tensor_assign(sgm_tensor *target, const sgm_tensor *source)
 /* NULL, with the thread's error set, if an index is outside. */
 static char *find_element(const sgm_tensor *tensor, const int64_t *indices)
 {
-    char text[SHAPE_TEXT];
-    if (check_tensor(tensor) != SGM_OK)
+    char text[SGM__SHAPE_TEXT];
+    if (sgm__tensor_check(tensor) != SGM_OK)
         return NULL;
     int64_t offset = 0;
     for (int32_t i = 0; i < tensor->shape.rank; i++) {
@@ -594,8 +398,8 @@ void sgm_tensor_set(sgm_tensor *tensor, const int64_t *indices, double value)
  */
 static sgm_status check_doubles(const sgm_tensor *tensor, const double *values, size_t count)
 {
-    char text[SHAPE_TEXT];
-    SGM_TRY(check_tensor(tensor));
+    char text[SGM__SHAPE_TEXT];
+    SGM_TRY(sgm__tensor_check(tensor));
     int64_t elements = sgm_shape_elements(&tensor->shape);
     if ((uint64_t)count != (uint64_t)elements)
         return sgm_fail(SGM_ERROR_SHAPE, "expected room for the %lld elements of the shape %s, got %zu",

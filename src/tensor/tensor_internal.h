@@ -34,6 +34,13 @@ void sgm__copy_strided(const sgm_shape *shape, sgm_dtype target_dtype, void *tar
                        const int64_t *target_strides, sgm_dtype source_dtype, const void *source,
                        const int64_t *source_strides);
 
+/* --- tensors (tensor.c) --- */
+#define SGM__SHAPE_TEXT 128 /* bytes for a shape in a message */
+/* Passes on the failure that led to a NULL tensor, or reports the NULL itself. */
+sgm_status sgm__tensor_check(const sgm_tensor *tensor);
+/* A new tensor on the same buffer, whose first element is `data`; `strides` NULL: contiguous. */
+sgm_tensor *sgm__tensor_view(const sgm_tensor *tensor, const sgm_shape *shape, const int64_t *strides,
+                             void *data);
 /* sgm_tensor_create without the zeros: for a caller that writes all elements. */
 sgm_tensor *sgm__tensor_create_unset(sgm_dtype dtype, const sgm_shape *shape);
 

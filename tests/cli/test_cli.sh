@@ -309,9 +309,9 @@ has err 'data.training.shuffled: is for csv, inputs and images'
 
 # --- measuring, asking, looking ---
 run 0 eval run --json
-has out '^\{"data": "validation", "loss": [0-9.e-]+, "accuracy": [0-9.]+, "examples": 30, "confusion": \[\[.*"f1": [01].*"roc_auc_per_class": \[[01.]+, .*\]\}$'
+has out '^\{"data": "validation", "loss": [0-9.e-]+, "accuracy": [0-9.]+, "examples": 30, "counted": \{"of": "iris", "examples": 150, "begin": 0\.8, "end": 1\}, "confusion": \[\[.*"f1": [01].*"roc_auc_per_class": \[[01.]+, .*\]\}$'
 run 0 eval run --json --metrics none
-has out '"accuracy": [0-9.]+, "examples": 30\}$'
+has out '"accuracy": [0-9.]+, "examples": 30, "counted": \{[^}]*\}\}$'
 run 0 eval run
 has out '^validation: loss [0-9.]+, accuracy [0-9.]+ % \(30 examples\)$'
 has out '^  precision [0-9.]+, recall [0-9.]+, f1 [0-9.]+, roc_auc [0-9.]+$'

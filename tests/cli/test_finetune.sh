@@ -252,6 +252,21 @@ same "and only that is told" "$(wc -l <err)" 1
 run 0 finetune model --data answers.jsonl --validation 0.25 --into adapted --epochs 1 --lora=2
 has adapted/config.yaml 'lora\(2, alpha=4\)'
 has out 'validation: loss .*\(2 examples\)'
+held_out=$(grep '^validation: ' out)
+run 0 eval adapted
+same "the lines that were held out are measured as after the training" "$(grep '^validation: ' out)" "$held_out"
+has out '^  counted: the last 25 % of the 8 examples in /.*/answers.jsonl$'
+tail -2 answers.jsonl >tail.jsonl
+run 0 eval adapted tail.jsonl
+same "they are the last two" "$(head -1 out | sed 's/^tail.jsonl/validation/')" "$held_out"
+run 0 eval adapted --data training --json
+has out '"examples": 6, "counted": \{"of": "/.*/answers.jsonl", "examples": 8, "begin": 0, "end": 0.75\}'
+run 0 eval adapted answers.jsonl
+has out '\(8 examples\)$'
+has err "^hint: all examples of answers.jsonl are counted, and the run was trained on the first 75 % of them; 'sigma eval adapted' measures those that were held out$"
+run 0 finetune model --data answers.jsonl --validation answers.jsonl --into all --epochs 1 --quiet
+run 0 eval all answers.jsonl
+same "nothing was held out of this file" "$(grep -c 'held out' err)" 0
 
 # --- mistakes ---
 run 2 finetune --data answers.jsonl
@@ -298,6 +313,10 @@ run 0 finetune model --data answers.jsonl --context 6 --epochs 1 --quiet
 has err 'warning: data.training: 8 of 8 examples are cut to 6 tokens; the longest line has [0-9]+: a longer --context of .sigma import. or .sigma finetune. takes more'
 run 0 finetune model --data answers.jsonl --validation 0.25 --context 6 --epochs 1 --quiet --into shared
 has err 'warning: data.validation: 8 of 8 examples of the whole file are cut to 6 tokens'
+run 0 eval shared
+same "tokens are too many classes for a confusion matrix, however few the steps are" "$(wc -l <out)" 2
+run 0 eval shared answers.jsonl
+has err 'warning: answers.jsonl: 8 of 8 examples are cut to 6 tokens'
 (cat chats.jsonl; echo '{"messages": [{"role": "user", "content": "a"}]}') >asked.jsonl
 run 0 finetune chatting --data asked.jsonl --context 32 --epochs 1 --quiet --into asked
 has err 'warning: data.training: .*asked.jsonl:9: no message of the assistant and no completion, or an empty one; 1 line is left out for that$'

@@ -124,8 +124,12 @@ run 0 inspect adapted
 has out '^  classifier.weights +32  float32  \(16, 2\)$'
 has out '^  tokens.weights .*, not trained$'
 run 0 export --hf merged adapted
-run 1 export --peft adapters adapted
-has err 'adapters that train other parameters as well .* cannot be written for PEFT'
+run 0 export --peft adapters adapted
+has adapters/adapter_config.json '"modules_to_save": \['
+has adapters/adapter_config.json '"pre_classifier",'
+run 0 import merged --peft adapters --into with-adapters
+run 0 inspect with-adapters
+has out '^  classifier.weights +32  float32  \(16, 2\)$'
 run 1 finetune adapted --data labelled.jsonl --epochs 1
 has err 'has adapters, which would be left out; begin with what .sigma export --hf. writes'
 

@@ -353,6 +353,10 @@ run 0 generate both --numbers --text '3 1 4' --count 6 --greedy
 same "adapters beside the weights" "$(cat out)" "$(cat first)"
 run 0 generate merged-run --numbers --text '3 1 4' --count 6 --greedy
 same "a merged model says the same" "$(cat out)" "$(cat first)"
+run 1 import "$fixtures/bert_classify" --classes 2 --peft "$fixtures/bert_classify_peft" --into two-classes
+has err "classifier.weight' is float32 \(3, 16\), but floats of \(2, 16\) are wanted by the model; --classes of 'sigma import' begins it with another"
+run 0 import "$fixtures/bert_embed" --task classify --classes 3 --peft "$fixtures/bert_classify_peft" --into three-classes
+has three-classes/config.yaml "pooler.weights pooler.biases classifier.weights classifier.biases"
 run 0 train train.yaml 'adapters=lora(2, on="attention*")' --folder tuned
 run 0 export --peft tuned-adapters tuned
 has tuned-adapters/adapter_config.json 'transformer.h.1.attn.c_attn'

@@ -27,6 +27,8 @@ has out '^validation: .*\(120 examples\)$'
 same 'nothing to warn of' "$(cat err)" ''
 run 0 eval pets
 has out '^validation: .*\(120 examples\)$'
+run 0 eval pets pets.csv
+has err "^hint: all examples of pets.csv are counted, and the run was trained on those that data.split chose of them; 'sigma eval pets' measures those that were held out$"
 run 0 predict pets --data validation
 same 'as many answers as examples' "$(wc -l <out)" 120
 cp pets/config.yaml before.yaml

@@ -10,8 +10,10 @@ check=$fixtures/../fixtures.py
 folder=$(mktemp -d)
 trap 'rm -r "$folder"' EXIT
 cd "$folder"
-for name in gpt2 llama qwen3; do
-    "$sigma" import "$fixtures/$name" --peft "$fixtures/${name}_peft" --into "$name" >/dev/null
+for name in gpt2 llama qwen3 llama_patterns gpt2_layers bert_classify roberta_classify; do
+    model=$fixtures/${name%_patterns}
+    model=${model%_layers}
+    "$sigma" import "$model" --peft "$fixtures/${name}_peft" --into "$name" >/dev/null
     "$sigma" export --peft "$name-peft" "$name"
-    "${PYTHON:-python3}" "$check" --check "$name-peft" "$fixtures/${name}_peft" "$fixtures/$name"
+    "${PYTHON:-python3}" "$check" --check "$name-peft" "$fixtures/${name}_peft" "$model"
 done

@@ -8,6 +8,17 @@
 
 static float x[COUNT], y[COUNT];
 
+/* Each table is called as the list of choices has it. */
+TEST(names_of_the_tables)
+{
+    bool runs_here;
+    int32_t count = 0;
+    for (; sgm__vector_names[count] != NULL; count++)
+        CHECK_STR(sgm__vector_at(count, &runs_here)->name, sgm__vector_names[count]);
+    CHECK(sgm__vector_at(count, &runs_here) == NULL);
+    CHECK(!runs_here);
+}
+
 /* An element has the same bits wherever it lies, and nothing beyond the end is written. */
 TEST(all_lengths)
 {

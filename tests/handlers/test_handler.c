@@ -79,18 +79,26 @@ TEST(options_behind_the_name)
                 "keep_subnormals: expected true or false, got '1'");
     CHECK_ERROR(sgm_handler_create("cpu(bfloat16=mma)"),
                 "bfloat16 is 'mma'; give \"own\", \"amx\", \"onednn\" or \"float32\"");
-    CHECK_ERROR(sgm_handler_create("cpu(instructions=mmx)"), "instructions is 'mmx'; give \"portable\"");
-    CHECK_ERROR(sgm_handler_create("null(dense=own)"), "only cpu, opencl and cuda have options");
-    CHECK_ERROR(sgm_handler_create("cpu(device=1)"),
-                "there are dense, instructions, bfloat16, approximate, exact and keep_subnormals");
+    CHECK_ERROR(sgm_handler_create("cpu(instructions=mmx)"),
+                "instructions is 'mmx'; for this kind of processor there are: portable");
+    CHECK_ERROR(sgm_handler_create("null(dense=own)"),
+                "only cpu, opencl and cuda have options in brackets: leave them out");
+    CHECK_ERROR(
+        sgm_handler_create("cpu(device=1)"),
+        "cpu has no option 'device', which is one of opencl: leave it out, or take that handler; there "
+        "are dense, instructions, bfloat16, approximate, exact and keep_subnormals");
     CHECK_ERROR(sgm_handler_create("opencl(devise=1)"),
                 "there is no option 'devise' (did you mean 'device'?); there is device");
     CHECK_ERROR(sgm_handler_create("cuda(tf23=true)"),
                 "there is no option 'tf23' (did you mean 'tf32'?); there are device and tf32");
     CHECK_ERROR(sgm_handler_create("cuda(device=-1)"), "device: expected a whole number from 0 on, got '-1'");
     CHECK_ERROR(sgm_handler_create("opencl(device=two)"), "got 'two'");
-    CHECK_ERROR(sgm_handler_create("opencl(tf32=true)"), "there is no option 'tf32'; there is device");
-    CHECK_ERROR(sgm_handler_create("opencl", .tf32 = true), "tf32 is of cuda alone");
+    CHECK_ERROR(
+        sgm_handler_create("opencl(tf32=true)"),
+        "handler 'opencl(tf32=true)': opencl has no option 'tf32', which is one of cuda: leave it out, or "
+        "take that handler; there is device");
+    CHECK_ERROR(sgm_handler_create("opencl", .tf32 = true),
+                "handler 'opencl': opencl has no option 'tf32', which is one of cuda: leave it out, or take");
     CHECK_ERROR(sgm_handler_create("cpu(dense=oooooooooooooooooooooooooooooooooooooooooooo)"), "is too long");
     char name[300];
     memset(name, 'x', sizeof name - 1);

@@ -167,46 +167,70 @@ def write_generations(folder, name):
               os.path.join(path, "generation.safetensors"))
 
 
+# name: the model, settings
 ADAPTERS = {
-    "gpt2": dict(r=4, lora_alpha=8, target_modules=["c_attn", "c_proj"], use_rslora=True),
-    "llama": dict(r=2, lora_alpha=6, target_modules=["q_proj", "v_proj"]),
-    "qwen3": dict(r=3, lora_alpha=3, target_modules=["k_proj", "o_proj", "up_proj", "down_proj"]),
+    "gpt2_peft": ("gpt2", dict(r=4, lora_alpha=8, target_modules=["c_attn", "c_proj"], use_rslora=True)),
+    "llama_peft": ("llama", dict(r=2, lora_alpha=6, target_modules=["q_proj", "v_proj"])),
+    "qwen3_peft": ("qwen3", dict(r=3, lora_alpha=3, target_modules=["k_proj", "o_proj", "up_proj", "down_proj"])),
+    # Of two patterns that match, the first one counts; PEFT sorts them when it writes. "ayers.1..." begins within a
+    # name, and matches nothing.
+    "llama_patterns_peft": ("llama", dict(
+        r=2, lora_alpha=6, target_modules=r".*\.(q|k|v|o|up|down)_proj", exclude_modules=["layers.1.self_attn.o_proj"],
+        rank_pattern={"ayers.1.self_attn.q_proj": 7, r"layers\.1\.(mlp|self_attn)\.\w+": 1, "v_proj": 3},
+        alpha_pattern={"[ou].*": 2.5, "^model.layers.0.self_attn.q_proj": 5}, use_rslora=True)),
+    "gpt2_layers_peft": ("gpt2", dict(r=4, lora_alpha=8, target_modules=["c_attn", "c_proj"], layers_to_transform=[1],
+                                      layers_pattern="h", rank_pattern={"mlp.c_proj": 2})),
+    # Layers of classes are trained whole: those that PEFT names by itself, and one more.
+    "bert_classify_peft": ("bert_classify", dict(r=2, lora_alpha=4, target_modules=["query", "value", "attention.output.dense"],
+                                                 modules_to_save=["pooler.dense"])),
+    "roberta_classify_peft": ("roberta_classify", dict(r=2, lora_alpha=4, target_modules=["query", "intermediate.dense"])),
 }
 
 
 def write_adapters(folder, name):
+    import json
     import peft
-    path = os.path.join(folder, name)
+    base, settings = ADAPTERS[name]
+    path = os.path.join(folder, base)
     expected = load_file(os.path.join(path, "expected.safetensors"))
-    torch.manual_seed(sum(map(ord, name)) + 1)
-    model = AutoModelForCausalLM.from_pretrained(path, dtype=torch.float32, attn_implementation="eager")
-    model = peft.get_peft_model(model, peft.LoraConfig(task_type="CAUSAL_LM", **ADAPTERS[name])).eval()
+    torch.manual_seed(sum(map(ord, name.removesuffix("_peft"))) + 1)
+    classifies = base in ENCODERS
+    auto, task = (AutoModelForSequenceClassification, "SEQ_CLS") if classifies else (AutoModelForCausalLM, "CAUSAL_LM")
+    model = auto.from_pretrained(path, dtype=torch.float32, attn_implementation="eager")
+    model = peft.get_peft_model(model, peft.LoraConfig(task_type=task, **settings)).eval()
     for key, parameter in model.named_parameters():
-        if "lora_B" in key:
+        if "lora_B" in key or "modules_to_save" in key:
             parameter.data = torch.randn(parameter.shape) * 0.1
-    path += "_peft"
-    model.peft_config["default"].base_model_name_or_path = None
+    path = os.path.join(folder, name)
     model.save_pretrained(path)
     os.remove(os.path.join(path, "README.md"))
+    config = os.path.join(path, "adapter_config.json")
+    with open(config) as file:
+        written = json.load(file)
+    with open(config, "w") as file:
+        json.dump(dict(written, base_model_name_or_path=None), file, indent=2)
     with torch.no_grad():
-        logits = model(expected["inputs"]).logits
-    save_file({"logits": logits.contiguous(), "losses": train(model, expected["batches"])},
-              os.path.join(path, "expected.safetensors"))
+        logits = run_encoder(model, expected["inputs"], expected["lengths"]) if classifies else model(expected["inputs"]).logits
+    losses = train_encoder(model, expected["batches"], expected["batch_lengths"], expected["targets"]) if classifies \
+        else train(model, expected["batches"])
+    save_file({"logits": logits.contiguous(), "losses": losses}, os.path.join(path, "expected.safetensors"))
 
 
 def check_adapters(folder, fixture, base):
     """A folder that Sigma wrote has the tensors of the fixture, and PEFT reads it to the same logits."""
     import peft
     expected = load_file(os.path.join(fixture, "expected.safetensors"))
-    inputs = load_file(os.path.join(base, "expected.safetensors"))["inputs"]
+    given = load_file(os.path.join(base, "expected.safetensors"))
     old, new = (load_file(os.path.join(path, "adapter_model.safetensors")) for path in (fixture, folder))
     assert old.keys() == new.keys() and all(torch.equal(old[key], new[key]) for key in old)
-    model = AutoModelForCausalLM.from_pretrained(base, dtype=torch.float32, attn_implementation="eager")
+    auto = AutoModelForSequenceClassification if "lengths" in given else AutoModelForCausalLM
+    model = auto.from_pretrained(base, dtype=torch.float32, attn_implementation="eager")
     model = peft.PeftModel.from_pretrained(model, folder).eval()
     with torch.no_grad():
-        difference = (model(inputs).logits - expected["logits"]).abs().max().item()
+        logits = run_encoder(model, given["inputs"], given["lengths"]) if "lengths" in given else model(given["inputs"]).logits
+        difference = (logits - expected["logits"]).abs().max().item()
     print(folder, "read by PEFT", peft.__version__, "difference", difference)
-    assert difference == 0
+    assert difference < 1e-5 # the fixture's were computed by another processor
 
 
 def run_encoder(model, tokens, lengths):
@@ -215,6 +239,22 @@ def run_encoder(model, tokens, lengths):
     if hasattr(result, "logits"):
         return result.logits
     return (result.last_hidden_state * mask[:, :, None]).sum(1) / lengths[:, None]
+
+
+def train_encoder(model, batches, counts, targets):
+    words = targets.dim() > 2
+    optimiser = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], lr=1e-3, weight_decay=0.01)
+    losses = []
+    for tokens, n, wanted in zip(batches, counts, targets):
+        logits = run_encoder(model, tokens, n)
+        if words:
+            wanted = torch.where(torch.arange(TIME) < n[:, None], wanted, -100)
+        loss = torch.nn.functional.cross_entropy(logits.reshape(-1, logits.shape[-1]), wanted.reshape(-1))
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+        losses.append(loss.item())
+    return torch.tensor(losses)
 
 
 def write_encoder(folder, name):
@@ -236,18 +276,8 @@ def write_encoder(folder, name):
     if auto is not AutoModel:
         words = auto is AutoModelForMaskedLM
         targets = draw(STEPS, 2, TIME) if words else torch.randint(0, 3, (STEPS, 2))
-        optimiser = torch.optim.AdamW(model.parameters(), lr=1e-3, weight_decay=0.01)
-        losses = []
-        for tokens, n, wanted in zip(batches, counts, targets):
-            logits = run_encoder(model, tokens, n)
-            if words:
-                wanted = torch.where(torch.arange(TIME) < n[:, None], wanted, -100)
-            loss = torch.nn.functional.cross_entropy(logits.reshape(-1, logits.shape[-1]), wanted.reshape(-1))
-            optimiser.zero_grad()
-            loss.backward()
-            optimiser.step()
-            losses.append(loss.item())
-        expected.update(batches=batches, batch_lengths=counts, targets=targets, losses=torch.tensor(losses))
+        losses = train_encoder(model, batches, counts, targets)
+        expected.update(batches=batches, batch_lengths=counts, targets=targets, losses=losses)
     save_file({key: value.contiguous() for key, value in expected.items()}, os.path.join(path, "expected.safetensors"))
 
 

@@ -117,11 +117,12 @@ SGM_API sgm_status sgm_pretrained_export_gguf_with(sgm_pretrained *pretrained, s
                                                    const char *path, const sgm_gguf_options *options);
 
 /* Gives a trainer, which has the model's network, the adapters of a folder as the library PEFT writes it: a
- * statement lora(...) for each kind of matrix, and their values. What adapter_config.json asks for and is not
- * known is an error that names it; the trainer may have some of the adapters then. */
+ * statement lora(...) for each kind of matrix, rank and alpha, and their values; and layers of classes that
+ * were trained whole. What adapter_config.json asks for and is not known is an error that names it; the
+ * trainer may have some of the adapters then. */
 SGM_API sgm_status sgm_pretrained_adapt(sgm_pretrained *pretrained, sgm_trainer *trainer, const char *folder);
-/* Writes a trainer's adapters as PEFT keeps them, which have one rank, alpha and dropout, into a folder that
- * has none yet. */
+/* Writes a trainer's adapters as PEFT keeps them into a folder that has none yet, and layers of classes that
+ * are trained beside them. Ranks and alphas may differ; dropout may not, as PEFT has one for all. */
 SGM_API sgm_status sgm_pretrained_export_adapters(sgm_pretrained *pretrained, sgm_trainer *trainer,
                                                   const char *folder);
 

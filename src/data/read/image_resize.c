@@ -1,7 +1,7 @@
 /* Pictures in another size by a filter, bilinear or bicubic, as Pillow and the processors of pictures that
  * stand on it do: a result is a weighted mean of the pixels around it, over a wider range where the picture
- * shrinks, so that nothing is skipped (antialiasing). Columns first, then rows, with bytes in between and
- * weights in whole numbers, so that results are those of Pillow to the bit. */
+ * shrinks, so that nothing is skipped (antialiasing). One side is scaled first, then the other one, with
+ * bytes in between and weights in whole numbers, so that results are those of Pillow 13 to the bit. */
 #include "data/read/reader.h"
 
 #include <math.h>
@@ -137,23 +137,38 @@ static sgm_status resize_rows(sgm__image_filter filter, const sgm__image *from, 
     return status;
 }
 
+/* To another width or to another height; a picture that has it is copied. */
+static sgm_status resize_side(sgm__image_filter filter, const sgm__image *from, bool columns, int32_t wanted,
+                              unsigned char *to)
+{
+    if (wanted != (columns ? from->width : from->height))
+        return columns ? resize_columns(filter, from, wanted, to) : resize_rows(filter, from, wanted, to);
+    memcpy(to, from->pixels, (size_t)from->width * (size_t)from->height * (size_t)from->channels);
+    return SGM_OK;
+}
+
+/* The bytes in between are rounded, so the order shows. Pillow begins with the rows where more than twice as
+ * many rows as columns are lost; before 13 it began with the columns always. */
+static bool begins_with_columns(const sgm__image *from, int32_t width, int32_t height)
+{
+    int64_t rows = (int64_t)from->height - height, columns = (int64_t)from->width - width;
+    return rows <= 0 || rows <= 2 * columns;
+}
+
 sgm_status sgm__image_resize(sgm__image_filter filter, const sgm__image *from, int32_t width, int32_t height,
                              unsigned char *to)
 {
-    size_t row = (size_t)width * (size_t)from->channels;
-    unsigned char *middle = sgm__calloc((size_t)from->height, row);
-    if (middle == NULL)
+    const bool columns = begins_with_columns(from, width, height);
+    sgm__image between = *from;
+    *(columns ? &between.width : &between.height) = columns ? width : height;
+    unsigned char *bytes =
+        sgm__calloc((size_t)between.height, (size_t)between.width * (size_t)from->channels);
+    if (bytes == NULL)
         return SGM_ERROR_MEMORY;
-    sgm__image narrow = {middle, width, from->height, from->channels};
-    sgm_status status = SGM_OK;
-    if (width == from->width)
-        memcpy(middle, from->pixels, (size_t)from->height * row);
-    else
-        status = resize_columns(filter, from, width, middle);
-    if (status == SGM_OK && height == from->height)
-        memcpy(to, middle, (size_t)height * row);
-    else if (status == SGM_OK)
-        status = resize_rows(filter, &narrow, height, to);
-    sgm__free(middle);
+    between.pixels = bytes;
+    sgm_status status = resize_side(filter, from, columns, columns ? width : height, bytes);
+    if (status == SGM_OK)
+        status = resize_side(filter, &between, !columns, columns ? height : width, to);
+    sgm__free(bytes);
     return status;
 }

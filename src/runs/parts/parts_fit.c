@@ -6,7 +6,7 @@
  * the first few and how many more there are, and a load that skips mismatches returns the text of what was
  * left. trainer_checkpoint.c calls these functions in the order of parts.h, with the trainer's lock; what
  * it then takes over it asks sgm__fit_takes. Names and layouts of PyTorch are converted before
- * (torch_names.c). */
+ * (torch_values.c). */
 #include "runs/parts/parts.h"
 
 #include "network/rerecord.h"

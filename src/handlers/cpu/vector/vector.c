@@ -177,36 +177,37 @@ static const sgm__vector_entry entries[] = {
 
 /* --- choice --- */
 
-const char *const sgm__vector_names[] = {
-    "portable",
+/* X(name, whether this processor runs it) of all instruction sets that are compiled in, the best one last. */
 #if defined(__x86_64__)
-    "avx2",
-    "avx512",
+#define VECTORS(X)                                                                                           \
+    X(portable, true)                                                                                        \
+    X(avx2, __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))                                 \
+    X(avx512, __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&                     \
+                  __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
 #elif defined(__aarch64__)
-    "neon",
+#define VECTORS(X)                                                                                           \
+    X(portable, true)                                                                                        \
+    X(neon, true)
+#else
+#define VECTORS(X) X(portable, true)
 #endif
-    NULL,
-};
+#define NAME(name, runs) #name,
+#define TABLE(name, runs) {&sgm__vector_##name, runs},
+
+const char *const sgm__vector_names[] = {VECTORS(NAME) NULL};
 
 const sgm__vector *sgm__vector_at(int32_t index, bool *runs_here)
 {
-    *runs_here = true;
 #if defined(__x86_64__)
     __builtin_cpu_init();
-    if (index == 1) {
-        *runs_here = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-        return &sgm__vector_avx2;
-    }
-    if (index == 2) {
-        *runs_here = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                     __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-        return &sgm__vector_avx512;
-    }
-#elif defined(__aarch64__)
-    if (index == 1)
-        return &sgm__vector_neon;
 #endif
-    return index == 0 ? &sgm__vector_portable : NULL;
+    const struct {
+        const sgm__vector *table;
+        bool runs_here;
+    } all[] = {VECTORS(TABLE)};
+    const bool is_there = index >= 0 && (size_t)index < sizeof all / sizeof *all;
+    *runs_here = is_there && all[index].runs_here;
+    return is_there ? all[index].table : NULL;
 }
 
 const sgm__vector *sgm__vector_best(void)
@@ -216,6 +217,17 @@ const sgm__vector *sgm__vector_best(void)
     for (int32_t i = 0; (candidate = sgm__vector_at(i, &runs_here)) != NULL; i++)
         best = runs_here ? candidate : best;
     return best;
+}
+
+static void fail_unknown(const char *name)
+{
+    sgm__text names = {0};
+    for (size_t i = 0; sgm__vector_names[i] != NULL; i++)
+        sgm__text_append(&names, "%s%s", i > 0 ? ", " : "", sgm__vector_names[i]);
+    if (!names.failed)
+        sgm_fail(SGM_ERROR_ARGUMENT, "instructions is '%s'; for this kind of processor there are: %s", name,
+                 names.data);
+    sgm__text_free(&names);
 }
 
 /* An unknown name and an instruction set that this processor lacks are different errors. */
@@ -233,9 +245,7 @@ const sgm__vector *sgm__vector_named(const char *name)
     if (known)
         sgm_fail(SGM_ERROR_UNSUPPORTED, "instructions is '%s', which this processor has not", name);
     else
-        sgm_fail(SGM_ERROR_ARGUMENT,
-                 "instructions is '%s'; give \"portable\", or on x86 \"avx2\" or \"avx512\", on ARM \"neon\"",
-                 name);
+        fail_unknown(name);
     return NULL;
 }
 

@@ -71,7 +71,8 @@ static sgm_status open_device(const char *name, const char *package, const sgm_h
 static sgm_status open_opencl(const sgm_handler_options *options, void **self)
 {
     if (options->tf32)
-        return sgm_fail(SGM_ERROR_ARGUMENT, "handler options: tf32 is of cuda alone");
+        return sgm_fail(SGM_ERROR_ARGUMENT, "handler 'opencl': opencl has no option 'tf32', which is one of "
+                                            "cuda: leave it out, or take that handler");
     return open_device("opencl", "Debian: ocl-icd-opencl-dev, then build again", options, self);
 }
 
