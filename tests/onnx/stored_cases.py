@@ -229,6 +229,29 @@ def store_names():
     store_session("names of classes", graph, [numpy.float32([[1, 2], [-3, 1], [0, -2], [4, -1], [-1, 1]])], names)
 
 
+def store_passed_names():
+    """Names that go through a branch and a function before they are told."""
+    node, info = helper.make_node, helper.make_tensor_value_info
+    names = ["no", "", "yes"]
+    branches = [helper.make_graph([node("Squeeze" if way else "Flatten", ["told"], [f"by_{way}"])], f"branch_{way}", [],
+                                  [info(f"by_{way}", TensorProto.STRING, None)]) for way in range(2)]
+    opsets = [helper.make_opsetid("", 19), helper.make_opsetid("ai.onnx.ml", 3), helper.make_opsetid("own", 1)]
+    passes = helper.make_function("own", "Passes", ["given"], ["passed"],
+                                  [node("Transpose", ["given"], ["turned"]), node("Identity", ["turned"], ["passed"])],
+                                  opsets[:1])
+    graph = helper.make_graph(
+        [node("LinearClassifier", ["x"], ["told", "scores"], domain="ai.onnx.ml", classlabels_strings=names,
+              coefficients=[1.0, 2, -1, 1, 0.5, -2], intercepts=[0.0, 1, 0], post_transform="NONE"),
+         node("If", ["way"], ["chosen"], then_branch=branches[1], else_branch=branches[0]),
+         node("Passes", ["chosen"], ["label"], domain="own")], "g", [info("x", TensorProto.FLOAT, [None, 2])],
+        [info("scores", TensorProto.FLOAT, None), info("label", TensorProto.STRING, None)],
+        [numpy_helper.from_array(numpy.bool_(True), "way")])
+    model = helper.make_model(graph, opset_imports=opsets, functions=[passes], ir_version=8)
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    x = numpy.float32([[1, 2], [-3, 1], [0, -2]])
+    store("names of classes in a branch", model, [x], [as_numbers(output, names) for output in session.run(None, {"x": x})])
+
+
 def store_session(name, graph, inputs, classes=None):
     """A model with the outputs of ONNX Runtime."""
     opsets = [helper.make_opsetid("", 19)] + [helper.make_opsetid("ai.onnx.ml", 3)] * (classes is not None)
@@ -249,3 +272,4 @@ store_cubic()
 store_casts()
 store_named_pipelines()
 store_names()
+store_passed_names()

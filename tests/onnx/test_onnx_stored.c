@@ -162,6 +162,14 @@ TEST(other_texts_than_one_list_of_names_are_refused)
     CHECK_ERROR(load_changed("names of classes", "classes", "unknown"),
                 "tensor 'unknown': type string is not supported");
     CHECK_ERROR(load_changed("names of classes", "Identity", "Encoders"), "'Encoders' is not supported");
-    expect_refusal("names of classes", "Identity", "Softplus",
-                   "(Softplus of opset 19): its input 0 is of names of classes");
+    CHECK_ERROR(
+        load_changed("names of classes", "Identity", "Softplus"),
+        "node 1, 'label' (Softplus of opset 19): its input 0, 'told', is of names of classes, with which "
+        "nothing can be computed here; export the classifier with whole numbers as classes");
+    CHECK_ERROR(
+        load_changed("names of classes in a branch", "Squeeze", "Softmax"),
+        "node 1, 'chosen' (If of opset 19): node 0, 'by_1' (Softmax of opset 19): its input 0, 'told', is");
+    CHECK_ERROR(load_changed("names of classes in a branch", "Identity", "Softplus"),
+                "node 2, 'label' (Passes of opset 19): node 1, 'passed' (Softplus of opset 19): its input 0, "
+                "'turned', is");
 }
