@@ -347,6 +347,29 @@ void sgm__translation_end(sgm__translation *t, size_t input, size_t node, int32_
 
 /* --- the model --- */
 
+/* Appends the names of inputs or outputs to a text of limited size, for messages. */
+static void append_names(const sgm__translation *t, bool inputs, char *text, size_t size)
+{
+    const char *name;
+    size_t length = strlen(text);
+    for (size_t i = 0; length < size && (name = inputs ? sgm_onnx_input_at(t->model, i, NULL)
+                                                       : sgm_onnx_output_at(t->model, i)) != NULL;
+         i++)
+        length += (size_t)snprintf(text + length, size - length, "%s'%.40s'", i > 0 ? ", " : "", name);
+}
+
+static void refuse_several(sgm__translation *t)
+{
+    char inputs[256] = "", outputs[256] = "";
+    append_names(t, true, inputs, sizeof inputs);
+    append_names(t, false, outputs, sizeof outputs);
+    t->status = sgm_fail(SGM_ERROR_UNSUPPORTED,
+                         "'%s' has the inputs %s and the outputs %s; a model with one of each becomes a "
+                         "network: export it so; 'sigma predict' runs others as they are, and 'sigma serve' "
+                         "those with one input",
+                         t->path, inputs, outputs);
+}
+
 /* Its one input, "input(3, 32, 32)". */
 static void begin(sgm__translation *t)
 {
@@ -355,11 +378,7 @@ static void begin(sgm__translation *t)
     char shape[128];
     if (name == NULL || sgm_onnx_input_at(t->model, 1, NULL) != NULL ||
         sgm_onnx_output_at(t->model, 1) != NULL)
-        t->status =
-            sgm_fail(SGM_ERROR_UNSUPPORTED,
-                     "'%s' has several inputs or outputs; a model with one of each becomes a network, others "
-                     "'sigma predict' runs as they are",
-                     t->path);
+        refuse_several(t);
     else if (type.shape.rank < 2 || type.shape.rank > SGM_MAX_RANK)
         t->status = sgm_fail(SGM_ERROR_UNSUPPORTED, "'%s': its input has no dimension of examples", t->path);
     for (int32_t i = 1; t->status == SGM_OK && i < type.shape.rank; i++)
