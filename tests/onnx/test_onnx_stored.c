@@ -173,3 +173,19 @@ TEST(other_texts_than_one_list_of_names_are_refused)
                 "node 2, 'label' (Passes of opset 19): node 1, 'passed' (Softplus of opset 19): its input 0, "
                 "'turned', is");
 }
+
+TEST(machines_whose_lists_do_not_fit_are_refused)
+{
+    sgm_onnx_free(sgm_onnx_parse("", 0, NULL));
+    if (sgm_last_status() == SGM_ERROR_UNSUPPORTED)
+        SKIP("built without ONNX");
+    expect_refusal("a machine of probabilities, rbf", "prob_b", "prob_c",
+                   "its lists do not fit 3 classes and ");
+    expect_refusal("a machine of probabilities, rbf", "vectors_per_class", "vectors_of_classe",
+                   "54 'coefficients' for 3 rows of 4 features");
+    expect_refusal("a machine of probabilities, rbf", "RBF", "RBX",
+                   "'kernel_type' is none of LINEAR, POLY, RBF and SIGMOID");
+    expect_refusal("a machine of numbers, rbf", "n_supports", "n_supporte", "for 1 rows of 4 features");
+    expect_refusal("a machine of numbers, rbf", "rho", "rha", "it has other than one target, one 'rho'");
+    expect_refusal("a machine of numbers, rbf", "kernel_params", "kernel_parama", "it has 0 'kernel_params'");
+}
