@@ -24,7 +24,7 @@ static void out_of_memory(sgm__translation *t)
 
 void sgm__translation_refuse(sgm__translation *t, const char *format, ...)
 {
-    char why[256];
+    char why[320];
     va_list arguments;
     if (t->status != SGM_OK)
         return;
@@ -416,6 +416,28 @@ static void mark_needed(sgm__translation *t, size_t node_count)
     }
 }
 
+static bool is_computed(const sgm__translation *t, size_t node, size_t input)
+{
+    const char *name = sgm_onnx_node_input(t->model, node, input);
+    sgm_tensor *constant = name != NULL ? sgm_onnx_constant(t->model, name) : NULL;
+    sgm_tensor_free(constant);
+    return name != NULL && constant == NULL;
+}
+
+/* A transformer is refused for its attention, not for the first node on the way there, which may be one that
+ * an exporter could leave out. */
+static void refuse_attention(sgm__translation *t)
+{
+    for (t->node = 0; t->status == SGM_OK && sgm_onnx_node_at(t->model, t->node, &t->info); t->node++)
+        if (!t->done[t->node] && (strcmp(t->info.type, "Attention") == 0 ||
+                                  (strcmp(t->info.type, "MatMul") == 0 && is_computed(t, t->node, 0) &&
+                                   is_computed(t, t->node, 1))))
+            sgm__translation_refuse(
+                t, "attention, or another product of two values that are computed, becomes "
+                   "no layer; 'sigma import' reads a transformer's folder of config.json and "
+                   "safetensors");
+}
+
 static void translate_node(sgm__translation *t)
 {
     const sgm__translation_layer *layer =
@@ -466,8 +488,10 @@ sgm_status sgm__translate(const char *path, const sgm_onnx *model, bool classify
         out_of_memory(&t);
     else
         begin(&t);
-    if (t.status == SGM_OK && t.done != NULL)
+    if (t.status == SGM_OK && t.done != NULL) {
         mark_needed(&t, node_count);
+        refuse_attention(&t);
+    }
     for (t.node = 0; t.status == SGM_OK && sgm_onnx_node_at(model, t.node, &t.info); t.node++)
         if (!t.done[t.node])
             translate_node(&t);
