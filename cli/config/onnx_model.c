@@ -60,8 +60,11 @@ static void keep_classes(onnx_model *m, int64_t count)
     for (size_t i = 0; sgm_onnx_output_at(m->onnx, i) != NULL && m->classes == NULL; i++)
         if (tells_classes(m->onnx, i))
             m->classes = sgm_onnx_get(m->onnx, sgm_onnx_output_at(m->onnx, i));
-    if (m->classes != NULL && (sgm_tensor_dtype(m->classes) != SGM_INT64 ||
-                               sgm_shape_elements(sgm_tensor_shape(m->classes)) != count)) {
+    if (m->classes == NULL)
+        return;
+    const sgm_shape *shape = sgm_tensor_shape(m->classes);
+    bool is_one_each = shape->rank > 0 && shape->dims[0] == count && sgm_shape_elements(shape) == count;
+    if (!is_one_each || sgm_tensor_dtype(m->classes) != SGM_INT64) {
         sgm_tensor_free(m->classes);
         m->classes = NULL;
     }
@@ -103,15 +106,90 @@ static sgm_tensor *run_for(onnx_model *m, int64_t count)
     return NULL;
 }
 
+/* --- models that were exported for a number of examples --- */
+
+static size_t row_bytes(const sgm_tensor *rows)
+{
+    const sgm_shape *shape = sgm_tensor_shape(rows);
+    return (size_t)(sgm_shape_elements(shape) / shape->dims[0]) * sgm_dtype_size(sgm_tensor_dtype(rows));
+}
+
+/* `count` rows of a tensor from `first` on; behind its last row the first of them again. NULL on failure. */
+static sgm_tensor *take_rows(const sgm_tensor *rows, int64_t first, int64_t count)
+{
+    sgm_shape shape = *sgm_tensor_shape(rows);
+    int64_t left = shape.dims[0] - first;
+    size_t bytes = row_bytes(rows);
+    shape.dims[0] = count;
+    sgm_tensor *taken = sgm_tensor_create(sgm_tensor_dtype(rows), &shape);
+    const char *from = sgm_tensor_const_data(rows);
+    for (int64_t i = 0; taken != NULL && i < count; i++)
+        memcpy((char *)sgm_tensor_data(taken) + (size_t)i * bytes,
+               from + (size_t)(first + (i < left ? i : 0)) * bytes, bytes);
+    return taken;
+}
+
+/* Puts rows into those of all `count`, which are made by the first call: from `first` on, as many as fit. */
+static sgm_status put_rows(sgm_tensor **all, int64_t count, int64_t first, const sgm_tensor *rows)
+{
+    sgm_shape shape = *sgm_tensor_shape(rows);
+    int64_t given = shape.dims[0] < count - first ? shape.dims[0] : count - first;
+    size_t bytes = row_bytes(rows);
+    shape.dims[0] = count;
+    if (*all == NULL)
+        *all = sgm_tensor_create(sgm_tensor_dtype(rows), &shape);
+    if (*all == NULL)
+        return sgm__last_failure();
+    if (!sgm_shape_equal(sgm_tensor_shape(*all), &shape) || sgm_tensor_dtype(*all) != sgm_tensor_dtype(rows))
+        return sgm_fail(SGM_ERROR_SHAPE, "the model gives other shapes for other examples");
+    memcpy((char *)sgm_tensor_data(*all) + (size_t)first * bytes, sgm_tensor_const_data(rows),
+           (size_t)given * bytes);
+    return SGM_OK;
+}
+
+static sgm_tensor *run_examples(onnx_model *m, const sgm_tensor *examples)
+{
+    bool is_set = sgm_onnx_set(m->onnx, sgm_onnx_input_at(m->onnx, 0, NULL), examples) == SGM_OK;
+    return is_set ? run_for(m, sgm_tensor_shape(examples)->dims[0]) : NULL;
+}
+
+/* Runs the model as often as the examples need, `size` at a time. */
+static sgm_tensor *run_in_parts(onnx_model *m, const sgm_tensor *examples, int64_t size)
+{
+    int64_t count = sgm_tensor_shape(examples)->dims[0];
+    sgm_tensor *all = NULL, *classes = NULL;
+    sgm_status status = SGM_OK;
+    for (int64_t first = 0; first < count && status == SGM_OK; first += size) {
+        sgm_tensor *part = take_rows(examples, first, size);
+        sgm_tensor *outputs = part != NULL ? run_examples(m, part) : NULL;
+        status = outputs != NULL ? put_rows(&all, count, first, outputs) : sgm__last_failure();
+        if (status == SGM_OK && m->classes != NULL)
+            status = put_rows(&classes, count, first, m->classes);
+        sgm_tensor_free(outputs);
+        sgm_tensor_free(part);
+    }
+    sgm_tensor_free(m->classes);
+    m->classes = classes;
+    if (status == SGM_OK)
+        return all;
+    sgm_tensor_free(all);
+    return NULL;
+}
+
 sgm_tensor *onnx_model_predict(onnx_model *m, const sgm_tensor *examples)
 {
     sgm_type type;
-    const char *name = sgm_onnx_input_at(m->onnx, 0, &type);
+    sgm_onnx_input_at(m->onnx, 0, &type);
+    int64_t size = type.shape.rank > 0 ? type.shape.dims[0] : -1, count = sgm_tensor_shape(examples)->dims[0];
     sgm_tensor *cast = sgm_tensor_cast(examples, type.dtype);
-    sgm_status status = cast != NULL ? sgm_onnx_set(m->onnx, name, cast) : sgm__last_failure();
+    if (cast == NULL)
+        return NULL;
+    sgm_tensor *outputs = size > 0 && size != count ? run_in_parts(m, cast, size) : run_examples(m, cast);
     sgm_tensor_free(cast);
-    return status == SGM_OK ? run_for(m, sgm_tensor_shape(examples)->dims[0]) : NULL;
+    return outputs;
 }
+
+/* --- several inputs --- */
 
 sgm_tensor *onnx_model_predict_archive(onnx_model *m, const char *path)
 {

@@ -89,6 +89,18 @@ ask '{"input": [[-2, 0, 0.5, 1]]}'
 has out "\"output\":..[0-9.e-]+,[0-9.e-]+,[0-9.e-]+..,\"class\":.$class.}$"
 end_serve
 
+# --- a model that was exported for four examples takes six ---
+cp "$SIGMA_SOURCE_DIR/tests/models/onnx/means.onnx" four.onnx
+awk 'BEGIN { for (i = 0; i < 6; i++) for (k = 1; k <= 24; k++) printf "%g%s", sin(24 * i + k), k < 24 ? "," : "\n" }' \
+    >six.csv
+run 0 predict four.onnx six.csv
+cp out six.txt
+run 0 import four.onnx --into network
+run 0 predict network six.csv
+paste six.txt out | awk '{ for (i = 1; i <= 3; i++) if (($i - $(i + 3)) ^ 2 > 1e-10) exit 1; lines++ }
+    END { exit lines != 6 || NF != 6 }'
+verdict "six predictions of a model of four examples are those of its network" $?
+
 # --- what is refused ---
 store 'a function of the model' two.onnx
 run 1 serve two.onnx
