@@ -189,3 +189,13 @@ TEST(machines_whose_lists_do_not_fit_are_refused)
     expect_refusal("a machine of numbers, rbf", "rho", "rha", "it has other than one target, one 'rho'");
     expect_refusal("a machine of numbers, rbf", "kernel_params", "kernel_parama", "it has 0 'kernel_params'");
 }
+
+/* The attribute is there, but of another kind than a text. */
+TEST(an_equation_that_is_no_text_is_refused)
+{
+    sgm_onnx_free(sgm_onnx_parse("", 0, NULL));
+    if (sgm_last_status() == SGM_ERROR_UNSUPPORTED)
+        SKIP("built without ONNX");
+    expect_refusal("test_einsum_transpose", "equation\x22", "equation\x62",
+                   "an 'equation' of 1 to 255 letters");
+}
