@@ -1,11 +1,12 @@
 /* `sigma serve`: predictions of a trained network over HTTP.
  *
  * The server is src/monitors/serve, with the rules of safety of the monitors' HTTP server (this machine
- * only, a token). This file opens the checkpoint, passes on what the run's configuration says about inputs
- * and classes, prints the address and an example for curl, and waits for a signal. With --openai the server
- * is openai/. */
+ * only, a token). A model of ONNX that becomes no network is run as it is. This file opens the checkpoint,
+ * passes on what the run's configuration says about inputs and classes, prints the address and an example for
+ * curl, and waits for a signal. With --openai the server is openai/. */
 #include "monitors/serve/serve.h"
 #include "cli.h"
+#include "config/onnx_model.h"
 #include "data/kinds/kind.h"
 #include "monitors/serve/rows.h"
 #include "openai/openai.h"
@@ -16,7 +17,8 @@
 #include <unistd.h>
 
 static const char usage_text[] =
-    "Usage: sigma serve CHECKPOINT|FOLDER [--port PORT] [--token-file FILE] [--unknown=ignore|refuse]\n"
+    "Usage: sigma serve CHECKPOINT|FOLDER|MODEL.onnx [--port PORT] [--token-file FILE] "
+    "[--unknown=ignore|refuse]\n"
     "                   [--int8] [--openai [--tokenizer FILE]]\n\n"
     "Serves predictions of a trained network in JSON over HTTP, at this machine only, until Ctrl-C:\n\n"
     "  POST /api/predict  {\"input\": [EXAMPLE, ...]} -> {\"output\": [...], \"class\": [...], \"label\": "
@@ -30,6 +32,7 @@ static const char usage_text[] =
     "\"town\": \"Bonn\"}, with null where there is no value; predicted numbers have the units of the table.\n"
     "To an encoder that 'sigma import' or 'sigma finetune' read with its tokenizer it is also a text,\n"
     "\"...\", or of a pair {\"text\": \"...\", \"pair\": \"...\"}; not to one that fills in masked words.\n"
+    "MODEL.onnx has one input, and answers as 'sigma predict' does: 'class' is what the model tells.\n"
     "To a network that was trained on folders of files the body is such a file (image/png, image/jpeg,\n"
     "audio/wav, audio/flac, text/plain), or a form with files (curl -F picture=@cat.png).\n\n"
     "With --openai a network that continues or embeds texts answers what programs for OpenAI's API ask:\n\n"
@@ -130,7 +133,8 @@ static int serve_until_signal(const sgm__serve_options *options)
     if (serve == NULL)
         return report_error("serve", CLI_FAILED);
     const char *url = sgm__serve_url(serve), *token = strstr(url, "token=");
-    char *example = example_arguments(serve, sgm_trainer_get_pipeline(options->trainer));
+    char *example = example_arguments(
+        serve, options->trainer != NULL ? sgm_trainer_get_pipeline(options->trainer) : NULL);
     printf("serve: %s\n"
            "curl -H 'Authorization: Bearer %s' %s http://127.0.0.1:%d/api/predict\n"
            "Ctrl-C ends it.\n",
@@ -218,6 +222,69 @@ static int serve_predictions(saved *s, const serving *asked, bool takes_texts)
     return code;
 }
 
+/* The server's predictions of a model of ONNX. */
+static sgm_tensor *predict_onnx(void *user, const sgm_tensor *examples, const sgm_tensor **classes)
+{
+    onnx_model *m = user;
+    sgm_tensor *predictions = onnx_model_predict(m, examples);
+    *classes = m->classes;
+    return predictions;
+}
+
+/* The names of classes that a model has, NULL behind the last; sgm__free. NULL: out of memory. */
+static const char **onnx_class_names(const onnx_model *m)
+{
+    size_t count = 0;
+    while (sgm_onnx_class_at(m->onnx, count) != NULL)
+        count++;
+    const char **names = sgm__calloc(count + 1, sizeof *names);
+    for (size_t i = 0; names != NULL && i < count; i++)
+        names[i] = sgm_onnx_class_at(m->onnx, i);
+    return names;
+}
+
+static sgm_status open_onnx(onnx_model *m, const serving *asked)
+{
+    SGM_TRY(onnx_model_open(m, asked->checkpoint, asked->int8));
+    if (m->signature.inputs == 1)
+        return SGM_OK;
+    char *inputs = onnx_model_inputs(m);
+    sgm_fail(
+        SGM_ERROR_UNSUPPORTED,
+        "'%s' has %zu inputs (%s), and a server takes the examples of one; 'sigma predict %s FILE.npz' takes "
+        "an array for each",
+        asked->checkpoint, m->signature.inputs, inputs != NULL ? inputs : "", asked->checkpoint);
+    sgm__free(inputs);
+    return SGM_ERROR_UNSUPPORTED;
+}
+
+/* Serves a model of ONNX as it is, where the newest error says why it becomes no network; returns an exit
+ * code.
+ */
+static int serve_onnx(const serving *asked)
+{
+    onnx_model m;
+    sgm_log_message(SGM_LOG_INFO, "serve", "runs the model as it is: %s", sgm_last_error());
+    sgm_status status = open_onnx(&m, asked);
+    const char **names = status == SGM_OK ? onnx_class_names(&m) : NULL;
+    char *about = sgm__format("ONNX: %s", asked->checkpoint);
+    int code = CLI_FAILED;
+    if (names == NULL || about == NULL)
+        report_error("serve", CLI_FAILED);
+    else
+        code = serve_until_signal(&(sgm__serve_options){
+            .model = {.predict = predict_onnx, .user = &m, .example = m.signature.example},
+            .network = about,
+            .precision = SGM_FLOAT32,
+            .classes = names,
+            .port = (int)asked->port,
+            .token = asked->token});
+    sgm__free(about);
+    sgm__free(names);
+    onnx_model_close(&m);
+    return code;
+}
+
 static int serve_openai(saved *s, const serving *asked)
 {
     return serve_openai_until_signal(&(openai_options){.saved = s,
@@ -233,6 +300,8 @@ static int serve(const serving *asked)
     saved s;
     bool takes_texts = false;
     sgm_status status = saved_describe(&s, asked->checkpoint);
+    if (status != SGM_OK && !asked->openai && ends_with(asked->checkpoint, ".onnx"))
+        return serve_onnx(asked);
     if (status == SGM_OK && !asked->openai)
         status = served_texts_find(&s, &takes_texts);
     if (status == SGM_OK)

@@ -88,7 +88,8 @@ sgm_status predict_outputs(prediction *p, sgm_tensor *outputs, const double *len
         status = labels != NULL ? SGM_OK : sgm__last_failure();
     }
     for (int64_t i = 0; i < shape->dims[0] && status == SGM_OK && !predict_is_done(p); i++, p->done++) {
-        output_row a = {.outputs = numbers + i * each, .count = each, .class_name = predict_onnx_class(p, i)};
+        output_row a = {.outputs = numbers + i * each, .count = each};
+        a.told = onnx_model_class(&p->onnx, i, &a.class_told, &a.class_name);
         if (p->classes > 0)
             a.steps = sgm__signature_steps(lengths, i, each / p->classes);
         if (labels != NULL)
@@ -148,8 +149,8 @@ sgm_status predict_chunk(prediction *p, sgm_tensor *values, const double *length
     sgm_tensor *wanted = shaped != NULL ? sgm_tensor_slice(shaped, 0, 0, examples, 1) : NULL;
     sgm_tensor *outputs = NULL;
     if (wanted != NULL)
-        outputs = p->onnx != NULL ? predict_onnx(p, wanted)
-                                  : sgm__signature_predict(&p->signature, p->s.trainer, wanted, lengths);
+        outputs = p->onnx.onnx != NULL ? onnx_model_predict(&p->onnx, wanted)
+                                       : sgm__signature_predict(&p->signature, p->s.trainer, wanted, lengths);
     sgm_status status = predict_outputs(p, outputs, lengths);
     sgm_tensor_free(wanted);
     sgm_tensor_free(shaped);
@@ -277,7 +278,7 @@ static sgm_status answer_files(prediction *p, const predict_words *words)
 
 static sgm_status predict_input(prediction *p, const predict_words *words)
 {
-    if (p->onnx != NULL && words->data != NULL)
+    if (p->onnx.onnx != NULL && words->data != NULL)
         return sgm_fail(SGM_ERROR_ARGUMENT,
                         "--data names the data of a run, and an ONNX model has none: name a file");
     SGM_TRY(check_network(p, words));
@@ -297,8 +298,11 @@ static sgm_status predict_input(prediction *p, const predict_words *words)
 static sgm_status open_model(prediction *p, const predict_words *words)
 {
     const char *path = words->checkpoint;
-    if (ends_with(path, ".onnx"))
-        return predict_onnx_open(p, path);
+    if (ends_with(path, ".onnx")) {
+        SGM_TRY(onnx_model_open(&p->onnx, path, p->int8));
+        p->signature = p->onnx.signature;
+        return SGM_OK;
+    }
     SGM_TRY(saved_describe(&p->s, path));
     if (words->pair != NULL)
         SGM_TRY(saved_take_pairs(&p->s));
@@ -325,8 +329,7 @@ static int predict(prediction *p, const predict_words *words)
     int code = status == SGM_OK ? CLI_OK : report_error("predict", CLI_FAILED);
     predict_answers_free(p);
     saved_close(&p->s);
-    sgm_tensor_free(p->onnx_classes);
-    sgm_onnx_free(p->onnx);
+    onnx_model_close(&p->onnx);
     sgm_pretrained_free(p->model);
     sgm__free(p->lengths);
     return code;

@@ -6,6 +6,7 @@
 #define SGM_CLI_PREDICT_PREDICT_H
 
 #include "config/arguments.h"
+#include "config/onnx_model.h"
 #include "config/saved.h"
 
 /* Examples that are read and predicted at once. */
@@ -17,10 +18,7 @@ typedef struct answers answers;
 /* A call of the command: the network, what was wanted, and how far it is. */
 typedef struct prediction {
     saved s;
-    sgm_onnx *onnx; /* the model, owned, in the place of a trained network; NULL: there is none */
-    /* Of an ONNX model that names its classes: the class of each example of its newest run (int64), owned;
-     * NULL: it tells none. */
-    sgm_tensor *onnx_classes;
+    onnx_model onnx;              /* in the place of a trained network; onnx.onnx NULL: there is none */
     struct sgm_pretrained *model; /* of others, owned, whose classes have names; NULL: there is none */
     sgm__signature signature;
     bool has_labels;      /* of the model's classes each is a label by itself, yes or no */
@@ -42,12 +40,14 @@ typedef struct prediction {
 } prediction;
 
 /* The prediction for one example: `count` numbers, the number of steps that count, for the cost ctc the
- * labels, which end at -1, else NULL, and the name of the class that an ONNX model tells, or NULL. */
+ * labels, which end at -1, else NULL, and the class that an ONNX model tells, if it does. */
 typedef struct output_row {
     const double *outputs;
     int64_t count, steps;
     const int64_t *labels;
-    const char *class_name;
+    bool told;              /* there is such a class: */
+    int64_t class_told;     /* its number, */
+    const char *class_name; /* and its name, or NULL */
 } output_row;
 
 /* --- predict.c --- */
@@ -106,15 +106,6 @@ void predict_answers_free(prediction *p);
 /* For `sigma predict RUN cat.png ...`: prints the class of each file, or puts it into the table of answers if
  * there is one. The pipeline is of files. */
 sgm_status predict_files(prediction *p, const char *const *files, size_t count);
-/* --- predict_onnx.c --- */
-/* Loads an ONNX model and describes it. */
-sgm_status predict_onnx_open(prediction *p, const char *path);
-/* The model's predictions for the examples of its one input; NULL and an error. */
-sgm_tensor *predict_onnx(prediction *p, const sgm_tensor *examples);
-/* The same for a file with an array for each input, all at once. */
-sgm_tensor *predict_onnx_archive(prediction *p, const char *path);
-/* What the model calls the class of an example of the newest run; NULL: it tells none. */
-const char *predict_onnx_class(const prediction *p, int64_t example);
 /* --- predict_texts.c --- */
 /* Whether the network is an encoder with a tokenizer of a model of others. */
 bool predict_takes_texts(const prediction *p);

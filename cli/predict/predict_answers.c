@@ -201,7 +201,7 @@ static void append_header(const prediction *p, const output_row *row)
         append_cell(&a->text, a->id_names[i]);
     }
     bool is_numbers = !p->signature.classifies && row->labels == NULL;
-    if (row->class_name != NULL) /* an ONNX model, whose answers have no columns before */
+    if (row->told) /* an ONNX model, whose answers have no columns before */
         sgm__text_append(&a->text, "class");
     if ((!is_numbers || row->count == 1) && !p->has_labels)
         sgm__text_append(&a->text, "%sprediction", a->text.length > 0 ? "," : "");
@@ -285,10 +285,12 @@ sgm_status predict_answers_add(prediction *p, const output_row *row)
     if (!a->has_header)
         append_header(p, row);
     SGM_TRY(append_ids(a));
-    if (row->class_name != NULL) {
+    if (row->class_name != NULL)
         append_cell(&a->text, row->class_name);
+    else if (row->told)
+        sgm__text_append(&a->text, "%lld", (long long)row->class_told);
+    if (row->told)
         sgm__text_append(&a->text, ",");
-    }
     if (has_one_class(p, row)) {
         if (!p->has_labels)
             append_class(p, row);

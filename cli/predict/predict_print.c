@@ -211,6 +211,15 @@ static void print_json_intervals(const prediction *p, const output_row *a)
     }
 }
 
+/* The class that an ONNX model tells, if it does. */
+static void print_told_class(const prediction *p, const output_row *a)
+{
+    if (a->class_name == NULL && a->told)
+        printf("%lld", (long long)a->class_told);
+    else if (a->class_name != NULL)
+        (p->json ? print_json_text : print_name)(a->class_name);
+}
+
 void predict_print(const prediction *p, const output_row *a)
 {
     bool tells = p->signature.classifies || a->labels != NULL;
@@ -218,10 +227,8 @@ void predict_print(const prediction *p, const output_row *a)
         printf("{\"example\": %lld", (long long)p->done);
         if (tells)
             print_row(p, a);
-        if (a->class_name != NULL) {
-            fputs(", \"class\": ", stdout);
-            print_json_text(a->class_name);
-        }
+        fputs(a->told ? ", \"class\": " : "", stdout);
+        print_told_class(p, a);
         printf(", \"outputs\": [");
         for (int64_t i = 0; i < a->count; i++) {
             fputs(i > 0 ? ", " : "", stdout);
@@ -236,10 +243,9 @@ void predict_print(const prediction *p, const output_row *a)
     } else if (p->signature.deviates) {
         print_intervals(p, a);
     } else {
-        print_name(a->class_name != NULL ? a->class_name : "");
+        print_told_class(p, a);
         for (int64_t i = 0; i < a->count; i++)
-            printf("%s%.7g", i > 0 || a->class_name != NULL ? " " : "",
-                   predict_in_units(p, i, a->outputs[i]));
+            printf("%s%.7g", i > 0 || a->told ? " " : "", predict_in_units(p, i, a->outputs[i]));
         putchar('\n');
     }
 }

@@ -260,8 +260,8 @@ static sgm_status read_lengths(prediction *p, const char *path)
 /* A network with several inputs takes an archive with an array for each; other files have one input. */
 sgm_status predict_file(prediction *p, const char *path, const char *lengths, char separator)
 {
-    if (p->signature.inputs > 1 && ends_with(path, ".npz") && p->onnx != NULL)
-        return predict_outputs(p, predict_onnx_archive(p, path), NULL);
+    if (p->signature.inputs > 1 && ends_with(path, ".npz") && p->onnx.onnx != NULL)
+        return predict_outputs(p, onnx_model_predict_archive(&p->onnx, path), NULL);
     if (p->signature.inputs > 1 && ends_with(path, ".npz"))
         return predict_extracted(p, experiment_archive(p->s.network, path));
     if (p->signature.inputs != 1)

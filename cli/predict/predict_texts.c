@@ -117,7 +117,7 @@ static sgm_status predict_lines(prediction *p, const sgm_pretrained_tokenizer *t
 /* Whether the input is tokens, of which a field says how many there are. */
 static bool is_encoder(const prediction *p)
 {
-    return p->onnx == NULL && p->signature.lengths[0] != '\0' && p->signature.example.rank == 1;
+    return p->onnx.onnx == NULL && p->signature.lengths[0] != '\0' && p->signature.example.rank == 1;
 }
 
 bool predict_takes_texts(const prediction *p)

@@ -24,7 +24,7 @@ static void out_of_memory(sgm__translation *t)
 
 void sgm__translation_refuse(sgm__translation *t, const char *format, ...)
 {
-    char why[256];
+    char why[320];
     va_list arguments;
     if (t->status != SGM_OK)
         return;
@@ -347,6 +347,29 @@ void sgm__translation_end(sgm__translation *t, size_t input, size_t node, int32_
 
 /* --- the model --- */
 
+/* Appends the names of inputs or outputs to a text of limited size, for messages. */
+static void append_names(const sgm__translation *t, bool inputs, char *text, size_t size)
+{
+    const char *name;
+    size_t length = strlen(text);
+    for (size_t i = 0; length < size && (name = inputs ? sgm_onnx_input_at(t->model, i, NULL)
+                                                       : sgm_onnx_output_at(t->model, i)) != NULL;
+         i++)
+        length += (size_t)snprintf(text + length, size - length, "%s'%.40s'", i > 0 ? ", " : "", name);
+}
+
+static void refuse_several(sgm__translation *t)
+{
+    char inputs[256] = "", outputs[256] = "";
+    append_names(t, true, inputs, sizeof inputs);
+    append_names(t, false, outputs, sizeof outputs);
+    t->status = sgm_fail(SGM_ERROR_UNSUPPORTED,
+                         "'%s' has the inputs %s and the outputs %s; a model with one of each becomes a "
+                         "network: export it so; 'sigma predict' runs others as they are, and 'sigma serve' "
+                         "those with one input",
+                         t->path, inputs, outputs);
+}
+
 /* Its one input, "input(3, 32, 32)". */
 static void begin(sgm__translation *t)
 {
@@ -355,11 +378,7 @@ static void begin(sgm__translation *t)
     char shape[128];
     if (name == NULL || sgm_onnx_input_at(t->model, 1, NULL) != NULL ||
         sgm_onnx_output_at(t->model, 1) != NULL)
-        t->status =
-            sgm_fail(SGM_ERROR_UNSUPPORTED,
-                     "'%s' has several inputs or outputs; a model with one of each becomes a network, others "
-                     "'sigma predict' runs as they are",
-                     t->path);
+        refuse_several(t);
     else if (type.shape.rank < 2 || type.shape.rank > SGM_MAX_RANK)
         t->status = sgm_fail(SGM_ERROR_UNSUPPORTED, "'%s': its input has no dimension of examples", t->path);
     for (int32_t i = 1; t->status == SGM_OK && i < type.shape.rank; i++)
@@ -395,6 +414,28 @@ static void mark_needed(sgm__translation *t, size_t node_count)
         t->done[i] = !needed || constant != NULL;
         sgm_tensor_free(constant);
     }
+}
+
+static bool is_computed(const sgm__translation *t, size_t node, size_t input)
+{
+    const char *name = sgm_onnx_node_input(t->model, node, input);
+    sgm_tensor *constant = name != NULL ? sgm_onnx_constant(t->model, name) : NULL;
+    sgm_tensor_free(constant);
+    return name != NULL && constant == NULL;
+}
+
+/* A transformer is refused for its attention, not for the first node on the way there, which may be one that
+ * an exporter could leave out. */
+static void refuse_attention(sgm__translation *t)
+{
+    for (t->node = 0; t->status == SGM_OK && sgm_onnx_node_at(t->model, t->node, &t->info); t->node++)
+        if (!t->done[t->node] && (strcmp(t->info.type, "Attention") == 0 ||
+                                  (strcmp(t->info.type, "MatMul") == 0 && is_computed(t, t->node, 0) &&
+                                   is_computed(t, t->node, 1))))
+            sgm__translation_refuse(
+                t, "attention, or another product of two values that are computed, becomes "
+                   "no layer; 'sigma import' reads a transformer's folder of config.json and "
+                   "safetensors");
 }
 
 static void translate_node(sgm__translation *t)
@@ -447,8 +488,10 @@ sgm_status sgm__translate(const char *path, const sgm_onnx *model, bool classify
         out_of_memory(&t);
     else
         begin(&t);
-    if (t.status == SGM_OK && t.done != NULL)
+    if (t.status == SGM_OK && t.done != NULL) {
         mark_needed(&t, node_count);
+        refuse_attention(&t);
+    }
     for (t.node = 0; t.status == SGM_OK && sgm_onnx_node_at(model, t.node, &t.info); t.node++)
         if (!t.done[t.node])
             translate_node(&t);

@@ -2,8 +2,9 @@
  *
  * All nodes are visited, also those of subgraphs, of branches that will not be taken and of functions that
  * the model brings: an operator, a domain or a type that is not known is an error here, with the node's name
- * and the opset. What depends on shapes (a mode that is not supported for them) is found when the model is
- * recorded. The message's depth is bounded (wire.c), and so is the recursion here. */
+ * and the opset, and so is one that would compute with names of classes (classes.c). What depends on shapes
+ * (a mode that is not supported for them) is found when the model is recorded. The message's depth is bounded
+ * (wire.c), and so is the recursion here. */
 #include "onnx/nodes/onnx.h"
 
 const char *sgm__onnx_domain(const char *domain)
@@ -25,6 +26,12 @@ const char *sgm__onnx_node_name(const Onnx__NodeProto *node)
     if (*sgm__onnx_text(node->name) != '\0')
         return node->name;
     return node->n_output > 0 ? sgm__onnx_text(node->output[0]) : "";
+}
+
+sgm_status sgm__onnx_fail_at(const Onnx__NodeProto *node, size_t index, int64_t opset)
+{
+    return sgm__fail_within("node %zu, '%.60s' (%.60s of opset %lld)", index, sgm__onnx_node_name(node),
+                            sgm__onnx_text(node->op_type), (long long)opset);
 }
 
 const Onnx__FunctionProto *sgm__onnx_function(const sgm_onnx *model, const Onnx__NodeProto *node)
@@ -70,6 +77,11 @@ static sgm_status check_attribute(sgm_onnx *model, const Onnx__AttributeProto *a
         return sgm_fail(SGM_ERROR_UNSUPPORTED,
                         "its attribute '%.100s' is a sparse tensor, which is not supported",
                         sgm__onnx_text(attribute->name));
+    if (*sgm__onnx_text(attribute->ref_attr_name) != '\0' &&
+        strcmp(sgm__onnx_text(attribute->name), "classlabels_strings") == 0)
+        return sgm_fail(SGM_ERROR_UNSUPPORTED,
+                        "its names of classes are an attribute of the function around it, which is not "
+                        "supported: export the model without functions");
     if (attribute->t != NULL)
         SGM_TRY(check_tensor(attribute->t));
     if (attribute->g != NULL)
@@ -91,8 +103,7 @@ static sgm_status check_node(sgm_onnx *model, const Onnx__NodeProto *node, int64
     for (size_t i = 0; i < node->n_attribute; i++) {
         const Onnx__AttributeProto *attribute = node->attribute[i];
         SGM_TRY(check_attribute(model, attribute, opset));
-        bool names = strcmp(sgm__onnx_text(attribute->name), "classlabels_strings") == 0;
-        if (names && strcmp(type, "ZipMap") != 0) /* which makes no classes */
+        if (sgm__onnx_names_classes(node, attribute))
             SGM_TRY(sgm__onnx_name_classes(model, attribute->strings, attribute->n_strings));
     }
     return SGM_OK;
@@ -102,9 +113,7 @@ static sgm_status check_nodes(sgm_onnx *model, Onnx__NodeProto *const *nodes, si
 {
     for (size_t i = 0; i < count; i++)
         if (check_node(model, nodes[i], opset) != SGM_OK)
-            return sgm__fail_within("node %zu, '%.60s' (%.60s of opset %lld)", i,
-                                    sgm__onnx_node_name(nodes[i]), sgm__onnx_text(nodes[i]->op_type),
-                                    (long long)opset);
+            return sgm__onnx_fail_at(nodes[i], i, opset);
     return SGM_OK;
 }
 
@@ -117,5 +126,6 @@ sgm_status sgm__onnx_check(sgm_onnx *model)
         if (check_nodes(model, function->node, function->n_node, opset) != SGM_OK)
             return sgm__fail_within("function '%.60s'", sgm__onnx_text(function->name));
     }
-    return check_graph(model, proto->graph, model->opset);
+    SGM_TRY(check_graph(model, proto->graph, model->opset));
+    return sgm__onnx_follow_classes(model);
 }

@@ -126,7 +126,6 @@ static sgm_status build(sgm__onnx_node *n)
         if (!is_made(sgm__onnx_in(n, i)))
             return sgm_fail(SGM_ERROR_FORMAT, "its input %d is missing", i);
     SGM_TRY(sgm__onnx_refuse_sequences(n));
-    SGM_TRY(sgm__onnx_refuse_texts(n));
     for (int32_t i = 0; i < n->output_count; i++)
         n->outputs[i] = (sgm_value){-1};
     sgm_value first = n->row->build(n);
@@ -214,8 +213,7 @@ static sgm_status record_nodes(sgm__onnx_import *import, Onnx__NodeProto *const 
         sgm_status status = record_node(import, proto, scope);
         sgm_graph_pop_label(import->graph);
         if (status != SGM_OK)
-            return sgm__fail_within("node %zu, '%.60s' (%.60s of opset %lld)", i, sgm__onnx_node_name(proto),
-                                    sgm__onnx_text(proto->op_type), (long long)import->opset);
+            return sgm__onnx_fail_at(proto, i, import->opset);
     }
     return SGM_OK;
 }

@@ -36,11 +36,25 @@ run 0 predict iris.onnx flowers.csv --output answers.csv
 [ "$(wc -l <answers.csv)" -eq 4 ]
 verdict "--output has a header and a line for each flower" $?
 
-# --- classes that have names: the stored model of tests/onnx/stored_cases.py, its name and its length before it ---
+# store NAME FILE: the model of this name of tests/onnx/stored_cases.py: its name and its length are before it.
 cases=$SIGMA_SOURCE_DIR/tests/onnx/stored_cases.bin
-at=$(grep -abo 'names of classes' "$cases" | tail -n 1 | cut -d: -f1)
-length=$(od -An -tu4 -j $((at + 16)) -N 4 "$cases" | tr -d ' ')
-tail -c +$((at + 21)) "$cases" | head -c "$length" >names.onnx
+store()
+{
+    local at length
+    at=$(($(LC_ALL=C grep -abo "$1"'[^ ]' "$cases" | head -n 1 | cut -d: -f1) + ${#1}))
+    length=$(od -An -tu4 -j $at -N 4 "$cases" | tr -d ' ')
+    tail -c +$((at + 5)) "$cases" | head -c "$length" >"$2"
+}
+
+# ask BODY: what the server says.
+ask()
+{
+    curl -s -H "Authorization: Bearer $(cat token)" -H 'Content-Type: application/json' -d "$1" \
+        "$address/api/predict" >out
+}
+
+# --- classes that have names ---
+store 'names of classes' names.onnx
 printf '1,2\n4,-1\n' >points.csv
 run 0 inspect names.onnx
 has out '^  label  *numbers of classes'
@@ -53,7 +67,46 @@ run 0 predict names.onnx points.csv --output answers.csv
 has answers.csv '^class,prediction_0,prediction_1,prediction_2$'
 has answers.csv '^yes,2,-4,4$'
 
+serve names.onnx --log-level info
+has serve.err 'runs the model as it is: .*outputs .scores., .label., .opposite.; a model with one of each'
+ask '{"input": [[1, 2], [4, -1], [1, 2]]}'
+has out '^."output":..5,2,-3.5.,.2,-4,4.,.5,2,-3.5..,"class":.0,2,0.,"label":."no","yes","no".}$'
+ask '{"input": [[1, 2, 3]]}'
+has out 'example 0 of .input.: expected the shape .2,.'
+curl -s -H "Authorization: Bearer $(cat token)" "$address/api/model" >out
+has out '"input":.2.,"output":.3.,"classifies":true,"classes":."no","","yes".'
+end_serve
+
+# --- classes that are numbers: a pipeline of scikit-learn has them in front of the probabilities ---
+store 'logistic regression of three classes' numbers.onnx
+echo '-2,0,0.5,1' >points.csv
+run 0 inspect numbers.onnx
+run 0 predict numbers.onnx points.csv --json
+has out '"example": 0, "class": [0-2], "outputs": .[0-9.e-]+, [0-9.e-]+, [0-9.e-]+.'
+class=$(sed -nE 's/.*"class": ([0-9]).*/\1/p' out)
+serve numbers.onnx
+ask '{"input": [[-2, 0, 0.5, 1]]}'
+has out "\"output\":..[0-9.e-]+,[0-9.e-]+,[0-9.e-]+..,\"class\":.$class.}$"
+end_serve
+
+# --- a model that was exported for four examples takes six ---
+cp "$SIGMA_SOURCE_DIR/tests/models/onnx/means.onnx" four.onnx
+awk 'BEGIN { for (i = 0; i < 6; i++) for (k = 1; k <= 24; k++) printf "%g%s", sin(24 * i + k), k < 24 ? "," : "\n" }' \
+    >six.csv
+run 0 predict four.onnx six.csv
+cp out six.txt
+run 0 import four.onnx --into network
+run 0 predict network six.csv
+paste six.txt out | awk '{ for (i = 1; i <= 3; i++) if (($i - $(i + 3)) ^ 2 > 1e-10) exit 1; lines++ }
+    END { exit lines != 6 || NF != 6 }'
+verdict "six predictions of a model of four examples are those of its network" $?
+
 # --- what is refused ---
+store 'a function of the model' two.onnx
+run 1 serve two.onnx
+has err "'two.onnx' has 2 inputs \('a', 'b'\), and a server takes the examples of one"
+run 1 import two.onnx
+has err "has the inputs 'a', 'b' and the outputs"
 run 1 predict iris.onnx --data test
 has err 'an ONNX model has none: name a file'
 printf '1,2,3\n' >short.csv

@@ -143,6 +143,18 @@ TEST(a_node_that_is_no_layer_is_named)
     unlink("changed.onnx");
 }
 
+/* Also where a node before it is no layer, as the one here that computes the matrix. */
+TEST(a_product_of_computed_values_is_named_as_such)
+{
+    skip_without_onnx();
+    write_changed("reductions.onnx", "matrix\x22\x08Identity", "matrix\x22\x08Softsign", 16);
+    CHECK(sgm_pretrained_open("changed.onnx") == NULL);
+    CHECK(strstr(sgm_last_error(),
+                 "'v6' (MatMul): attention, or another product of two values that are "
+                 "computed, becomes no layer; 'sigma import' reads a transformer's folder") != NULL);
+    unlink("changed.onnx");
+}
+
 /* Results that are no numbers are equal to none. */
 TEST(a_network_that_gives_something_else_is_refused)
 {

@@ -177,6 +177,48 @@ TEST(examples_are_nested_or_flat_and_scaled)
     end(&s);
 }
 
+/* What a model that is no network predicts: a half, and of the class 7, or of 1 where the first number is
+ * above 0; `user` is room for the classes. */
+static sgm_tensor *tell(void *user, const sgm_tensor *examples, const sgm_tensor **classes)
+{
+    int64_t count = sgm_tensor_shape(examples)->dims[0];
+    sgm_shape shape = sgm_shape_of(count, 1), flat = sgm_shape_of(count);
+    sgm_tensor **told = user;
+    sgm_tensor_free(*told);
+    *told = sgm_tensor_create(SGM_INT64, &flat);
+    for (int64_t i = 0; i < count; i++)
+        ((int64_t *)sgm_tensor_data(*told))[i] = sgm_tensor_get(examples, (int64_t[]){i, 0}) > 0 ? 1 : 7;
+    *classes = *told;
+    sgm_tensor *halves = sgm_tensor_create(SGM_FLOAT32, &shape);
+    for (int64_t i = 0; i < count; i++)
+        ((float *)sgm_tensor_data(halves))[i] = 0.5f;
+    return halves;
+}
+
+TEST(a_model_tells_its_classes_itself)
+{
+    sgm_tensor *told = NULL;
+    served s = {.serve = sgm__serve_start(&(sgm__serve_options){.model = {tell, &told, sgm_shape_of(2)},
+                                                                .network = "a model",
+                                                                .precision = SGM_FLOAT32,
+                                                                .classes = flowers,
+                                                                .token = TOKEN})};
+    CHECK(s.serve != NULL);
+    json_t *made = post(&s, "{\"input\": [[1, 2], [0, 1], [3, 1]]}", 200),
+           *class = json_object_get(made, "class");
+    CHECK_INT(json_array_size(class), 3);
+    CHECK_INT(json_integer_value(json_array_get(class, 0)), 1);
+    CHECK_INT(json_integer_value(json_array_get(class, 1)), 7);
+    CHECK_STR(json_string_value(json_array_get(json_object_get(made, "label"), 0)), "versicolor");
+    CHECK(json_is_null(json_array_get(json_object_get(made, "label"), 1)));
+    CHECK_NEAR(number_at(made, 2, 0), 0.5, 0);
+    json_decref(made);
+    check_refused(&s, "{\"input\": [\"abc\"]}", "is served without a tokenizer");
+    check_refused(&s, "{\"input\": [{\"a\": 1}]}", "something that is no list of numbers");
+    end(&s);
+    sgm_tensor_free(told);
+}
+
 TEST(sequences_have_a_class_for_each_step)
 {
     served s = start_with("input(3) + embedding(4, 2) + dense(2, time_distributed) + softmax_cross_entropy",

@@ -28,3 +28,28 @@ TEST(a_question_is_tried)
     sgm__serve_stop(serve);
     sgm_env_free(env);
 }
+
+static sgm_tensor *copy(void *user, const sgm_tensor *examples, const sgm_tensor **classes)
+{
+    (void)user;
+    *classes = NULL;
+    return sgm_tensor_copy(examples);
+}
+
+TEST(a_model_without_layers_is_tried)
+{
+    browser b = browser_open();
+    sgm__serve *serve =
+        sgm__serve_start(&(sgm__serve_options){.model = {.predict = copy, .example = sgm_shape_of(2)},
+                                               .network = "copy.onnx",
+                                               .precision = SGM_FLOAT32});
+    CHECK(serve != NULL);
+    browser_go(&b, sgm__serve_url(serve));
+    browser_await(&b, "document.querySelector('#input')?.value === '{\"input\":[[0,0]]}'");
+    CHECK(browser_is(&b, "document.querySelector('table') === null"));
+    CHECK(browser_is(&b, "document.querySelector('#serve').textContent.includes('copy.onnx')"));
+    browser_click(&b, "#serve button");
+    browser_await(&b, "document.querySelector('#prediction').textContent === '{\"output\":[[0,0]]}'");
+    browser_close(&b);
+    sgm__serve_stop(serve);
+}

@@ -25,6 +25,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer, StandardScaler
+from sklearn.svm import SVC, SVR, NuSVC, OneClassSVM
 from sklearn.tree import DecisionTreeClassifier
 
 OFFICIAL = r"""test_(
@@ -78,7 +79,7 @@ def as_numbers(output, classes):
 
 def store_pipeline(name, pipeline, x, y, zipmap=False):
     pipeline.fit(x, y)
-    options = {"zipmap": zipmap} if hasattr(pipeline, "predict_proba") else None
+    options = {"zipmap": zipmap} if hasattr(pipeline, "classes_") else None
     model = to_onnx(pipeline, x[:1], target_opset=18, options=options)
     some = x[::11]
     session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
@@ -229,6 +230,54 @@ def store_names():
     store_session("names of classes", graph, [numpy.float32([[1, 2], [-3, 1], [0, -2], [4, -1], [-1, 1]])], names)
 
 
+def store_passed_names():
+    """Names that go through a branch and a function before they are told."""
+    node, info = helper.make_node, helper.make_tensor_value_info
+    names = ["no", "", "yes"]
+    branches = [helper.make_graph([node("Squeeze" if way else "Flatten", ["told"], [f"by_{way}"])], f"branch_{way}", [],
+                                  [info(f"by_{way}", TensorProto.STRING, None)]) for way in range(2)]
+    opsets = [helper.make_opsetid("", 19), helper.make_opsetid("ai.onnx.ml", 3), helper.make_opsetid("own", 1)]
+    passes = helper.make_function("own", "Passes", ["given"], ["passed"],
+                                  [node("Transpose", ["given"], ["turned"]), node("Identity", ["turned"], ["passed"])],
+                                  opsets[:1])
+    graph = helper.make_graph(
+        [node("LinearClassifier", ["x"], ["told", "scores"], domain="ai.onnx.ml", classlabels_strings=names,
+              coefficients=[1.0, 2, -1, 1, 0.5, -2], intercepts=[0.0, 1, 0], post_transform="NONE"),
+         node("If", ["way"], ["chosen"], then_branch=branches[1], else_branch=branches[0]),
+         node("Passes", ["chosen"], ["label"], domain="own")], "g", [info("x", TensorProto.FLOAT, [None, 2])],
+        [info("scores", TensorProto.FLOAT, None), info("label", TensorProto.STRING, None)],
+        [numpy_helper.from_array(numpy.bool_(True), "way")])
+    model = helper.make_model(graph, opset_imports=opsets, functions=[passes], ir_version=8)
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    x = numpy.float32([[1, 2], [-3, 1], [0, -2]])
+    store("names of classes in a branch", model, [x], [as_numbers(output, names) for output in session.run(None, {"x": x})])
+
+
+def store_machines():
+    """Support vector machines: kernels, decisions of two and of more classes, probabilities, outliers."""
+    iris = load_iris()
+    x, y = iris.data.astype(numpy.float32)[::3], iris.target[::3]
+    names, price = iris.target_names[y], (x @ [1, 2, -1, 3]).astype(numpy.float32)
+    kernel = {"gamma": 0.2, "coef0": 0.4}
+    for name in ["linear", "poly", "rbf", "sigmoid"]:
+        store_pipeline(f"a machine of numbers, {name}", make_pipeline(StandardScaler(), SVR(kernel=name, **kernel)), x, price)
+        store_pipeline(f"a machine of two classes, {name}", SVC(kernel=name, **kernel), x, 5 * (y == 1))
+        store_pipeline(f"a machine of probabilities, {name}", SVC(kernel=name, probability=True, random_state=1, **kernel), x, y)
+    store_pipeline("a machine of pairs", SVC(decision_function_shape="ovo"), x, y)
+    store_pipeline("a machine of two probabilities", SVC(probability=True, random_state=1), x, y == 1)
+    store_pipeline("a machine of names", NuSVC(probability=True, random_state=1), x, names)
+    store_pipeline("outliers", OneClassSVM(nu=0.3), x, y)
+    node, info = helper.make_node, helper.make_tensor_value_info
+    linear = {"domain": "ai.onnx.ml", "kernel_type": "LINEAR", "kernel_params": [0.0, 0, 0]}
+    graph = helper.make_graph(
+        [node("SVMClassifier", ["x"], ["label", "scores"], classlabels_ints=[4, 9, 2],
+              coefficients=[1.0, 2, -0.5, 1, 0.1, 0.2], rho=[0.3, 0.2, 0.1], post_transform="SOFTMAX", **linear),
+         node("SVMRegressor", ["x"], ["y"], coefficients=[1.0, -2], rho=[0.3], **linear)],
+        "g", [info("x", TensorProto.FLOAT, [None, 2])],
+        [info("label", TensorProto.INT64, None), info("scores", TensorProto.FLOAT, None), info("y", TensorProto.FLOAT, None)])
+    store_session("linear machines", graph, [numpy.float32([[1, 2], [-3, 1], [0, -2], [4, -1], [-1, 1]])], [])
+
+
 def store_session(name, graph, inputs, classes=None):
     """A model with the outputs of ONNX Runtime."""
     opsets = [helper.make_opsetid("", 19)] + [helper.make_opsetid("ai.onnx.ml", 3)] * (classes is not None)
@@ -249,3 +298,5 @@ store_cubic()
 store_casts()
 store_named_pipelines()
 store_names()
+store_passed_names()
+store_machines()

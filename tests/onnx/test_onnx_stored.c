@@ -162,6 +162,40 @@ TEST(other_texts_than_one_list_of_names_are_refused)
     CHECK_ERROR(load_changed("names of classes", "classes", "unknown"),
                 "tensor 'unknown': type string is not supported");
     CHECK_ERROR(load_changed("names of classes", "Identity", "Encoders"), "'Encoders' is not supported");
-    expect_refusal("names of classes", "Identity", "Softplus",
-                   "(Softplus of opset 19): its input 0 is of names of classes");
+    CHECK_ERROR(
+        load_changed("names of classes", "Identity", "Softplus"),
+        "node 1, 'label' (Softplus of opset 19): its input 0, 'told', is of names of classes, with which "
+        "nothing can be computed here; export the classifier with whole numbers as classes");
+    CHECK_ERROR(
+        load_changed("names of classes in a branch", "Squeeze", "Softmax"),
+        "node 1, 'chosen' (If of opset 19): node 0, 'by_1' (Softmax of opset 19): its input 0, 'told', is");
+    CHECK_ERROR(load_changed("names of classes in a branch", "Identity", "Softplus"),
+                "node 2, 'label' (Passes of opset 19): node 1, 'passed' (Softplus of opset 19): its input 0, "
+                "'turned', is");
+}
+
+TEST(machines_whose_lists_do_not_fit_are_refused)
+{
+    sgm_onnx_free(sgm_onnx_parse("", 0, NULL));
+    if (sgm_last_status() == SGM_ERROR_UNSUPPORTED)
+        SKIP("built without ONNX");
+    expect_refusal("a machine of probabilities, rbf", "prob_b", "prob_c",
+                   "its lists do not fit 3 classes and ");
+    expect_refusal("a machine of probabilities, rbf", "vectors_per_class", "vectors_of_classe",
+                   "54 'coefficients' for 3 rows of 4 features");
+    expect_refusal("a machine of probabilities, rbf", "RBF", "RBX",
+                   "'kernel_type' is none of LINEAR, POLY, RBF and SIGMOID");
+    expect_refusal("a machine of numbers, rbf", "n_supports", "n_supporte", "for 1 rows of 4 features");
+    expect_refusal("a machine of numbers, rbf", "rho", "rha", "it has other than one target, one 'rho'");
+    expect_refusal("a machine of numbers, rbf", "kernel_params", "kernel_parama", "it has 0 'kernel_params'");
+}
+
+/* The attribute is there, but of another kind than a text. */
+TEST(an_equation_that_is_no_text_is_refused)
+{
+    sgm_onnx_free(sgm_onnx_parse("", 0, NULL));
+    if (sgm_last_status() == SGM_ERROR_UNSUPPORTED)
+        SKIP("built without ONNX");
+    expect_refusal("test_einsum_transpose", "equation\x22", "equation\x62",
+                   "an 'equation' of 1 to 255 letters");
 }

@@ -73,6 +73,15 @@ static json_t *classes_of(const sgm__serve_predictions *a, bool named)
     return list;
 }
 
+/* The classes that a model tells itself. */
+static json_t *told_classes(const sgm__serve_predictions *a, bool named)
+{
+    json_t *list = json_array();
+    for (int64_t i = 0; i < a->examples; i++)
+        json_array_append_new(list, named ? class_json(a, a->told[i], true) : json_integer(a->told[i]));
+    return list;
+}
+
 /* The labels that ctc reads out of the steps of each example; a row ends at the first negative label. */
 static json_t *labels_of(const sgm__serve_predictions *a, bool named)
 {
@@ -86,6 +95,14 @@ static json_t *labels_of(const sgm__serve_predictions *a, bool named)
         json_array_append_new(list, own);
     }
     return list;
+}
+
+/* Classes of each example, of whichever kind they are, where there are some. */
+static json_t *any_classes(const sgm__serve_predictions *a, bool named)
+{
+    return a->labels != NULL ? labels_of(a, named)
+           : a->told != NULL ? told_classes(a, named)
+                             : classes_of(a, named);
 }
 
 /* Takes `value`; NULL makes the text fail. */
@@ -124,18 +141,17 @@ static void append_predictions(sgm__text *text, const sgm__serve_predictions *a)
     sgm_shape batch = {.rank = output->rank + 1, .dims = {a->examples}};
     memcpy(batch.dims + 1, output->dims, (size_t)output->rank * sizeof *batch.dims);
     const double *next = a->numbers;
+    bool has_classes = a->labels != NULL || a->told != NULL || a->signature->classifies;
     sgm__text_append(text, "{\"output\":");
     append_nested(text, a->wide, &batch, 0, &next);
-    if (a->labels != NULL)
-        append_member(text, "labels", labels_of(a, false));
-    else if (a->signature->classifies)
-        append_member(text, "class", classes_of(a, false));
+    if (has_classes)
+        append_member(text, a->labels != NULL ? "labels" : "class", any_classes(a, false));
     if (a->signature->deviates) {
         append_member(text, "lower", ends_of(a, false));
         append_member(text, "upper", ends_of(a, true));
     }
-    if (a->classes != NULL && (a->labels != NULL || a->signature->classifies))
-        append_member(text, "label", a->labels != NULL ? labels_of(a, true) : classes_of(a, true));
+    if (a->classes != NULL && has_classes)
+        append_member(text, "label", any_classes(a, true));
     sgm__text_append(text, "}");
 }
 

@@ -13,6 +13,7 @@ typedef struct sgm__serve_predictions {
     bool wide;            /* outputs are float64 and are written with all of their digits */
     const double *numbers, *lengths;
     const sgm_tensor *labels; /* (count, steps), of a network with the cost ctc; else NULL */
+    const int64_t *told;      /* the class of each example, of a model that tells it; else NULL */
     int64_t examples;
 } sgm__serve_predictions;
 

@@ -14,6 +14,16 @@
 
 typedef struct sgm__serve sgm__serve;
 
+/* What predicts in the place of a trainer, such as a model of ONNX. */
+typedef struct sgm__serve_model {
+    /* The predictions (count, ...) of examples (count, ...), a new tensor; into `classes` the class of each,
+     * as the model tells it (count, int64), borrowed until the next call, or NULL: it tells none. NULL and an
+     * error. Called on one thread. NULL in the place of `predict`: the trainer predicts. */
+    sgm_tensor *(*predict)(void *user, const sgm_tensor *examples, const sgm_tensor **classes);
+    void *user;
+    sgm_shape example; /* the shape of one */
+} sgm__serve_model;
+
 /* What predicts texts, for a network of tokens. NULL in the place of `predict`: texts are refused. */
 typedef struct sgm__serve_texts {
     /* The predictions (count, ...) of `count` texts, each with a second one beside it or NULL in `pairs`; a
@@ -23,9 +33,10 @@ typedef struct sgm__serve_texts {
 } sgm__serve_texts;
 /* What is served, and how. Texts and names are copied; the trainer stays the caller's. */
 typedef struct sgm__serve_options {
-    sgm_trainer *trainer; /* must exist, and must not be trained, until sgm__serve_stop */
-    const char *network;  /* its notation */
-    sgm_dtype precision;  /* of the trainer's environment, for the description */
+    sgm_trainer *trainer;   /* must exist, and must not be trained, until sgm__serve_stop; NULL: a model */
+    sgm__serve_model model; /* in its place */
+    const char *network;    /* its notation, or a description of the model */
+    sgm_dtype precision;    /* of the trainer's environment, for the description */
     /* Names of the classes, NULL behind the last; NULL: responses have numbers only. */
     const char *const *classes;
     /* Inputs are mapped from minimum..maximum to 0..1 before they reach the network, as in its training. */

@@ -160,7 +160,7 @@ sgm_value sgm__onnx_ml_classes(sgm__onnx_node *n, const char *name, sgm_value sc
         return sgm__onnx_unsupported(n, "it has %lld classes ('%s' or 'classlabels_strings') for %lld scores",
                                      (long long)count, name, (long long)shape.dims[1]);
     if (has_texts(n))
-        return sgm__onnx_mark(n->import, sgm_arg_max(g, scores, 1), ONNX__TENSOR_PROTO__DATA_TYPE__STRING);
+        return sgm_arg_max(g, scores, 1);
     const int64_t *numbers = sgm__onnx_attribute(n, name)->ints;
     sgm_value table =
         sgm__onnx_constant(g, sgm_tensor_create_from(SGM_INT64, SGM__ONNX_SHAPE(count), numbers));

@@ -236,8 +236,9 @@ sgm_value sgm__onnx_einsum(sgm__onnx_node *n)
     term terms[MAXIMUM_TERMS] = {0};
     char equation[256], result[SGM_MAX_RANK + 1];
     const Onnx__AttributeProto *given = sgm__onnx_attribute(n, "equation");
-    if (given == NULL || given->s.len >= sizeof equation || n->input_count > MAXIMUM_TERMS)
-        return sgm__onnx_unsupported(n, "an 'equation' of up to 255 letters and %d operands", MAXIMUM_TERMS);
+    if (given == NULL || given->s.len == 0 || given->s.len >= sizeof equation ||
+        n->input_count > MAXIMUM_TERMS)
+        return sgm__onnx_unsupported(n, "an 'equation' of 1 to 255 letters and %d operands", MAXIMUM_TERMS);
     memcpy(equation, given->s.data, given->s.len);
     equation[given->s.len] = '\0';
     for (int32_t i = 0; i < n->input_count; i++)

@@ -127,8 +127,7 @@ sgm_value sgm__onnx_cast_to(sgm__onnx_node *n, sgm_value x, int64_t element, sgm
 sgm_value sgm__onnx_output_copy(const sgm__onnx_import *import, sgm_value value)
 {
     int32_t element = marked(import, value);
-    bool rounds =
-        element != 0 && element != ONNX__TENSOR_PROTO__DATA_TYPE__STRING && !sgm__onnx_is_integer(element);
+    bool rounds = element != 0 && !sgm__onnx_is_integer(element);
     return rounds ? narrow(import->graph, value, element, (sgm__onnx_cast_options){0})
                   : sgm_copy(import->graph, value);
 }

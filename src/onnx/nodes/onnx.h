@@ -75,6 +75,8 @@ struct sgm_onnx {
 sgm_status sgm__onnx_check(sgm_onnx *model);
 /* The function that a node calls; NULL: it calls none of the model. */
 const Onnx__FunctionProto *sgm__onnx_function(const sgm_onnx *model, const Onnx__NodeProto *node);
+/* Puts the place in front of the thread's newest error: node `index` of a graph or function. */
+sgm_status sgm__onnx_fail_at(const Onnx__NodeProto *node, size_t index, int64_t opset);
 /* For messages and labels: the node's name, which is optional, or that of its first output. */
 const char *sgm__onnx_node_name(const Onnx__NodeProto *node);
 /* The version of the default domain's operator set among these; `otherwise` if it is not among them. */
@@ -85,6 +87,11 @@ const char *sgm__onnx_domain(const char *domain);
 /* --- classes that have texts as names (classes.c) --- */
 /* Takes the names that a node has for its classes; none change nothing. Fails if the model has others. */
 sgm_status sgm__onnx_name_classes(sgm_onnx *model, const ProtobufCBinaryData *names, size_t count);
+/* Whether the attribute has the names of the classes that the node makes. */
+bool sgm__onnx_names_classes(const Onnx__NodeProto *node, const Onnx__AttributeProto *attribute);
+/* Follows the values that are of names through all nodes. Fails, with the node's name, where an operator does
+ * more than moving them. Once the names are known. */
+sgm_status sgm__onnx_follow_classes(const sgm_onnx *model);
 /* Whether an initialiser of the model's own graph is a list of texts from which numbers of classes choose. */
 bool sgm__onnx_lists_classes(const Onnx__GraphProto *graph, const Onnx__TensorProto *tensor);
 /* The numbers that stand for such a list. NULL on failure. */
@@ -169,9 +176,6 @@ sgm_status sgm__onnx_record_subgraph(sgm__onnx_import *import, const Onnx__Graph
                                      size_t input_count, sgm_value *outputs);
 /* Fails if an input is a sequence, and the node's operator takes none (build_sequence.c). */
 sgm_status sgm__onnx_refuse_sequences(const struct sgm__onnx_node *n);
-
-/* Fails if an input is of names of classes, and the node's operator does more than moving it (classes.c). */
-sgm_status sgm__onnx_refuse_texts(const struct sgm__onnx_node *n);
 
 /* --- one node (node.c) --- */
 

@@ -197,6 +197,8 @@
     READ("ai.onnx.ml.LinearClassifier", 1, ml_linear_classifier)                                             \
     READ("ai.onnx.ml.LinearRegressor", 1, ml_linear_regressor)                                               \
     READ("ai.onnx.ml.Normalizer", 1, ml_normalizer)                                                          \
+    READ("ai.onnx.ml.SVMClassifier", 1, ml_svm_classifier)                                                   \
+    READ("ai.onnx.ml.SVMRegressor", 1, ml_svm_regressor)                                                     \
     READ("ai.onnx.ml.Scaler", 1, ml_scaler)                                                                  \
     READ("ai.onnx.ml.TreeEnsembleClassifier", 1, ml_tree_ensemble_classifier)                                \
     READ("ai.onnx.ml.TreeEnsembleRegressor", 1, ml_tree_ensemble_regressor)                                  \

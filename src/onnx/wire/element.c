@@ -9,13 +9,13 @@
 
 #include <math.h>
 
-typedef enum kind { NONE, OWN, SIGNED, UNSIGNED, FLOAT, POWER, TEXT } kind;
+typedef enum kind { NONE, OWN, SIGNED, UNSIGNED, FLOAT, POWER } kind;
 
 /* Indexed by TensorProto.DataType. NONE: a name for the error alone. OWN: a type of the library. FLOAT: with
  * that many bits behind the leading one, the exponent of code 0 negated, and the largest number; without
  * infinities unless `infinite`. `nan`: the code of the one that is no number, -1: none; with infinities it is
- * every code behind theirs. POWER: of two, without a sign or a zero. TEXT: names of classes alone, which are
- * held as the numbers of the classes (classes.c); other tensors of them are refused. */
+ * every code behind theirs. POWER: of two, without a sign or a zero. Texts are names of classes
+ * alone, which classes.c makes numbers of. */
 static const struct element {
     const char *name;
     kind kind;
@@ -32,7 +32,7 @@ static const struct element {
     [5] = {"int16", SIGNED, SGM_INT32, 16},
     [6] = {"int32", OWN, SGM_INT32, 32},
     [7] = {"int64", OWN, SGM_INT64, 64},
-    [8] = {"string", TEXT, SGM_INT64, 64},
+    [8] = {"string", NONE, 0, 0},
     [9] = {"bool", OWN, SGM_BOOL, 8},
     [10] = {"float16", FLOAT, SGM_FLOAT32, 16, 10, 15, 65504, true, -1},
     [11] = {"double", OWN, SGM_FLOAT64, 64},
@@ -62,7 +62,7 @@ sgm_status sgm__onnx_dtype(int64_t number, sgm_dtype *dtype)
 {
     if (number < 1 || number >= ELEMENT_COUNT)
         return sgm_fail(SGM_ERROR_UNSUPPORTED, "type number %lld is unknown here", (long long)number);
-    if (elements[number].kind == NONE || elements[number].kind == TEXT)
+    if (elements[number].kind == NONE)
         return sgm_fail(SGM_ERROR_UNSUPPORTED,
                         "type %s is not supported: tensors are of numbers, integers and bool",
                         elements[number].name);
