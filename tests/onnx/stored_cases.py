@@ -40,7 +40,7 @@ OFFICIAL = r"""test_(
     l[12]normalization_axis_0|swish|swiglu|einsum_(batch_diagonal|inner_prod|transpose|batch_matmul|sum)|
     cumprod_1d_reverse_exclusive|cumprod_2d_axis_0|scatternd_(max|multiply)|scatter_elements_with_reduction_min|
     gridsample_(bicubic_align_corners_0_additional_1|reflection_padding|volumetric_bilinear_align_corners_1)|wrap_pad|
-    nonmaxsuppression_(two_classes|center_point_box_format)|center_crop_pad_crop_and_pad|
+    nonmaxsuppression_(two_classes|center_point_box_format)|center_crop_pad_crop_and_pad|spacetodepth_crd_mode_example|
     resize_downsample_scales_(cubic|linear)_antialias|resize_upsample_scales_linear_half_pixel_symmetric|
     resize_(upsample_sizes_nearest_not_smaller|downsample_sizes_nearest_not_larger|tf_crop_and_resize_axes_3_2)
     )$"""

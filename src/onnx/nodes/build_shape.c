@@ -543,7 +543,7 @@ sgm_value sgm__onnx_depth_to_space(sgm__onnx_node *n)
                        SGM__ONNX_SHAPE(d[0], depth, sgm__onnx_times(d[2], b), sgm__onnx_times(d[3], b)));
 }
 
-/* The inverse of DepthToSpace in DCR mode: (n, c, h b, w b) to (n, b b c, h, w). */
+/* The inverse of DepthToSpace: (n, c, h b, w b) to (n, b b c, h, w). */
 sgm_value sgm__onnx_space_to_depth(sgm__onnx_node *n)
 {
     sgm_graph *g = n->graph;
@@ -552,7 +552,9 @@ sgm_value sgm__onnx_space_to_depth(sgm__onnx_node *n)
     if (s.rank != 4 || b < 1 || b > 65536 || d[2] % b != 0 || d[3] % b != 0)
         return sgm_graph_fail(g, SGM_ERROR_SHAPE, "blocks of %lld", (long long)b);
     sgm_value x = sgm_reshape(g, n->inputs[0], SGM__ONNX_SHAPE(d[0], d[1], d[2] / b, b, d[3] / b, b));
-    x = sgm_permute(g, x, (const int32_t[]){0, 3, 5, 1, 2, 4});
+    bool by_column = n->opset >= 28 && sgm__onnx_text_is(n, "mode", "DCR", "CRD");
+    x = sgm_permute(g, x,
+                    by_column ? (const int32_t[]){0, 1, 3, 5, 2, 4} : (const int32_t[]){0, 3, 5, 1, 2, 4});
     return sgm_reshape(g, x, SGM__ONNX_SHAPE(d[0], sgm__onnx_times(d[1], b * b), d[2] / b, d[3] / b));
 }
 
