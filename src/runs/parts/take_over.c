@@ -1,4 +1,5 @@
-/* The third step of loading: everything that changes the trainer, once the file was read and compared with it.
+/* The third step of loading: everything that changes the trainer, once the file was read and compared with
+ * it.
  *
  * What can still be refused here (states of hooks and preprocessors) comes before the first tensor is set and
  * is put back by state.c. Parameters that are set are not drawn by their initialisers before, which takes
@@ -69,9 +70,9 @@ static sgm_status take_back_network(sgm_trainer *trainer, sgm_status failure)
     return status == SGM_OK ? failure : status;
 }
 
-/* Defines all states before they are set, with the parameters of `u` left out. A trainer without a network takes the one that the comparison
- * has made from the file, and *is_new becomes true. A trainer with a network first collects what its
- * workers have learnt, as states that the file lacks keep it. */
+/* Defines all states before they are set, with the parameters of `u` left out. A trainer without a network
+ * takes the one that the comparison has made from the file, and *is_new becomes true. A trainer with a
+ * network first collects what its workers have learnt, as states that the file lacks keep it. */
 static sgm_status prepare(sgm_trainer *trainer, sgm__fit *fit, undrawn *u, bool *is_new)
 {
     sgm__learner *learner = sgm__learner_of(trainer);
@@ -115,7 +116,8 @@ static sgm_status set_states(sgm_trainer *trainer, const sgm_bundle *bundle, con
     return SGM_OK;
 }
 
-/* In this order: states are defined; hooks and preprocessors take or refuse their numbers; tensors are set. */
+/* In this order: states are defined; hooks and preprocessors take or refuse their numbers; tensors are set.
+ */
 static sgm_status take_states(sgm_trainer *trainer, sgm__fit *fit, const sgm__saved_state *state, undrawn *u,
                               bool *is_new)
 {
