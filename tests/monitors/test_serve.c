@@ -219,6 +219,28 @@ TEST(a_model_tells_its_classes_itself)
     sgm_tensor_free(told);
 }
 
+static sgm_tensor *repeat(void *user, const sgm_tensor *examples, const sgm_tensor **classes)
+{
+    (void)user;
+    *classes = NULL;
+    return sgm_tensor_cast(examples, SGM_FLOAT64);
+}
+
+/* As one of int64 or float64 takes them: float32 has none of these numbers. */
+TEST(a_model_gets_all_digits)
+{
+    served s = {.serve = sgm__serve_start(&(sgm__serve_options){.model = {repeat, NULL, sgm_shape_of(2)},
+                                                                .network = "a model",
+                                                                .precision = SGM_FLOAT32,
+                                                                .token = TOKEN})};
+    CHECK(s.serve != NULL);
+    json_t *made = post(&s, "{\"input\": [[16777217, 0.1]]}", 200);
+    CHECK_NEAR(number_at(made, 0, 0), 16777217, 0);
+    CHECK_NEAR(number_at(made, 0, 1), 0.1, 0);
+    json_decref(made);
+    end(&s);
+}
+
 /* Eight numbers for all examples together, so fewer for each of more of them. */
 static sgm_tensor *divide(void *user, const sgm_tensor *examples, const sgm_tensor **classes)
 {

@@ -373,7 +373,7 @@ static sgm_status try_once(sgm__serve *serve)
     sgm_shape batch = {.rank = serve->signature.example.rank + 1, .dims = {1}};
     memcpy(batch.dims + 1, serve->signature.example.dims,
            (size_t)serve->signature.example.rank * sizeof *batch.dims);
-    sgm_tensor *zeros = sgm_tensor_create(SGM_FLOAT32, &batch);
+    sgm_tensor *zeros = sgm_tensor_create(sgm__serve_dtype(serve), &batch);
     sgm_tensor *prediction = zeros != NULL ? ask(serve, zeros, NULL, &told) : NULL;
     sgm_status status = prediction != NULL ? SGM_OK : sgm__last_failure();
     if (status == SGM_OK && serve->model.predict != NULL) {
