@@ -234,8 +234,8 @@ SGM_API sgm_status sgm_trainer_press(sgm_trainer *trainer, const char *name);
 /* Records the network and initialises its parameters, unless that is done, without training. */
 SGM_API sgm_status sgm_trainer_prepare(sgm_trainer *trainer);
 /* The same for parameters of which the caller sets some next, from a file of others, say: the `count` named
- * ones begin as zeros, as drawing large ones takes longer than reading them. Those that are initialised already
- * stay as they are. */
+ * ones begin as zeros, as drawing large ones takes longer than reading them. Those that are initialised
+ * already stay as they are. */
 SGM_API sgm_status sgm_trainer_prepare_undrawn(sgm_trainer *trainer, const char *const *parameters,
                                                size_t count);
 /* Means over a whole iterator, which then stands where it stood before. */

@@ -3,8 +3,8 @@
  *
  * A checkpoint is a bundle (src/persistence): the session's states as tensors, the network's notation and a
  * JSON text (state.c) as texts. Loading goes in three steps, so that a refusal leaves everything as it was:
- * read the file, compare it with the trainer (parts_fit.c), then take it over (take_over.c). The strategy adds
- * and takes what belongs to workers. With PyTorch's names the bundle's tensors are renamed on the way
+ * read the file, compare it with the trainer (parts_fit.c), then take it over (take_over.c). The strategy
+ * adds and takes what belongs to workers. With PyTorch's names the bundle's tensors are renamed on the way
  * (torch_values.c).
  *
  * Reading and writing files happens without the trainer's lock; making a bundle and taking it over with
