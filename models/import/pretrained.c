@@ -465,10 +465,8 @@ static sgm_status prepare(const sgm_pretrained *p, sgm_trainer *trainer)
     return status;
 }
 
-sgm_status sgm_pretrained_load(sgm_pretrained *p, sgm_trainer *trainer)
+static sgm_status load(sgm_pretrained *p, sgm_trainer *trainer)
 {
-    if (p == NULL || trainer == NULL)
-        return sgm_fail(SGM_ERROR_ARGUMENT, "loading a model needs the model and a trainer, got NULL");
     if (p->kept)
         SGM__TRY(open_checkpoint(p));
     char *own = sgm_trainer_network(trainer);
@@ -482,6 +480,29 @@ sgm_status sgm_pretrained_load(sgm_pretrained *p, sgm_trainer *trainer)
     for (size_t i = 0; i < p->translated.count; i++)
         SGM__TRY(load_translated(trainer, &p->translated.values[i]));
     return sgm__classes_give_pipeline(p, trainer);
+}
+
+/* Draws all parameters, of which some are zeros that would have been set, and nothing is learnt from zeros.
+ * The reported error stays that of the load. */
+static void draw(sgm_trainer *trainer)
+{
+    sgm_status status = sgm_last_status();
+    char *message = sgm__new_text("%s", sgm_last_error());
+    if (message != NULL && sgm_trainer_reset(trainer) == SGM_OK)
+        sgm_fail(status, "%s", message);
+    free(message);
+}
+
+sgm_status sgm_pretrained_load(sgm_pretrained *p, sgm_trainer *trainer)
+{
+    size_t initialised;
+    if (p == NULL || trainer == NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "loading a model needs the model and a trainer, got NULL");
+    sgm_trainer_parameters(trainer, &initialised);
+    sgm_status status = load(p, trainer);
+    if (status != SGM_OK && initialised == 0)
+        draw(trainer);
+    return status;
 }
 
 /* "model", or with a number if that is taken. */

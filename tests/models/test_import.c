@@ -34,6 +34,38 @@ TEST(models_compute_what_transformers_computes)
     }
 }
 
+/* Its network has other widths than the model, which is found when some parameters are set already. */
+TEST(a_load_that_fails_leaves_no_zeros)
+{
+    sgm_env *env = sgm_env_create("import");
+    sgm_pretrained *pretrained = sgm_pretrained_open(path_of("gpt2"), .context = TIME);
+    sgm_trainer *failed = sgm_trainer_create(env, "failed"), *plain = sgm_trainer_create(env, "plain");
+    char network[1000];
+    size_t count;
+    snprintf(network, sizeof network, "%s", sgm_pretrained_network(pretrained));
+    char *width = strstr(network, "dense(64");
+    CHECK(width != NULL);
+    memcpy(width, "dense(48", 8);
+    CHECK_OK(sgm_trainer_set_network(failed, network));
+    CHECK_OK(sgm_trainer_set_network(plain, network));
+    CHECK_ERROR(sgm_pretrained_load(pretrained, failed), "is not there, or of another shape");
+    CHECK_OK(sgm_trainer_prepare(plain));
+    const sgm_parameter *parameters = sgm_trainer_parameters(plain, &count);
+    CHECK(count > 10);
+    for (size_t i = 0; i < count; i++) {
+        sgm_tensor *a = sgm_trainer_get(failed, parameters[i].name),
+                   *b = sgm_trainer_get(plain, parameters[i].name);
+        CHECK_OK(a);
+        CHECK_OK(b);
+        size_t bytes = (size_t)sgm_shape_elements(&parameters[i].type.shape) * sizeof(float);
+        CHECK(memcmp(sgm_tensor_const_data(a), sgm_tensor_const_data(b), bytes) == 0);
+        sgm_tensor_free(a);
+        sgm_tensor_free(b);
+    }
+    sgm_pretrained_free(pretrained);
+    sgm_env_free(env);
+}
+
 /* transformers takes "rope_scaling" where "rope_parameters" is there too, with the base beside it: in
  * whichever way config.json says what the fixture's does, the scores are those of the fixture. */
 TEST(an_older_scaling_of_positions_stands_for_the_newer_settings)

@@ -219,6 +219,53 @@ TEST(a_model_tells_its_classes_itself)
     sgm_tensor_free(told);
 }
 
+static sgm_tensor *repeat(void *user, const sgm_tensor *examples, const sgm_tensor **classes)
+{
+    (void)user;
+    *classes = NULL;
+    return sgm_tensor_cast(examples, SGM_FLOAT64);
+}
+
+/* As one of int64 or float64 takes them: float32 has none of these numbers. */
+TEST(a_model_gets_all_digits)
+{
+    served s = {.serve = sgm__serve_start(&(sgm__serve_options){.model = {repeat, NULL, sgm_shape_of(2)},
+                                                                .network = "a model",
+                                                                .precision = SGM_FLOAT32,
+                                                                .token = TOKEN})};
+    CHECK(s.serve != NULL);
+    json_t *made = post(&s, "{\"input\": [[16777217, 0.1]]}", 200);
+    CHECK_NEAR(number_at(made, 0, 0), 16777217, 0);
+    CHECK_NEAR(number_at(made, 0, 1), 0.1, 0);
+    json_decref(made);
+    end(&s);
+}
+
+/* Eight numbers for all examples together, so fewer for each of more of them. */
+static sgm_tensor *divide(void *user, const sgm_tensor *examples, const sgm_tensor **classes)
+{
+    (void)user;
+    *classes = NULL;
+    int64_t count = sgm_tensor_shape(examples)->dims[0];
+    sgm_shape shape = sgm_shape_of(count, 8 / count);
+    return sgm_tensor_create(SGM_FLOAT32, &shape);
+}
+
+TEST(a_model_that_gives_other_shapes_for_more_examples_is_refused)
+{
+    served s = {.serve = sgm__serve_start(&(sgm__serve_options){.model = {divide, NULL, sgm_shape_of(2)},
+                                                                .network = "a model",
+                                                                .precision = SGM_FLOAT32,
+                                                                .token = TOKEN})};
+    CHECK(s.serve != NULL);
+    json_t *made = post(&s, "{\"input\": [[1, 2]]}", 200);
+    CHECK_INT(json_array_size(json_array_get(json_object_get(made, "output"), 0)), 8);
+    json_decref(made);
+    check_refused(&s, "{\"input\": [[1, 2], [0, 1], [3, 1]]}",
+                  "the model gives (4, 2) for 3 examples, not the shape (8,) for each");
+    end(&s);
+}
+
 TEST(sequences_have_a_class_for_each_step)
 {
     served s = start_with("input(3) + embedding(4, 2) + dense(2, time_distributed) + softmax_cross_entropy",

@@ -88,7 +88,8 @@ SGM_API const char *sgm_pretrained_network(const sgm_pretrained *pretrained);
 
 /* Gives a trainer the network, unless it has one, all parameters, and for pictures the pipeline that makes
  * its inputs of files and names the classes (sgm_trainer_set_pipeline). Of a folder of a run the parameters
- * are those of its checkpoint, which must have no adapters. On failure some may have been given. */
+ * are those of its checkpoint, which must have no adapters. On failure some may have been given; a trainer
+ * that had no parameters before begins with its first ones then. */
 SGM_API sgm_status sgm_pretrained_load(sgm_pretrained *pretrained, sgm_trainer *trainer);
 /* Writes into FOLDER/model what sgm_pretrained_export needs: config.json and the other small files of the
  * folder as they are, the names, types and shapes of all tensors, and the tensors that the network does not

@@ -19,6 +19,11 @@ sgm_status sgm__serve_check_count(int64_t count)
                           (long long)count, SGM__SERVE_MAXIMUM_EXAMPLES);
 }
 
+sgm_dtype sgm__serve_dtype(const sgm__serve *serve)
+{
+    return serve->model.predict != NULL ? SGM_FLOAT64 : SGM_FLOAT32;
+}
+
 /* An error that says which shape an example must have; `what` names the mistake. */
 static sgm_status wrong_shape(const sgm__serve *serve, int64_t example, const char *what)
 {
@@ -101,7 +106,7 @@ sgm_status sgm__serve_read_examples(const sgm__serve *serve, const json_t *body,
         status = read_example(serve, json_array_get(list, (size_t)i), i, numbers + i * serve->elements);
     for (int64_t i = *count; i < room && status == SGM_OK; i++)
         memcpy(numbers + i * serve->elements, numbers, (size_t)serve->elements * sizeof *numbers);
-    *inputs = status == SGM_OK ? sgm_tensor_create(SGM_FLOAT32, &batch) : NULL;
+    *inputs = status == SGM_OK ? sgm_tensor_create(sgm__serve_dtype(serve), &batch) : NULL;
     if (status == SGM_OK)
         status = *inputs != NULL ? sgm_tensor_write(*inputs, numbers, (size_t)(room * serve->elements))
                                  : sgm__last_failure();

@@ -33,6 +33,8 @@ struct sgm__serve {
 int64_t sgm__serve_rounded(int64_t examples);
 /* Fails if a request has too many examples. */
 sgm_status sgm__serve_check_count(int64_t count);
+/* The type of the input tensor: a model has a type of its own, to which no digits may be lost on the way. */
+sgm_dtype sgm__serve_dtype(const sgm__serve *serve);
 /* Makes the input tensor (sgm__serve_rounded(*count), ...). Rows beyond the *count examples of the request
  * repeat the first one, so that they cost nothing but time and cause no infinities. */
 sgm_status sgm__serve_read_examples(const sgm__serve *serve, const json_t *body, sgm_tensor **inputs,

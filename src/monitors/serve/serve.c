@@ -101,6 +101,24 @@ typedef struct predicted {
     int64_t examples;       /* of the request; there may be more outputs */
 } predicted;
 
+/* A model may give another shape for other examples than for the one that it was described by, and numbers
+ * are read by the described one. NULL passes. */
+static sgm_status check_shape(const sgm__serve *serve, const sgm_tensor *outputs, int64_t examples)
+{
+    char given[128], described[128];
+    if (outputs == NULL || serve->model.predict == NULL)
+        return SGM_OK;
+    const sgm_shape *shape = sgm_tensor_shape(outputs);
+    sgm_shape one = sgm_shape_create(shape->rank > 0 ? shape->rank - 1 : 0, shape->dims + 1);
+    if (shape->rank > 0 && shape->dims[0] >= examples && sgm_shape_equal(&one, &serve->signature.output))
+        return SGM_OK;
+    return sgm_fail(SGM_ERROR_SHAPE,
+                    "the model gives %s for %lld examples, not the shape %s for each, which it gave for one: "
+                    "export it so that an example's prediction does not depend on how many there are",
+                    sgm_shape_text(shape, given, sizeof given), (long long)examples,
+                    sgm_shape_text(&serve->signature.output, described, sizeof described));
+}
+
 /* The predictions of a network with one input, or of the model. */
 static sgm_tensor *ask(const sgm__serve *serve, sgm_tensor *inputs, const double *lengths,
                        const sgm_tensor **told)
@@ -166,7 +184,11 @@ static sgm_status predict_numbers(const sgm__serve *serve, const json_t *body, i
     if (status == SGM_OK) {
         predicted p = {.lengths = lengths, .examples = *examples};
         p.outputs = ask(serve, inputs, lengths, &p.told);
-        status = answer_outputs(serve, p, answer);
+        status = check_shape(serve, p.outputs, *examples);
+        if (status == SGM_OK)
+            status = answer_outputs(serve, p, answer);
+        else
+            sgm_tensor_free(p.outputs);
     }
     sgm_tensor_free(inputs);
     sgm__free(lengths);
@@ -351,7 +373,7 @@ static sgm_status try_once(sgm__serve *serve)
     sgm_shape batch = {.rank = serve->signature.example.rank + 1, .dims = {1}};
     memcpy(batch.dims + 1, serve->signature.example.dims,
            (size_t)serve->signature.example.rank * sizeof *batch.dims);
-    sgm_tensor *zeros = sgm_tensor_create(SGM_FLOAT32, &batch);
+    sgm_tensor *zeros = sgm_tensor_create(sgm__serve_dtype(serve), &batch);
     sgm_tensor *prediction = zeros != NULL ? ask(serve, zeros, NULL, &told) : NULL;
     sgm_status status = prediction != NULL ? SGM_OK : sgm__last_failure();
     if (status == SGM_OK && serve->model.predict != NULL) {

@@ -16,9 +16,9 @@ typedef struct sgm__serve sgm__serve;
 
 /* What predicts in the place of a trainer, such as a model of ONNX. */
 typedef struct sgm__serve_model {
-    /* The predictions (count, ...) of examples (count, ...), a new tensor; into `classes` the class of each,
-     * as the model tells it (count, int64), borrowed until the next call, or NULL: it tells none. NULL and an
-     * error. Called on one thread. NULL in the place of `predict`: the trainer predicts. */
+    /* The predictions (count, ...) of examples (count, ...) in float64, a new tensor; into `classes` the
+     * class of each, as the model tells it (count, int64), borrowed until the next call, or NULL: it tells
+     * none. NULL and an error. Called on one thread. NULL in the place of `predict`: the trainer predicts. */
     sgm_tensor *(*predict)(void *user, const sgm_tensor *examples, const sgm_tensor **classes);
     void *user;
     sgm_shape example; /* the shape of one */
