@@ -79,7 +79,8 @@ sgm_tensor *sgm__onnx_class_numbers(const Onnx__TensorProto *tensor)
 /* --- which values are of names --- */
 
 /* Subgraphs and functions in each other, as when a model is recorded (import.c), and nodes that are visited:
- * those of a function count at each call. Pipelines with names of classes have some hundred. */
+ * those of a function, and its inputs, count at each call. Pipelines with names of classes have some hundred.
+ */
 #define DEEPEST_SUBGRAPH 8
 #define MAXIMUM_NODES 100000
 
@@ -186,6 +187,7 @@ static sgm_status follow_function(follower *f, const Onnx__NodeProto *node,
     sgm_status status = SGM_OK;
     int64_t opset = f->opset;
     f->opset = sgm__onnx_opset(function->opset_import, function->n_opset_import, opset);
+    f->nodes += (int64_t)function->n_input;
     for (size_t i = 0; i < function->n_input && status == SGM_OK; i++)
         status = define(&scope, function->input[i], i < node->n_input && is_named(outer, node->input[i]));
     if (status == SGM_OK)
@@ -231,10 +233,10 @@ static sgm_status follow_nodes(follower *f, Onnx__NodeProto *const *nodes, size_
                                sgm__onnx_scope *scope)
 {
     sgm_status status = SGM_OK;
-    if (f->depth > DEEPEST_SUBGRAPH || count > (size_t)(MAXIMUM_NODES - f->nodes))
+    if (f->depth > DEEPEST_SUBGRAPH || (int64_t)count > MAXIMUM_NODES - f->nodes)
         return sgm_fail(SGM_ERROR_UNSUPPORTED,
                         "functions and subgraphs lie in each other more than %d deep, or have more than %d "
-                        "nodes together",
+                        "nodes and inputs together",
                         DEEPEST_SUBGRAPH, MAXIMUM_NODES);
     f->nodes += (int64_t)count;
     f->depth++;

@@ -278,7 +278,7 @@ static sgm_status define_inputs(const sgm__onnx_node *n, const Onnx__FunctionPro
 }
 
 /* Its names are its own: the scope has none around it. A function that calls itself ends at the depth of
- * subgraphs. */
+ * subgraphs; its inputs count as nodes do, as a small file can call one of many inputs often. */
 sgm_status sgm__onnx_record_function(sgm__onnx_node *n, const Onnx__FunctionProto *function)
 {
     sgm__onnx_import *import = n->import;
@@ -289,6 +289,7 @@ sgm_status sgm__onnx_record_function(sgm__onnx_node *n, const Onnx__FunctionProt
         return sgm_fail(SGM_ERROR_UNSUPPORTED, "functions and subgraphs lie in each other more than %d deep",
                         DEEPEST_SUBGRAPH);
     sgm_status status = define_inputs(n, function, &scope);
+    import->nodes += (int64_t)function->n_input;
     import->depth++;
     import->caller = n;
     import->opset = sgm__onnx_opset(function->opset_import, function->n_opset_import, opset);

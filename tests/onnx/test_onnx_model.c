@@ -328,6 +328,56 @@ TEST(messages_deep_in_each_other_are_refused)
     free(bytes);
 }
 
+static void put_opset(protobuf_message *m, int field, const char *domain, int64_t version)
+{
+    protobuf_message opset = {.length = 0};
+    put_text(&opset, 1, domain);
+    put_integer(&opset, 2, version);
+    put_message(m, field, &opset);
+}
+
+/* 15 kB that say a million times what an input is. */
+TEST(a_function_of_many_inputs_is_not_called_for_ever)
+{
+    enum { INPUTS = 1500, CALLS = 680 };
+    protobuf_message model = {.length = 0}, graph = {.length = 0}, function = {.length = 0};
+    protobuf_message call = {.length = 0}, x = {.length = 0}, y = {.length = 0}, last = {.length = 0};
+    skip_without_onnx();
+    put_text(&function, 1, "f");
+    for (int i = 0; i < INPUTS; i++)
+        put_text(&function, 4, (const char[]){(char)('0' + i % 60), (char)('0' + i / 60), '\0'});
+    put_text(&function, 5, "00");
+    put_opset(&function, 9, "", 13);
+    put_text(&function, 10, "d");
+    put_text(&call, 1, "x");
+    put_text(&call, 2, "");
+    put_text(&call, 4, "f");
+    put_text(&call, 7, "d");
+    for (int i = 0; i < CALLS; i++)
+        put_message(&graph, 1, &call);
+    put_text(&last, 1, "x");
+    put_text(&last, 2, "y");
+    put_text(&last, 4, "Neg");
+    put_message(&graph, 1, &last);
+    put_integer(&x, 1, 1); /* dims */
+    put_integer(&x, 2, 1); /* float */
+    put_bytes(&x, 9, &(float){1}, sizeof(float));
+    put_text(&x, 8, "x");
+    put_message(&graph, 5, &x);
+    put_text(&y, 1, "y");
+    put_message(&graph, 12, &y);
+    put_integer(&model, 1, 8); /* IR version */
+    put_message(&model, 7, &graph);
+    put_opset(&model, 8, "", 13);
+    put_opset(&model, 8, "d", 1);
+    put_message(&model, 25, &function);
+    CHECK(!model.full);
+    sgm_onnx *read = sgm_onnx_parse(model.bytes, model.length, NULL);
+    CHECK_OK(read);
+    CHECK_ERROR(sgm_onnx_run(read), "there are more than 1000000 nodes");
+    sgm_onnx_free(read);
+}
+
 /* y = SequenceEmpty(), and says so. */
 TEST(a_sequence_as_an_output_is_refused_when_the_model_is_loaded)
 {

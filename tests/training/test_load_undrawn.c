@@ -66,21 +66,25 @@ static void save_damaged(const variant *v, const char *path)
     sgm_bundle_free(bundle);
 }
 
-/* All states of two trainers, to the bit. */
+/* To the bit. */
+static void check_same(sgm_trainer *one, sgm_trainer *other, const char *name)
+{
+    sgm_tensor *a = sgm_trainer_get(one, name), *b = sgm_trainer_get(other, name);
+    CHECK_OK(a);
+    CHECK_OK(b);
+    size_t bytes = (size_t)sgm_shape_elements(sgm_tensor_shape(b)) * sgm_dtype_size(sgm_tensor_dtype(b));
+    if (memcmp(sgm_tensor_const_data(a), sgm_tensor_const_data(b), bytes) != 0)
+        TEST_FAIL("'%s' is another one", name);
+    sgm_tensor_free(a);
+    sgm_tensor_free(b);
+}
+
 static void check_equal(sgm_trainer *one, sgm_trainer *other)
 {
     const char *name;
     size_t i = 0;
-    for (; (name = sgm_session_state_at(other->learner.session, i)) != NULL; i++) {
-        sgm_tensor *a = sgm_trainer_get(one, name), *b = sgm_trainer_get(other, name);
-        CHECK_OK(a);
-        CHECK_OK(b);
-        size_t bytes = (size_t)sgm_shape_elements(sgm_tensor_shape(b)) * sgm_dtype_size(sgm_tensor_dtype(b));
-        if (memcmp(sgm_tensor_const_data(a), sgm_tensor_const_data(b), bytes) != 0)
-            TEST_FAIL("'%s' is another one", name);
-        sgm_tensor_free(a);
-        sgm_tensor_free(b);
-    }
+    for (; (name = sgm_session_state_at(other->learner.session, i)) != NULL; i++)
+        check_same(one, other, name);
     CHECK(i > 12);
 }
 
@@ -141,4 +145,52 @@ TEST(named_parameters_begin_as_zeros)
     check_equal(made.trainer, plain.trainer);
     free_wave_trainer(made);
     free_wave_trainer(plain);
+}
+
+/* --- what is drawn, in numbers --- */
+
+static int64_t drawn;
+
+static double draw(void *user, const int64_t *indices, const sgm_shape *shape, double random)
+{
+    (void)user, (void)indices, (void)shape;
+    drawn++;
+    return random + 1;
+}
+
+/* 24 and 4, 12 and 3 numbers, which count as they are drawn. */
+static wave_trainer make_counted(uint64_t seed)
+{
+    wave_trainer made = make_wave_trainer((wave_options){
+        .network = "input(6) + dense(4, tanh) + dense(3) + softmax_cross_entropy", .seed = seed});
+    CHECK_OK(sgm_trainer_add_initialiser(made.trainer, "*.*", sgm_custom_initialiser(.function = draw)));
+    drawn = 0;
+    return made;
+}
+
+TEST(a_load_draws_only_what_the_file_lacks)
+{
+    char path[] = "/tmp/sigma-undrawn-XXXXXX";
+    int file = mkstemp(path);
+    CHECK(file >= 0);
+    close(file);
+    wave_trainer from = make_counted(1);
+    CHECK_OK(sgm_trainer_prepare(from.trainer));
+    CHECK_INT(drawn, 24 + 4 + 12 + 3);
+    CHECK_OK(sgm_trainer_save_parts(from.trainer, path, .parts = SGM_PART_PARAMETERS));
+    wave_trainer all = make_counted(2);
+    CHECK_OK(sgm_trainer_load_parts(all.trainer, path, .parts = SGM_PART_PARAMETERS));
+    CHECK_INT(drawn, 0);
+    check_same(all.trainer, from.trainer, "1-dense.weights");
+    wave_trainer some = make_counted(2);
+    CHECK_OK(sgm_trainer_load_parts(some.trainer, path, .parts = SGM_PART_PARAMETERS, .states = "1-*.*"));
+    CHECK_INT(drawn, 12 + 3);
+    wave_trainer none = make_counted(2);
+    check_same(some.trainer, from.trainer, "1-dense.weights");
+    check_same(some.trainer, none.trainer, "2-dense.weights");
+    free_wave_trainer(from);
+    free_wave_trainer(all);
+    free_wave_trainer(some);
+    free_wave_trainer(none);
+    CHECK_INT(unlink(path), 0);
 }

@@ -138,7 +138,7 @@ typedef struct sgm__onnx_import {
     sgm_graph *graph;
     int64_t batch; /* replaces an open first dimension of an input that is not set; 0: nothing does */
     int depth;     /* of the subgraph that is being recorded; 0: the model's own graph */
-    int64_t nodes; /* recorded so far; a node in a loop counts once for each round */
+    int64_t nodes; /* recorded so far; a node in a loop counts once for each round, inputs of functions too */
     int64_t opset; /* of the nodes that are being recorded: the model's, or that of a function */
     const struct sgm__onnx_node *caller; /* of the function that is being recorded; NULL: none */
     int32_t *elements; /* by number of a value in the graph: its narrow type (narrow.c); 0: none */

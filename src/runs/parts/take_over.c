@@ -34,11 +34,12 @@ static bool comes(void *loading, const char *name, const sgm_tensor *parameter)
     return u->left_out[at];
 }
 
-/* After a failure. */
+/* After a failure, which may have come before all were defined. */
 static sgm_status draw(const undrawn *u, sgm_trainer *trainer)
 {
+    const sgm_session *session = sgm__learner_of(trainer)->session;
     for (size_t i = 0; i < u->bundle->count; i++)
-        if (u->left_out[i])
+        if (u->left_out[i] && sgm_session_has(session, u->bundle->tensors[i].name))
             SGM_TRY(sgm__trainer_draw(trainer, u->bundle->tensors[i].name));
     return SGM_OK;
 }
