@@ -151,6 +151,26 @@ static sgm_status check_all_used(const reading *r)
     return SGM_OK;
 }
 
+/* Says what the file's first tensor is called, and what an adapter of the model would be. */
+static sgm_status fail_others(const reading *r)
+{
+    const sgm_pretrained *p = r->p;
+    sgm_tensor_entry entry;
+    const bool has_any = sgm_tensor_file_entry(r->file, 0, &entry);
+    size_t first = 0;
+    while (first + 1 < p->made_count && p->made[first].shape.rank != 2)
+        first++;
+    char *module = p->made_count > 0 ? sgm__weights_module(p, &p->made[first], 0) : NULL;
+    sgm_status status = sgm_fail(
+        SGM_ERROR_NOT_FOUND,
+        "'%s/" SGM__PEFT_WEIGHTS
+        "' has no adapters of '%s', to %s: its first tensor is '%.100s', a matrix of the model "
+        "'%.100s': name the model that they were made for, and its task (--task of 'sigma import')",
+        r->folder, p->path, p->description.task, has_any ? entry.name : "none", module != NULL ? module : "");
+    free(module);
+    return status;
+}
+
 static sgm_status find_pairs(reading *r)
 {
     const sgm_pretrained *p = r->p;
@@ -165,10 +185,7 @@ static sgm_status find_pairs(reading *r)
     for (size_t i = 0; i < p->made_count; i++)
         if (is_of_classes(&p->made[i]))
             SGM__TRY(find_whole(r, &p->made[i]));
-    if (r->count == 0)
-        return sgm_fail(SGM_ERROR_NOT_FOUND, "'%s/" SGM__PEFT_WEIGHTS "' has no adapters of '%s'", r->folder,
-                        p->path);
-    return check_all_used(r);
+    return r->count > 0 ? check_all_used(r) : fail_others(r);
 }
 
 /* --- into the network --- */
