@@ -131,17 +131,30 @@ run 0 import merged --peft adapters --into with-adapters
 run 0 inspect with-adapters
 has out '^  classifier.weights +32  float32  \(16, 2\)$'
 
-# --- a run with adapters is served, and trained on with them ---
+# --- a run with adapters is served, also of a BERT, whose network becomes another one for pairs of texts ---
+cp -r "$fixtures/bert_embed" segments && cp model/vocab.txt segments
+shares() { sed -nE 's/.*"outputs?": ?\[+([0-9.]+), ?([0-9.]+)\].*/\1 \2/p' out; }
+for options in '--lora=2' '--lora=2 --int8'; do
+    # shellcheck disable=SC2086 # one word or two
+    run 0 finetune segments --data labelled.jsonl --into "by-segments ${options#--lora=}" --epochs 1 $options --learning-rate 0.01 --context 8 --quiet
+    serve "by-segments ${options#--lora=}"
+    ask '{"input": ["good c"]}'
+    served=$(shares)
+    run 0 predict "by-segments ${options#--lora=}" --text 'good c' --json
+    same "a run with adapters answers what it predicts" "$served" "$(shares)"
+    ask '{"input": [{"text": "good", "pair": "c"}]}'
+    served=$(shares)
+    run 0 predict "by-segments ${options#--lora=}" --text good --pair c --json
+    same "of pairs, too" "$served" "$(shares)"
+    end_serve
+done
+sed 's/, "label"/, "pair": "c", "label"/' labelled.jsonl >of-pairs.jsonl
+run 0 eval 'by-segments 2' of-pairs.jsonl
+has out '\(16 examples\)$'
+
+# --- and trained on with them ---
 run 0 predict adapted --text 'good c' --probabilities
 mv out predicted
-serve adapted
-ask '{"input": ["good c"]}'
-shares=$(sed -nE 's/.*"output":\[\[([0-9.e-]+),([0-9.e-]+)\]\].*/\1 \2/p' out)
-same "a run with adapters answers what it predicts" "$(printf '%.4f %.4f' $shares)" \
-    "$(printf '%.4f %.4f' "$(sed -nE 's/^a, "blame" ([0-9.]+) .*/\1/p' predicted)" "$(sed -nE 's/.* praise ([0-9.]+)$/\1/p' predicted)")"
-end_serve
-run 0 predict adapted --text good --pair c
-has out '^(praise|a, "blame") 0\.'
 run 0 finetune adapted --data labelled.jsonl --into further --epochs 1 --learning-rate 1e-30
 has out '^its adapters are trained on: lora\(2, "attention\* hidden\* projection\*", 4, train="pooler\.\* classifier\.\*"\)$'
 run 0 predict further --text 'good c' --probabilities
