@@ -56,7 +56,8 @@ static sgm_status read_names(sgm_pretrained *p, const char *folder, int64_t coun
     bool is_good = seen != NULL;
     for (size_t i = 0; i < size && is_good; i++) {
         p->class_names[i] = json_string_value(json_array_get(p->peft_classes, i));
-        is_good = p->class_names[i] != NULL && json_object_get(seen, p->class_names[i]) == NULL &&
+        is_good = p->class_names[i] != NULL && p->class_names[i][0] != '\0' &&
+                  json_object_get(seen, p->class_names[i]) == NULL &&
                   json_object_set_new(seen, p->class_names[i], json_true()) == 0;
     }
     json_decref(seen);
