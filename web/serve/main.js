@@ -38,7 +38,8 @@ function show(model) {
     fill(root, h('h1', { text: t('serve.title') }), h('p', { text: model.network }),
         h('p', { text: t('serve.shapes', { input: shape(model.input), output: shape(model.output),
             n: integer(model.maximum_examples) }) }),
-        model.layers.length > 0 ? layerTable(model.layers) : null, input, button(t('serve.predict'), predict), prediction,
+        model.layers.length > 0 ? layerTable(model.layers) : null, input,
+        button(t('serve.predict'), predict), prediction,
         h('p', { text: t('serve.curl') }),
         h('pre', { text: `curl -H 'Authorization: Bearer TOKEN' -H 'Content-Type: application/json' \\\n`
             + `    -d '{"input": [EXAMPLE, ...]}' ${location.origin}/api/predict` }));
