@@ -57,13 +57,15 @@ static const char usage_text[] =
     "  --epochs N           passes over the data; 3 if not given\n"
     "  --learning-rate R    the largest, to which it rises in a tenth of an epoch, to fall as a cosine; 2e-5 "
     "if\n"
-    "                       not given, 2e-4 with --lora\n"
+    "                       not given, 2e-4 of adapters\n"
     "  --batch N            examples of an update; 4 if not given, of an encoder 16 texts or pairs\n"
     "  --context N          tokens of an example; if not given, the model's, 1024 at most, or the run's\n"
     "  --lora[=RANK]        trains low-rank adapters of all matrices, of rank 8 if not given; the model "
     "stays "
     "as it\n"
-    "                       is, but for new layers. The key adapters says more:\n"
+    "                       is, but for new layers. A run with adapters is trained on with these, with or "
+    "without\n"
+    "                       the option. The key adapters says more:\n"
     "                       'adapters=lora(16, on=\"*attention*\")'\n"
     "  --int8               with --lora: the matrices that are adapted are kept as 8 bits, a quarter of the "
     "memory, and\n"
@@ -91,6 +93,7 @@ typedef struct finetuning {
     double learning_rate;
     sgm_text_lines lines; /* what the data is; below: how many texts a line of pairs has, else 1 */
     int64_t group;
+    bool is_adapted; /* the model is a run with adapters, which are trained on */
 } finetuning;
 
 /* The key of the data by what its lines are. */
@@ -171,7 +174,7 @@ static json_t *data_of(const finetuning *f)
 
 static json_t *optimiser_of(const finetuning *f)
 {
-    double usual = f->lora != NULL ? LEARNING_RATE_OF_ADAPTERS : LEARNING_RATE;
+    double usual = f->lora != NULL || f->is_adapted ? LEARNING_RATE_OF_ADAPTERS : LEARNING_RATE;
     return json_pack("{s:s, s:f, s:f, s:{s:s, s:f}}", "type", "adamw", "learning_rate",
                      f->learning_rate > 0 ? f->learning_rate : usual, "clip_norm", 1.0, "schedule", "kind",
                      "cosine", "warm_up", WARM_UP);
@@ -197,6 +200,42 @@ static sgm_status look_at_data(finetuning *f)
             "their own");
     f->group = f->lines == SGM_TEXT_LINES_PAIRS ? sgm_text_pair_size(f->data) : 1;
     return f->lines != SGM_TEXT_LINES_FAILED && f->group > 0 ? SGM_OK : sgm__last_failure();
+}
+
+/* Whether an adapter of a run is what --lora asks for: what was not given may be anything. */
+static bool is_as_asked(const finetuning *f, const sgm_network *network, size_t index)
+{
+    sgm_content rank = {0}, quantize = {0};
+    const bool is_known = sgm_network_get_adapter(network, index, "rank", &rank) == SGM_OK &&
+                          sgm_network_get_adapter(network, index, "quantize", &quantize) == SGM_OK;
+    const bool is_int8 =
+        quantize.kind == SGM_KIND_TEXT && quantize.as.text != NULL && quantize.as.text[0] != '\0';
+    const bool has_rank = f->lora[0] == '\0' || (rank.kind == SGM_KIND_INTEGER && rank.as.integer == f->rank);
+    sgm_content_clear(&rank);
+    sgm_content_clear(&quantize);
+    return is_known && has_rank && (is_int8 || !f->int8);
+}
+
+/* Adapters of a run are trained on; --lora may ask for no others. */
+static sgm_status look_at_adapters(finetuning *f)
+{
+    sgm_network *network = adapted_network_of_run(f->model);
+    f->is_adapted = network != NULL;
+    bool is_good = true;
+    for (size_t i = 0; i < sgm_network_adapters(network) && f->lora != NULL; i++)
+        is_good = is_good && is_as_asked(f, network, i);
+    sgm_network_free(network);
+    if (is_good)
+        return SGM_OK;
+    char *own = adapters_of_run(f->model);
+    sgm_status status = sgm_fail(
+        SGM_ERROR_ARGUMENT,
+        "--lora%s%s%s: the run '%s' has other adapters, %s: without these options they are trained on; "
+        "others begin with what 'sigma export --hf FOLDER %s' writes, where they are part of the weights",
+        f->lora[0] != '\0' ? "=" : "", f->lora, f->int8 ? " --int8" : "", f->model, own != NULL ? own : "",
+        f->model);
+    sgm__free(own);
+    return status;
 }
 
 /* The data that a network of other inputs than texts learns from, as a file says it. */
@@ -372,7 +411,7 @@ static sgm_status describe(const finetuning *f, train_description *description)
     json_t *root = json_pack("{s:s, s:o*, s:o, s:o, s:o*, s:I}", "from", f->model, "network", network, "data",
                              data_of(f), "optimiser", optimiser_of(f), "sample", sample_of(f), "epochs",
                              (json_int_t)(f->epochs > 0 ? f->epochs : EPOCHS));
-    if (root != NULL && f->lora != NULL) {
+    if (root != NULL && f->lora != NULL && !f->is_adapted) {
         char *adapter = adapter_of(f);
         json_object_set_new(root, "adapters", json_pack("[s]", adapter != NULL ? adapter : ""));
         sgm__free(adapter);
@@ -395,6 +434,8 @@ static int train(const arguments *a, finetuning *f, const train_arguments *given
     const char **overrides = sgm__calloc(a->word_count + 1, sizeof *overrides);
     size_t count = a->word_count - 1;
     sgm_status status = overrides != NULL ? look_at_model(f) : sgm__last_failure();
+    if (status == SGM_OK)
+        status = look_at_adapters(f);
     if (status == SGM_OK)
         status = check_samples(f);
     if (status == SGM_OK)

@@ -25,7 +25,8 @@ static const char usage_text[] =
     "  --task TASK     what it is for, where the folder leaves it open; of MODEL.onnx: classify, where its\n"
     "                  output is one of logits\n"
     "  --classes N     begins the last layer of a folder's model anew, for so many classes\n"
-    "  --peft DIR      with adapters, as the library PEFT keeps them\n\n"
+    "  --peft DIR      with adapters, as the library PEFT keeps them, and for the classes that they are "
+    "for\n\n"
     "Exit codes: 0 done, 1 failed, 2 wrong usage.\n\nArchitectures: ";
 
 /* Those of 'sigma finetune --lora', for the memory that they take. */
@@ -106,13 +107,25 @@ static void tell_no_cost(const import *m)
                : "'sigma finetune' of texts adds one; else write one at the end of its network");
 }
 
+/* Of PEFT, or of a run that is imported again. */
+static bool is_adapted(const import *m)
+{
+    char *notation = sgm_trainer_network(m->trainer);
+    sgm_network *network = notation != NULL ? sgm_network_parse(notation) : NULL;
+    const bool has_adapters = sgm_network_adapters(network) > 0;
+    sgm_network_free(network);
+    sgm_string_free(notation);
+    return has_adapters;
+}
+
 /* Training needs an optimiser, and is measured with adapters, too: this comes after saving, as a run that is
  * imported has neither. */
 static void tell_memory(import *m)
 {
     char run[32], train[32], adapted[32];
     const sgm_pretrained_info *info = sgm_pretrained_describe(m->model);
-    int64_t number = info->precision == SGM_FLOAT64 ? 8 : 4;
+    const int64_t number = info->precision == SGM_FLOAT64 ? 8 : 4;
+    const bool has_adapters = is_adapted(m);
     printf("memory: %s for its parameters",
            sgm_bytes_text((double)((info->parameters + info->untrained) * number), run, sizeof run));
     bool has_cost = network_has_cost(m->c.network);
@@ -120,8 +133,8 @@ static void tell_memory(import *m)
     int64_t batch = has_cost && measure_training(m, 1, train) ? 1 : 2;
     bool is_measured = has_cost && (batch == 1 || measure_training(m, batch, train));
     if (is_measured) {
-        printf(", %s to train %s with adamw", train, m->peft == NULL ? "them" : "its adapters");
-        if (info->tokens > 0 && m->peft == NULL &&
+        printf(", %s to train %s with adamw", train, has_adapters ? "its adapters" : "them");
+        if (info->tokens > 0 && !has_adapters &&
             sgm_trainer_adapt(m->trainer, sgm_layer_parse(USUAL_ADAPTERS)) == SGM_OK &&
             measure_training(m, batch, adapted))
             printf(", %s to train " USUAL_ADAPTERS " instead", adapted);
@@ -259,17 +272,19 @@ static sgm_status adapt(import *m)
 static sgm_status load(import *m)
 {
     m->model = sgm_pretrained_open(m->path, .context = m->context, .task = m->task, .classes = m->classes,
-                                   .without_adapters = m->peft != NULL);
+                                   .peft = m->peft);
     if (m->model == NULL)
         return sgm__last_failure();
-    tell_model(m);
     SGM_TRY(configure(m));
     m->env = experiment_env(&m->c);
     m->trainer = m->env != NULL ? sgm_trainer_create(m->env, m->c.name) : NULL;
     if (m->trainer == NULL)
         return sgm__last_failure();
     SGM_TRY(sgm_pretrained_load(m->model, m->trainer));
-    return m->peft != NULL ? adapt(m) : SGM_OK;
+    if (m->peft != NULL)
+        SGM_TRY(adapt(m));
+    tell_model(m); /* once nothing can be wrong with the model any more */
+    return SGM_OK;
 }
 
 static int import_model(import *m)

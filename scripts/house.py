@@ -52,7 +52,7 @@ FLOORS = [
     ["models/architectures", "models/onnx", "models/tokenizer", "models/tokenizer/gguf", "models/tokenizer/read"],
     ["models/import", "models/texts"],
     ["models/export"],
-    ["cli/config", "cli/config/data"],
+    ["cli/config", "cli/config/data", "cli/config/start"],
     ["cli/texts"],
     ["cli/names", "cli/plot", "cli/generate", "cli/predict", "cli/data", "cli/runs", "cli/inspect"],
     ["cli/eval", "cli/mcp", "cli/mcp/tools", "cli/openai"],

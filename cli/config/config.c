@@ -320,6 +320,7 @@ static sgm_status fill(config *c, const char *name, const yaml_node *root, const
         return sgm__fail_within("%s: data.training", name);
     if (from_take_network(c) != SGM_OK)
         return sgm__fail_within("%s: from", name);
+    adapters_take_known(c);
     SGM_TRY(files_complete(c));
     if (chats_complete(c) != SGM_OK)
         return sgm__fail_within("%s: data.training", name);

@@ -147,6 +147,7 @@ const char *text_map_get(const text_map *map, const char *key);
 /* Adds an entry, or replaces its value. Both texts are copied. */
 sgm_status text_map_set(text_map *map, const char *key, const char *value);
 void text_map_clear(text_map *map);
+void text_list_clear(text_list *list);
 
 /* --- plugins.c: plug-ins of the command --- */
 /* A plug-in is code, so a file that came from elsewhere must not load one unasked. What the user typed is

@@ -202,7 +202,7 @@ static sgm_status set_scalar(const option *o, void *base, const arrival *at, con
     }
 }
 
-static void clear_list(text_list *list)
+void text_list_clear(text_list *list)
 {
     for (size_t i = 0; i < list->count; i++)
         sgm__free(list->items[i]);
@@ -291,10 +291,10 @@ static sgm_status set_list(const option *o, void *base, const arrival *at, const
                 status = note_item(&list, at, node->children[i]);
         }
     if (status != SGM_OK) {
-        clear_list(&list);
+        text_list_clear(&list);
         return status;
     }
-    clear_list(target);
+    text_list_clear(target);
     *target = list;
     return SGM_OK;
 }
@@ -458,7 +458,7 @@ void option_free_value(const option *o, void *base)
     if (o->kind == OPTION_TEXT || o->kind == OPTION_PATH)
         sgm__free(*(char **)option_member(o, base));
     else if (o->kind == OPTION_LIST)
-        clear_list(option_member(o, base));
+        text_list_clear(option_member(o, base));
     else if (o->kind == OPTION_MAP)
         text_map_clear(option_member(o, base));
 }

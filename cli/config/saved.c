@@ -238,6 +238,7 @@ sgm_status saved_take_pairs(saved *s)
     sgm__free(s->c.network);
     s->network = network;
     s->c.network = own;
+    text_list_clear(&s->c.adapters); /* statements of the checkpoint's network */
     s->has_pairs = true;
     return SGM_OK;
 }
@@ -500,6 +501,10 @@ sgm_status from_load(sgm_trainer *trainer, const config *c, bool quiet)
         SGM_TRY(saved_start_from(trainer, &(const start_config){.run = c->from}, quiet));
     else if (c->from != NULL)
         SGM_TRY(load_model(trainer, c, quiet));
+    char *adapters = c->from != NULL && !quiet ? adapters_of_run(c->from) : NULL;
+    if (adapters != NULL)
+        printf("its adapters are trained on: %s\n", adapters);
+    sgm__free(adapters);
     return c->start_from.run != NULL ? saved_start_from(trainer, &c->start_from, quiet) : SGM_OK;
 }
 

@@ -83,4 +83,16 @@ sgm_status from_load(sgm_trainer *trainer, const config *c, bool quiet);
 /* Keeps in the run's folder what writes a model of others back, if `from` is one. */
 sgm_status from_keep(const config *c);
 
+/* --- start/adapters.c: adapters of the network that a training begins with --- */
+/* The network of a run's newest checkpoint, if it has adapters; sgm_network_free. NULL: it has none, there is
+ * no run at this path, or none that can be read, and the error of that is left to who loads it. */
+sgm_network *adapted_network_of_run(const char *path);
+/* The notation of these adapters, "lora(8), lora(4, name=values)"; sgm__free. NULL: as above. */
+char *adapters_of_run(const char *path);
+/* Takes out of the key `adapters` those that the network has already. */
+void adapters_take_known(config *c);
+/* A network with one more layer, " + info_nce", which is put in front of its adapters; sgm__free. NULL and an
+ * error. */
+char *network_with_layer(const char *notation, const char *layer);
+
 #endif

@@ -250,6 +250,8 @@ SGM_API size_t sgm_network_adapters(const sgm_network *network);
  * none. */
 SGM_API sgm_status sgm_network_get_adapter(const sgm_network *network, size_t index, const char *name,
                                            sgm_content *content);
+/* The notation of an adapter, "lora(8, alpha=16)"; free with sgm_string_free. */
+SGM_API char *sgm_network_adapter_text(const sgm_network *network, size_t index);
 /* Takes all adapters out of the network and its notation. */
 SGM_API void sgm_network_drop_adapters(sgm_network *network);
 

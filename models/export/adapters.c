@@ -280,6 +280,24 @@ static sgm_status write_config(const writing *w, const char *folder)
     return status;
 }
 
+/* What a run calls its classes, PEFT has no place for. */
+static sgm_status write_classes(const sgm_pretrained *p, const char *folder)
+{
+    json_t *names = json_array();
+    bool failed = names == NULL;
+    const char *name;
+    for (int64_t i = 0; !failed && (name = sgm_pretrained_class(p, i)) != NULL; i++)
+        failed = json_array_append_new(names, json_string(name)) != 0;
+    const bool has_all = !failed && (int64_t)json_array_size(names) == p->description.classes;
+    char *text = has_all ? json_dumps(names, JSON_INDENT(2)) : NULL;
+    sgm_status status = text != NULL        ? sgm__write_file(folder, SGM__PEFT_CLASSES, text, strlen(text))
+                        : failed || has_all ? sgm_fail(SGM_ERROR_MEMORY, "no memory for " SGM__PEFT_CLASSES)
+                                            : SGM_OK; /* some have no names */
+    free(text);
+    json_decref(names);
+    return status;
+}
+
 static sgm_status write_folder(writing *w, const char *folder)
 {
     SGM__TRY(read_statements(w));
@@ -293,6 +311,8 @@ static sgm_status write_folder(writing *w, const char *folder)
     char *path = sgm__new_text("%s/" SGM__PEFT_WEIGHTS, folder);
     sgm_status status = path != NULL ? sgm_bundle_save(w->bundle, path) : SGM_ERROR_MEMORY;
     free(path);
+    if (status == SGM_OK && json_array_size(w->whole) > 0 && w->p->description.classes > 0)
+        status = write_classes(w->p, folder);
     return status == SGM_OK ? write_config(w, folder) : status;
 }
 

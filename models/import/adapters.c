@@ -117,10 +117,15 @@ static sgm_status find_whole(reading *r, const sgm__made *made)
     free(name);
     if (tensor == SIZE_MAX)
         return SGM_OK;
-    bool turns = made->weight->transposed && made->shape.rank == 2;
-    SGM__TRY(check_shape(r, tensor,
-                         turns ? sgm_shape_of(made->shape.dims[1], made->shape.dims[0]) : made->shape,
-                         "the model; --classes of 'sigma import' begins it with another number of classes"));
+    const bool turns = made->weight->transposed && made->shape.rank == 2;
+    const sgm_shape shape = turns ? sgm_shape_of(made->shape.dims[1], made->shape.dims[0]) : made->shape;
+    sgm_tensor_entry entry;
+    const bool has_rows = sgm_tensor_file_entry(r->file, tensor, &entry) && entry.shape.rank > 0 &&
+                          entry.shape.dims[0] == shape.dims[0];
+    SGM__TRY(check_shape(r, tensor, shape,
+                         has_rows ? "the model; one of both is of another model"
+                                  : "the model; --classes of 'sigma import' begins it with another number "
+                                    "of classes"));
     r->wholes[r->whole_count++] = (whole){made, tensor};
     return SGM_OK;
 }
@@ -151,6 +156,26 @@ static sgm_status check_all_used(const reading *r)
     return SGM_OK;
 }
 
+/* Says what the file's first tensor is called, and what an adapter of the model would be. */
+static sgm_status fail_others(const reading *r)
+{
+    const sgm_pretrained *p = r->p;
+    sgm_tensor_entry entry;
+    const bool has_any = sgm_tensor_file_entry(r->file, 0, &entry);
+    size_t last = p->made_count;
+    while (last > 0 && p->made[last - 1].shape.rank != 2)
+        last--;
+    char *module = last > 0 ? sgm__weights_module(p, &p->made[last - 1], 0) : NULL;
+    sgm_status status = sgm_fail(
+        SGM_ERROR_NOT_FOUND,
+        "'%s/" SGM__PEFT_WEIGHTS
+        "' has no adapters of '%s', to %s: its first tensor is '%.100s', a matrix of the model "
+        "'%.100s': name the model that they were made for, and its task (--task of 'sigma import')",
+        r->folder, p->path, p->description.task, has_any ? entry.name : "none", module != NULL ? module : "");
+    free(module);
+    return status;
+}
+
 static sgm_status find_pairs(reading *r)
 {
     const sgm_pretrained *p = r->p;
@@ -165,10 +190,7 @@ static sgm_status find_pairs(reading *r)
     for (size_t i = 0; i < p->made_count; i++)
         if (is_of_classes(&p->made[i]))
             SGM__TRY(find_whole(r, &p->made[i]));
-    if (r->count == 0)
-        return sgm_fail(SGM_ERROR_NOT_FOUND, "'%s/" SGM__PEFT_WEIGHTS "' has no adapters of '%s'", r->folder,
-                        p->path);
-    return check_all_used(r);
+    return r->count > 0 ? check_all_used(r) : fail_others(r);
 }
 
 /* --- into the network --- */

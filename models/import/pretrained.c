@@ -295,13 +295,17 @@ static sgm_status open_path(sgm_pretrained *p, const char *path, const sgm_pretr
     }
     SGM__TRY(sgm__is_gguf(path) ? open_gguf(p, path) : open_folder(p, path));
     SGM__TRY(refuse_packed(p));
-    if (!options.without_adapters)
+    if (options.peft != NULL)
+        SGM__TRY(sgm__peft_classes(p, &options));
+    if (!options.without_adapters && options.peft == NULL)
         SGM__TRY(refuse_adapters(p));
     SGM__TRY(describe(p, &options));
     SGM__TRY(sgm__weights_pair(p));
     p->description.wanted_names = NULL; /* are in the configuration now, and were the caller's */
     fill_info(p);
-    return options.ignore_negative ? ignore_negative(p) : SGM_OK;
+    if (options.ignore_negative)
+        SGM__TRY(ignore_negative(p));
+    return p->kept ? sgm__run_take_adapters(p) : SGM_OK;
 }
 
 bool sgm_pretrained_is_there(const char *path)
@@ -341,11 +345,16 @@ void sgm_pretrained_free(sgm_pretrained *p)
     sgm_tensor_file_close(p->rest);
     sgm_tensor_file_close(p->checkpoint);
     sgm__gguf_close(p->gguf);
+    free(p->class_names);
+    json_decref(p->peft_classes);
     json_decref(p->processor);
     json_decref(p->config);
     free(p->made);
     free(p->stored);
     free(p->shards);
+    for (size_t i = 0; i < p->adapter_count; i++)
+        sgm_string_free(p->adapters[i]);
+    free(p->adapters);
     free(p->network);
     free(p->tokenizer);
     sgm__translated_free(&p->translated);
@@ -391,51 +400,13 @@ static sgm_status find_parameter(sgm_trainer *trainer, const char *name, const s
                     sgm_trainer_name(trainer), name);
 }
 
-/* Beside the folder that is kept of a run. */
-static sgm_status open_checkpoint(sgm_pretrained *p)
-{
-    char *path = sgm__new_text("%s/../" SGM__CHECKPOINT, p->path);
-    char *text = path != NULL ? sgm_checkpoint_network(path) : NULL;
-    sgm_network *network = text != NULL ? sgm_network_parse(text) : NULL;
-    sgm_status status = network != NULL ? SGM_OK : sgm_last_status();
-    if (status == SGM_OK && sgm_network_adapters(network) > 0)
-        status = sgm_fail(SGM_ERROR_UNSUPPORTED,
-                          "'%s' has adapters, which would be left out; begin with what 'sigma export --hf' "
-                          "writes, where they are part of the weights",
-                          path);
-    if (status == SGM_OK && p->checkpoint == NULL) {
-        p->checkpoint = sgm_tensor_file_open(path);
-        status = p->checkpoint != NULL ? SGM_OK : sgm_last_status();
-    }
-    sgm_network_free(network);
-    sgm_string_free(text);
-    free(path);
-    return status;
-}
-
-/* The value of a parameter: of a run what its network had is in its checkpoint, and what it had not is made
- * of the tensors that it did not use. NULL and an error. */
-static sgm_tensor *read_made(sgm_pretrained *p, const sgm__made *made, sgm_dtype dtype)
-{
-    sgm_tensor_entry entry;
-    size_t i = 0;
-    while (p->kept && sgm_tensor_file_entry(p->checkpoint, i, &entry) && strcmp(entry.name, made->name) != 0)
-        i++;
-    if (!p->kept || i == sgm_tensor_file_count(p->checkpoint))
-        return sgm__weights_read(p, made, dtype);
-    sgm_tensor *value = sgm_tensor_file_read(p->checkpoint, i);
-    sgm_tensor *cast = value != NULL ? sgm_tensor_cast(value, dtype) : NULL;
-    sgm_tensor_free(value);
-    return cast;
-}
-
 static sgm_status load_made(sgm_pretrained *p, sgm_trainer *trainer, const sgm__made *made)
 {
     sgm_dtype dtype = SGM_FLOAT32;
     SGM__TRY(find_parameter(trainer, made->name, &made->shape, &dtype));
     if (!p->kept)
         SGM__TRY(sgm__weights_check_copies(p, made));
-    sgm_tensor *value = read_made(p, made, dtype);
+    sgm_tensor *value = sgm__run_read(p, made, dtype);
     sgm_status status = value != NULL ? sgm_trainer_set(trainer, made->name, value) : sgm_last_status();
     sgm_tensor_free(value);
     return status;
@@ -468,15 +439,19 @@ static sgm_status prepare(const sgm_pretrained *p, sgm_trainer *trainer)
 static sgm_status load(sgm_pretrained *p, sgm_trainer *trainer)
 {
     if (p->kept)
-        SGM__TRY(open_checkpoint(p));
+        SGM__TRY(sgm__run_open_checkpoint(p));
     char *own = sgm_trainer_network(trainer);
     if (own == NULL)
         SGM__TRY(sgm_trainer_set_network(trainer, p->network));
     sgm_string_free(own);
+    if (p->kept)
+        SGM__TRY(sgm__run_check_adapters(p, trainer));
     SGM__TRY(prepare(p, trainer));
     for (size_t i = 0; i < p->made_count; i++)
-        if (!p->made[i].parts[0]->anew)
+        if (!p->made[i].parts[0]->anew && !sgm__run_has_codes(p, p->made[i].name))
             SGM__TRY(load_made(p, trainer, &p->made[i]));
+    if (p->kept)
+        SGM__TRY(sgm__run_load_adapters(p, trainer));
     for (size_t i = 0; i < p->translated.count; i++)
         SGM__TRY(load_translated(trainer, &p->translated.values[i]));
     return sgm__classes_give_pipeline(p, trainer);

@@ -1,9 +1,10 @@
 /* The struct behind sgm_pretrained, and what its files share.
  *
  * import/folder.c opens the files of a folder, import/weights.c pairs tensors with parameters and reads them,
- * import/classes.c has what concerns classes and pictures, import/pretrained.c is the way in, import/keep.c
- * writes down what an export needs, export/export.c writes a folder. import/peft_config.c, import/adapters.c
- * and export/adapters.c are for the folders of the library PEFT. */
+ * import/classes.c has what concerns classes and pictures, import/run.c what a
+ * run has learnt, import/pretrained.c is the way in, import/keep.c
+ * writes down what an export needs, export/export.c writes a folder. import/peft_config.c,
+ * import/peft_classes.c, import/adapters.c and export/adapters.c are for the folders of the library PEFT. */
 #ifndef SIGMA_MODELS_PRETRAINED_H
 #define SIGMA_MODELS_PRETRAINED_H
 
@@ -31,6 +32,7 @@
 /* In a folder of PEFT. Names of tensors begin with the prefix. */
 #define SGM__PEFT_CONFIG "adapter_config.json"
 #define SGM__PEFT_WEIGHTS "adapter_model.safetensors"
+#define SGM__PEFT_CLASSES "classes.json" /* ["bad", "good"], of ours, which PEFT ignores */
 #define SGM__PEFT_PREFIX "base_model.model."
 
 /* A file of tensors, by its name in the folder. */
@@ -86,6 +88,10 @@ struct sgm_pretrained {
     sgm__translated translated;
     char *network;
     size_t network_size;
+    json_t *peft_classes;     /* names of classes in a folder of PEFT; NULL: none */
+    const char **class_names; /* the same; NULL: none */
+    char **adapters;          /* of a run: statements of the network that the original has not, "lora(8)" */
+    size_t adapter_count;
     char *tokenizer;
     sgm_pretrained_info info;
 };
@@ -166,6 +172,23 @@ sgm_tensor *sgm__weights_read(sgm_pretrained *p, const sgm__made *made, sgm_dtyp
 /* What files of sentence-transformers say of vectors of texts, if there are any. */
 sgm_status sgm__sentences_read(const sgm_pretrained *p, sgm__description *d);
 
+/* --- import/run.c --- */
+/* Of a folder of a run: adds the adapters of its checkpoint to the network. */
+sgm_status sgm__run_take_adapters(sgm_pretrained *p);
+/* Opens the checkpoint for what follows. */
+sgm_status sgm__run_open_checkpoint(sgm_pretrained *p);
+/* An error if the trainer's network lacks adapters of the run. */
+sgm_status sgm__run_check_adapters(const sgm_pretrained *p, sgm_trainer *trainer);
+/* Whether the run has a matrix as codes of 8 bits. */
+bool sgm__run_has_codes(const sgm_pretrained *p, const char *parameter);
+/* The value of a parameter, which the caller frees: of a run what its network had is in its checkpoint, and
+ * what it had not is made of the tensors that it did not use, as is all of a model that is no run. NULL on
+ * failure. */
+sgm_tensor *sgm__run_read(sgm_pretrained *p, const sgm__made *made, sgm_dtype dtype);
+/* Gives a trainer, whose parameters are there, the values of adapters, and codes of 8 bits. An error if the
+ * adapters keep a layer as it is that begins anew. */
+sgm_status sgm__run_load_adapters(const sgm_pretrained *p, sgm_trainer *trainer);
+
 /* --- import/classes.c --- */
 /* The pipeline by which files of pictures become inputs; the caller frees it. NULL on failure. */
 sgm_pipeline *sgm__classes_pipeline(const sgm_pretrained *p);
@@ -174,6 +197,10 @@ sgm_status sgm__classes_give_pipeline(const sgm_pretrained *p, sgm_trainer *trai
 /* Where other classes are wanted: the tensors of the last layer and the names in config.json become those of
  * these. */
 sgm_status sgm__classes_begin(sgm_pretrained *p, const sgm_recording *recording);
+
+/* --- import/peft_classes.c --- */
+/* Completes options by what the folder options->peft says of classes. */
+sgm_status sgm__peft_classes(sgm_pretrained *p, sgm_pretrained_options *options);
 
 /* --- export/export.c --- */
 /* Whether a parameter is made of a tensor, and not a tensor of its numbers again, or of no use here. */

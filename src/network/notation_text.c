@@ -185,3 +185,14 @@ char *sgm_network_text(const sgm_network *network)
     write_part(&text, network->root);
     return sgm__text_take(&text);
 }
+
+char *sgm_network_adapter_text(const sgm_network *network, size_t index)
+{
+    if (network == NULL || index >= network->adapter_count) {
+        sgm_fail(SGM_ERROR_ARGUMENT, "the notation of an adapter: expected a network that has the adapter");
+        return NULL;
+    }
+    sgm__text text = {0};
+    write_layer(&text, network->adapters[index].layer);
+    return sgm__text_take(&text);
+}

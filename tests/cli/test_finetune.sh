@@ -268,6 +268,19 @@ run 0 finetune model --data answers.jsonl --validation answers.jsonl --into all 
 run 0 eval all answers.jsonl
 same "nothing was held out of this file" "$(grep -c 'held out' err)" 0
 
+# --- going on with adapters ---
+run 0 finetune adapted --data answers.jsonl --into adapted-2 --epochs 1 --lora
+has out '^its adapters are trained on: lora\(2, alpha=4\)$'
+has adapted-2/config.yaml 'learning_rate: 0.0002'
+run 0 inspect adapted-2
+has out 'weights_lora_a +[0-9]+ .*\([0-9]+, 2\)'
+run 0 finetune adapted --data answers.jsonl --into adapted-3 --epochs 1 --lora=2 --quiet
+run 0 finetune adapted --data answers.jsonl --into adapted-4 --epochs 1 --quiet
+cmp adapted-2/checkpoint.safetensors adapted-4/checkpoint.safetensors
+verdict "with --lora and without it is the same training" $?
+run 2 finetune adapted --data answers.jsonl --into none --epochs 1 --lora=4
+has err "^sigma finetune: --lora=4: the run 'adapted' has other adapters, lora\(2, alpha=4\): without these options they are trained on"
+
 # --- mistakes ---
 run 2 finetune --data answers.jsonl
 has err 'expected a model: a folder of transformers, or a run'

@@ -130,8 +130,78 @@ has adapters/adapter_config.json '"pre_classifier",'
 run 0 import merged --peft adapters --into with-adapters
 run 0 inspect with-adapters
 has out '^  classifier.weights +32  float32  \(16, 2\)$'
-run 1 finetune adapted --data labelled.jsonl --epochs 1
-has err 'has adapters, which would be left out; begin with what .sigma export --hf. writes'
+
+# --- a run with adapters is served, also of a BERT, whose network becomes another one for pairs of texts ---
+cp -r "$fixtures/bert_embed" segments && cp model/vocab.txt segments
+shares() { sed -nE 's/.*"outputs?": ?\[+([0-9.]+), ?([0-9.]+)\].*/\1 \2/p' out; }
+for options in '--lora=2' '--lora=2 --int8'; do
+    # shellcheck disable=SC2086 # one word or two
+    run 0 finetune segments --data labelled.jsonl --into "by-segments ${options#--lora=}" --epochs 1 $options --learning-rate 0.01 --context 8 --quiet
+    serve "by-segments ${options#--lora=}"
+    ask '{"input": ["good c"]}'
+    served=$(shares)
+    run 0 predict "by-segments ${options#--lora=}" --text 'good c' --json
+    same "a run with adapters answers what it predicts" "$served" "$(shares)"
+    ask '{"input": [{"text": "good", "pair": "c"}]}'
+    served=$(shares)
+    run 0 predict "by-segments ${options#--lora=}" --text good --pair c --json
+    same "of pairs, too" "$served" "$(shares)"
+    end_serve
+done
+sed 's/, "label"/, "pair": "c", "label"/' labelled.jsonl >of-pairs.jsonl
+run 0 eval 'by-segments 2' of-pairs.jsonl
+has out '\(16 examples\)$'
+
+# --- and trained on with them ---
+run 0 predict adapted --text 'good c' --probabilities
+mv out predicted
+run 0 finetune adapted --data labelled.jsonl --into further --epochs 1 --learning-rate 1e-30
+has out '^its adapters are trained on: lora\(2, "attention\* hidden\* projection\*", 4, train="pooler\.\* classifier\.\*"\)$'
+run 0 predict further --text 'good c' --probabilities
+same "a step of nothing changes nothing" "$(cat out)" "$(cat predicted)"
+run 0 finetune adapted --data labelled.jsonl --into further-2 --epochs 30 --lora --batch 4 --learning-rate 0.01
+has out '^epoch 30/30 .*accuracy 100.0 %'
+run 0 inspect further-2
+has out '^  tokens.weights .*, not trained$'
+run 0 export --hf further-model further-2
+run 2 finetune adapted --data labelled.jsonl --into none --lora=4
+has err "^sigma finetune: --lora=4: the run 'adapted' has other adapters, lora\(2, .*\): without these options they are trained on; others begin with what 'sigma export --hf FOLDER adapted' writes"
+run 2 finetune adapted --data labelled.jsonl --into none --lora --int8
+has err "^sigma finetune: --lora --int8: the run 'adapted' has other adapters, lora\(2, "
+run 0 finetune adapted --data labelled.jsonl --into further-3 --epochs 1 --quiet 'adapters=lora(2, alpha=4, on="attention* hidden* projection*", train="pooler.* classifier.*")'
+has further-3/config.yaml '; lora\(2, '
+has further-3/config.yaml 'learning_rate: 0.0002'
+same "adapters that the run has are not added again" "$(grep -c '^adapters:' further-3/config.yaml)" 0
+run 0 finetune adapted --data numbers.jsonl --into adapted-others --epochs 1 --quiet
+run 0 predict adapted-others --text 'good c'
+has out '^[01] 0\.'
+run 0 finetune model --data labelled.jsonl --into coded --epochs 1 --lora=2 --int8 --quiet
+run 0 finetune coded --data labelled.jsonl --into coded-2 --epochs 1 --lora --int8 --quiet
+run 0 predict coded --text good --pair c
+run 0 finetune model --data pairs.jsonl --into near-adapted --epochs 1 --lora=2 --quiet
+run 0 finetune near-adapted --data triples.jsonl --into near-further --epochs 1 --quiet
+has near-further/config.yaml 'info_nce\(group=3\); lora\(2, alpha=4\)'
+run 0 predict near-further --text 'good c'
+run 1 finetune near-adapted --data labelled.jsonl --into none --epochs 1
+has err "'pooler.weights' begins anew, but the adapters of the run, lora\(2, alpha=4\), keep it as it is: begin with what 'sigma export --hf' writes"
+
+# --- names of classes through PEFT's folder, whose model has no classes ---
+has adapters/classes.json '"praise"'
+run 0 import model --peft adapters --into by-peft
+has out '^classes: 2$'
+run 0 predict by-peft --text 'good c' --probabilities
+same "the model with the adapters predicts what the run predicted, by name" "$(cat out)" "$(cat predicted)"
+rm adapters/classes.json
+run 0 import model --peft adapters --into without-names
+run 0 predict without-names --text 'good c' --probabilities
+same "without the names, too" "$(cat out)" "$(sed 's/a, "blame"/LABEL_0/; s/praise/LABEL_1/' predicted)"
+echo '["x"]' >adapters/classes.json
+run 1 import model --peft adapters --into none
+has err "'adapters/classes.json': a list of the names of 2 classes"
+echo '["x", "x"]' >adapters/classes.json
+run 1 import model --peft adapters --into none
+has err "'adapters/classes.json': a list of the names of 2 classes"
+same "nothing was reported before" "$(cat out)" ''
 
 # --- pairs ---
 run 0 predict model --text 'good a'

@@ -221,6 +221,8 @@ TEST(tensors_that_do_not_fit_the_model)
         "layers.1.self_attn.v_proj", "layers.1.self_attn.x_proj",
         "the tensor 'base_model.model.model.layers.1.self_attn.x_proj.lora_A.weight' is of no matrix of");
     check_renamed("self_attn", "sElf_attn", "has no adapters of '");
+    check_renamed("self_attn", "sElf_attn",
+                  "llama', to generate: its first tensor is 'base_model.model.model.layers.0.sElf_attn.");
 }
 
 /* PEFT has one dropout, and one rule of scaling. */

@@ -289,6 +289,70 @@ TEST(a_run_of_vectors_becomes_one_of_classes)
     sgm_env_free(env);
 }
 
+/* The parameters of a trainer, bit by bit, with the adapters' own. */
+static void check_same_states(sgm_trainer *a, sgm_trainer *b)
+{
+    size_t count, other, adapters = 0;
+    const sgm_parameter *parameters = sgm_trainer_parameters(a, &count);
+    sgm_trainer_parameters(b, &other);
+    CHECK_INT(other, count);
+    for (size_t i = 0; i < count; i++) {
+        sgm_tensor *x = sgm_trainer_get(a, parameters[i].name), *y = sgm_trainer_get(b, parameters[i].name);
+        CHECK_OK(x);
+        CHECK_OK(y);
+        adapters += parameters[i].adapts != NULL;
+        const size_t size =
+            (size_t)sgm_shape_elements(sgm_tensor_shape(x)) * sgm_dtype_size(sgm_tensor_dtype(x));
+        CHECK(memcmp(sgm_tensor_const_data(x), sgm_tensor_const_data(y), size) == 0);
+        sgm_tensor_free(y);
+        sgm_tensor_free(x);
+    }
+    CHECK(adapters > 0);
+}
+
+/* All that a run with adapters has learnt is there again, and nothing of it is lost in silence. */
+static void check_goes_on(const char *adapter, const char *shown)
+{
+    sgm_env *env = sgm_env_create("goes on", .seed = 3);
+    sgm_trainer *first = sgm_trainer_create(env, "first");
+    sgm_pretrained *model = classifier_of(path_of("bert_embed"));
+    CHECK_OK(sgm_pretrained_load(model, first));
+    CHECK_OK(sgm_trainer_adapt(first, sgm_layer_parse(adapter)));
+    sgm_dataset *data = texts_of(1);
+    CHECK_OK(sgm_trainer_set_data(first, sgm_minibatches(data, .size = TEXTS, .no_shuffle = true)));
+    CHECK_OK(sgm_trainer_set_optimiser(first, sgm_adamw(.learning_rate = 0.01)));
+    CHECK_OK(sgm_trainer_run(first, .iterations = 5));
+    char run[200];
+    snprintf(run, sizeof run, "%s", run_of(model, first));
+
+    /* without being told of adapters */
+    sgm_trainer *second = sgm_model_trainer(sgm_model_import(env, run, .context = TIME));
+    CHECK_OK(second);
+    check_same_states(first, second);
+
+    /* in a network without them they would be lost */
+    sgm_trainer *bare = sgm_trainer_create(env, "bare");
+    CHECK_OK(sgm_trainer_set_network(bare, sgm_pretrained_network(model)));
+    sgm_pretrained *again = sgm_pretrained_open(run, .context = TIME);
+    CHECK_OK(again);
+    char message[300];
+    snprintf(message, sizeof message, "'%s/checkpoint.safetensors' has adapters, %s, which would be left out",
+             run, shown);
+    CHECK_ERROR(sgm_pretrained_load(again, bare), message);
+    sgm_pretrained_free(again);
+    sgm_dataset_free(data);
+    sgm_pretrained_free(model);
+    sgm_env_free(env);
+}
+
+TEST(a_run_with_adapters_goes_on_with_them)
+{
+    check_goes_on("lora(2, alpha=4, on=\"attention*\", train=\"pooler.* classifier.*\")",
+                  "lora(2, \"attention*\", 4, train=\"pooler.* classifier.*\")");
+    check_goes_on("lora(2, on=\"attention*\", quantize=int8, train=\"classifier.*\")",
+                  "lora(2, \"attention*\", train=\"classifier.*\", quantize=int8)");
+}
+
 TEST(what_a_run_has_not_is_refused)
 {
     sgm_env *env = sgm_env_create("refused");
@@ -307,7 +371,8 @@ TEST(what_a_run_has_not_is_refused)
     sgm_pretrained_free(model);
     model = sgm_pretrained_open(run, .classes = 2);
     CHECK_ERROR(sgm_pretrained_load(model, other),
-                "checkpoint.safetensors' has adapters, which would be left out");
+                "begins anew, but the adapters of the run, lora(2), keep it as it is: begin with what 'sigma "
+                "export --hf' writes");
     sgm_pretrained_free(model);
     CHECK_ERROR(sgm_pretrained_open(path_of("bert_embed"), .classes = 4,
                                     .class_names = (const char *const[]){"a", "b", NULL, "c"}),

@@ -148,6 +148,22 @@ TEST(adapters_are_part_of_the_notation)
                "input(2) + dense(4); lora(1, rank_stabilised=true, columns=(1, 2))");
 }
 
+TEST(each_adapter_has_a_notation)
+{
+    static const char *const texts[] = {"lora(2)", "lora(4, \"1-dense\", 8, columns=(0, 1), name=more)"};
+    sgm_network *network = sgm_network_parse("input(3) + dense(2); lora(2)");
+    CHECK_OK(sgm_network_adapt(
+        network, sgm_layer_parse("lora(4, alpha=8, on=\"1-dense\", columns=(0, 1), name=more)")));
+    for (size_t i = 0; i < 2; i++) {
+        char *text = sgm_network_adapter_text(network, i);
+        CHECK_STR(text, texts[i]);
+        sgm_string_free(text);
+    }
+    CHECK_ERROR(sgm_network_adapter_text(network, 2), "expected a network that has the adapter");
+    CHECK_ERROR(sgm_network_adapter_text(NULL, 0), "expected a network that has the adapter");
+    sgm_network_free(network);
+}
+
 TEST(mistakes_in_adapters)
 {
     check_record_error("input(1, 4, 4) + convolution(2, 3, name=c) + mean_squared; lora(2)",

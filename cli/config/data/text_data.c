@@ -12,6 +12,7 @@
 #include <sigma/text_data.h>
 
 #define PAIR_COST " + info_nce"
+#define TRIPLE_COST PAIR_COST "(group=3)"
 
 bool data_config_has_texts(const data_config *data)
 {
@@ -159,9 +160,11 @@ static sgm_status complete_network(config *c)
                         "text alone",
                         data->text_pairs != NULL ? "anchor and positive" : "a label", c->from);
     if (status == SGM_OK) {
-        c->network = sgm__format("%s%s%s", sgm_pretrained_network(model),
-                                 data->text_pairs != NULL ? PAIR_COST : "", group == 3 ? "(group=3)" : "");
-        status = c->network != NULL ? SGM_OK : SGM_ERROR_MEMORY;
+        const char *network = sgm_pretrained_network(model);
+        c->network = data->text_pairs == NULL
+                         ? sgm__strdup(network)
+                         : network_with_layer(network, group == 3 ? TRIPLE_COST : PAIR_COST);
+        status = c->network != NULL ? SGM_OK : sgm__last_failure();
     }
     sgm_pretrained_free(model);
     return status;

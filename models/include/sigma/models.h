@@ -54,6 +54,10 @@ typedef struct sgm_pretrained_options {
     /* Adapters beside the weights (adapter_config.json), which transformers loads with them, are left to
      * sgm_pretrained_adapt. Default: such a folder is an error. */
     bool without_adapters;
+    /* A folder of PEFT, whose adapters sgm_pretrained_adapt will give, as above. If it has a layer of
+     * classes, their number is the model's, where `classes` is not given; and their names, where
+     * `class_names` are not given and sgm_pretrained_export_adapters wrote the folder. */
+    const char *peft;
 } SGM_BY_NAME sgm_pretrained_options;
 
 /* What was found; texts belong to the sgm_pretrained. */
@@ -84,12 +88,13 @@ SGM_API void sgm_pretrained_free(sgm_pretrained *pretrained);
 SGM_API const sgm_pretrained_info *sgm_pretrained_describe(const sgm_pretrained *pretrained);
 /* What config.json calls a class, from 0, as long as it is open; NULL: it has no name, or there is none. */
 SGM_API const char *sgm_pretrained_class(const sgm_pretrained *pretrained, int64_t index);
-/* The network in Sigma's notation, as long as it is open. */
+/* The network in Sigma's notation, as long as it is open; of a folder of a run with its adapters. */
 SGM_API const char *sgm_pretrained_network(const sgm_pretrained *pretrained);
 
 /* Gives a trainer the network, unless it has one, all parameters, and for pictures the pipeline that makes
  * its inputs of files and names the classes (sgm_trainer_set_pipeline). Of a folder of a run the parameters
- * are those of its checkpoint, which must have no adapters. On failure some may have been given; a trainer
+ * are those of its checkpoint, with those of adapters, which a network that the trainer has must have. On
+ * failure some may have been given; a trainer
  * that had no parameters before begins with its first ones then. */
 SGM_API sgm_status sgm_pretrained_load(sgm_pretrained *pretrained, sgm_trainer *trainer);
 /* Writes into FOLDER/model what sgm_pretrained_export needs: config.json and the other small files of the
@@ -124,7 +129,8 @@ SGM_API sgm_status sgm_pretrained_export_gguf_with(sgm_pretrained *pretrained, s
  * trainer may have some of the adapters then. */
 SGM_API sgm_status sgm_pretrained_adapt(sgm_pretrained *pretrained, sgm_trainer *trainer, const char *folder);
 /* Writes a trainer's adapters as PEFT keeps them into a folder that has none yet, and layers of classes that
- * are trained beside them. Ranks and alphas may differ; dropout may not, as PEFT has one for all. */
+ * are trained beside them, whose classes' names are in classes.json, which PEFT ignores. Ranks and alphas may
+ * differ; dropout may not, as PEFT has one for all. */
 SGM_API sgm_status sgm_pretrained_export_adapters(sgm_pretrained *pretrained, sgm_trainer *trainer,
                                                   const char *folder);
 
