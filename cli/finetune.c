@@ -238,26 +238,71 @@ static sgm_status look_at_adapters(finetuning *f)
     return status;
 }
 
-/* A model of pictures learns from folders of them, not from lines. */
+/* The data that a network of other inputs than texts learns from, as a file says it. */
+static const char *data_for(const char *network)
+{
+    sgm__signature signature = {0};
+    bool is_known = experiment_describe(network, &signature) == SGM_OK && signature.inputs == 1;
+    return is_known && signature.example.rank == 1   ? "{csv: FILE.csv, target: COLUMN, scale: none}"
+           : is_known && signature.example.rank == 3 ? "{images: FOLDER}"
+                                                     : "{inputs: FILE.npy, targets: FILE.npy}";
+}
+
+/* A network without tokens learns from tables, pictures or arrays, not from lines. `is_onnx`: `model` is a
+ * file, which may have no cost. */
+static sgm_status refuse_numbers(const char *model, const char *network, bool is_onnx)
+{
+    if (network_takes_tokens(network))
+        return SGM_OK;
+    if (is_onnx)
+        return sgm_fail(
+            SGM_ERROR_UNSUPPORTED,
+            "'%s' takes numbers, not texts; it is trained by 'sigma train' of a file with from: RUN, "
+            "of 'sigma import %s --task classify --into RUN', and data: {training: %s}",
+            model, model, data_for(network));
+    return sgm_fail(
+        SGM_ERROR_UNSUPPORTED,
+        "'%s' takes numbers, not texts; it is trained by 'sigma train' of a file with from: %s and "
+        "data: {training: %s}",
+        model, model, data_for(network));
+}
+
+/* A model of pictures gets a last layer for other classes as it is imported. */
 static sgm_status refuse_pictures(const finetuning *f)
 {
+    const bool is_onnx = ends_with(f->model, ".onnx");
     sgm_pretrained *model = sgm_pretrained_open(f->model);
-    const bool takes_pictures = model != NULL && sgm_pretrained_describe(model)->height > 0;
-    sgm_pretrained_free(model);
-    return takes_pictures
-               ? sgm_fail(
-                     SGM_ERROR_UNSUPPORTED,
+    sgm_status status = SGM_OK; /* one of others that cannot be opened has an error of its own, later */
+    if (model == NULL && is_onnx)
+        status = sgm__last_failure();
+    else if (model != NULL && sgm_pretrained_describe(model)->height > 0)
+        status =
+            sgm_fail(SGM_ERROR_UNSUPPORTED,
                      "'%s' is a model of pictures; these are learnt by 'sigma train' of a file with from: "
                      "RUN, of 'sigma import %s --classes N --into RUN', and data: {training: {images: "
                      "FOLDER}}",
-                     f->model, f->model)
-               : SGM_OK; /* one that cannot be opened has an error of its own */
+                     f->model, f->model);
+    else if (model != NULL && is_onnx)
+        status = refuse_numbers(f->model, sgm_pretrained_network(model), true);
+    sgm_pretrained_free(model);
+    return status;
+}
+
+/* A run that began with no model of others. */
+static sgm_status look_at_run(const finetuning *f)
+{
+    char *path = saved_path(f->model), *network = path != NULL ? sgm_checkpoint_network(path) : NULL;
+    sgm_status status = path != NULL ? SGM_OK : sgm__last_failure();
+    if (network != NULL) /* what is no checkpoint has an error of its own, later */
+        status = refuse_numbers(f->model, network, false);
+    sgm_string_free(network);
+    sgm__free(path);
+    return status;
 }
 
 /* Before a configuration is made of it, whose messages name a file that nobody wrote. */
 static sgm_status look_at_model(const finetuning *f)
 {
-    char *path = NULL;
     if (is_model_of_others(f->model) || is_run_of_model(f->model))
         return refuse_pictures(f);
     if (!sgm__is_folder(f->model) && !sgm__file_exists(f->model))
@@ -265,9 +310,7 @@ static sgm_status look_at_model(const finetuning *f)
                         "there is no '%s'; expected a folder of transformers, what 'sigma import' wrote, or "
                         "a run",
                         f->model);
-    path = saved_path(f->model);
-    sgm__free(path);
-    return path != NULL ? SGM_OK : sgm__last_failure();
+    return look_at_run(f);
 }
 
 static sgm_status check_samples(const finetuning *f)

@@ -85,15 +85,26 @@ static sgm_status configure(import *m)
     return status;
 }
 
-/* What a step of training takes, one example at a time; false: the network has no cost. */
-static bool measure_training(import *m, char text[32])
+/* What a step of training takes, of so many examples at a time; false and an error. */
+static bool measure_training(import *m, int64_t batch, char text[32])
 {
     sgm_program_memory memory;
     if (sgm_trainer_set_optimiser(m->trainer, sgm_adamw(.learning_rate = 0)) != SGM_OK ||
-        sgm_trainer_memory(m->trainer, 1, &memory) != SGM_OK)
+        sgm_trainer_memory(m->trainer, batch, &memory) != SGM_OK)
         return false;
     sgm_bytes_text((double)(memory.state + memory.arena + memory.constants), text, 32);
     return true;
+}
+
+/* Why it cannot be trained as it is, and what makes it so. */
+static void tell_no_cost(const import *m)
+{
+    bool is_onnx = strcmp(sgm_pretrained_describe(m->model)->architecture, "onnx") == 0;
+    printf("training: it has no cost to be trained by: %s\n",
+           is_onnx
+               ? "--task classify adds one, where its output is one of scores of classes; else write one, "
+                 "such as mean_squared_error, at the end of its network"
+               : "'sigma finetune' of texts adds one; else write one at the end of its network");
 }
 
 /* Of PEFT, or of a run that is imported again. */
@@ -116,16 +127,24 @@ static void tell_memory(import *m)
     const int64_t number = info->precision == SGM_FLOAT64 ? 8 : 4;
     const bool has_adapters = is_adapted(m);
     printf("memory: %s for its parameters",
-           sgm_bytes_text((double)(info->parameters * number), run, sizeof run));
-    if (measure_training(m, train)) {
+           sgm_bytes_text((double)((info->parameters + info->untrained) * number), run, sizeof run));
+    bool has_cost = network_has_cost(m->c.network);
+    /* Batch norms of one number for each channel need a second example. */
+    int64_t batch = has_cost && measure_training(m, 1, train) ? 1 : 2;
+    bool is_measured = has_cost && (batch == 1 || measure_training(m, batch, train));
+    if (is_measured) {
         printf(", %s to train %s with adamw", train, has_adapters ? "its adapters" : "them");
         if (info->tokens > 0 && !has_adapters &&
             sgm_trainer_adapt(m->trainer, sgm_layer_parse(USUAL_ADAPTERS)) == SGM_OK &&
-            measure_training(m, adapted))
+            measure_training(m, batch, adapted))
             printf(", %s to train " USUAL_ADAPTERS " instead", adapted);
-        printf(", one example at a time");
+        printf(batch == 1 ? ", one example at a time" : ", two examples at a time, as its batch norms need");
     }
     printf("\n");
+    if (!has_cost)
+        tell_no_cost(m);
+    else if (!is_measured)
+        printf("training: %s\n", sgm_last_error());
 }
 
 /* The numbers are of use without texts, so that a tokenizer that cannot be read does not end the import. */
@@ -157,7 +176,11 @@ static void tell_model(const import *m)
 {
     const sgm_pretrained_info *info = sgm_pretrained_describe(m->model);
     printf("%s: %s, to %s\n", m->path, info->architecture, info->task);
-    printf("parameters: %lld\n", (long long)info->parameters);
+    printf("parameters: %lld", (long long)info->parameters);
+    if (info->untrained > 0)
+        printf(", and %lld numbers that are not trained, such as means of batch norms",
+               (long long)info->untrained);
+    printf("\n");
     if (info->classes > 0)
         printf("classes: %lld\n", (long long)info->classes);
     if (info->height > 0)

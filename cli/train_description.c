@@ -7,22 +7,6 @@
 #include "config/files.h"
 #include "text/json_text.h"
 
-/* Endings of tables, without those of packed ones. */
-static const char *const table_endings[] = {".csv", ".tsv", ".jsonl"};
-
-/* Where the ending of a table begins, behind which that of a packed file may be; NULL: it is no table. */
-static const char *table_ending(const char *path)
-{
-    const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
-    for (size_t i = 0; i < sizeof table_endings / sizeof *table_endings; i++)
-        for (const char *at = name; (at = strstr(at, table_endings[i])) != NULL; at++) {
-            const char *behind = at + strlen(table_endings[i]);
-            if (*behind == '\0' || (*behind == '.' && strchr(behind + 1, '.') == NULL))
-                return at;
-        }
-    return NULL;
-}
-
 bool description_is_table(const char *path)
 {
     return table_ending(path) != NULL;

@@ -284,12 +284,27 @@ static sgm_status prepare_table(config *c, const train_arguments *given)
     return status;
 }
 
+/* The library's error names no file, nor that what was read may have a cost to add. */
+static sgm_status check_cost(const config *c)
+{
+    if (c->from == NULL || c->network == NULL || network_has_cost(c->network))
+        return SGM_OK;
+    return sgm_fail(
+        SGM_ERROR_STATE,
+        "%s: the network of '%s' has no cost to train it by. Where it gives scores of classes, "
+        "'sigma import MODEL.onnx --task classify --into RUN' adds softmax_cross_entropy, for 'from: "
+        "RUN'; else the key 'network' beside 'from' has it as 'sigma inspect' shows it, with a cost "
+        "at its end, such as mean_squared_error",
+        config_place(c, "from"), c->from);
+}
+
 /* Opens everything that a run needs. On failure *p has what was opened, for close_parts. */
 static sgm_status open_parts(run_parts *p, config *c, const train_arguments *given)
 {
     const data_group *data = &c->data;
     p->c = c;
     sample_begin(c);
+    SGM_TRY(check_cost(c));
     SGM_TRY(prepare_table(c, given));
     SGM_TRY(train_open_data(c, &data->training, "training", &p->training));
     SGM_TRY(experiment_balance(c, p->training));

@@ -92,5 +92,8 @@ bool is_numpy(const char *path);
 sgm_reader *numpy_reader(const char *path);
 /* Of a file that is read as it is, or unpacked if its name says that it is packed. */
 sgm_source *file_source(const char *path);
+/* Where the ending of a table begins (.csv, .tsv, .jsonl), behind which that of a packed file may be; NULL:
+ * it is no table. */
+const char *table_ending(const char *path);
 
 #endif

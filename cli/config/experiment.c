@@ -236,9 +236,7 @@ sgm_operator *experiment_operator(const operator_config *o)
                        : sgm_parameter_operator_with(&options);
 }
 
-/* Whether a network can be trained. One that only gives vectors has no use for an optimiser, which would
- * refuse it; others may have averages of the parameters, which belong to the optimiser. */
-static bool has_cost(const char *notation)
+bool network_has_cost(const char *notation)
 {
     sgm_network *network = sgm_network_parse(notation);
     bool has = network == NULL; /* the trainer tells what is wrong with it */
@@ -257,12 +255,13 @@ static sgm_status set_network(sgm_trainer *trainer, const config *c)
     return status;
 }
 
-/* The optimiser says whether parameters have averages. Without them it is left out unless updates are wanted:
- * what it remembers would be memory that nothing uses. */
+/* A network that only gives vectors has no use for an optimiser, which would refuse it; others may have
+ * averages of the parameters, which belong to the optimiser, as it says. Without them it is left out unless
+ * updates are wanted: what it remembers would be memory that nothing uses. */
 sgm_status experiment_fill_inference(sgm_trainer *trainer, const config *c, bool updates)
 {
     SGM_TRY(set_network(trainer, c));
-    return (updates || c->optimiser.average > 0) && has_cost(c->network)
+    return (updates || c->optimiser.average > 0) && network_has_cost(c->network)
                ? sgm_trainer_set_optimiser(trainer, config_optimiser(&c->optimiser))
                : SGM_OK;
 }

@@ -104,6 +104,8 @@ sgm_status experiment_check_tokens(const char *network, const sgm_tokenizer *tok
 /* --- data/cost_argument.c --- */
 /* The one cost in the text of a network; NULL: there is none, or there are several. */
 const char *network_find_cost(const char *network);
+/* Whether there is something to train a network by; true also for a notation that cannot be read. */
+bool network_has_cost(const char *notation);
 /* The text with one more argument of that cost; sgm__free. NULL without memory. */
 char *network_with_argument(const char *network, const char *cost, const char *argument);
 /* --- data/chats.c: chats and other texts, for models of others --- */

@@ -19,20 +19,27 @@
 #define MAXIMUM_CLASSES 30
 
 static const char usage_text[] =
-    "Usage: sigma eval CHECKPOINT|FOLDER [--data NAME | FILE.csv | FILE.jsonl | CLASSES/] [--masks MASKS/]\n"
+    "Usage: sigma eval CHECKPOINT|FOLDER|MODEL.onnx|MODEL.gguf\n"
+    "                  [--data NAME | FILE.csv [--target COLUMN] | FILE.jsonl | CLASSES/] [--masks MASKS/]\n"
     "                  [--metrics LIST] [--json] [--plot FILE.svg|FILE.png] [--unknown=ignore|refuse]\n"
     "                  [--int8]\n\n"
     "Measures a trained network: loss, and, where the targets are classes, accuracy, precision, recall, F1,\n"
     "area under the ROC curve and the confusion matrix; of other targets the errors, of transcripts the "
     "share\n"
-    "of wrong characters and of texts without a mistake.\n\n"
+    "of wrong characters and of texts without a mistake. FOLDER is that of a run, what 'sigma import' "
+    "wrote,\n"
+    "or a model as the library transformers keeps it.\n\n"
     "  --data NAME     a ready-made dataset ('sigma info' lists them), or training, validation, test as the\n"
     "                  run's config.yaml has them, so that of a share of a file that share alone is "
     "counted;\n"
     "                  default: validation and test\n"
     "  FILE.csv        a table with the columns, and targets, of the one that the network was trained on by "
     "its\n"
-    "                  columns' names; errors are in the units of the target, the loss is not\n"
+    "                  columns' names; errors are in the units of the target, the loss is not. Of\n"
+    "                  MODEL.onnx, run as it is, and of a network that was imported or trained on arrays:\n"
+    "                  its inputs in their order, and behind them the class, by name or by number from 0,\n"
+    "                  or numbers; loss is the cross-entropy, of probabilities, or the mean squared error\n"
+    "  --target COLUMN  of such a table, whose first line has names: the target, if it is not the last\n"
     "  FILE.jsonl      lines of texts with labels, or of pairs of texts, for an encoder that 'sigma "
     "finetune'\n"
     "                  trained on such. Of a model of others, imported or not, and of a run on chats: lines "
@@ -56,11 +63,9 @@ static const char usage_text[] =
     "  --int8          dynamic quantization, as predict, serve and generate have it: weights of dense and\n"
     "                  recurrent layers and of attention are rounded to 8 bits in advance (not "
     "convolutions,\n"
-    "                  embeddings, layers below 4,096 weights), their inputs while they are computed. Loss "
-    "and\n"
-    "                  accuracy without it are told, too, by the name of the run's precision: "
-    "loss_float32,\n"
-    "                  loss_bfloat16\n\n"
+    "                  embeddings, layers below 4,096 weights), their inputs while they are computed. Loss\n"
+    "                  and accuracy without it are told, too, but of a table of MODEL.onnx and the like, by\n"
+    "                  the name of the run's precision: loss_float32, loss_bfloat16\n\n"
     "Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.\n";
 
 /* --- measuring --- */
@@ -108,12 +113,6 @@ static sgm_status score(const saved *s, sgm_iterator *iterator, const char *want
     SGM_TRY(sgm_registry_get_number(results, "loss", &metrics->loss));
     return sgm_registry_get_integer(results, "examples", &metrics->examples);
 }
-
-/* `data` and `file`: at most one is not NULL. */
-typedef struct eval_options {
-    const char *data, *file, *masks, *metrics, *plot, *unknown;
-    bool json, ignores_unknown, int8;
-} eval_options;
 
 sgm_status eval_add_number(sgm_registry *results, const char *name, double number, const char *doc)
 {
@@ -194,12 +193,14 @@ static sgm_dataset *open_dataset(saved *s, const char *name, const eval_options 
         return NULL;
     }
     if (s->c.data.pipeline == NULL) {
-        sgm_fail(SGM_ERROR_ARGUMENT,
-                 "%s: files are for networks that were trained on a table by its columns' names (target), on "
-                 "folders of files (" FILE_KEYS
-                 "), or on labelled_texts and text_pairs; lines of JSON are for "
-                 "models with a tokenizer, too; say which data with --data NAME",
-                 options->file);
+        sgm_fail(
+            SGM_ERROR_ARGUMENT,
+            "%s: files are for networks that were trained on a table by its columns' names (target), on "
+            "folders of files (" FILE_KEYS
+            "), or on labelled_texts and text_pairs; lines of JSON are for models with a tokenizer, too, "
+            "and tables of numbers for networks with one input that were trained on none; say which data "
+            "with --data NAME",
+            options->file);
         return NULL;
     }
     const sgm_pipeline *pipeline = s->c.data.pipeline;
@@ -324,10 +325,33 @@ static sgm_status open_saved(saved *s, const char *path, const char *file)
     return saved_load(s);
 }
 
+/* A model of ONNX runs as it is, as 'sigma predict' runs it, whether or not it becomes a network. */
+static int eval_onnx(const char *path, const eval_options *options)
+{
+    if (options->file == NULL)
+        return usage_error("eval",
+                           "%s has no data of its own: say what to measure it on: sigma eval %s FILE.csv",
+                           path, path);
+    return eval_rows_of_onnx(path, options) == SGM_OK ? CLI_OK : report_error("eval", CLI_FAILED);
+}
+
+/* A file, or what --data names. */
+static sgm_status measure_given(saved *s, const char *name, const eval_options *options)
+{
+    if (options->file != NULL && eval_rows_takes(s, options->file))
+        return eval_rows_of_network(s, options);
+    if (options->target != NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "--target is for a table without names that the network knows; leave it out");
+    return measure(s, name, options);
+}
+
 /* Measures what --data names, or the validation and test data of the run. */
 static int eval(const char *path, const eval_options *options)
 {
     saved s;
+    if (ends_with(path, ".onnx") && options->data == NULL)
+        return eval_onnx(path, options);
     if (open_saved(&s, path, options->file) != SGM_OK)
         return report_error("eval", CLI_FAILED);
     /* Without a config.yaml both are empty, and --data must be given. */
@@ -348,7 +372,7 @@ static int eval(const char *path, const eval_options *options)
     else if (given == NULL && validation && test && options->plot != NULL)
         code =
             usage_error("eval", "--plot draws one of validation and test data: say which with --data NAME");
-    else if (given != NULL ? measure(&s, given, options) != SGM_OK
+    else if (given != NULL ? measure_given(&s, given, options) != SGM_OK
                            : (validation && measure(&s, "validation", options) != SGM_OK) ||
                                  (test && measure(&s, "test", options) != SGM_OK))
         code = report_error("eval", CLI_FAILED);
@@ -363,8 +387,8 @@ int eval_run(int argc, char **argv)
     const argument_rule rules[] = {
         {"--data", ARGUMENT_TEXT, &options.data},       {"--masks", ARGUMENT_TEXT, &options.masks},
         {"--metrics", ARGUMENT_TEXT, &options.metrics}, {"--plot", ARGUMENT_TEXT, &options.plot},
-        {"--unknown", ARGUMENT_TEXT, &options.unknown}, {"--json", ARGUMENT_FLAG, &options.json},
-        {"--int8", ARGUMENT_FLAG, &options.int8}};
+        {"--unknown", ARGUMENT_TEXT, &options.unknown}, {"--target", ARGUMENT_TEXT, &options.target},
+        {"--json", ARGUMENT_FLAG, &options.json},       {"--int8", ARGUMENT_FLAG, &options.int8}};
     arguments a = {.rules = rules, .rule_count = sizeof rules / sizeof *rules, .help = usage_text};
     int code;
     if (arguments_read(&a, argc, argv, &code)) {
@@ -383,6 +407,9 @@ int eval_run(int argc, char **argv)
             code = usage_error("eval", "--plot: expected FILE.svg or FILE.png, got '%s'", options.plot);
         else if (options.unknown != NULL && options.file == NULL)
             code = usage_error("eval", "--unknown is for a table that is named, as in sigma eval %s FILE.csv",
+                               a.words[0]);
+        else if (options.target != NULL && options.file == NULL)
+            code = usage_error("eval", "--target is for a table that is named, as in sigma eval %s FILE.csv",
                                a.words[0]);
         else if (unknown_is_ignored("eval", options.unknown, &options.ignores_unknown, &code))
             code = eval(a.words[0], &options);

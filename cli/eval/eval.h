@@ -1,14 +1,20 @@
 /* What the files of `sigma eval` share.
  *
  * eval.c reads the command line and measures, eval_texts.c measures transcripts, eval_lines.c lines of a
- * model of others, eval_names.c knows which file an example is, eval_counted.c which share of a file is
- * measured, eval_print.c prints. */
+ * model of others, eval_rows.c tables without names of columns, eval_names.c knows which file an example is,
+ * eval_counted.c which share of a file is measured, eval_print.c prints. */
 #ifndef SGM_CLI_EVAL_EVAL_H
 #define SGM_CLI_EVAL_EVAL_H
 
 #include "config/arguments.h"
 #include "config/experiment.h"
 #include "config/saved.h"
+
+/* What was asked for; of `data` and `file` at most one is not NULL. */
+typedef struct eval_options {
+    const char *data, *file, *masks, *metrics, *plot, *unknown, *target;
+    bool json, ignores_unknown, int8;
+} eval_options;
 
 /* The subcommand, for main.c's table (cli.h). */
 int eval_run(int argc, char **argv);
@@ -31,6 +37,13 @@ sgm_dataset *eval_lines_dataset(saved *s, const char *file, const char *name);
  * number of tokens. `int8`: with integers of 8 bits, and adds the loss without them. */
 sgm_status eval_next_tokens(const saved *s, sgm_dataset *dataset, bool int8, sgm_metrics *metrics,
                             sgm_registry *results);
+/* --- eval_rows.c --- */
+/* Measures a model of ONNX on the table of its inputs and targets that is the options' file, and prints. */
+sgm_status eval_rows_of_onnx(const char *model, const eval_options *options);
+/* Whether the network has one input, for which the file is a table of numbers and targets. */
+bool eval_rows_takes(const saved *s, const char *file);
+/* The same of such a network. */
+sgm_status eval_rows_of_network(saved *s, const eval_options *options);
 /* --- eval_names.c --- */
 /* The files whose examples are measured: of the run's data called `name`, or of the folder
  * `path`. There are none where the examples are no files, or are measured in another order. */

@@ -131,13 +131,17 @@ static sgm_status generate_all(generation *g)
     return status;
 }
 
-static sgm_status check_purpose(const char *path)
+static sgm_status check_purpose(const saved *s, const char *path)
 {
     const char *purpose = purpose_of(path);
-    return purpose_is_to_continue(purpose)
+    if (!purpose_is_to_continue(purpose))
+        return sgm_fail(SGM_ERROR_UNSUPPORTED, "'%s' does not continue texts, it %s: use 'sigma predict'",
+                        path, purpose);
+    return network_takes_tokens(s->network)
                ? SGM_OK
-               : sgm_fail(SGM_ERROR_UNSUPPORTED, "'%s' does not continue texts, it %s: use 'sigma predict'",
-                          path, purpose);
+               : sgm_fail(SGM_ERROR_UNSUPPORTED,
+                          "'%s' takes numbers, not texts, as it has no layer embedding: use 'sigma predict'",
+                          path);
 }
 
 /* The checkpoint is described first, so that a tokenizer that does not fit is found before the network is
@@ -148,7 +152,7 @@ static int generate(const char *checkpoint, generation *g)
     if (status == SGM_OK)
         status = saved_describe(&g->s, checkpoint);
     if (status == SGM_OK)
-        status = check_purpose(checkpoint);
+        status = check_purpose(&g->s, checkpoint);
     if (status == SGM_OK)
         status = tokens_open(g);
     if (status == SGM_OK)

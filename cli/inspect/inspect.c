@@ -77,32 +77,25 @@ static sgm_status inspect_layers(const char *notation, const sgm_parameter *para
 /* A line for each parameter (elements, type, shape, whether it is trained), and the sum of all. */
 static void print_parameters(const sgm_parameter *parameters, size_t count)
 {
-    int64_t elements = 0, bytes = 0;
+    int64_t elements = 0, bytes = 0, trained = 0;
     char number[64], shape[128], size[64];
     printf("parameters\n");
     for (size_t i = 0; i < count; i++) {
         const sgm_parameter *parameter = &parameters[i];
         int64_t own = sgm_shape_elements(&parameter->type.shape);
         elements += own;
+        trained += parameter->trainable && !parameter->frozen ? own : 0;
         bytes += own * (int64_t)sgm_dtype_size(parameter->type.dtype);
         printf("  %-32s %14s  %-8s %s%s\n", parameter->name, sgm_count_text(own, number, sizeof number),
                sgm_dtype_name(parameter->type.dtype),
                sgm_shape_text(&parameter->type.shape, shape, sizeof shape),
                parameter->trainable && !parameter->frozen ? "" : ", not trained");
     }
-    printf("  %-32s %14s  %s\n", "all", sgm_count_text(elements, number, sizeof number),
+    printf("  %-32s %14s  %s", "all", sgm_count_text(elements, number, sizeof number),
            sgm_bytes_text((double)bytes, size, sizeof size));
-}
-
-/* Whether there is something to train by; true also for a notation that cannot be read. */
-static bool has_cost(const char *notation)
-{
-    sgm_network *network = sgm_network_parse(notation);
-    bool found = network == NULL;
-    for (size_t i = 0; network != NULL && i < sgm_network_layers(network); i++)
-        found |= (sgm_network_layer_type(network, i)->flags & SGM_LAYER_COST) != 0;
-    sgm_network_free(network);
-    return found;
+    if (trained < elements)
+        printf(", %s of them trained", sgm_count_text(trained, number, sizeof number));
+    printf("\n");
 }
 
 /* Where the memory of a training step, or of a prediction, goes. "activations" is what values would take with
@@ -195,7 +188,7 @@ static sgm_status show(sgm_env *env, sgm_trainer *trainer, const char *network, 
     SGM_TRY(sgm_trainer_memory(trainer, batch, &memory));
     if (w->threads) {
         char number[64];
-        printf("%s of %s examples on %s\n", has_cost(network) ? "training step" : "prediction",
+        printf("%s of %s examples on %s\n", network_has_cost(network) ? "training step" : "prediction",
                sgm_count_text(batch, number, sizeof number), sgm_handler_name(sgm_env_handler(env)));
         print_threads(&memory);
         return SGM_OK;
@@ -204,7 +197,7 @@ static sgm_status show(sgm_env *env, sgm_trainer *trainer, const char *network, 
     printf("network\n  %s\n", network);
     SGM_TRY(inspect_layers(network, parameters, count));
     print_parameters(parameters, count);
-    print_memory(&memory, batch, has_cost(network));
+    print_memory(&memory, batch, network_has_cost(network));
     print_threads(&memory);
     if (config_precision(c) == SGM_BFLOAT16)
         printf("precision\n  bfloat16, with float32 parameters; products %s\n",
@@ -297,7 +290,7 @@ static int inspect_unknown(const char *path, const inspect_options *w)
 static sgm_status open_checkpoint(saved *s, const char *path)
 {
     SGM_TRY(saved_describe(s, path));
-    if (!has_cost(s->network))
+    if (!network_has_cost(s->network))
         return saved_load(s);
     saved_close(s);
     return saved_open_training(s, path);

@@ -49,3 +49,14 @@ bool purpose_is_to_continue(const char *purpose)
 {
     return purpose == NULL || strcmp(purpose, "continues texts") == 0;
 }
+
+/* Such a network begins with a vector for each number. */
+bool network_takes_tokens(const char *notation)
+{
+    sgm_network *network = sgm_network_parse(notation);
+    bool found = network == NULL;
+    for (size_t i = 0; network != NULL && i < sgm_network_layers(network); i++)
+        found |= strstr(sgm_network_layer_type(network, i)->name, "embedding") != NULL;
+    sgm_network_free(network);
+    return found;
+}

@@ -36,6 +36,8 @@ sgm_tensor *text_codec_encode_chat(const text_codec *codec, const sgm_chat_messa
 const char *purpose_of(const char *path);
 /* Whether it may be to continue texts. */
 bool purpose_is_to_continue(const char *purpose);
+/* Whether a network takes numbers of tokens; true also for a notation that cannot be read. */
+bool network_takes_tokens(const char *notation);
 
 /* --- characters.c --- */
 /* Appends to `whole` the characters of `waiting` and of more bytes; the beginning of one that may be

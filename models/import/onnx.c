@@ -40,6 +40,8 @@ static void fill_info(sgm_pretrained *p)
         if (sgm_tensor_dtype(value) == SGM_FLOAT64)
             p->info.precision = SGM_FLOAT64;
     }
+    p->info.untrained = p->translated.untrained;
+    p->info.parameters -= p->info.untrained;
 }
 
 sgm_status sgm__onnx_open(sgm_pretrained *p, const char *path, const sgm_pretrained_options *options)

@@ -242,8 +242,8 @@ static sgm_status pair_parameters(sgm_pretrained *p, const sgm_recording *record
         made->block = blocks[made->weight - a->weights]++;
         made->weight = choose_weight(p, made->weight, made);
         SGM__TRY(find_parts(p, made));
-        if (parameter->trainable)
-            p->info.parameters += sgm_shape_elements(&made->shape);
+        *(parameter->trainable ? &p->info.parameters : &p->info.untrained) +=
+            sgm_shape_elements(&made->shape);
     }
     return SGM_OK;
 }

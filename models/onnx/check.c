@@ -57,8 +57,17 @@ static sgm_tensor *run_recorded(const sgm__translated *network, const sgm_record
     return NULL;
 }
 
+static int64_t count_untrained(const sgm_recording *recording)
+{
+    int64_t count = 0;
+    for (size_t i = 0; i < recording->parameter_count; i++)
+        if (!recording->parameters[i].trainable)
+            count += sgm_shape_elements(&recording->parameters[i].type.shape);
+    return count;
+}
+
 /* In float64 if the model is in that type; whole numbers are fed as float32. */
-static sgm_tensor *run_network(const sgm__translated *translated, const sgm_tensor *given)
+static sgm_tensor *run_network(sgm__translated *translated, const sgm_tensor *given)
 {
     sgm_dtype dtype = sgm_tensor_dtype(given) == SGM_FLOAT64 ? SGM_FLOAT64 : SGM_FLOAT32;
     const sgm_recording_options options = {
@@ -71,6 +80,7 @@ static sgm_tensor *run_network(const sgm__translated *translated, const sgm_tens
     sgm_graph *graph = examples != NULL ? sgm_graph_create() : NULL;
     sgm_network *network = graph != NULL ? sgm_network_parse(translated->text) : NULL;
     if (network != NULL && sgm_network_record(network, graph, &options, &recording) == SGM_OK) {
+        translated->untrained = count_untrained(&recording);
         sgm_graph_add_output(graph, recording.outputs[0].name, recording.outputs[0].value);
         output = run_recorded(translated, &recording, graph, examples, session);
     }
@@ -132,7 +142,7 @@ static sgm_status compare(const char *path, const sgm_tensor *theirs, const sgm_
     return status;
 }
 
-sgm_status sgm__translated_check(const char *path, sgm_onnx *model, const sgm__translated *network)
+sgm_status sgm__translated_check(const char *path, sgm_onnx *model, sgm__translated *network)
 {
     sgm_type type;
     sgm_onnx_input_at(model, 0, &type);

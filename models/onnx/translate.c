@@ -363,11 +363,12 @@ static void refuse_several(sgm__translation *t)
     char inputs[256] = "", outputs[256] = "";
     append_names(t, true, inputs, sizeof inputs);
     append_names(t, false, outputs, sizeof outputs);
-    t->status = sgm_fail(SGM_ERROR_UNSUPPORTED,
-                         "'%s' has the inputs %s and the outputs %s; a model with one of each becomes a "
-                         "network: export it so; 'sigma predict' runs others as they are, and 'sigma serve' "
-                         "those with one input",
-                         t->path, inputs, outputs);
+    t->status =
+        sgm_fail(SGM_ERROR_UNSUPPORTED,
+                 "'%s' has the inputs %s and the outputs %s; a model with one of each becomes a "
+                 "network: export it so; 'sigma predict' runs others as they are, and 'sigma eval' and "
+                 "'sigma serve' those with one input",
+                 t->path, inputs, outputs);
 }
 
 /* Its one input, "input(3, 32, 32)". */
@@ -422,6 +423,21 @@ static bool is_computed(const sgm__translation *t, size_t node, size_t input)
     sgm_tensor *constant = name != NULL ? sgm_onnx_constant(t->model, name) : NULL;
     sgm_tensor_free(constant);
     return name != NULL && constant == NULL;
+}
+
+/* What scikit-learn and the like fit has no layers, whatever outputs it is exported with. */
+static void refuse_pipeline(sgm__translation *t)
+{
+    for (size_t i = 0; sgm_onnx_node_at(t->model, i, &t->info); i++)
+        if (strcmp(t->info.domain, "ai.onnx.ml") == 0) {
+            t->status = sgm_fail(SGM_ERROR_UNSUPPORTED,
+                                 "'%s' is a pipeline of scikit-learn or the like (it has '%.40s' of "
+                                 "ai.onnx.ml), which becomes no network and cannot be trained on: 'sigma "
+                                 "predict', 'sigma eval' and 'sigma serve' run it as it is; 'sigma train "
+                                 "TABLE.csv --target COLUMN' trains a network on the table",
+                                 t->path, t->info.type);
+            return;
+        }
 }
 
 /* A transformer is refused for its attention, not for the first node on the way there, which may be one that
@@ -486,7 +502,8 @@ sgm_status sgm__translate(const char *path, const sgm_onnx *model, bool classify
     t.text = open_memstream(&network->text, &size);
     if (t.done == NULL || t.text == NULL)
         out_of_memory(&t);
-    else
+    refuse_pipeline(&t);
+    if (t.status == SGM_OK)
         begin(&t);
     if (t.status == SGM_OK && t.done != NULL) {
         mark_needed(&t, node_count);

@@ -24,14 +24,16 @@ typedef struct sgm__translated {
     size_t count, capacity;
     bool classifies;   /* it ends with a cost of classes ... */
     bool adds_softmax; /* ... which the model does not have: it gives logits */
+    int64_t
+        untrained; /* numbers of its values that no gradient changes, as sgm__translated_check finds them */
 } sgm__translated;
 
 /* Translates a model; `path` is for messages. With `classify` the output, where it has no softmax, is one of
  * logits. An error names the node that no layer does the same as. Free the network in either case. */
 sgm_status sgm__translate(const char *path, const sgm_onnx *model, bool classify, sgm__translated *network);
 void sgm__translated_free(sgm__translated *network);
-/* Fails if the network gives something else than the model for the same examples. */
-sgm_status sgm__translated_check(const char *path, sgm_onnx *model, const sgm__translated *network);
+/* Fails if the network gives something else than the model for the same examples; counts `untrained`. */
+sgm_status sgm__translated_check(const char *path, sgm_onnx *model, sgm__translated *network);
 
 /* --- between translate.c and layers.c --- */
 

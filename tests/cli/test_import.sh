@@ -104,6 +104,12 @@ run 0 import "$fixtures/resnet" --into pictures
 has out 'resnet: resnet, to classify$'
 has out '^classes: 3$'
 has out '^pictures: 32 x 32 pixels$'
+has out '^parameters: 10859, and 224 numbers that are not trained, such as means of batch norms$'
+has out '^memory: 44.3 kB for its parameters, .* to train them with adamw, one example at a time$'
+run 0 inspect pictures
+has out '^  all  *11,083  44.3 kB, 10,859 of them trained$'
+run 0 import "$fixtures/mobilenet_v2" --into narrow
+has out '^memory: 72.3 kB for its parameters, .* to train them with adamw, two examples at a time, as its batch norms need$'
 run 0 predict pictures "$fixtures/picture.png"
 has out 'picture.png: cat 0.[0-9]* \(crane 0.[0-9]*, crane \(2\) 0.[0-9]*\)$'
 run 0 predict pictures "$fixtures/picture.png" --json
@@ -271,6 +277,20 @@ YAML
     outputs >first
     run 0 predict signal-on.onnx inputs.csv --json
     same "what was trained is written as a model" "$(outputs)" "$(cat first)"
+    run 0 import "$models/mobile.onnx" --into mobile
+    has out '^parameters: 520, and 16 numbers that are not trained, such as means of batch norms$'
+    has out '^memory: 2.1 kB for its parameters$'
+    has out '^training: it has no cost to be trained by: --task classify adds one, where its output is one of scores'
+    run 1 generate "$models/mobile.onnx" --text hi
+    has err "mobile.onnx' takes numbers, not texts, as it has no layer embedding: use 'sigma predict'$"
+    run 0 inspect mobile
+    has out '^  all  *536  2.1 kB, 520 of them trained$'
+    for from in "$models/mobile.onnx" mobile; do
+        run 1 train signals.yaml "from=$from" --folder costless
+        has err "from: the network of '.*$from' has no cost to train it by. Where it gives scores of classes, 'sigma import MODEL.onnx --task classify --into RUN' adds"
+    done
+    run 0 import "$models/mobile.onnx" --into mobile-classes --task classify
+    has out '^memory: 2.1 kB for its parameters, .* to train them with adamw, '
     run 1 import "$models/signal.onnx" --into x --task generate
     has err "is an ONNX model, for 'classify' or 'predict', not 'generate'"
 else

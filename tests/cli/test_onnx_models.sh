@@ -68,7 +68,7 @@ has answers.csv '^class,prediction_0,prediction_1,prediction_2$'
 has answers.csv '^yes,2,-4,4$'
 
 serve names.onnx --log-level info
-has serve.err 'runs the model as it is: .*outputs .scores., .label., .opposite.; a model with one of each'
+has serve.err 'runs the model as it is: .names.onnx. is a pipeline of scikit-learn or the like .it has .LinearClassifier. of ai.onnx.ml.'
 ask '{"input": [[1, 2], [4, -1], [1, 2]]}'
 has out '^."output":..5,2,-3.5.,.2,-4,4.,.5,2,-3.5..,"class":.0,2,0.,"label":."no","yes","no".}$'
 ask '{"input": [[1, 2, 3]]}'

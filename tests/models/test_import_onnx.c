@@ -87,6 +87,11 @@ TEST(layers_have_the_names_of_their_tensors)
     CHECK_OK(p);
     CHECK_STR(sgm_pretrained_describe(p)->task, "classify");
     sgm_pretrained_free(p);
+    p = sgm_pretrained_open(FOLDER "/mobile.onnx");
+    CHECK_OK(p);
+    CHECK_INT(sgm_pretrained_describe(p)->parameters, 520);
+    CHECK_INT(sgm_pretrained_describe(p)->untrained, 8 + 8); /* means and variances of a batch norm */
+    sgm_pretrained_free(p);
 }
 
 /* --- training on --- */

@@ -116,3 +116,18 @@ bool table_input_number(const data_config *data, int64_t element, const char *ce
     sgm__free(words);
     return found;
 }
+
+/* Endings of tables, without those of packed ones. */
+static const char *const table_endings[] = {".csv", ".tsv", ".jsonl"};
+
+const char *table_ending(const char *path)
+{
+    const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
+    for (size_t i = 0; i < sizeof table_endings / sizeof *table_endings; i++)
+        for (const char *at = name; (at = strstr(at, table_endings[i])) != NULL; at++) {
+            const char *behind = at + strlen(table_endings[i]);
+            if (*behind == '\0' || (*behind == '.' && strchr(behind + 1, '.') == NULL))
+                return at;
+        }
+    return NULL;
+}

@@ -72,6 +72,7 @@ typedef struct sgm_pretrained_info {
     int64_t context;          /* steps that the network is made for ... */
     int64_t longest;          /* ... and that the model was trained for */
     sgm_dtype precision;      /* float64 if the files have that, else float32 */
+    int64_t untrained;        /* numbers beside them that no gradient changes: means of batch norms */
 } sgm_pretrained_info;
 
 /* Reads config.json and the headers of all files, and compares them with the network; or, of a folder of a
