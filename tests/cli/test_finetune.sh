@@ -292,8 +292,8 @@ has err "^sigma finetune: --context: 'foreign' is no run of a model that was imp
 run 0 finetune "$SIGMA_SOURCE_DIR/tests/models/gguf/llama.gguf" --data answers.jsonl --context 48 --epochs 1 --quiet --into of_gguf
 has err '^hint: the longest line of data.training has [0-9]+ tokens, and each is trained as one of 48: --packing, or a --context of fewer'
 has of_gguf/config.yaml 'network: "input\(48\)'
-run 2 finetune "$SIGMA_SOURCE_DIR/tests/models/fixtures/llama" --data answers.jsonl
-has err "^sigma finetune: --data: chats are read by the tokenizer of the model, and there is no tokenizer.json, vocab.json or vocab.txt in '.*/llama'; put"
+run 1 finetune "$SIGMA_SOURCE_DIR/tests/models/fixtures/llama" --data answers.jsonl
+has err "^sigma finetune: texts are read by the tokenizer of the model, and there is no tokenizer.json, vocab.json or vocab.txt in '.*/llama'; put"
 run 2 finetune model --data answers.jsonl --resume --into typo
 has err "^sigma finetune: --resume: there is no folder 'typo' of a run; without --resume one begins there; see"
 [ ! -e typo ]
