@@ -219,7 +219,8 @@ static sgm_status look_at_model(const finetuning *f)
     if (!sgm__is_folder(f->model) && !sgm__file_exists(f->model))
         return sgm_fail(SGM_ERROR_NOT_FOUND,
                         "there is no '%s'; expected a folder of transformers, what 'sigma import' wrote, or "
-                        "a run",
+                        "a run; nothing is fetched from a network: download a model first, as by 'hf download "
+                        "OWNER/NAME --local-dir FOLDER'",
                         f->model);
     path = saved_path(f->model);
     sgm__free(path);

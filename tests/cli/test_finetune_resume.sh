@@ -114,4 +114,46 @@ done >labels.jsonl
 run 0 finetune encoder --data labels.jsonl --tokenizer words --into sorted --epochs 40 --learning-rate 0.01 --context 8 --quiet
 run 0 predict sorted --text 'bad day'
 has out '^no '
+
+# --- lines that are none ---
+mv apart/tokenizer.json model
+echo '[{"prompt": "a", "completion": "b"}]' >list.jsonl
+printf '[\n  {"prompt": "a", "completion": "b"}\n]\n' >list.json
+printf 'prompt,completion\na,b\n' >table.csv
+for file in list.jsonl list.json; do
+    run 1 finetune model --data $file --into none2
+    has err "$file:1: this is a list of JSON, and a file of JSON Lines is wanted, one object on each line without the list around them"
+done
+run 1 finetune model --data table.csv --into none2
+has err 'table.csv:1: this is a table, and a file of JSON Lines is wanted, an object for each row'
+(cat answers.jsonl; echo '{"text": ""}') >hole.jsonl
+run 0 finetune model --data hole.jsonl --context 16 --epochs 1 --quiet --into hole
+has err 'hole.jsonl:9: no message of the assistant, no completion and no text, or an empty one; 1 line is left out'
+(cat labels.jsonl; echo '{"text": "", "label": "no"}') >blank.jsonl
+run 0 finetune encoder --data blank.jsonl --tokenizer words --into blank --epochs 1 --context 8 --quiet
+has err '^warning: data.training: 1 of 9 texts are empty, and are learnt like others; take these lines out of /.*/blank.jsonl'
+echo '{"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]}' >chats.jsonl
+run 1 finetune model --data chats.jsonl --into none2
+has err 'chats.jsonl:1: the model has no chat template .*; write each chat as prompt and completion, with what the model wants around a message'
+run 1 finetune sentence-transformers/all-MiniLM-L6-v2 --data labels.jsonl
+has err "nothing is fetched from a network: download a model first, as by 'hf download OWNER/NAME --local-dir FOLDER'$"
+
+# --- files with texts for an encoder ---
+printf 'bad day\ngood day\n' >texts.txt
+run 0 predict sorted texts.txt
+cp out expected
+printf '{"text": "bad day"}\n\n{"text": "good day", "label": "yes"}\n' >texts.jsonl
+run 0 predict sorted texts.jsonl
+same "lines of JSON are texts" "$(cat out)" "$(cat expected)"
+echo '{"anchor": "a"}' >>texts.jsonl
+run 1 predict sorted texts.jsonl
+has err '^sigma predict: texts.jsonl:4: expected an object with a text, and all or none with a pair'
+run 1 predict sorted table.csv
+has err 'the network reads texts: --text TEXT, FILE.txt with a text on each line, or FILE.jsonl with'
+
+# --- what a server of texts says ---
+serve whole
+same "no hint of a training" "$(grep -c 'packing' serve.err)" 0
+has serve.err "^hint: 'whole' continues texts; 'sigma serve whole --openai' answers with texts"
+end_serve
 finish

@@ -203,7 +203,7 @@ static void warn(const data_config *data, const char *name, const sgm_chat_count
             place, (long long)counts->cut, (long long)counts->examples, of_file(data),
             (long long)data->window, (long long)counts->longest);
     if (counts->unanswered > 0)
-        complain("warning: %s%s%s:%lld: no message of the assistant and no completion, or an empty one; "
+        complain("warning: %s%s%s:%lld: no message of the assistant, no completion and no text, or an empty one; "
                  "%lld %s left out for that\n",
                  section, colon, data->chats, (long long)counts->unanswered_line,
                  (long long)counts->unanswered, lines_are(counts->unanswered, data, words, sizeof words));
