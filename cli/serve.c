@@ -181,7 +181,8 @@ static const char *const *class_names(saved *s, sgm_dataset **dataset)
     *dataset = NULL;
     if (s->c.data.pipeline != NULL)
         return sgm_pipeline_classes(s->c.data.pipeline);
-    const bool has_classes = s->has_config && s->c.data.training.chats == NULL; /* whose reading warns of lines */
+    const bool has_classes =
+        s->has_config && s->c.data.training.chats == NULL; /* whose reading warns of lines */
     *dataset = has_classes ? saved_dataset(s, "training") : NULL;
     return *dataset != NULL ? sgm_dataset_get_class_names(*dataset) : NULL;
 }

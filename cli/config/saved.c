@@ -328,9 +328,9 @@ bool has_tokenizer(const char *folder)
     return found;
 }
 
-/* What 'sigma import' kept, with a tokenizer or, if that is not asked for, without; sgm__free. A folder of this
- * name that it has not written, such as the download of another model beside the run's folder, is none: it
- * has no tensors.json. */
+/* What 'sigma import' kept, with a tokenizer or, if that is not asked for, without; sgm__free. A folder of
+ * this name that it has not written, such as the download of another model beside the run's folder, is none:
+ * it has no tensors.json. */
 static char *kept_model(const saved *s, bool with_tokenizer)
 {
     static const char *const places[] = {"model", "../model"};

@@ -64,7 +64,8 @@ char *saved_missing_tokenizer(const saved *s);
 /* What a tokenizer is called in a folder, for messages. */
 #define TOKENIZER_FILES "tokenizer.json, vocab.json or vocab.txt"
 /* That a folder has none. */
-#define NO_TOKENIZER "texts are read by the tokenizer of the model, and there is no " TOKENIZER_FILES " in '%s'"
+#define NO_TOKENIZER                                                                                         \
+    "texts are read by the tokenizer of the model, and there is no " TOKENIZER_FILES " in '%s'"
 /* What sgm_pretrained_open reads of a model that has a tokenizer: the path itself, or the folder of the run
  * that keeps it; sgm__free. NULL: there is none, or no memory. */
 char *saved_model(const saved *s);

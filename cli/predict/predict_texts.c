@@ -177,8 +177,7 @@ static sgm_status predict_file_lines(prediction *p, const sgm_pretrained_tokeniz
     sgm_status status = read_objects(path, lines, count, &objects);
     const bool has_pairs = status == SGM_OK && objects.count > 0 && objects.pairs[0] != NULL;
     if (status == SGM_OK)
-        status =
-            predict_lines(p, tokenizer, objects.texts, has_pairs ? objects.pairs : NULL, objects.count);
+        status = predict_lines(p, tokenizer, objects.texts, has_pairs ? objects.pairs : NULL, objects.count);
     json_lines_free(&objects);
     return status;
 }
@@ -209,8 +208,7 @@ sgm_status predict_texts(prediction *p, const char *given, const char *pair, con
 {
     char *missing = is_encoder(p) ? saved_missing_tokenizer(&p->s) : NULL;
     if (missing != NULL) {
-        sgm_fail(SGM_ERROR_NOT_FOUND,
-                 NO_TOKENIZER "; put it there", missing);
+        sgm_fail(SGM_ERROR_NOT_FOUND, NO_TOKENIZER "; put it there", missing);
         sgm__free(missing);
         return SGM_ERROR_NOT_FOUND;
     }

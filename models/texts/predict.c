@@ -36,7 +36,7 @@ typedef struct work {
 /* The steps of the network's input; 0: it has none that is a sequence of numbers. */
 static int64_t steps_of(sgm_trainer *trainer)
 {
-    char *notation = trainer != NULL ? sgm_trainer_network(trainer) : NULL;
+    char *notation = sgm_trainer_network(trainer);
     sgm_network *network = notation != NULL ? sgm_network_parse(notation) : NULL;
     sgm_content shape = {0};
     char *end = NULL;
@@ -61,9 +61,9 @@ static sgm_status read_options(work *w, const sgm_pretrained_texts_options *give
         w->options.inputs = "inputs";
     if (w->options.lengths == NULL)
         w->options.lengths = "lengths";
-    if (w->options.longest <= 0)
+    if (w->options.longest <= 0 && w->trainer != NULL)
         w->options.longest = steps_of(w->trainer);
-    if (w->options.longest <= 0)
+    if (w->options.longest <= 0 && w->trainer != NULL)
         return sgm_fail(SGM_ERROR_ARGUMENT,
                         "predicting texts needs .longest, how many tokens the network takes, as its first "
                         "layer is no input(STEPS)");

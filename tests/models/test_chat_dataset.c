@@ -177,9 +177,10 @@ TEST(lines_without_an_answer_are_told_from_those_whose_answer_is_too_far)
         "empty one");
     CHECK(strstr(sgm_last_error(), "behind token") == NULL);
     write_lines(CHAT CHAT);
-    CHECK_ERROR(sgm_chat_dataset("chats", tokenizer, path, .window = 2),
-                "there is nothing to learn: the answers of 2 lines begin behind token 2: take a longer window, "
-                "--context of 'sigma finetune'; the longest line has ");
+    CHECK_ERROR(
+        sgm_chat_dataset("chats", tokenizer, path, .window = 2),
+        "there is nothing to learn: the answers of 2 lines begin behind token 2: take a longer window, "
+        "--context of 'sigma finetune'; the longest line has ");
     write_lines("{\"text\": \"\"}\n{\"text\": \"one\"}\n");
     CHECK_OK(data = sgm_chat_dataset("chats", tokenizer, path, .window = 4, .counts = &counts));
     CHECK_INT(counts.examples, 1);

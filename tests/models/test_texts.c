@@ -71,6 +71,8 @@ TEST(texts_cost_what_they_are_long_and_give_the_same)
     for (int64_t i = 0; i < COUNT; i++)
         CHECK_NEAR(sgm_tensor_get(by_steps, (int64_t[]){i, 0}), sgm_tensor_get(all, (int64_t[]){i, 0}), 1e-6);
     sgm_tensor_free(by_steps);
+    CHECK_ERROR(sgm_pretrained_predict_texts(NULL, tokenizer, list, COUNT),
+                "needs a trainer, a tokenizer and texts");
     CHECK_ERROR(sgm_pretrained_predict_texts(trainer, tokenizer, list, 0, .longest = CONTEXT),
                 "needs a trainer, a tokenizer and texts");
     CHECK_ERROR(
@@ -103,12 +105,14 @@ TEST(the_short_way_names_what_takes_texts)
     sgm_tensor *tokens = sgm_tensor_create(SGM_INT64, &shape);
     CHECK_OK(encoder);
     CHECK_OK(decoder);
-    CHECK_ERROR(sgm_model_predict(encoder, tokens),
-                "the network has 2 inputs: sgm_trainer_predict_block takes a block with a field for each, and "
-                "texts go through sgm_pretrained_predict_texts");
-    CHECK_ERROR(sgm_model_predict(decoder, tokens),
-                "tokens of a text of any length are continued by sgm_generator_generate, or predicted as a block "
-                "by sgm_trainer_predict_block");
+    CHECK_ERROR(
+        sgm_model_predict(encoder, tokens),
+        "the network has 2 inputs: sgm_trainer_predict_block takes a block with a field for each, and "
+        "texts go through sgm_pretrained_predict_texts");
+    CHECK_ERROR(
+        sgm_model_predict(decoder, tokens),
+        "tokens of a text of any length are continued by sgm_generator_generate, or predicted as a block "
+        "by sgm_trainer_predict_block");
     sgm_tensor_free(tokens);
     sgm_env_free(env);
 }

@@ -1,6 +1,6 @@
 /* What the files of `sigma finetune` share.
  *
- * finetune.c reads the command line, describes a training that begins, and trains it; finetune_resume.c
+ * finetune.c reads the command line, describes a training that begins, and trains it; resume.c
  * describes one that goes on, which is what its run's config.yaml says but for what is given anew. */
 #ifndef SGM_CLI_FINETUNE_H
 #define SGM_CLI_FINETUNE_H
@@ -26,7 +26,7 @@ const char *finetune_key(const finetuning *f);
 /* The text of the adapters that --lora asks for; sgm__free. NULL: out of memory. */
 char *finetune_adapter(const finetuning *f);
 
-/* --- finetune_resume.c --- */
+/* --- resume.c --- */
 /* Describes what the run in `folder`, which has a checkpoint and a config.yaml, does next: in *description
  * what its config.yaml says, in *overrides KEY=VALUE of the options that were given. What cannot change is
  * refused: which lines are held out, and what the checkpoint's network depends on. The caller frees both in

@@ -2,7 +2,7 @@
  *
  * The run's config.yaml says everything; options that are given anew change it, and what was not given stays.
  * A validation that was forgotten would otherwise be trained on, and measured as if it had not been. */
-#include "finetune.h"
+#include "finetune/finetune.h"
 #include "text/json_text.h"
 
 #include <math.h>
@@ -16,9 +16,8 @@
 /* Takes the text; NULL is a failure that was reported. */
 static sgm_status add(text_list *overrides, char *text)
 {
-    if (text == NULL ||
-        sgm__reserve(&overrides->items, &overrides->capacity, overrides->count + 1,
-                     sizeof *overrides->items) != SGM_OK) {
+    if (text == NULL || sgm__reserve(&overrides->items, &overrides->capacity, overrides->count + 1,
+                                     sizeof *overrides->items) != SGM_OK) {
         sgm__free(text);
         return sgm__last_failure();
     }
@@ -79,11 +78,13 @@ static sgm_status check_split(const finetuning *f, const char *folder, const con
     if (f->validation != NULL && !is_own_validation(f->validation, old)) {
         char has[64] = "nothing";
         if (own != NULL && !isnan(old->data.validation.begin))
-            snprintf(has, sizeof has, "the last %.4g %% of its lines", 100 * (1 - old->data.validation.begin));
-        return sgm_fail(SGM_ERROR_ARGUMENT,
-                        "--validation %s: the run in '%s' holds out %s, and what it learnt cannot be held out "
-                        "any more: leave --validation out, or begin another run, --into DIR",
-                        f->validation, folder, own != NULL && isnan(old->data.validation.begin) ? own : has);
+            snprintf(has, sizeof has, "the last %.4g %% of its lines",
+                     100 * (1 - old->data.validation.begin));
+        return sgm_fail(
+            SGM_ERROR_ARGUMENT,
+            "--validation %s: the run in '%s' holds out %s, and what it learnt cannot be held out "
+            "any more: leave --validation out, or begin another run, --into DIR",
+            f->validation, folder, own != NULL && isnan(old->data.validation.begin) ? own : has);
     }
     return f->data == NULL || !holds_out_share(old) || is_same_file(f->data, lines_of(&old->data.training))
                ? SGM_OK
@@ -99,15 +100,17 @@ static sgm_status check_network(const finetuning *f, const char *folder, const c
 {
     const data_config *training = &old->data.training;
     if (f->context > 0 && f->context != training->window)
-        return sgm_fail(SGM_ERROR_ARGUMENT,
-                        "--context %lld: the run in '%s' has %lld, which its checkpoint keeps: leave --context "
-                        "out, or begin another run, --into DIR",
-                        (long long)f->context, folder, (long long)training->window);
+        return sgm_fail(
+            SGM_ERROR_ARGUMENT,
+            "--context %lld: the run in '%s' has %lld, which its checkpoint keeps: leave --context "
+            "out, or begin another run, --into DIR",
+            (long long)f->context, folder, (long long)training->window);
     if (f->packing && !training->packing)
-        return sgm_fail(SGM_ERROR_ARGUMENT,
-                        "--packing: the run in '%s' has rows of one example, which its checkpoint keeps: leave "
-                        "--packing out, or begin another run, --into DIR",
-                        folder);
+        return sgm_fail(
+            SGM_ERROR_ARGUMENT,
+            "--packing: the run in '%s' has rows of one example, which its checkpoint keeps: leave "
+            "--packing out, or begin another run, --into DIR",
+            folder);
     return SGM_OK;
 }
 
@@ -127,7 +130,8 @@ static sgm_status add_number(text_list *overrides, const char *key, int64_t numb
 /* A path that the run has under another name is no change. */
 static sgm_status add_file(text_list *overrides, const char *key, const char *file, const char *own)
 {
-    return file != NULL && !is_same_file(file, own) ? add(overrides, sgm__format("%s=%s", key, file)) : SGM_OK;
+    return file != NULL && !is_same_file(file, own) ? add(overrides, sgm__format("%s=%s", key, file))
+                                                    : SGM_OK;
 }
 
 /* A list of one text is written as JSON, which quotes it. */
@@ -159,9 +163,8 @@ static sgm_status add_adapters(const finetuning *f, const config *old, text_list
     if (!changes_adapters(f, old))
         return SGM_OK;
     char *adapter = finetune_adapter(f);
-    sgm_status status = adapter != NULL
-                            ? add_list(overrides, "adapters", (const char *const[]){adapter}, 1)
-                            : sgm__last_failure();
+    sgm_status status = adapter != NULL ? add_list(overrides, "adapters", (const char *const[]){adapter}, 1)
+                                        : sgm__last_failure();
     sgm__free(adapter);
     return status;
 }

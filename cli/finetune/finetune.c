@@ -3,7 +3,7 @@
  *
  * The command writes a configuration (describe) and trains it as `sigma train` does: the run keeps it as
  * config.yaml, which trains the same again. */
-#include "finetune.h"
+#include "finetune/finetune.h"
 #include "config/config_checks.h"
 #include "text/json_text.h"
 #include "texts/texts.h"
@@ -76,7 +76,8 @@ static const char usage_text[] =
     "and in\n"
     "                       samples.jsonl of the run; may be given several times. The key sample says more\n"
     "  --chat               of --sample: the prompts are what a user says, in the model's template\n"
-    "  --tokenizer FILE     tokenizer.json, vocab.json or vocab.txt, or a folder with one; the model's if not "
+    "  --tokenizer FILE     tokenizer.json, vocab.json or vocab.txt, or a folder with one; the model's if "
+    "not "
     "given\n"
     "  --resume             go on from the checkpoint in DIR: options that are left out, also --data, are "
     "those of\n"
@@ -217,11 +218,12 @@ static sgm_status look_at_model(const finetuning *f)
     if (is_model_of_others(f->model) || is_run_of_model(f->model))
         return refuse_pictures(f);
     if (!sgm__is_folder(f->model) && !sgm__file_exists(f->model))
-        return sgm_fail(SGM_ERROR_NOT_FOUND,
-                        "there is no '%s'; expected a folder of transformers, what 'sigma import' wrote, or "
-                        "a run; nothing is fetched from a network: download a model first, as by 'hf download "
-                        "OWNER/NAME --local-dir FOLDER'",
-                        f->model);
+        return sgm_fail(
+            SGM_ERROR_NOT_FOUND,
+            "there is no '%s'; expected a folder of transformers, what 'sigma import' wrote, or "
+            "a run; nothing is fetched from a network: download a model first, as by 'hf download "
+            "OWNER/NAME --local-dir FOLDER'",
+            f->model);
     path = saved_path(f->model);
     sgm__free(path);
     return path != NULL ? SGM_OK : sgm__last_failure();
@@ -437,8 +439,8 @@ static int train(const arguments *a, finetuning *f, train_arguments *given)
     if (status == SGM_OK)
         status = goes_on ? finetune_go_on(f, given->folder, &description, &own) : describe(f, &description);
     given->begun_by = command;
-    int code = status == SGM_OK ? train_described(a, f, given, &description, &own)
-                                : fail_configuration(f, status);
+    int code =
+        status == SGM_OK ? train_described(a, f, given, &description, &own) : fail_configuration(f, status);
     finetune_free_overrides(&own);
     description_free(&description);
     sgm__free(command);
@@ -512,22 +514,14 @@ int finetune_run(int argc, char **argv)
     finetuning f = {.rank = RANK, .group = 1};
     train_arguments given = {.command = "finetune"};
     const argument_rule rules[] = {
-        {"--data", ARGUMENT_TEXT, &f.data},
-        {"--validation", ARGUMENT_TEXT, &f.validation},
-        {"--tokenizer", ARGUMENT_TEXT, &f.tokenizer},
-        {"--into", ARGUMENT_TEXT, &given.folder},
-        {"--epochs", ARGUMENT_COUNT, &f.epochs},
-        {"--learning-rate", ARGUMENT_NUMBER, &f.learning_rate},
-        {"--batch", ARGUMENT_COUNT, &f.batch},
-        {"--context", ARGUMENT_COUNT, &f.context},
-        {"--lora", ARGUMENT_MAYBE, &f.lora},
-        {"--int8", ARGUMENT_FLAG, &f.int8},
-        {"--packing", ARGUMENT_FLAG, &f.packing},
-        {"--sample", ARGUMENT_TEXTS, &f.prompts},
-        {"--chat", ARGUMENT_FLAG, &f.chat},
-        {"--resume", ARGUMENT_FLAG, &given.resume},
-        {"--quiet", ARGUMENT_FLAG, &given.quiet},
-        {"--monitor", ARGUMENT_MAYBE, &given.monitor},
+        {"--data", ARGUMENT_TEXT, &f.data},           {"--validation", ARGUMENT_TEXT, &f.validation},
+        {"--tokenizer", ARGUMENT_TEXT, &f.tokenizer}, {"--into", ARGUMENT_TEXT, &given.folder},
+        {"--epochs", ARGUMENT_COUNT, &f.epochs},      {"--learning-rate", ARGUMENT_NUMBER, &f.learning_rate},
+        {"--batch", ARGUMENT_COUNT, &f.batch},        {"--context", ARGUMENT_COUNT, &f.context},
+        {"--lora", ARGUMENT_MAYBE, &f.lora},          {"--int8", ARGUMENT_FLAG, &f.int8},
+        {"--packing", ARGUMENT_FLAG, &f.packing},     {"--sample", ARGUMENT_TEXTS, &f.prompts},
+        {"--chat", ARGUMENT_FLAG, &f.chat},           {"--resume", ARGUMENT_FLAG, &given.resume},
+        {"--quiet", ARGUMENT_FLAG, &given.quiet},     {"--monitor", ARGUMENT_MAYBE, &given.monitor},
     };
     arguments a = {.rules = rules, .rule_count = sizeof rules / sizeof *rules, .help = usage_text};
     int code;
