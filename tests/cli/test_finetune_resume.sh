@@ -28,6 +28,12 @@ cmp whole/checkpoint.safetensors part/checkpoint.safetensors
 verdict "the rest is trained as the whole, without the lines that are held out" $?
 has out '^validation: loss .*\(2 examples\)$'
 
+# shellcheck disable=SC2086
+run 0 finetune model $options --quiet --into forgotten iterations=7
+run 0 finetune model --data answers.jsonl --context 16 --epochs 6 --lora --into forgotten --resume --quiet
+cmp whole/checkpoint.safetensors forgotten/checkpoint.safetensors
+verdict "a validation that was forgotten holds out the same lines" $?
+
 # --- the split stays ---
 # refused MESSAGE OPTIONS...: the run `whole` does not go on with these.
 refused()
