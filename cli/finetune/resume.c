@@ -65,8 +65,8 @@ static bool is_own_validation(const char *asked, const config *old)
     return isnan(own->begin) && is_same_file(asked, lines_of(own));
 }
 
-/* A run that measured on nothing may begin to measure on a file of its own, as that was not learnt; not on a
- * share of lines that were. */
+/* A file that is gone is taken to have moved to where --data says. A run that measured on nothing may begin
+ * to measure on a file of its own, as that was not learnt; not on a share of lines that were. */
 static sgm_status check_split(const finetuning *f, const char *folder, const config *old)
 {
     const char *own = lines_of(&old->data.validation);
@@ -86,7 +86,9 @@ static sgm_status check_split(const finetuning *f, const char *folder, const con
             "any more: leave --validation out, or begin another run, --into DIR",
             f->validation, folder, own != NULL && isnan(old->data.validation.begin) ? own : has);
     }
-    return f->data == NULL || !holds_out_share(old) || is_same_file(f->data, lines_of(&old->data.training))
+    const char *lines = lines_of(&old->data.training);
+    const bool has_moved = lines != NULL && !sgm__file_exists(lines);
+    return f->data == NULL || !holds_out_share(old) || has_moved || is_same_file(f->data, lines)
                ? SGM_OK
                : sgm_fail(SGM_ERROR_ARGUMENT,
                           "--data %s: the run in '%s' holds out a share of '%s', and another file would be "
@@ -153,6 +155,8 @@ static sgm_status add_data(const finetuning *f, const config *old, text_list *ov
     snprintf(training, sizeof training, "data.training.%s", finetune_key(f));
     snprintf(validation, sizeof validation, "data.validation.%s", finetune_key(f));
     SGM_TRY(add_file(overrides, training, f->data, lines_of(&old->data.training)));
+    if (!isnan(old->data.validation.begin))
+        SGM_TRY(add_file(overrides, validation, f->data, lines_of(&old->data.validation)));
     if (f->validation != NULL && lines_of(&old->data.validation) == NULL)
         SGM_TRY(add_file(overrides, validation, f->validation, NULL));
     return add_file(overrides, "data.training.tokenizer", f->tokenizer, old->data.training.tokenizer);

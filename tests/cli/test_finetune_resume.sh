@@ -66,6 +66,14 @@ has err '^  data.batch: was 2, is 4$'
 same "a file and a rank as they were are no change" "$(grep -c 'chats: was\|adapters: was' err)" 0
 has whole/config.yaml 'lora\(2, alpha=4\)'
 
+mkdir elsewhere
+cp answers.jsonl elsewhere
+mv answers.jsonl away.jsonl
+run 0 finetune model --data elsewhere/answers.jsonl --into whole --resume --epochs 8
+has err '^  data.training.chats: was /.*/answers.jsonl, is /.*/elsewhere/answers.jsonl$'
+has out '^validation: loss .*\(2 examples\)$'
+mv away.jsonl answers.jsonl
+
 # --- how to go on, where it was interrupted ---
 "$sigma" finetune model --data answers.jsonl --context 16 --epochs 100000 --into long --quiet >out 2>err </dev/null &
 process=$!
