@@ -7,6 +7,7 @@
 #include "cli.h"
 #include <sigma/models.h>
 
+#include <dirent.h>
 #include <stdio.h>
 #include <sys/stat.h>
 
@@ -69,11 +70,30 @@ static char *name_of(const char *path)
     return name;
 }
 
+/* C has a number in about so many bytes, which makes a file of a large network many times its checkpoint. */
+#define BYTES_OF_A_NUMBER 16
+#define MUCH_C 1e7 /* bytes, a second of writing */
+
+/* Says how large a file becomes that takes a while, and a compiler minutes. */
+static void tell_size(const saved *s)
+{
+    size_t count;
+    double numbers = 0;
+    char size[32];
+    const sgm_parameter *parameters = sgm_trainer_parameters(s->trainer, &count);
+    for (size_t i = 0; i < count; i++)
+        numbers += (double)sgm_shape_elements(&parameters[i].type.shape);
+    if (BYTES_OF_A_NUMBER * numbers > MUCH_C)
+        complain("note: %.4g million parameters become about %s of C\n", numbers / 1e6,
+                 sgm_bytes_text(BYTES_OF_A_NUMBER * numbers, size, sizeof size));
+}
+
 /* Two numbers of examples: predictions default to 1 for each call, training steps to the minibatch of the
  * run. */
 static sgm_status export_c(const saved *s, const export_options *w)
 {
     char *name = w->name != NULL ? sgm__strdup(w->name) : name_of(w->path);
+    tell_size(s);
     int64_t trains = w->batch > 0 ? w->batch : s->c.data.batch;
     sgm_status status = SGM_ERROR_MEMORY;
     if (name != NULL)
@@ -221,6 +241,37 @@ static sgm_status check_folder(const struct format *format, const export_options
                           w->path, format->own);
 }
 
+/* Bytes of a file, or of all files in a folder and in those in it. */
+static double size_of(const char *path)
+{
+    struct stat about;
+    if (lstat(path, &about) != 0)
+        return 0;
+    if (!S_ISDIR(about.st_mode))
+        return (double)about.st_size;
+    double sum = 0;
+    DIR *entries = opendir(path);
+    for (struct dirent *entry; entries != NULL && (entry = readdir(entries)) != NULL;) {
+        char *within = strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0
+                           ? sgm__format("%s/%s", path, entry->d_name)
+                           : NULL;
+        sum += within != NULL ? size_of(within) : 0;
+        sgm__free(within);
+    }
+    if (entries != NULL)
+        closedir(entries);
+    return sum;
+}
+
+/* Where the file is a pipe, or the standard output, what is written there is not followed by words. */
+static void tell_written(const char *path)
+{
+    struct stat about;
+    char size[32];
+    if (stat(path, &about) == 0 && (S_ISREG(about.st_mode) || S_ISDIR(about.st_mode)))
+        printf("written: %s, %s\n", path, sgm_bytes_text(size_of(path), size, sizeof size));
+}
+
 /* Opens the checkpoint and writes; returns an exit code. */
 static int export_to(const struct format *format, const export_options *w)
 {
@@ -231,6 +282,8 @@ static int export_to(const struct format *format, const export_options *w)
             status = merge(&s);
         if (status == SGM_OK)
             status = format->write(&s, w);
+        if (status == SGM_OK)
+            tell_written(w->path);
         saved_close(&s);
     }
     return status == SGM_OK ? CLI_OK : report_error("export", CLI_FAILED);

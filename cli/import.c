@@ -147,29 +147,44 @@ static void tell_memory(import *m)
         printf("training: %s\n", sgm_last_error());
 }
 
-/* The numbers are of use without texts, so that a tokenizer that cannot be read does not end the import. */
-static bool warn_of_tokenizer(const sgm_pretrained_info *info)
+/* Of a model that says the next token: whether chats are read and learnt as they are. */
+static void tell_chats(const sgm_pretrained_tokenizer *tokenizer)
 {
-    sgm_pretrained_tokenizer *tokenizer = sgm_pretrained_tokenizer_open(info->tokenizer);
-    const bool is_good = tokenizer != NULL;
-    if (!is_good)
+    const char *family = sgm_pretrained_tokenizer_chat_family(tokenizer);
+    if (family != NULL)
+        printf("chat template: %s\n", family);
+    else
+        printf("chat template: %s; lines with prompt and completion are learnt, messages are not\n",
+               sgm_pretrained_tokenizer_has_template(tokenizer) ? "not known" : "none");
+}
+
+/* NULL: there is none, or it cannot be read. The numbers are of use without texts, so that the latter does
+ * not end the import. */
+static sgm_pretrained_tokenizer *open_tokenizer(const sgm_pretrained_info *info)
+{
+    sgm_pretrained_tokenizer *tokenizer =
+        info->tokenizer != NULL ? sgm_pretrained_tokenizer_open(info->tokenizer) : NULL;
+    if (tokenizer == NULL && info->tokenizer != NULL)
         complain("warning: the tokenizer cannot be read: %s; the model is imported for numbers of tokens "
                  "only: generate, predict, serve and finetune will refuse texts\n",
                  sgm_last_error());
-    sgm_pretrained_tokenizer_free(tokenizer);
-    return is_good;
+    return tokenizer;
 }
 
 static void tell_texts(const sgm_pretrained_info *info)
 {
-    const char *tokenizer = info->tokenizer != NULL ? info->tokenizer : "none is there";
-    const char *slash = strrchr(tokenizer, '/');
-    const bool is_good = info->tokenizer == NULL || warn_of_tokenizer(info);
+    const char *path = info->tokenizer != NULL ? info->tokenizer : "none is there";
+    const char *slash = strrchr(path, '/');
+    sgm_pretrained_tokenizer *tokenizer = open_tokenizer(info);
+    const bool is_good = info->tokenizer == NULL || tokenizer != NULL;
     printf("context: %lld steps", (long long)info->context);
     if (info->longest > info->context)
         printf("; the model was trained for %lld, which --context chooses", (long long)info->longest);
-    printf("\ntokens: %lld, tokenizer: %s%s\n", (long long)info->tokens,
-           slash != NULL ? slash + 1 : tokenizer, is_good ? "" : ", which cannot be read: no texts");
+    printf("\ntokens: %lld, tokenizer: %s%s\n", (long long)info->tokens, slash != NULL ? slash + 1 : path,
+           is_good ? "" : ", which cannot be read: no texts");
+    if (tokenizer != NULL && strcmp(info->task, "generate") == 0)
+        tell_chats(tokenizer);
+    sgm_pretrained_tokenizer_free(tokenizer);
 }
 
 static void tell_model(const import *m)

@@ -12,6 +12,7 @@
 #include "openai/openai.h"
 #include "text/json_text.h"
 #include "texts/served.h"
+#include "texts/texts.h"
 
 #include <stdio.h>
 #include <unistd.h>
@@ -180,7 +181,9 @@ static const char *const *class_names(saved *s, sgm_dataset **dataset)
     *dataset = NULL;
     if (s->c.data.pipeline != NULL)
         return sgm_pipeline_classes(s->c.data.pipeline);
-    *dataset = s->has_config ? saved_dataset(s, "training") : NULL;
+    const bool has_classes =
+        s->has_config && s->c.data.training.chats == NULL; /* whose reading warns of lines */
+    *dataset = has_classes ? saved_dataset(s, "training") : NULL;
     return *dataset != NULL ? sgm_dataset_get_class_names(*dataset) : NULL;
 }
 
@@ -294,6 +297,16 @@ static int serve_openai(saved *s, const serving *asked)
                                                        .token = asked->token});
 }
 
+/* Probabilities of the next token are hardly what is wanted of a model that continues texts. */
+static void hint_openai(const char *path)
+{
+    const char *purpose = purpose_of(path);
+    if (purpose != NULL && purpose_is_to_continue(purpose))
+        complain("hint: '%s' continues texts; 'sigma serve %s --openai' answers with texts, these answers "
+                 "are probabilities of tokens\n",
+                 path, path);
+}
+
 /* Opens the network and serves it; returns an exit code. */
 static int serve(const serving *asked)
 {
@@ -304,6 +317,8 @@ static int serve(const serving *asked)
         return serve_onnx(asked);
     if (status == SGM_OK && !asked->openai)
         status = served_texts_find(&s, &takes_texts);
+    if (status == SGM_OK && !asked->openai)
+        hint_openai(asked->checkpoint);
     if (status == SGM_OK)
         status = saved_load(&s);
     if (status == SGM_OK)

@@ -16,7 +16,9 @@ typedef struct train_arguments {
     /* Folder of the files for TensorBoard; "": one in the run's folder; NULL: none. */
     const char *tensorboard;
     bool resume, quiet, paused, monitor_wait, no_keys;
-    const char *command;      /* the name of the subcommand, for messages */
+    const char *command; /* the name of the subcommand, for messages */
+    /* What with --into and --resume goes on with the run, where that is not 'sigma train FOLDER --resume'. */
+    const char *begun_by;
     const sgm_replay *replay; /* the run that is done again; NULL: none is */
 } train_arguments;
 

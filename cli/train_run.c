@@ -65,28 +65,37 @@ bool train_has_checkpoint(const config *c)
     return c->folder != NULL && has_file(c->folder, "checkpoint.safetensors");
 }
 
+static const char *folder_option_of(const train_arguments *given)
+{
+    return strcmp(given->command, "train") == 0 ? "--folder" : "--into";
+}
+
+/* A folder with a checkpoint is that of a run, which another one must not replace. Returns an exit code. */
+static int check_folder(const config *c, const train_arguments *given)
+{
+    if (given->resume || !train_has_checkpoint(c))
+        return CLI_OK;
+    return usage_error(given->command,
+                       given->replay != NULL ? "%s has a checkpoint already: %s names another folder"
+                                             : "%s has a checkpoint already: --resume goes on from it, "
+                                               "%s names another",
+                       c->folder, folder_option_of(given));
+}
+
 /* Decides which folder the run has: a new one, or the given one, which must be without a checkpoint or the
  * one to resume. Returns an exit code. The library makes a given folder when the run begins. */
 static int prepare_folder(config *c, const train_arguments *given)
 {
     bool resume = given->resume;
-    const char *folder_option = strcmp(given->command, "train") == 0 ? "--folder" : "--into";
     if (c->folder == NULL) {
         if (resume)
             return usage_error("train", "--resume needs the folder of the run: --folder DIR");
-        if (train_new_folder(c, folder_option) != SGM_OK)
+        if (train_new_folder(c, folder_option_of(given)) != SGM_OK)
             return report_error(given->command, CLI_FAILED);
     } else {
-        bool there = train_has_checkpoint(c);
-        if (!there && resume)
+        if (!train_has_checkpoint(c) && resume)
             printf("%s has no checkpoint to resume from: training begins anew\n", c->folder);
-        if (there && !resume)
-            return usage_error(given->command,
-                               given->replay != NULL
-                                   ? "%s has a checkpoint already: %s names another folder"
-                                   : "%s has a checkpoint already: --resume goes on from it, "
-                                     "%s names another",
-                               c->folder, folder_option);
+        return check_folder(c, given);
     }
     return CLI_OK;
 }
@@ -361,7 +370,7 @@ static int start_from_another(const run_parts *p, const train_arguments *given)
 }
 
 /* Prints the command that resumes the run, with the launcher where there are several ranks. */
-static void tell_how_to_go_on(const run_parts *p)
+static void tell_how_to_go_on(const run_parts *p, const train_arguments *given)
 {
     if (p->replays) {
         printf("stopped; what was left to do is not done by --resume: begin the replay again\n");
@@ -371,14 +380,19 @@ static void tell_how_to_go_on(const run_parts *p)
     printf("stopped; go on with: ");
     if (ranks > 1)
         printf("%s -n %d ", sgm__launcher(), ranks);
-    printf("sigma train %s --resume\n", p->c->folder);
+    if (given->begun_by != NULL)
+        printf("sigma %s --into %s --resume\n", given->begun_by, p->c->folder);
+    else
+        printf("sigma train %s --resume\n", p->c->folder);
 }
 
 /* Prints how the run ended and returns the exit code. After a whole run the network is measured on
  * validation data, which *validation becomes, and test data. A failure of keep_config comes first: it is why
  * the run was ended. */
-static int tell_end(const run_parts *p, const char *command, sgm_status status, sgm_metrics *validation)
+static int tell_end(const run_parts *p, const train_arguments *given, sgm_status status,
+                    sgm_metrics *validation)
 {
+    const char *command = given->command;
     sgm_metrics test;
     const config *c = p->c;
     if (p->failure[0] != '\0') {
@@ -387,7 +401,7 @@ static int tell_end(const run_parts *p, const char *command, sgm_status status, 
     }
     if (status == SGM_ERROR_INTERRUPTED) {
         if (!p->follows)
-            tell_how_to_go_on(p);
+            tell_how_to_go_on(p, given);
         return CLI_INTERRUPTED;
     }
     if (status != SGM_OK)
@@ -426,6 +440,9 @@ int train_configuration(config *c, const train_arguments *given, sgm_metrics *va
     int code = CLI_OK;
     if (data_config_is_empty(&c->data.training))
         return usage_error(given->command, "there is no training data; name some as data.training");
+    /* Of several processes one alone has the folder, and which is known later. */
+    if (sgm__launched_processes() <= 1 && (code = check_folder(c, given)) != CLI_OK)
+        return code;
     warn_of_launcher(c);
     signals_outlive_readers();
     signals_end_at_once(given->command, "interrupted before training began: nothing was saved");
@@ -451,7 +468,7 @@ int train_configuration(config *c, const train_arguments *given, sgm_metrics *va
                         .checkpoint_every = c->checkpoint_every, .resume = given->resume,
                         .paused = given->paused, .catch_interrupt = true, .replay = given->replay);
         signals_as_before();
-        code = tell_end(&parts, given->command, status, validation);
+        code = tell_end(&parts, given, status, validation);
     }
     close_parts(&parts);
     return code;

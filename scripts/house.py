@@ -57,6 +57,7 @@ FLOORS = [
     ["cli/names", "cli/plot", "cli/generate", "cli/predict", "cli/data", "cli/runs", "cli/inspect"],
     ["cli/eval", "cli/mcp", "cli/mcp/tools", "cli/openai"],
     ["cli"],
+    ["cli/finetune"],
 ]
 # Folders of one floor do not know each other, but for these, and for folders within one: src/data and src/data/read.
 BESIDE = {("src/ops", "src/graph"), ("src/graph", "src/ops"), ("src/ops/sequences", "src/graph")}

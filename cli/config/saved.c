@@ -329,24 +329,37 @@ bool has_tokenizer(const char *folder)
     return found;
 }
 
-/* A folder of this name that 'sigma import' has not written, such as the download of another model beside the
- * run's folder, is none: it has no tensors.json. */
-char *saved_tokenizer(const saved *s)
+/* What 'sigma import' kept, with a tokenizer or, if that is not asked for, without; sgm__free. A folder of
+ * this name that it has not written, such as the download of another model beside the run's folder, is none:
+ * it has no tensors.json. */
+static char *kept_model(const saved *s, bool with_tokenizer)
 {
     static const char *const places[] = {"model", "../model"};
-    if (s->model != NULL)
-        return sgm_pretrained_describe(s->model)->tokenizer != NULL && has_tokenizer(s->checkpoint)
-                   ? sgm__strdup(s->checkpoint)
-                   : NULL;
     const char *slash = strrchr(s->checkpoint, '/');
     int length = slash != NULL ? (int)(slash - s->checkpoint) : 1;
     for (size_t i = 0; i < 2; i++) {
         char *folder = sgm__format("%.*s/%s", length, slash != NULL ? s->checkpoint : ".", places[i]);
-        if (folder == NULL || (has_tokenizer(folder) && has_file(folder, "tensors.json")))
+        if (folder == NULL ||
+            ((!with_tokenizer || has_tokenizer(folder)) && has_file(folder, "tensors.json")))
             return folder;
         sgm__free(folder);
     }
     return NULL;
+}
+
+/* A run may have been trained by a tokenizer that lies elsewhere. */
+char *saved_tokenizer(const saved *s)
+{
+    if (s->model != NULL)
+        return sgm_pretrained_describe(s->model)->tokenizer != NULL && has_tokenizer(s->checkpoint)
+                   ? sgm__strdup(s->checkpoint)
+                   : NULL;
+    char *folder = kept_model(s, true);
+    const data_config *training = &s->c.data.training;
+    const char *named = s->has_config && data_config_is_of_model(training) ? training->tokenizer : NULL;
+    return folder == NULL && named != NULL && (has_tokenizer(named) || is_file_of_data(named))
+               ? sgm__strdup(named)
+               : folder;
 }
 
 char *saved_missing_tokenizer(const saved *s)
@@ -368,10 +381,11 @@ char *saved_missing_tokenizer(const saved *s)
 
 char *saved_model(const saved *s)
 {
-    char *folder = saved_tokenizer(s);
-    if (folder == NULL || s->model != NULL)
-        return folder;
-    char *run = sgm__format("%s/..", folder);
+    char *tokenizer = saved_tokenizer(s);
+    if (tokenizer == NULL || s->model != NULL)
+        return tokenizer;
+    sgm__free(tokenizer);
+    char *folder = kept_model(s, false), *run = folder != NULL ? sgm__format("%s/..", folder) : NULL;
     sgm__free(folder);
     return run;
 }

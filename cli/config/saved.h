@@ -55,15 +55,19 @@ void saved_close(saved *s);
  * `quiet`; states that were left out are printed in any case. */
 sgm_status saved_start_from(sgm_trainer *trainer, const start_config *start, bool quiet);
 /* The folder with the tokenizer of a model of others that 'sigma import' kept beside the checkpoint, or
- * beside the folder that the checkpoint is in; sgm__free. NULL: there is none, or no memory. */
+ * beside the folder that the checkpoint is in, else the tokenizer that a run on texts was trained by;
+ * sgm__free. NULL: there is none, or no memory. */
 char *saved_tokenizer(const saved *s);
 /* The folder of a model of others, or of a run that began with one, which should have a tokenizer and has
  * none; sgm__free. NULL: it has one, or it is another run, or no memory. */
 char *saved_missing_tokenizer(const saved *s);
 /* What a tokenizer is called in a folder, for messages. */
 #define TOKENIZER_FILES "tokenizer.json, vocab.json or vocab.txt"
-/* What sgm_pretrained_open reads of such a model: the path itself, or the folder that its tokenizer is in a
- * folder of; sgm__free. NULL: there is none, or no memory. */
+/* That a folder has none. */
+#define NO_TOKENIZER                                                                                         \
+    "texts are read by the tokenizer of the model, and there is no " TOKENIZER_FILES " in '%s'"
+/* What sgm_pretrained_open reads of a model that has a tokenizer: the path itself, or the folder of the run
+ * that keeps it; sgm__free. NULL: there is none, or no memory. */
 char *saved_model(const saved *s);
 /* Whether a folder has a tokenizer of a model of others, or is a file of GGUF. */
 bool has_tokenizer(const char *folder);

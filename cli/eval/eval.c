@@ -192,6 +192,12 @@ static sgm_dataset *open_dataset(saved *s, const char *name, const eval_options 
                  options->file);
         return NULL;
     }
+    char *missing = ends_with(options->file, ".jsonl") ? saved_missing_tokenizer(s) : NULL;
+    if (missing != NULL) {
+        sgm_fail(SGM_ERROR_NOT_FOUND, NO_TOKENIZER "; put it there", missing);
+        sgm__free(missing);
+        return NULL;
+    }
     if (s->c.data.pipeline == NULL) {
         sgm_fail(
             SGM_ERROR_ARGUMENT,

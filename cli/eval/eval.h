@@ -64,6 +64,7 @@ void eval_names_close(eval_names *names);
 typedef struct eval_counted {
     const data_config *data; /* NULL: it is no share */
     sgm_dataset_status all;
+    int64_t group; /* texts of a line of pairs; 0: lines are no groups */
 } eval_counted;
 /* Of the run's data called `name`, once it was read. */
 sgm_status eval_count(eval_counted *counted, const saved *s, const char *name, sgm_dataset *dataset);

@@ -50,6 +50,7 @@ sgm_status eval_count(eval_counted *counted, const saved *s, const char *name, s
 {
     const data_config *data = eval_data_of(s, name);
     *counted = (eval_counted){.data = data != NULL && is_share(data) ? data : NULL};
+    counted->group = sgm_dataset_get_group(dataset);
     return counted->data != NULL ? sgm_dataset_get_status(dataset, &counted->all) : SGM_OK;
 }
 
@@ -63,8 +64,10 @@ void eval_print_counted(const eval_counted *counted)
     share_text(data, share, sizeof share);
     if (all.blocks > 1)
         snprintf(of, sizeof of, "each of the %lld blocks of ", (long long)all.blocks);
-    printf("  counted: %s of %sthe %s examples in %s%s\n", share, of,
-           sgm_count_text(all.examples, count, sizeof count), source_of(data),
+    const bool is_pairs = data->text_pairs != NULL && counted->group > 1;
+    printf("  counted: %s of %sthe %s %s in %s%s\n", share, of,
+           sgm_count_text(is_pairs ? all.examples / counted->group : all.examples, count, sizeof count),
+           is_pairs ? "lines" : "examples", source_of(data),
            data->shuffled ? ", whose order the seed gives" : "");
 }
 

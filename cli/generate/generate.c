@@ -19,7 +19,7 @@ static const char usage_text[] =
     "of tokens and whose output is a probability for each, such as those of 'data: {text: FILE}'.\n"
     "FOLDER is one of a run or of transformers. A model of others, as MODEL.gguf is, also ends by itself,\n"
     "with the token that ends a text.\n\n"
-    "  --text TEXT        the beginning; a line end if not given\n"
+    "  --text TEXT        the beginning; a line end if not given ('-': all of the standard input)\n"
     "  --texts FILE       each line of FILE is a text to continue ('-': standard input); a line of JSON is\n"
     "                     printed for each, {\"text\": TEXT, \"continuation\": TEXT}\n"
     "  --batch N          so many lines of FILE side by side; 8 if not given\n"
@@ -144,17 +144,50 @@ static sgm_status check_purpose(const saved *s, const char *path)
                           path);
 }
 
+/* The whole standard input, but for the line end behind it, becomes the text. */
+static sgm_status read_text(generation *g)
+{
+    char part[65536];
+    size_t got;
+    if (g->text == NULL || strcmp(g->text, "-") != 0)
+        return SGM_OK;
+    while ((got = fread(part, 1, sizeof part, stdin)) > 0)
+        sgm__text_append_bytes(&g->input, part, got);
+    if (ferror(stdin))
+        return sgm_fail(SGM_ERROR_FILE, "cannot read the standard input");
+    if (g->input.failed)
+        return sgm__fail_memory(g->input.length);
+    if (g->input.length > 0 && g->input.data[g->input.length - 1] == '\n')
+        g->input.data[--g->input.length] = '\0';
+    if (g->input.length == 0 || strlen(g->input.data) < g->input.length)
+        return sgm_fail(SGM_ERROR_FORMAT, "--text -: the standard input %s",
+                        g->input.length == 0 ? "is empty" : "has a zero byte in it, so that it is no text");
+    g->text = g->input.data;
+    return SGM_OK;
+}
+
+/* A chat that cannot be written is told of before the network is loaded, which takes seconds. */
+static sgm_status check_chat(const generation *g)
+{
+    sgm_tensor *tokens = g->chat ? tokens_of(g, g->text != NULL ? g->text : "Hello") : NULL;
+    const bool is_right = tokens != NULL || !g->chat;
+    sgm_tensor_free(tokens);
+    return is_right ? SGM_OK : sgm__last_failure();
+}
+
 /* The checkpoint is described first, so that a tokenizer that does not fit is found before the network is
  * loaded. Returns an exit code. */
 static int generate(const char *checkpoint, generation *g)
 {
-    sgm_status status = g->texts != NULL ? texts_read(g) : SGM_OK;
+    sgm_status status = g->texts != NULL ? texts_read(g) : read_text(g);
     if (status == SGM_OK)
         status = saved_describe(&g->s, checkpoint);
     if (status == SGM_OK)
         status = check_purpose(&g->s, checkpoint);
     if (status == SGM_OK)
         status = tokens_open(g);
+    if (status == SGM_OK)
+        status = check_chat(g);
     if (status == SGM_OK)
         status = saved_load(&g->s);
     if (status == SGM_OK)
@@ -165,6 +198,7 @@ static int generate(const char *checkpoint, generation *g)
     sgm_generator_free(g->generator);
     text_codec_close(&g->codec);
     texts_free(g);
+    sgm__text_free(&g->input);
     saved_close(&g->s);
     return code;
 }

@@ -14,6 +14,7 @@
 typedef struct generation {
     saved s;
     const char *text, *system;
+    sgm__text input;      /* the standard input, where it is the text */
     argument_texts stops; /* texts before which it ends */
     const char *texts;    /* a file with a text on each line; NULL: it is one text */
     char **lines;         /* of it, owned */

@@ -10,6 +10,7 @@
 #include "tensor/tensor_internal.h"
 #include "texts/texts.h"
 #include <sigma/models.h>
+#include <sigma/text_data.h>
 
 #include <stdio.h>
 #include <sys/stat.h>
@@ -32,9 +33,10 @@ static const char usage_text[] =
     "trained on sounds WAV and FLAC files, one that was trained on texts (text_folder) TXT files, or one\n"
     "from the standard input: printed are for each its name, the class and the probabilities of all "
     "classes.\n"
-    "An encoder of a model of others (sigma import) takes texts: --text TEXT, or each line of FILE.txt;\n"
-    "printed are its class or its vector, or of a masked language model the likeliest words for each\n"
-    "[MASK]. It costs what the texts are long. One of pictures that tells no classes makes vectors of PNG\n"
+    "An encoder of others (sigma import) takes texts: --text TEXT, each line of FILE.txt, or\n"
+    "of FILE.jsonl, {\"text\": \"...\"}, {\"text\": ..., \"pair\": ...};\n"
+    "printed are its class or its vector, or of a masked language model the likeliest words for a\n"
+    "[MASK]. One of pictures that tells no classes makes vectors of PNG\n"
     "and JPEG files.\n"
     "An ONNX model takes FILE.npy and FILE.csv if it has one input, else FILE.npz with an array for each,\n"
     "called as the inputs are. Printed are its first output of floats, behind the class if it has a name.\n\n"
@@ -226,7 +228,8 @@ static bool is_of_masks(const prediction *p)
 /* Whether texts are given as such, for a model of others that has a tokenizer. */
 static bool is_of_texts(const prediction *p, const predict_words *words)
 {
-    return words->text != NULL || (words->file_count == 1 && ends_with(words->files[0], ".txt") &&
+    const char *file = words->file_count == 1 ? words->files[0] : "";
+    return words->text != NULL || ((ends_with(file, ".txt") || ends_with(file, ".jsonl")) &&
                                    p->pipeline == NULL && predict_takes_texts(p));
 }
 
@@ -271,9 +274,15 @@ static sgm_status answer_files(prediction *p, const predict_words *words)
         return sgm_fail(SGM_ERROR_ARGUMENT,
                         "%s: one file was expected, got %zu; only pictures and the like can be several", file,
                         words->file_count);
-    return p->pipeline != NULL && !is_numpy(file)
-               ? predict_named(p, file, separator)
-               : predict_file(p, file, words->lengths, separator != '\0' ? separator : ',');
+    if (p->pipeline != NULL && !is_numpy(file))
+        return predict_named(p, file, separator);
+    sgm_status status = predict_file(p, file, words->lengths, separator != '\0' ? separator : ',');
+    return status == SGM_OK || is_numpy(file) || !predict_takes_texts(p)
+               ? status
+               : sgm_fail(status,
+                          "%s; the network reads texts: --text TEXT, FILE.txt with a text on each line, or "
+                          "FILE.jsonl with {\"text\": \"...\"}",
+                          sgm_last_error());
 }
 
 static sgm_status predict_input(prediction *p, const predict_words *words)
@@ -304,7 +313,8 @@ static sgm_status open_model(prediction *p, const predict_words *words)
         return SGM_OK;
     }
     SGM_TRY(saved_describe(&p->s, path));
-    if (words->pair != NULL)
+    const bool is_lines = words->file_count == 1 && ends_with(words->files[0], ".jsonl");
+    if (words->pair != NULL || (is_lines && sgm_labelled_text_has_pairs(words->files[0])))
         SGM_TRY(saved_take_pairs(&p->s));
     const char *purpose = words->text != NULL ? purpose_of(path) : NULL;
     if (purpose != NULL && purpose_is_to_continue(purpose))

@@ -4,6 +4,7 @@
 #include <sigma/models.h>
 #include <sigma/tokenizer.h>
 
+#include <jansson.h>
 #include <stdio.h>
 
 /* Texts that are predicted and printed at once. */
@@ -45,6 +46,58 @@ static sgm_status read_text(const char *path, sgm__text *text)
            : text->failed ? sgm__fail_memory(text->length)
                           : SGM_OK;
 }
+
+/* --- lines of JSON --- */
+
+/* Texts of lines {"text": "...", "pair": "..."}, and what they are in. */
+typedef struct json_lines {
+    json_t *objects;
+    char **texts;
+    const char **pairs; /* NULL where a line has none */
+    size_t count;
+} json_lines;
+
+static void json_lines_free(json_lines *lines)
+{
+    json_decref(lines->objects);
+    sgm__free(lines->texts);
+    sgm__free(lines->pairs);
+}
+
+/* Adds a line, which has a pair if the first one has. */
+static sgm_status add_line(json_lines *lines, const char *line)
+{
+    json_t *object = json_loads(line, JSON_REJECT_DUPLICATES, NULL);
+    const char *text = json_string_value(json_object_get(object, "text"));
+    const char *pair = json_string_value(json_object_get(object, "pair"));
+    const bool is_whole = text != NULL && (lines->count == 0 || (pair != NULL) == (lines->pairs[0] != NULL));
+    if (!is_whole || json_array_append(lines->objects, object) != 0) {
+        json_decref(object);
+        return sgm_fail(SGM_ERROR_FORMAT,
+                        "expected an object with a text, and all or none with a pair, such as "
+                        "{\"text\": \"a large cat\"}");
+    }
+    json_decref(object);
+    lines->texts[lines->count] = (char *)(uintptr_t)text;
+    lines->pairs[lines->count++] = pair;
+    return SGM_OK;
+}
+
+/* Blank lines are passed over. */
+static sgm_status read_objects(const char *path, char *const *given, size_t count, json_lines *lines)
+{
+    *lines = (json_lines){.objects = json_array(),
+                          .texts = sgm__calloc(count + 1, sizeof *lines->texts),
+                          .pairs = sgm__calloc(count + 1, sizeof *lines->pairs)};
+    if (lines->objects == NULL || lines->texts == NULL || lines->pairs == NULL)
+        return SGM_ERROR_MEMORY;
+    for (size_t i = 0; i < count; i++)
+        if (given[i][strspn(given[i], " \t")] != '\0' && add_line(lines, given[i]) != SGM_OK)
+            return sgm__fail_within("%s:%zu", path, i + 1);
+    return SGM_OK;
+}
+
+/* --- texts that are too long --- */
 
 /* Texts that have more tokens than the network reads. */
 typedef struct cut_texts {
@@ -114,6 +167,21 @@ static sgm_status predict_lines(prediction *p, const sgm_pretrained_tokenizer *t
     return SGM_OK;
 }
 
+/* The lines of a file, which are objects if its name says so. */
+static sgm_status predict_file_lines(prediction *p, const sgm_pretrained_tokenizer *tokenizer,
+                                     const char *path, char **lines, size_t count)
+{
+    if (path == NULL || !ends_with(path, ".jsonl"))
+        return predict_lines(p, tokenizer, lines, NULL, count);
+    json_lines objects;
+    sgm_status status = read_objects(path, lines, count, &objects);
+    const bool has_pairs = status == SGM_OK && objects.count > 0 && objects.pairs[0] != NULL;
+    if (status == SGM_OK)
+        status = predict_lines(p, tokenizer, objects.texts, has_pairs ? objects.pairs : NULL, objects.count);
+    json_lines_free(&objects);
+    return status;
+}
+
 /* Whether the input is tokens, of which a field says how many there are. */
 static bool is_encoder(const prediction *p)
 {
@@ -140,10 +208,7 @@ sgm_status predict_texts(prediction *p, const char *given, const char *pair, con
 {
     char *missing = is_encoder(p) ? saved_missing_tokenizer(&p->s) : NULL;
     if (missing != NULL) {
-        sgm_fail(SGM_ERROR_NOT_FOUND,
-                 "texts are read by the tokenizer of the model, and there is no " TOKENIZER_FILES
-                 " in '%s'; put it there",
-                 missing);
+        sgm_fail(SGM_ERROR_NOT_FOUND, NO_TOKENIZER "; put it there", missing);
         sgm__free(missing);
         return SGM_ERROR_NOT_FOUND;
     }
@@ -166,7 +231,7 @@ sgm_status predict_texts(prediction *p, const char *given, const char *pair, con
         sgm__text_append_bytes(&text, "", 1); /* room for the end of the last line */
         text.length--;
         char **lines = text.failed ? NULL : cut_lines(&text, &count);
-        status = lines != NULL ? predict_lines(p, tokenizer, lines, NULL, count) : sgm__last_failure();
+        status = lines != NULL ? predict_file_lines(p, tokenizer, path, lines, count) : sgm__last_failure();
         sgm__free(lines);
     }
     sgm__text_free(&text);

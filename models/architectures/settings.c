@@ -234,6 +234,8 @@ bool sgm__setting_is_for(const sgm__description *d, const char *ending)
 
 /* --- what comes of it --- */
 
+#define LETTERS_ALIKE 3 /* at the beginning of a task and of what is taken for it */
+
 /* Whether `word` is one of the words of a text. */
 static bool is_among(const char *words, const char *word)
 {
@@ -244,19 +246,34 @@ static bool is_among(const char *words, const char *word)
     return false;
 }
 
+/* The word that begins as a misspelt one does, of *length characters; 0: none. */
+static const char *near_word(const char *words, const char *word, size_t *length)
+{
+    const char *at = words;
+    for (; *at != '\0'; at += *length + (at[*length] == ' ')) {
+        *length = strcspn(at, " ");
+        if (strncmp(at, word, LETTERS_ALIKE) == 0)
+            return at;
+    }
+    *length = 0;
+    return at;
+}
+
 /* The words become a list: embed, classify, fill. */
 static void refuse_task(sgm__description *d, const char *tasks, const char *task)
 {
     char list[128];
-    size_t length = 0;
+    size_t length = 0, meant = 0;
+    const char *near = near_word(tasks, task, &meant);
     for (; *tasks != '\0' && length + 3 < sizeof list; tasks++) {
         if (*tasks == ' ')
             list[length++] = ',';
         list[length++] = *tasks;
     }
     list[length] = '\0';
-    sgm__describe_fail(d, SGM_ERROR_ARGUMENT, "the task '%.40s' is not one of this architecture; expected %s",
-                       task, list);
+    sgm__describe_fail(d, SGM_ERROR_ARGUMENT,
+                       "the task '%.40s' is not one of this architecture; expected %s%s%.*s%s", task, list,
+                       meant > 0 ? " (did you mean '" : "", (int)meant, near, meant > 0 ? "'?)" : "");
 }
 
 void sgm__describe_task(sgm__description *d, const char *tasks, const char *usual)

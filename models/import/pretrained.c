@@ -246,7 +246,9 @@ static sgm_status open_folder(sgm_pretrained *p, const char *path)
             path,
             sgm__folder_has(path, SGM__CHECKPOINT) ? ", and this is a run, which sgm_model_load reads"
             : sgm__folder_has(path, "adapter_config.json")
-                ? ", and this one has adapters of PEFT for a model: 'sigma import FOLDER --peft' takes both"
+                ? ", and this one has adapters of PEFT for a model: 'sigma import MODEL --peft FOLDER' takes "
+                  "both, each "
+                  "from its folder"
                 : "");
     SGM__TRY(sgm__folder_json(p->path, "config.json", &p->config));
     SGM__TRY(find_architecture(p));

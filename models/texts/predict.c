@@ -33,6 +33,25 @@ typedef struct work {
     sgm_tensor *result; /* (count, ...), made by the first group */
 } work;
 
+/* The steps of the network's input; 0: it has none that is a sequence of numbers. */
+static int64_t steps_of(sgm_trainer *trainer)
+{
+    char *notation = sgm_trainer_network(trainer);
+    sgm_network *network = notation != NULL ? sgm_network_parse(notation) : NULL;
+    sgm_content shape = {0};
+    char *end = NULL;
+    long long steps = 0;
+    if (network != NULL && sgm_network_get_argument(network, 0, "shape", &shape) == SGM_OK &&
+        shape.kind == SGM_KIND_TEXT)
+        steps = strtoll(shape.as.text, &end, 10);
+    if (end != NULL && *end != '\0')
+        steps = 0;
+    sgm_content_clear(&shape);
+    sgm_network_free(network);
+    sgm_string_free(notation);
+    return steps;
+}
+
 static sgm_status read_options(work *w, const sgm_pretrained_texts_options *given)
 {
     sgm_status status = sgm__take_options(&w->options, sizeof w->options, given);
@@ -42,9 +61,12 @@ static sgm_status read_options(work *w, const sgm_pretrained_texts_options *give
         w->options.inputs = "inputs";
     if (w->options.lengths == NULL)
         w->options.lengths = "lengths";
-    if (w->options.longest <= 0)
+    if (w->options.longest <= 0 && w->trainer != NULL)
+        w->options.longest = steps_of(w->trainer);
+    if (w->options.longest <= 0 && w->trainer != NULL)
         return sgm_fail(SGM_ERROR_ARGUMENT,
-                        "predicting texts needs .longest, how many tokens the network takes");
+                        "predicting texts needs .longest, how many tokens the network takes, as its first "
+                        "layer is no input(STEPS)");
     return SGM_OK;
 }
 

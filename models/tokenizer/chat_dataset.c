@@ -9,6 +9,7 @@
 #include "tokenizer/tokenizer.h"
 
 #include <sigma/chats.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -251,6 +252,10 @@ static sgm_status add_messages(collection *c, const json_t *list)
     }
     char *text = sgm__chat_beginning(c->tokenizer, messages, count, c->now, count, false);
     example e = {0};
+    if (!text && sgm_pretrained_tokenizer_chat_family(c->tokenizer) == NULL)
+        sgm_fail(sgm_last_status(),
+                 "%s; write each chat as prompt and completion, with what the model wants around a message",
+                 sgm_last_error());
     sgm_status status = text ? example_of(c, text, false, &e) : sgm_last_status();
     if (status == SGM_OK)
         status = learn_answers(c, messages, count, &e);
@@ -273,21 +278,39 @@ static sgm_status add_object(void *user, const json_t *object)
         return add_messages(c, messages);
     if (prompt && completion)
         return add_completion(c, prompt, completion);
+    if (text && !*text) {
+        leave_out(c, &(example){0});
+        return SGM_OK;
+    }
     return text ? add_completion(c, "", text) : sgm_fail(SGM_ERROR_FORMAT, EXPECTED);
 }
 
 /* --- the file --- */
 
+/* Why no line became an example, and what helps: answers that lie behind the window are there. */
+static sgm_status fail_empty(const collection *c, const char *path)
+{
+    const long long none = (long long)c->counts.unanswered, behind = (long long)c->counts.left_out - none;
+    char answers[160] = "", places[200] = "";
+    if (none == 0 && behind == 0)
+        return sgm_fail(SGM_ERROR_FORMAT, "%s: there is nothing to learn: there are no lines", path);
+    if (none > 0)
+        snprintf(answers, sizeof answers,
+                 "%lld line%s no message of the assistant, no completion and no text, or an empty one", none,
+                 none == 1 ? " has" : "s have");
+    if (behind > 0)
+        snprintf(places, sizeof places,
+                 "%sthe answer%s of %lld line%s behind token %lld: take a longer window, --context of 'sigma "
+                 "finetune'; the longest line has %lld tokens",
+                 none > 0 ? "; " : "", behind == 1 ? "" : "s", behind, behind == 1 ? " begins" : "s begin",
+                 (long long)c->window, (long long)c->counts.longest);
+    return sgm_fail(SGM_ERROR_FORMAT, "%s: there is nothing to learn: %s%s", path, answers, places);
+}
+
 static sgm_status read_lines(collection *c, const char *path)
 {
     sgm_status status = sgm__json_lines_read(path, 0, EXPECTED, add_object, c, &c->line);
-    if (status == SGM_OK && c->counts.examples == 0)
-        status = sgm_fail(SGM_ERROR_FORMAT,
-                          "%s: there is nothing to learn: %lld lines have no message of the assistant and no "
-                          "completion, or an empty one; the answers of %lld begin behind token %lld",
-                          path, (long long)c->counts.unanswered,
-                          (long long)(c->counts.left_out - c->counts.unanswered), (long long)c->window);
-    return status;
+    return status == SGM_OK && c->counts.examples == 0 ? fail_empty(c, path) : status;
 }
 
 /* The dataset copies its fields. */

@@ -104,6 +104,7 @@ static sgm_status add_text(collection *c, const char *text, const char *pair, in
         c->numbers[c->count++] = (float)number;
         c->counts.texts++;
         c->counts.cut += all > count;
+        c->counts.empty += !*text || (pair && !*pair);
         c->counts.tokens += count;
         c->counts.longest = all > c->counts.longest ? all : c->counts.longest;
     }

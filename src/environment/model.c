@@ -254,6 +254,17 @@ sgm_status sgm_model_quantize(sgm_model *model, const char *type)
     return SGM_OK;
 }
 
+/* Whole numbers of another shape are a text of another length mostly, which has functions of its own. */
+static sgm_status fail_prediction(const sgm_tensor *samples)
+{
+    return sgm_last_status() == SGM_ERROR_SHAPE && sgm_tensor_dtype(samples) == SGM_INT64
+               ? sgm_fail(SGM_ERROR_SHAPE,
+                          "%s; tokens of a text of any length are continued by sgm_generator_generate, or "
+                          "predicted as a block by sgm_trainer_predict_block",
+                          sgm_last_error())
+               : sgm_last_status();
+}
+
 /* NULL, with an error, before the first training; the caller frees the result. */
 sgm_tensor *sgm_model_predict(sgm_model *model, sgm_tensor *samples)
 {
@@ -261,6 +272,8 @@ sgm_tensor *sgm_model_predict(sgm_model *model, sgm_tensor *samples)
         return NULL;
     sgm_tensor *examples = as_examples(samples, "samples");
     sgm_tensor *output = examples != NULL ? sgm_trainer_predict(model->trainer, examples, NULL) : NULL;
+    if (examples != NULL && output == NULL)
+        fail_prediction(samples);
     sgm_tensor_free(examples);
     return output;
 }

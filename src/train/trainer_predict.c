@@ -232,8 +232,11 @@ static sgm_status find_ends(const sgm_trainer *trainer, const char **input, cons
 {
     const sgm_recording *recording = &trainer->learner.recording;
     if (recording->input_count != 1)
-        return sgm_fail(SGM_ERROR_UNSUPPORTED, "the network has %zu inputs; predict with a block of them",
-                        recording->input_count);
+        return sgm_fail(
+            SGM_ERROR_UNSUPPORTED,
+            "the network has %zu inputs: sgm_trainer_predict_block takes a block with a field for each, "
+            "and texts go through sgm_pretrained_predict_texts of sigma_models",
+            recording->input_count);
     *input = recording->inputs[0].name;
     if (*output == NULL && recording->output_count > 0)
         *output = recording->outputs[0].name;

@@ -499,7 +499,7 @@ has err 'a network with one input was expected; this one has 2'
 printf 'green,3\n' >given.csv
 run 1 predict apples given.csv
 has err "line 1, column 0 \(from 0\): expected one of blue, red, light green, got 'green'"
-run 1 train apples.yaml --folder other 'data.training.texts={0: blue}'
+run 1 train apples.yaml --folder unmapped 'data.training.texts={0: blue}'
 has err '"red" is none of the 1 texts that are mapped \(keys for such a table: skip_rows, classes, class_names, texts'
 run 2 train apples.yaml 'data.training.texts={colour: blue}'
 has err "data.training.texts: expected columns from 0, such as 0-3 or 4, got 'colour'"

@@ -89,5 +89,5 @@ cp lines.jsonl lines.json
 run 1 eval model lines.json
 has err '^sigma eval: lines.json: the model takes lines of JSON, in a file whose name ends in .jsonl'
 run 1 eval "$fixtures/gpt2" lines.jsonl
-has err 'lines.jsonl: .*lines of JSON are for models with a tokenizer'
+has err "there is no tokenizer.json, vocab.json or vocab.txt in '.*/gpt2'; put it there"
 finish

@@ -99,4 +99,18 @@ else
     has err 'built without ONNX'
 fi
 
+
+# --- what was written, where that is a file ---
+run 0 export --c said.c run
+has out "^written: said.c, $(awk -v n="$(stat -c %s said.c)" 'BEGIN { printf "%.1f kB", n / 1000 }')$"
+run 0 import "$SIGMA_SOURCE_DIR/tests/models/fixtures/gpt2" --into gpt2
+run 0 export --hf folder gpt2
+has out '^written: folder, [0-9.]+ kB$'
+"$sigma" export --c /dev/stdout run 2>err | cat >piped.c
+cmp -s <(grep -v 'said\|_dev' said.c) <(grep -v 'stdout\|_dev' piped.c) || ! grep -q '^written' piped.c
+verdict "the file alone goes through a pipe" $?
+run 0 train "$examples/iris.yaml" epochs=1 --quiet --folder large 'network=input(4) + dense(1000) + dense(900) + dense(3) + softmax_cross_entropy'
+run 0 export --c large.c large
+has err '^note: 0.9086 million parameters become about 14.5 MB of C$'
+has out '^written: large.c, 14\.[0-9] MB$'
 finish

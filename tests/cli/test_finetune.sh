@@ -305,14 +305,14 @@ has err "^sigma finetune: --context: 'foreign' is no run of a model that was imp
 run 0 finetune "$SIGMA_SOURCE_DIR/tests/models/gguf/llama.gguf" --data answers.jsonl --context 48 --epochs 1 --quiet --into of_gguf
 has err '^hint: the longest line of data.training has [0-9]+ tokens, and each is trained as one of 48: --packing, or a --context of fewer'
 has of_gguf/config.yaml 'network: "input\(48\)'
-run 2 finetune "$SIGMA_SOURCE_DIR/tests/models/fixtures/llama" --data answers.jsonl
-has err "^sigma finetune: --data: chats are read by the tokenizer of the model, and there is no tokenizer.json, vocab.json or vocab.txt in '.*/llama'; put"
+run 1 finetune "$SIGMA_SOURCE_DIR/tests/models/fixtures/llama" --data answers.jsonl
+has err "^sigma finetune: texts are read by the tokenizer of the model, and there is no tokenizer.json, vocab.json or vocab.txt in '.*/llama'; put"
 run 2 finetune model --data answers.jsonl --resume --into typo
 has err "^sigma finetune: --resume: there is no folder 'typo' of a run; without --resume one begins there; see"
 [ ! -e typo ]
 verdict "nothing begins there" $?
 run 1 finetune modle --data answers.jsonl
-has err "^sigma finetune: there is no 'modle'; expected a folder of transformers, what 'sigma import' wrote, or a run$"
+has err "^sigma finetune: there is no 'modle'; expected a folder of transformers, what 'sigma import' wrote, or a run; nothing is fetched from a network: download a model first, as by 'hf download OWNER/NAME --local-dir FOLDER'$"
 printf '{"text": "a b", "label": "%s"}\n' good bad >labels.jsonl
 run 2 finetune model --data labels.jsonl
 has err "lines with a label are for encoders .BERT, RoBERTa, DistilBERT.; '.*/model' says the next token"
@@ -332,7 +332,7 @@ run 0 eval shared answers.jsonl
 has err 'warning: answers.jsonl: 8 of 8 examples are cut to 6 tokens'
 (cat chats.jsonl; echo '{"messages": [{"role": "user", "content": "a"}]}') >asked.jsonl
 run 0 finetune chatting --data asked.jsonl --context 32 --epochs 1 --quiet --into asked
-has err 'warning: data.training: .*asked.jsonl:9: no message of the assistant and no completion, or an empty one; 1 line is left out for that$'
+has err 'warning: data.training: .*asked.jsonl:9: no message of the assistant, no completion and no text, or an empty one; 1 line is left out for that$'
 echo '{"prompt": "a b c d e f g h i j k l m n o p", "completion": " yes"}' >>answers.jsonl
 run 0 finetune model --data answers.jsonl --context 10 --epochs 1 --quiet --into behind
 has err 'warning: data.training: .*answers.jsonl:9: the answer begins behind token 10; 1 line is left out for that, and the longest line has [0-9]+ tokens'

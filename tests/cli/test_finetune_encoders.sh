@@ -268,6 +268,9 @@ run 1 finetune model --data pairs.jsonl --validation labelled.jsonl
 has err 'labelled.jsonl:1: expected an object with anchor and positive'
 run 2 finetune model --data labelled.jsonl --sample 'good a' --into none --quiet
 has err "^sigma finetune: --sample: 'model' does not continue texts, it makes vectors of texts: leave --sample out$"
+run 0 finetune model --data pairs.jsonl --validation 0.5 --into halved --epochs 1 --batch 2 --quiet
+run 0 eval halved
+has out "^  counted: the last 50 % of the $(wc -l <pairs.jsonl) lines in /.*/pairs.jsonl$"
 run 0 finetune model --data pairs.jsonl --into single --epochs 1 --batch 1 --quiet
 has err '^warning: data.batch: a minibatch of one pair has no other text to tell its like from'
 run 0 finetune model --data pairs.jsonl --into long --epochs 1 --quiet

@@ -403,7 +403,7 @@ run 1 import nowhere
 has err "^sigma import: there is no folder 'nowhere', and no file; nothing is fetched from a network: a model is downloaded before, as by 'hf download"
 mkdir adapters && echo '{}' >adapters/adapter_config.json
 run 1 import adapters
-has err "there is no config.json in 'adapters'; .*, and this one has adapters of PEFT for a model: 'sigma import FOLDER --peft' takes both$"
+has err "there is no config.json in 'adapters'; .*, and this one has adapters of PEFT for a model: 'sigma import MODEL --peft FOLDER' takes both, each from its folder$"
 run 1 import texts/config.json
 has err "'texts/config.json' is a file of the model in the folder 'texts': name the folder$"
 (cd texts && "$sigma" import config.json 2>../err >../out)
@@ -443,4 +443,33 @@ run 1 export --peft adapters damaged
 has err "^sigma export: --peft: 'adapters' has adapter_config.json already; choose another folder$"
 run 1 export --hf other "$run_folder/checkpoint.safetensors"
 has err "has no folder model, which 'sigma import' writes"
+
+# --- chats, and words that are misspelt ---
+has_template() { has out "^chat template: $1"; }
+run 0 import texts --into unchatted
+has_template 'none; lines with prompt and completion are learnt, messages are not$'
+echo '{"eos_token": "a", "chat_template": "{{ strange }}"}' >texts/tokenizer_config.json
+run 0 import texts --into strange-chats
+has_template 'not known; lines with prompt and completion are learnt'
+# shellcheck disable=SC2016 # dollars of the template
+echo '{"eos_token": "a", "chat_template": "{% for message in messages %}{{'"'<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>' + '\\n'"'}}{% endfor %}{% if add_generation_prompt %}{{ '"'<|im_start|>assistant\\n'"' }}{% endif %}"}' >texts/tokenizer_config.json
+run 0 import texts --into chatted
+has_template 'chatml$'
+run 1 import "$fixtures/bert_classify" --task clasify --into none
+has err "the task 'clasify' is not one of this architecture; expected embed, classify, fill \\(did you mean 'classify'\\?\\)$"
+run 1 generate unchatted --chat --text a
+has err 'has no chat template'
+echo 'ab c' | "$sigma" generate unchatted --text - --count 3 --greedy >out 2>err
+cp out piped
+run 0 generate unchatted --text 'ab c' --count 3 --greedy
+same "the text is the standard input" "$(cat piped)" "$(cat out)"
+run 1 generate unchatted --text -
+has err '^sigma generate: --text -: the standard input is empty'
+# A chat that cannot be written is told of before the parameters are read, which are damaged here.
+cp -r unchatted unread
+printf '\377\377' | dd of=unread/checkpoint.safetensors bs=1 conv=notrunc seek=$(($(stat -c %s unread/checkpoint.safetensors) - 2)) 2>/dev/null
+run 1 generate unread --text a
+has err 'checksum'
+run 1 generate unread --chat --text a
+has err 'has no chat template'
 finish

@@ -173,8 +173,19 @@ TEST(lines_without_an_answer_are_told_from_those_whose_answer_is_too_far)
     write_lines(asked);
     CHECK_ERROR(
         sgm_chat_dataset("chats", tokenizer, path, .window = 4),
-        "there is nothing to learn: 1 lines have no message of the assistant and no completion, or an "
-        "empty one; the answers of 0 begin behind token 4");
+        "there is nothing to learn: 1 line has no message of the assistant, no completion and no text, or an "
+        "empty one");
+    CHECK(strstr(sgm_last_error(), "behind token") == NULL);
+    write_lines(CHAT CHAT);
+    CHECK_ERROR(
+        sgm_chat_dataset("chats", tokenizer, path, .window = 2),
+        "there is nothing to learn: the answers of 2 lines begin behind token 2: take a longer window, "
+        "--context of 'sigma finetune'; the longest line has ");
+    write_lines("{\"text\": \"\"}\n{\"text\": \"one\"}\n");
+    CHECK_OK(data = sgm_chat_dataset("chats", tokenizer, path, .window = 4, .counts = &counts));
+    CHECK_INT(counts.examples, 1);
+    CHECK_INT(counts.unanswered_line, 1);
+    sgm_dataset_free(data);
     sgm_pretrained_tokenizer_free(tokenizer);
 }
 

@@ -66,8 +66,13 @@ TEST(texts_cost_what_they_are_long_and_give_the_same)
             CHECK_NEAR(sgm_tensor_get(all, (int64_t[]){i, k}), sgm_tensor_get(one, (int64_t[]){0, k}), 1e-5);
         sgm_tensor_free(one);
     }
-    CHECK_ERROR(sgm_pretrained_predict_texts(trainer, tokenizer, list, COUNT),
-                "predicting texts needs .longest, how many tokens the network takes");
+    sgm_tensor *by_steps = sgm_pretrained_predict_texts(trainer, tokenizer, list, COUNT);
+    CHECK_OK(by_steps);
+    for (int64_t i = 0; i < COUNT; i++)
+        CHECK_NEAR(sgm_tensor_get(by_steps, (int64_t[]){i, 0}), sgm_tensor_get(all, (int64_t[]){i, 0}), 1e-6);
+    sgm_tensor_free(by_steps);
+    CHECK_ERROR(sgm_pretrained_predict_texts(NULL, tokenizer, list, COUNT),
+                "needs a trainer, a tokenizer and texts");
     CHECK_ERROR(sgm_pretrained_predict_texts(trainer, tokenizer, list, 0, .longest = CONTEXT),
                 "needs a trainer, a tokenizer and texts");
     CHECK_ERROR(
@@ -87,6 +92,29 @@ TEST(texts_cost_what_they_are_long_and_give_the_same)
 static bool ends_third(void *user)
 {
     return ++*(int *)user < 3;
+}
+
+/* What takes neither several inputs nor texts of other lengths names the functions that do. */
+TEST(the_short_way_names_what_takes_texts)
+{
+    const char *folder = with_words();
+    sgm_env *env = sgm_env_create("short");
+    sgm_model *encoder = sgm_model_import(env, folder, .context = CONTEXT);
+    sgm_model *decoder = sgm_model_import(env, copy_of("gpt2"));
+    sgm_shape shape = sgm_shape_of(3);
+    sgm_tensor *tokens = sgm_tensor_create(SGM_INT64, &shape);
+    CHECK_OK(encoder);
+    CHECK_OK(decoder);
+    CHECK_ERROR(
+        sgm_model_predict(encoder, tokens),
+        "the network has 2 inputs: sgm_trainer_predict_block takes a block with a field for each, and "
+        "texts go through sgm_pretrained_predict_texts");
+    CHECK_ERROR(
+        sgm_model_predict(decoder, tokens),
+        "tokens of a text of any length are continued by sgm_generator_generate, or predicted as a block "
+        "by sgm_trainer_predict_block");
+    sgm_tensor_free(tokens);
+    sgm_env_free(env);
 }
 
 /* Tokens in place of texts give the same; what is computed group by group may end between two. */

@@ -203,10 +203,11 @@ static void warn(const data_config *data, const char *name, const sgm_chat_count
             place, (long long)counts->cut, (long long)counts->examples, of_file(data),
             (long long)data->window, (long long)counts->longest);
     if (counts->unanswered > 0)
-        complain("warning: %s%s%s:%lld: no message of the assistant and no completion, or an empty one; "
-                 "%lld %s left out for that\n",
-                 section, colon, data->chats, (long long)counts->unanswered_line,
-                 (long long)counts->unanswered, lines_are(counts->unanswered, data, words, sizeof words));
+        complain(
+            "warning: %s%s%s:%lld: no message of the assistant, no completion and no text, or an empty one; "
+            "%lld %s left out for that\n",
+            section, colon, data->chats, (long long)counts->unanswered_line, (long long)counts->unanswered,
+            lines_are(counts->unanswered, data, words, sizeof words));
     if (behind > 0)
         complain("warning: %s%s%s:%lld: the answer begins behind token %lld; %lld %s left out for that, "
                  "and the longest line has %lld tokens: --context of 'sigma import' or 'sigma finetune'\n",

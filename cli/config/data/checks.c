@@ -142,11 +142,11 @@ static sgm_status fail_without_tokenizer(const char *name, const char *role, con
         return sgm_fail(
             SGM_ERROR_ARGUMENT,
             "%s: data.%s: %s are read by the tokenizer of the model, and there is no " TOKENIZER_FILES
-            " in '%s'; put it there, or name the folder that has one, data.%s.tokenizer: FOLDER",
-            name, role, what, from, role);
+            " in '%s%s'; put it there, or name another, data.%s.tokenizer: FILE",
+            name, role, what, from, is_run_of_model(from) ? "/model" : "", role);
     return sgm_fail(SGM_ERROR_ARGUMENT,
                     "%s: data.%s: %s are read by the tokenizer of a model; name the model, from: FOLDER, or "
-                    "the folder of its tokenizer, tokenizer: FOLDER",
+                    "its tokenizer, tokenizer: FILE",
                     name, role, what);
 }
 

@@ -185,6 +185,11 @@ static void tell(const data_config *data, const char *name, const sgm_text_count
 {
     const char *file = data->text_pairs != NULL ? data->text_pairs : data->labelled_texts;
     char room[32];
+    if (counts->empty > 0)
+        complain("warning: %s: %lld of %lld texts%s are empty, and are learnt like others; take these lines "
+                 "out of %s, unless they mean something\n",
+                 lines_place(name, file, room), (long long)counts->empty, (long long)counts->texts,
+                 of_file(data), file);
     if (counts->cut > 0)
         complain("warning: %s: %lld of %lld texts%s are cut to %lld tokens; the longest has %lld: a longer "
                  "--context of 'sigma finetune', or window of a file, takes more of them\n",

@@ -142,7 +142,7 @@ SGM_API sgm_model *sgm_model_import_with(sgm_env *env, const char *path,
 
 typedef struct sgm_pretrained_texts_options {
     size_t struct_size;
-    int64_t longest;     /* tokens of a text at most, the steps of the network (context): more are cut */
+    int64_t longest; /* tokens of a text at most, more are cut; default: the steps of the network (context) */
     const char *inputs;  /* the network's input of tokens ("inputs") ... */
     const char *lengths; /* ... and the field of its lengths ("lengths") */
     /* Called before each group of texts is computed, with `user`. Returns false to end, which is then a

@@ -31,6 +31,7 @@ typedef struct sgm_text_counts {
     int64_t cut;     /* ... of them those that were longer than the window */
     int64_t longest; /* the most tokens of one, uncut */
     int64_t tokens;  /* of all, cut */
+    int64_t empty;   /* rows whose text, or a text of whose pair, has no characters */
 } sgm_text_counts;
 
 typedef struct sgm_text_data_options {

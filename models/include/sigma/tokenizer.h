@@ -111,6 +111,8 @@ SGM_API char *sgm_pretrained_tokenizer_chat(const sgm_pretrained_tokenizer *toke
 /* How it writes chats: "chatml" (SmolLM, Qwen2, Qwen2.5), "qwen3", "zephyr" (Zephyr, TinyLlama), "llama-3",
  * "llama-3.1", "llama-3.2", "mistral" (0.2); NULL: its template is none of these, or it has none. */
 SGM_API const char *sgm_pretrained_tokenizer_chat_family(const sgm_pretrained_tokenizer *tokenizer);
+/* Whether its files have a template, known or not. */
+SGM_API bool sgm_pretrained_tokenizer_has_template(const sgm_pretrained_tokenizer *tokenizer);
 
 #ifdef __cplusplus
 }

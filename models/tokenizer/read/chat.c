@@ -10,6 +10,9 @@
 #include <time.h>
 #include <unistd.h>
 
+/* Why chats are refused, of a model that has a template. */
+#define NOT_KNOWN "a chat template that is not known"
+
 typedef struct chat_text {
     const sgm_pretrained_tokenizer *tokenizer;
     const sgm_chat_message *messages;
@@ -302,7 +305,7 @@ static sgm_status take_template(struct sgm__chat *chat, const char *template, si
     free(chat->template);
     chat->template = sgm__copy_text(template, size);
     chat->template_size = size;
-    chat->problem = "a chat template that is not known";
+    chat->problem = NOT_KNOWN;
     chat->family = NULL;
     for (size_t i = 0; i < sizeof families / sizeof *families; i++)
         if (families[i].hash == hash)
@@ -330,7 +333,7 @@ static sgm_status read_config(struct sgm__chat *chat, const sgm__node *root)
     SGM__PASS(read_token(root, "eos_token", &chat->end));
     if (!template.value)
         return SGM_OK;
-    chat->problem = "a chat template that is not known";
+    chat->problem = NOT_KNOWN;
     return json_is_string(template.value)
                ? take_template(chat, json_string_value(template.value), json_string_length(template.value))
                : SGM_OK;
@@ -431,4 +434,10 @@ char *sgm_pretrained_tokenizer_chat(const sgm_pretrained_tokenizer *tokenizer,
 const char *sgm_pretrained_tokenizer_chat_family(const sgm_pretrained_tokenizer *tokenizer)
 {
     return tokenizer->chat.family ? tokenizer->chat.family->name : NULL;
+}
+
+bool sgm_pretrained_tokenizer_has_template(const sgm_pretrained_tokenizer *tokenizer)
+{
+    const char *problem = tokenizer->chat.problem;
+    return tokenizer->chat.family || (problem && strcmp(problem, NOT_KNOWN) == 0);
 }

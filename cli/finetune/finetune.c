@@ -3,14 +3,13 @@
  *
  * The command writes a configuration (describe) and trains it as `sigma train` does: the run keeps it as
  * config.yaml, which trains the same again. */
-#include "cli.h"
+#include "finetune/finetune.h"
 #include "config/config_checks.h"
 #include "text/json_text.h"
 #include "texts/texts.h"
 #include "train.h"
 
 #include <sigma/models.h>
-#include <sigma/text_data.h>
 #include <stdio.h>
 
 /* Learning rates of AdamW: of all parameters, and of adapters, which begin with nothing. */
@@ -30,8 +29,9 @@
 static const char usage_text[] =
     "Usage: sigma finetune MODEL --data FILE.jsonl [KEY=VALUE ...] [--validation FILE|SHARE] [--into DIR]\n"
     "                      [--epochs N] [--learning-rate R] [--batch N] [--context N] [--lora[=RANK]]\n"
-    "                      [--int8] [--packing] [--sample PROMPT ...] [--chat] [--resume] [--quiet] "
-    "[--monitor[=PORT]]\n\n"
+    "                      [--int8] [--packing] [--sample PROMPT ...] [--chat] [--tokenizer FILE] "
+    "[--resume]\n"
+    "                      [--quiet] [--monitor[=PORT]]\n\n"
     "Trains a model on the lines of FILE.jsonl. MODEL is a folder of transformers, a file "
     "MODEL.gguf,\n"
     "what 'sigma import' wrote, or a run. Of a model that says the next token each line is one of\n\n"
@@ -78,26 +78,18 @@ static const char usage_text[] =
     "and in\n"
     "                       samples.jsonl of the run; may be given several times. The key sample says more\n"
     "  --chat               of --sample: the prompts are what a user says, in the model's template\n"
-    "  --resume             go on from the checkpoint in DIR, with the same options\n"
+    "  --tokenizer FILE     tokenizer.json, vocab.json or vocab.txt, or a folder with one; the model's if "
+    "not "
+    "given\n"
+    "  --resume             go on from the checkpoint in DIR: options that are left out, also --data, are "
+    "those of\n"
+    "                       the run; which lines are held out for validation cannot change\n"
     "  --quiet              results only, no progress\n"
     "  --monitor[=PORT]     watch and steer it in a browser: prints the address\n\n"
     "Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 130 interrupted (a checkpoint was "
     "written,\nif training had begun).\n";
 
-/* What was asked for. Texts are argv's; numbers are 0 where they were not given. */
-typedef struct finetuning {
-    const char *model, *data, *validation, *lora;
-    argument_texts prompts;
-    bool chat, int8, packing;
-    int64_t epochs, batch, context, rank;
-    double learning_rate;
-    sgm_text_lines lines; /* what the data is; below: how many texts a line of pairs has, else 1 */
-    int64_t group;
-    bool is_adapted; /* the model is a run with adapters, which are trained on */
-} finetuning;
-
-/* The key of the data by what its lines are. */
-static const char *key_of(const finetuning *f)
+const char *finetune_key(const finetuning *f)
 {
     return f->lines == SGM_TEXT_LINES_LABELLED ? "labelled_texts"
            : f->lines == SGM_TEXT_LINES_PAIRS  ? "text_pairs"
@@ -155,11 +147,13 @@ static json_t *network_for(const finetuning *f)
 static json_t *data_of(const finetuning *f)
 {
     double share = 0;
-    const char *key = key_of(f);
+    const char *key = finetune_key(f);
     const int64_t batch = f->batch > 0 ? f->batch : is_of_encoder(f) ? BATCH_OF_ENCODERS : BATCH;
     json_t *training = json_pack("{s:s}", key, f->data), *validation = NULL;
     if (f->packing)
         json_object_set_new(training, "packing", json_true());
+    if (f->tokenizer != NULL)
+        json_object_set_new(training, "tokenizer", json_string(f->tokenizer));
     if (is_of_encoder(f) && f->context > 0)
         json_object_set_new(training, "window", json_integer(f->context));
     if (f->validation != NULL && sgm__parse_double(f->validation, &share)) {
@@ -180,8 +174,7 @@ static json_t *optimiser_of(const finetuning *f)
                      "cosine", "warm_up", WARM_UP);
 }
 
-/* NULL: out of memory. */
-static char *adapter_of(const finetuning *f)
+char *finetune_adapter(const finetuning *f)
 {
     const bool trains_more = f->lines == SGM_TEXT_LINES_LABELLED;
     return sgm__format("lora(%lld, alpha=%lld%s%s)", (long long)f->rank, (long long)(2 * f->rank),
@@ -192,6 +185,8 @@ static char *adapter_of(const finetuning *f)
 /* What the lines are, by the first one. */
 static sgm_status look_at_data(finetuning *f)
 {
+    if (f->data == NULL) /* of a run that goes on */
+        return SGM_OK;
     f->lines = sgm_text_lines_of(f->data);
     if (f->packing && is_of_encoder(f) && f->lines != SGM_TEXT_LINES_FAILED)
         return sgm_fail(
@@ -306,11 +301,32 @@ static sgm_status look_at_model(const finetuning *f)
     if (is_model_of_others(f->model) || is_run_of_model(f->model))
         return refuse_pictures(f);
     if (!sgm__is_folder(f->model) && !sgm__file_exists(f->model))
-        return sgm_fail(SGM_ERROR_NOT_FOUND,
-                        "there is no '%s'; expected a folder of transformers, what 'sigma import' wrote, or "
-                        "a run",
-                        f->model);
+        return sgm_fail(
+            SGM_ERROR_NOT_FOUND,
+            "there is no '%s'; expected a folder of transformers, what 'sigma import' wrote, or "
+            "a run; nothing is fetched from a network: download a model first, as by 'hf download "
+            "OWNER/NAME --local-dir FOLDER'",
+            f->model);
     return look_at_run(f);
+}
+
+/* A run of a model keeps its tokenizer in the folder `model`. Lines that are not for the model are told of
+ * later, and need none. */
+static sgm_status look_for_tokenizer(const finetuning *f)
+{
+    char *found = model_tokenizer(f->model);
+    const bool is_there = found != NULL, is_run = is_run_of_model(f->model);
+    sgm__free(found);
+    if (is_there || (!is_run && !is_model_of_others(f->model)) ||
+        is_of_encoder(f) == purpose_is_to_continue(purpose_of(f->model)))
+        return SGM_OK;
+    char *place = is_run ? sgm__format("%s/model", f->model) : sgm__strdup(f->model);
+    sgm_status status =
+        place != NULL ? sgm_fail(SGM_ERROR_NOT_FOUND,
+                                 NO_TOKENIZER "; put it there, or name another: --tokenizer FILE", place)
+                      : sgm__last_failure();
+    sgm__free(place);
+    return status;
 }
 
 static sgm_status check_samples(const finetuning *f)
@@ -346,6 +362,7 @@ static const char *option_of(const finetuning *f, const char *message, size_t *l
     const option_key keys[] = {
         {"from", "the model", true},
         {"data.training", "--data", true},
+        {"data.training.tokenizer", "--tokenizer", f->tokenizer != NULL},
         {"data.validation", "--validation", f->validation != NULL},
         {"data.batch", "--batch", f->batch > 0},
         {"epochs", "--epochs", f->epochs > 0},
@@ -412,7 +429,7 @@ static sgm_status describe(const finetuning *f, train_description *description)
                              data_of(f), "optimiser", optimiser_of(f), "sample", sample_of(f), "epochs",
                              (json_int_t)(f->epochs > 0 ? f->epochs : EPOCHS));
     if (root != NULL && f->lora != NULL && !f->is_adapted) {
-        char *adapter = adapter_of(f);
+        char *adapter = finetune_adapter(f);
         json_object_set_new(root, "adapters", json_pack("[s]", adapter != NULL ? adapter : ""));
         sgm__free(adapter);
     }
@@ -424,41 +441,91 @@ static sgm_status describe(const finetuning *f, train_description *description)
     return description->file != NULL && description->text != NULL ? SGM_OK : SGM_ERROR_MEMORY;
 }
 
-/* --into is the key `folder`, as --folder of `sigma train`. */
-static int train(const arguments *a, finetuning *f, const train_arguments *given)
+/* Whether a key of the file is among what was given: adapters=... */
+static bool has_key(const arguments *a, const char *key)
 {
-    train_description description = {0};
+    const size_t length = strlen(key);
+    for (size_t i = 0; i < a->word_count; i++)
+        if (strncmp(a->words[i], key, length) == 0 && a->words[i][length] == '=')
+            return true;
+    return false;
+}
+
+/* What the model is, whether its texts can be read, and what the lines are. */
+static sgm_status look(const arguments *a, finetuning *f, bool goes_on)
+{
+    SGM_TRY(look_at_model(f));
+    SGM_TRY(look_at_adapters(f));
+    SGM_TRY(check_samples(f));
+    SGM_TRY(look_at_data(f));
+    return goes_on || f->tokenizer != NULL || has_key(a, "data.training.tokenizer") ? SGM_OK
+                                                                                    : look_for_tokenizer(f);
+}
+
+/* Of what was given, those that stand behind others count. --into is the key `folder`, as --folder of
+ * `sigma train`. NULL: out of memory. */
+static const char **overrides_of(const arguments *a, const text_list *own, const char *folder, size_t *count)
+{
+    const char **all = sgm__calloc(own->count + a->word_count + 1, sizeof *all);
+    *count = 0;
+    for (size_t i = 0; i < own->count && all != NULL; i++)
+        all[(*count)++] = own->items[i];
+    for (size_t i = 1; i < a->word_count && all != NULL; i++)
+        all[(*count)++] = a->words[i];
+    if (folder != NULL && all != NULL)
+        all[(*count)++] = folder;
+    return all;
+}
+
+/* Loads what was described, and trains it. */
+static int train_described(const arguments *a, const finetuning *f, const train_arguments *given,
+                           const train_description *description, const text_list *own)
+{
     config c;
     sgm_metrics validation;
+    size_t count;
     char *folder = given->folder != NULL ? sgm__format("folder=%s", given->folder) : NULL;
-    const char **overrides = sgm__calloc(a->word_count + 1, sizeof *overrides);
-    size_t count = a->word_count - 1;
-    sgm_status status = overrides != NULL ? look_at_model(f) : sgm__last_failure();
-    if (status == SGM_OK)
-        status = look_at_adapters(f);
-    if (status == SGM_OK)
-        status = check_samples(f);
-    if (status == SGM_OK)
-        status = look_at_data(f);
-    if (status == SGM_OK)
-        status = describe(f, &description);
-    for (size_t i = 0; i < count && status == SGM_OK; i++)
-        overrides[i] = a->words[i + 1];
-    if (folder != NULL && status == SGM_OK)
-        overrides[count++] = folder;
-    if (status == SGM_OK)
-        status = description_load(&c, &description, overrides, count);
-    int code;
-    if (status == SGM_OK) {
-        name_places(f, &c);
-        code = train_configuration(&c, given, &validation);
-        config_free(&c);
-    } else {
-        code = fail_configuration(f, status);
-    }
+    const char **overrides = overrides_of(a, own, folder, &count);
+    sgm_status status =
+        overrides != NULL ? description_load(&c, description, overrides, count) : sgm__last_failure();
     sgm__free(overrides);
     sgm__free(folder);
+    if (status != SGM_OK)
+        return fail_configuration(f, status);
+    name_places(f, &c);
+    int code = train_configuration(&c, given, &validation);
+    config_free(&c);
+    return code;
+}
+
+/* What begins the run's training again, but for its folder; NULL: out of memory. */
+static char *command_of(const finetuning *f)
+{
+    return f->data != NULL ? sgm__format("finetune %s --data %s", f->model, f->data)
+                           : sgm__format("finetune %s", f->model);
+}
+
+static int train(const arguments *a, finetuning *f, train_arguments *given)
+{
+    train_description description = {0};
+    text_list own = {0};
+    char *command = command_of(f);
+    const bool goes_on = given->resume && has_file(given->folder, "checkpoint.safetensors") &&
+                         has_file(given->folder, "config.yaml");
+    sgm_status status = command != NULL ? look(a, f, goes_on) : sgm__last_failure();
+    if (status == SGM_OK && !goes_on && f->data == NULL)
+        status = sgm_fail(SGM_ERROR_ARGUMENT,
+                          "'%s' has no checkpoint to go on from, so that the training begins anew: expected "
+                          "data to learn, --data FILE.jsonl",
+                          given->folder);
+    if (status == SGM_OK)
+        status = goes_on ? finetune_go_on(f, given->folder, &description, &own) : describe(f, &description);
+    given->begun_by = command;
+    int code =
+        status == SGM_OK ? train_described(a, f, given, &description, &own) : fail_configuration(f, status);
+    finetune_free_overrides(&own);
     description_free(&description);
+    sgm__free(command);
     return code;
 }
 
@@ -482,16 +549,6 @@ static const char *number_among(const arguments *a)
     return NULL;
 }
 
-/* Whether a key of the file is among what was given: adapters=... */
-static bool has_key(const arguments *a, const char *key)
-{
-    const size_t length = strlen(key);
-    for (size_t i = 0; i < a->word_count; i++)
-        if (strncmp(a->words[i], key, length) == 0 && a->words[i][length] == '=')
-            return true;
-    return false;
-}
-
 /* False: the command ends with *code. */
 static bool check(const arguments *a, finetuning *f, const train_arguments *given, int *code)
 {
@@ -501,7 +558,7 @@ static bool check(const arguments *a, finetuning *f, const train_arguments *give
     *code = CLI_USAGE;
     if (a->word_count == 0)
         usage_error("finetune", "expected a model: a folder of transformers, or a run");
-    else if (f->data == NULL)
+    else if (f->data == NULL && !given->resume)
         usage_error("finetune", "expected data to learn: --data FILE.jsonl");
     else if (f->validation != NULL && sgm__parse_double(f->validation, &share) && !(share > 0 && share < 1))
         usage_error("finetune", "--validation: expected a file, or a share between 0 and 1, got '%s'",
@@ -536,24 +593,17 @@ static bool check(const arguments *a, finetuning *f, const train_arguments *give
 
 int finetune_run(int argc, char **argv)
 {
-    finetuning f = {.rank = RANK};
+    finetuning f = {.rank = RANK, .group = 1};
     train_arguments given = {.command = "finetune"};
     const argument_rule rules[] = {
-        {"--data", ARGUMENT_TEXT, &f.data},
-        {"--validation", ARGUMENT_TEXT, &f.validation},
-        {"--into", ARGUMENT_TEXT, &given.folder},
-        {"--epochs", ARGUMENT_COUNT, &f.epochs},
-        {"--learning-rate", ARGUMENT_NUMBER, &f.learning_rate},
-        {"--batch", ARGUMENT_COUNT, &f.batch},
-        {"--context", ARGUMENT_COUNT, &f.context},
-        {"--lora", ARGUMENT_MAYBE, &f.lora},
-        {"--int8", ARGUMENT_FLAG, &f.int8},
-        {"--packing", ARGUMENT_FLAG, &f.packing},
-        {"--sample", ARGUMENT_TEXTS, &f.prompts},
-        {"--chat", ARGUMENT_FLAG, &f.chat},
-        {"--resume", ARGUMENT_FLAG, &given.resume},
-        {"--quiet", ARGUMENT_FLAG, &given.quiet},
-        {"--monitor", ARGUMENT_MAYBE, &given.monitor},
+        {"--data", ARGUMENT_TEXT, &f.data},           {"--validation", ARGUMENT_TEXT, &f.validation},
+        {"--tokenizer", ARGUMENT_TEXT, &f.tokenizer}, {"--into", ARGUMENT_TEXT, &given.folder},
+        {"--epochs", ARGUMENT_COUNT, &f.epochs},      {"--learning-rate", ARGUMENT_NUMBER, &f.learning_rate},
+        {"--batch", ARGUMENT_COUNT, &f.batch},        {"--context", ARGUMENT_COUNT, &f.context},
+        {"--lora", ARGUMENT_MAYBE, &f.lora},          {"--int8", ARGUMENT_FLAG, &f.int8},
+        {"--packing", ARGUMENT_FLAG, &f.packing},     {"--sample", ARGUMENT_TEXTS, &f.prompts},
+        {"--chat", ARGUMENT_FLAG, &f.chat},           {"--resume", ARGUMENT_FLAG, &given.resume},
+        {"--quiet", ARGUMENT_FLAG, &given.quiet},     {"--monitor", ARGUMENT_MAYBE, &given.monitor},
     };
     arguments a = {.rules = rules, .rule_count = sizeof rules / sizeof *rules, .help = usage_text};
     int code;
