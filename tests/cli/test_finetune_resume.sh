@@ -66,6 +66,17 @@ has err '^  data.batch: was 2, is 4$'
 same "a file and a rank as they were are no change" "$(grep -c 'chats: was\|adapters: was' err)" 0
 has whole/config.yaml 'lora\(2, alpha=4\)'
 
+# --- adapters of the run that it began with ---
+for into in once twice; do
+    run 0 finetune whole --data answers.jsonl --validation 0.25 --context 16 --lora --quiet --epochs 2 --into $into
+done
+run 0 finetune whole --lora --resume --epochs 3 --quiet --into once
+run 0 finetune whole --resume --epochs 3 --quiet --into twice
+cmp once/checkpoint.safetensors twice/checkpoint.safetensors
+verdict "adapters of a run that was begun with are there once, with and without --lora" $?
+run 2 finetune whole --lora=3 --resume --epochs 4 --quiet --into once
+has err "--lora=3: the run 'whole' has other adapters, lora\(2, alpha=4\)"
+
 mkdir elsewhere
 cp answers.jsonl elsewhere
 mv answers.jsonl away.jsonl
