@@ -10,6 +10,7 @@
 #include <dirent.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static const char usage_text[] =
     "Usage: sigma export --c FILE.c CHECKPOINT|FOLDER [--train] [--batch N] [--name NAME]\n"
@@ -266,9 +267,11 @@ static double size_of(const char *path)
 /* Where the file is a pipe, or the standard output, what is written there is not followed by words. */
 static void tell_written(const char *path)
 {
-    struct stat about;
+    struct stat about, out;
     char size[32];
-    if (stat(path, &about) == 0 && (S_ISREG(about.st_mode) || S_ISDIR(about.st_mode)))
+    if (fstat(STDOUT_FILENO, &out) == 0 && stat(path, &about) == 0 &&
+        (S_ISREG(about.st_mode) || S_ISDIR(about.st_mode)) &&
+        (about.st_dev != out.st_dev || about.st_ino != out.st_ino))
         printf("written: %s, %s\n", path, sgm_bytes_text(size_of(path), size, sizeof size));
 }
 

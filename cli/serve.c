@@ -6,7 +6,7 @@
  * curl, and waits for a signal. With --openai the server is openai/. */
 #include "monitors/serve/serve.h"
 #include "cli.h"
-#include "config/onnx_model.h"
+#include "config/start/onnx_model.h"
 #include "data/kinds/kind.h"
 #include "monitors/serve/rows.h"
 #include "openai/openai.h"

@@ -347,19 +347,26 @@ static char *kept_model(const saved *s, bool with_tokenizer)
     return NULL;
 }
 
-/* A run may have been trained by a tokenizer that lies elsewhere. */
+/* The tokenizer that the run's texts were read by, if it lies elsewhere than in the run. NULL: it does not.
+ */
+static const char *named_tokenizer(const saved *s)
+{
+    const data_config *training = &s->c.data.training;
+    const char *named = s->has_config && data_config_is_of_model(training) ? training->tokenizer : NULL;
+    return named != NULL && (has_tokenizer(named) || is_file_of_data(named)) ? named : NULL;
+}
+
+/* That of the model is kept in the run, and another one may have been named in its place. */
 char *saved_tokenizer(const saved *s)
 {
     if (s->model != NULL)
         return sgm_pretrained_describe(s->model)->tokenizer != NULL && has_tokenizer(s->checkpoint)
                    ? sgm__strdup(s->checkpoint)
                    : NULL;
-    char *folder = kept_model(s, true);
-    const data_config *training = &s->c.data.training;
-    const char *named = s->has_config && data_config_is_of_model(training) ? training->tokenizer : NULL;
-    return folder == NULL && named != NULL && (has_tokenizer(named) || is_file_of_data(named))
-               ? sgm__strdup(named)
-               : folder;
+    const char *named = named_tokenizer(s);
+    const bool is_another = named != NULL && s->c.from != NULL && !sgm__begins_with(named, s->c.from);
+    char *folder = is_another ? NULL : kept_model(s, true);
+    return folder == NULL && named != NULL ? sgm__strdup(named) : folder;
 }
 
 char *saved_missing_tokenizer(const saved *s)

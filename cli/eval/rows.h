@@ -3,7 +3,7 @@
 #ifndef SGM_CLI_EVAL_ROWS_H
 #define SGM_CLI_EVAL_ROWS_H
 
-#include "config/onnx_model.h"
+#include "config/start/onnx_model.h"
 #include "eval/eval.h"
 
 /* Different targets of a table of classes, at most: each is looked for among all. */

@@ -6,8 +6,8 @@
 #define SGM_CLI_PREDICT_PREDICT_H
 
 #include "config/arguments.h"
-#include "config/onnx_model.h"
 #include "config/saved.h"
+#include "config/start/onnx_model.h"
 
 /* Examples that are read and predicted at once. */
 #define PREDICT_CHUNK 1000

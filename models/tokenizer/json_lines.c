@@ -31,11 +31,11 @@ static bool has_ending(const char *path, const char *ending)
     return length >= tail && strcmp(path + length - tail, ending) == 0;
 }
 
-/* What the file is instead, where that can be told; "": it cannot. */
-static const char *kind_of(const char *path, const char *line, size_t length)
+/* What the file is instead, where its first line can tell that; "": it cannot. */
+static const char *kind_of(const char *path, const char *line, size_t length, bool is_first)
 {
     const size_t blanks = strspn(line, " \t");
-    if (blanks < length && line[blanks] == '[')
+    if (is_first && blanks < length && line[blanks] == '[')
         return "this is a list of JSON, and a file of JSON Lines is wanted, one object on each line without "
                "the list around them, as 'jq -c .[] FILE' writes them; ";
     return has_ending(path, ".csv") || has_ending(path, ".tsv")
@@ -43,12 +43,13 @@ static const char *kind_of(const char *path, const char *line, size_t length)
                : "";
 }
 
-static sgm_status add_line(const char *path, const char *line, size_t length, const char *expected,
-                           sgm_status (*add)(void *user, const json_t *object), void *user)
+static sgm_status add_line(const char *path, const char *line, size_t length, bool is_first,
+                           const char *expected, sgm_status (*add)(void *user, const json_t *object),
+                           void *user)
 {
     json_error_t mistake;
     json_t *object = json_loadb(line, length, JSON_REJECT_DUPLICATES, &mistake);
-    const char *kind = json_is_object(object) ? "" : kind_of(path, line, length);
+    const char *kind = json_is_object(object) ? "" : kind_of(path, line, length, is_first);
     const sgm_status status = *kind    ? sgm_fail(SGM_ERROR_FORMAT, "%s%s", kind, expected)
                               : object ? add(user, object)
                                        : sgm_fail(SGM_ERROR_FORMAT, "byte %d: %s; %s", mistake.position,
@@ -76,7 +77,7 @@ sgm_status sgm__json_lines_read(const char *path, size_t most, const char *expec
             continue;
         if (line_number != NULL)
             *line_number = number;
-        status = add_line(path, line + mark, (size_t)length - mark, expected, add, user);
+        status = add_line(path, line + mark, (size_t)length - mark, read == 0, expected, add, user);
         read++;
         if (status != SGM_OK)
             sgm_fail(status, "%s:%lld: %s", path, number, sgm_last_error());

@@ -237,12 +237,23 @@ static sgm_status write_temporary(const char *path, const sgm__file_piece *piece
     return status;
 }
 
+/* Whether it is what a descriptor of this process writes to. */
+static bool is_open_as(int descriptor, const struct stat *information)
+{
+    struct stat own;
+    return fstat(descriptor, &own) == 0 && own.st_dev == information->st_dev &&
+           own.st_ino == information->st_ino;
+}
+
 /* Tells whether the path is a character device (/dev/null, /dev/stdout) or a pipe, which has to be written to
- * directly: a rename would put an ordinary file in its place. */
+ * directly: a rename would put an ordinary file in its place. So would it be in the place of /dev/stdout
+ * where that is redirected to a file. */
 static bool is_stream(const char *path)
 {
     struct stat information;
-    return stat(path, &information) == 0 && (S_ISCHR(information.st_mode) || S_ISFIFO(information.st_mode));
+    return stat(path, &information) == 0 &&
+           (S_ISCHR(information.st_mode) || S_ISFIFO(information.st_mode) ||
+            is_open_as(STDOUT_FILENO, &information) || is_open_as(STDERR_FILENO, &information));
 }
 
 static sgm_status write_stream(const char *path, const sgm__file_piece *pieces, size_t count)

@@ -106,9 +106,13 @@ has out "^written: said.c, $(awk -v n="$(stat -c %s said.c)" 'BEGIN { printf "%.
 run 0 import "$SIGMA_SOURCE_DIR/tests/models/fixtures/gpt2" --into gpt2
 run 0 export --hf folder gpt2
 has out '^written: folder, [0-9.]+ kB$'
-"$sigma" export --c /dev/stdout run 2>err | cat >piped.c
-cmp -s <(grep -v 'said\|_dev' said.c) <(grep -v 'stdout\|_dev' piped.c) || ! grep -q '^written' piped.c
+"$sigma" export --c /dev/stdout --name said run 2>err | cat >piped.c
+cmp <(grep -v '^ \*' said.c) <(grep -v '^ \*' piped.c)
 verdict "the file alone goes through a pipe" $?
+ln -s /proc/self/fd/1 standard_output # as /dev/stdout is
+"$sigma" export --c standard_output --name said run >redirected.c 2>err
+cmp <(grep -v '^ \*' piped.c) <(grep -v '^ \*' redirected.c) && [ -L standard_output ]
+verdict "and into the file that the output is redirected to" $?
 run 0 train "$examples/iris.yaml" epochs=1 --quiet --folder large 'network=input(4) + dense(1000) + dense(900) + dense(3) + softmax_cross_entropy'
 run 0 export --c large.c large
 has err '^note: 0.9086 million parameters become about 14.5 MB of C$'

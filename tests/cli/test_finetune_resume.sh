@@ -66,6 +66,18 @@ has err '^  data.batch: was 2, is 4$'
 same "a file and a rank as they were are no change" "$(grep -c 'chats: was\|adapters: was' err)" 0
 has whole/config.yaml 'lora\(2, alpha=4\)'
 
+# --- another tokenizer than the model's, which the run keeps as well ---
+awk 'BEGIN {
+    printf "{\"model\": {\"type\": \"BPE\", \"merges\": [], \"vocab\": {\"Ġ\": 59"
+    for (i = 1; i < 27; i++) printf ", \"%c\": %d", 96 + i, 59 - i
+    for (i = 27; i < 60; i++) printf ", \"w%d\": %d", i, 59 - i
+    print "}}, \"decoder\": {\"type\": \"ByteLevel\"},"
+    print "\"pre_tokenizer\": {\"type\": \"ByteLevel\", \"add_prefix_space\": false}}" }' >reversed.json
+run 0 finetune model --data answers.jsonl --context 16 --epochs 30 --learning-rate 0.01 --quiet --into reversed \
+    --tokenizer reversed.json
+run 0 generate reversed --text 'say d' --count 4 --greedy
+has out '^say d yes'
+
 # --- adapters of the run that it began with ---
 for into in once twice; do
     run 0 finetune whole --data answers.jsonl --validation 0.25 --context 16 --lora --quiet --epochs 2 --into $into

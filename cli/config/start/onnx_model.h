@@ -1,6 +1,6 @@
 /* A model of ONNX that is run as it is, for `sigma predict` and `sigma serve`. */
-#ifndef SGM_CLI_CONFIG_ONNX_MODEL_H
-#define SGM_CLI_CONFIG_ONNX_MODEL_H
+#ifndef SGM_CLI_CONFIG_START_ONNX_MODEL_H
+#define SGM_CLI_CONFIG_START_ONNX_MODEL_H
 
 #include "infer/signature.h"
 #include <sigma/onnx.h>

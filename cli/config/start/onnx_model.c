@@ -5,7 +5,7 @@
  * probabilities behind the classes; the first output if there is none. The class of each prediction is told
  * by an output of classes that have texts as names, or of whole numbers under one of the names that skl2onnx
  * and onnxmltools give to it. */
-#include "config/onnx_model.h"
+#include "config/start/onnx_model.h"
 #include "base/base.h"
 #include "tensor/tensor_internal.h"
 
