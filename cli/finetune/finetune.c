@@ -6,7 +6,6 @@
 #include "finetune/finetune.h"
 #include "config/config_checks.h"
 #include "text/json_text.h"
-#include "texts/texts.h"
 #include "train.h"
 
 #include <sigma/models.h>
