@@ -6,7 +6,6 @@
 #include "finetune/finetune.h"
 #include "config/config_checks.h"
 #include "text/json_text.h"
-#include "texts/texts.h"
 #include "train.h"
 
 #include <sigma/models.h>
@@ -96,7 +95,7 @@ const char *finetune_key(const finetuning *f)
                                                : "chats";
 }
 
-static bool is_of_encoder(const finetuning *f)
+bool finetune_is_of_encoder(const finetuning *f)
 {
     return f->lines != SGM_TEXT_LINES_OTHERS;
 }
@@ -148,13 +147,13 @@ static json_t *data_of(const finetuning *f)
 {
     double share = 0;
     const char *key = finetune_key(f);
-    const int64_t batch = f->batch > 0 ? f->batch : is_of_encoder(f) ? BATCH_OF_ENCODERS : BATCH;
+    const int64_t batch = f->batch > 0 ? f->batch : finetune_is_of_encoder(f) ? BATCH_OF_ENCODERS : BATCH;
     json_t *training = json_pack("{s:s}", key, f->data), *validation = NULL;
     if (f->packing)
         json_object_set_new(training, "packing", json_true());
     if (f->tokenizer != NULL)
         json_object_set_new(training, "tokenizer", json_string(f->tokenizer));
-    if (is_of_encoder(f) && f->context > 0)
+    if (finetune_is_of_encoder(f) && f->context > 0)
         json_object_set_new(training, "window", json_integer(f->context));
     if (f->validation != NULL && sgm__parse_double(f->validation, &share)) {
         json_object_set_new(training, "share", json_real(1 - share));
@@ -174,169 +173,13 @@ static json_t *optimiser_of(const finetuning *f)
                      "cosine", "warm_up", WARM_UP);
 }
 
-char *finetune_adapter(const finetuning *f)
+/* The text of the adapters that --lora asks for; sgm__free. NULL: out of memory. */
+static char *adapter_of(const finetuning *f)
 {
     const bool trains_more = f->lines == SGM_TEXT_LINES_LABELLED;
     return sgm__format("lora(%lld, alpha=%lld%s%s)", (long long)f->rank, (long long)(2 * f->rank),
                        f->int8 ? ", quantize=int8" : "",
                        trains_more ? ", on=\"" MATRICES_OF_ENCODERS "\", train=\"" NEW_LAYERS "\"" : "");
-}
-
-/* What the lines are, by the first one. */
-static sgm_status look_at_data(finetuning *f)
-{
-    if (f->data == NULL) /* of a run that goes on */
-        return SGM_OK;
-    f->lines = sgm_text_lines_of(f->data);
-    if (f->packing && is_of_encoder(f) && f->lines != SGM_TEXT_LINES_FAILED)
-        return sgm_fail(
-            SGM_ERROR_UNSUPPORTED,
-            "--packing: is for a model that says the next token; texts of an encoder have rows of "
-            "their own");
-    f->group = f->lines == SGM_TEXT_LINES_PAIRS ? sgm_text_pair_size(f->data) : 1;
-    return f->lines != SGM_TEXT_LINES_FAILED && f->group > 0 ? SGM_OK : sgm__last_failure();
-}
-
-/* Whether an adapter of a run is what --lora asks for: what was not given may be anything. */
-static bool is_as_asked(const finetuning *f, const sgm_network *network, size_t index)
-{
-    sgm_content rank = {0}, quantize = {0};
-    const bool is_known = sgm_network_get_adapter(network, index, "rank", &rank) == SGM_OK &&
-                          sgm_network_get_adapter(network, index, "quantize", &quantize) == SGM_OK;
-    const bool is_int8 =
-        quantize.kind == SGM_KIND_TEXT && quantize.as.text != NULL && quantize.as.text[0] != '\0';
-    const bool has_rank = f->lora[0] == '\0' || (rank.kind == SGM_KIND_INTEGER && rank.as.integer == f->rank);
-    sgm_content_clear(&rank);
-    sgm_content_clear(&quantize);
-    return is_known && has_rank && (is_int8 || !f->int8);
-}
-
-/* Adapters of a run are trained on; --lora may ask for no others. */
-static sgm_status look_at_adapters(finetuning *f)
-{
-    sgm_network *network = adapted_network_of_run(f->model);
-    f->is_adapted = network != NULL;
-    bool is_good = true;
-    for (size_t i = 0; i < sgm_network_adapters(network) && f->lora != NULL; i++)
-        is_good = is_good && is_as_asked(f, network, i);
-    sgm_network_free(network);
-    if (is_good)
-        return SGM_OK;
-    char *own = adapters_of_run(f->model);
-    sgm_status status = sgm_fail(
-        SGM_ERROR_ARGUMENT,
-        "--lora%s%s%s: the run '%s' has other adapters, %s: without these options they are trained on; "
-        "others begin with what 'sigma export --hf FOLDER %s' writes, where they are part of the weights",
-        f->lora[0] != '\0' ? "=" : "", f->lora, f->int8 ? " --int8" : "", f->model, own != NULL ? own : "",
-        f->model);
-    sgm__free(own);
-    return status;
-}
-
-/* The data that a network of other inputs than texts learns from, as a file says it. */
-static const char *data_for(const char *network)
-{
-    sgm__signature signature = {0};
-    bool is_known = experiment_describe(network, &signature) == SGM_OK && signature.inputs == 1;
-    return is_known && signature.example.rank == 1   ? "{csv: FILE.csv, target: COLUMN, scale: none}"
-           : is_known && signature.example.rank == 3 ? "{images: FOLDER}"
-                                                     : "{inputs: FILE.npy, targets: FILE.npy}";
-}
-
-/* A network without tokens learns from tables, pictures or arrays, not from lines. `is_onnx`: `model` is a
- * file, which may have no cost. */
-static sgm_status refuse_numbers(const char *model, const char *network, bool is_onnx)
-{
-    if (network_takes_tokens(network))
-        return SGM_OK;
-    if (is_onnx)
-        return sgm_fail(
-            SGM_ERROR_UNSUPPORTED,
-            "'%s' takes numbers, not texts; it is trained by 'sigma train' of a file with from: RUN, "
-            "of 'sigma import %s --task classify --into RUN', and data: {training: %s}",
-            model, model, data_for(network));
-    return sgm_fail(
-        SGM_ERROR_UNSUPPORTED,
-        "'%s' takes numbers, not texts; it is trained by 'sigma train' of a file with from: %s and "
-        "data: {training: %s}",
-        model, model, data_for(network));
-}
-
-/* A model of pictures gets a last layer for other classes as it is imported. */
-static sgm_status refuse_pictures(const finetuning *f)
-{
-    const bool is_onnx = ends_with(f->model, ".onnx");
-    sgm_pretrained *model = sgm_pretrained_open(f->model);
-    sgm_status status = SGM_OK; /* one of others that cannot be opened has an error of its own, later */
-    if (model == NULL && is_onnx)
-        status = sgm__last_failure();
-    else if (model != NULL && sgm_pretrained_describe(model)->height > 0)
-        status =
-            sgm_fail(SGM_ERROR_UNSUPPORTED,
-                     "'%s' is a model of pictures; these are learnt by 'sigma train' of a file with from: "
-                     "RUN, of 'sigma import %s --classes N --into RUN', and data: {training: {images: "
-                     "FOLDER}}",
-                     f->model, f->model);
-    else if (model != NULL && is_onnx)
-        status = refuse_numbers(f->model, sgm_pretrained_network(model), true);
-    sgm_pretrained_free(model);
-    return status;
-}
-
-/* A run that began with no model of others. */
-static sgm_status look_at_run(const finetuning *f)
-{
-    char *path = saved_path(f->model), *network = path != NULL ? sgm_checkpoint_network(path) : NULL;
-    sgm_status status = path != NULL ? SGM_OK : sgm__last_failure();
-    if (network != NULL) /* what is no checkpoint has an error of its own, later */
-        status = refuse_numbers(f->model, network, false);
-    sgm_string_free(network);
-    sgm__free(path);
-    return status;
-}
-
-/* Before a configuration is made of it, whose messages name a file that nobody wrote. */
-static sgm_status look_at_model(const finetuning *f)
-{
-    if (is_model_of_others(f->model) || is_run_of_model(f->model))
-        return refuse_pictures(f);
-    if (!sgm__is_folder(f->model) && !sgm__file_exists(f->model))
-        return sgm_fail(
-            SGM_ERROR_NOT_FOUND,
-            "there is no '%s'; expected a folder of transformers, what 'sigma import' wrote, or "
-            "a run; nothing is fetched from a network: download a model first, as by 'hf download "
-            "OWNER/NAME --local-dir FOLDER'",
-            f->model);
-    return look_at_run(f);
-}
-
-/* A run of a model keeps its tokenizer in the folder `model`. Lines that are not for the model are told of
- * later, and need none. */
-static sgm_status look_for_tokenizer(const finetuning *f)
-{
-    char *found = model_tokenizer(f->model);
-    const bool is_there = found != NULL, is_run = is_run_of_model(f->model);
-    sgm__free(found);
-    if (is_there || (!is_run && !is_model_of_others(f->model)) ||
-        is_of_encoder(f) == purpose_is_to_continue(purpose_of(f->model)))
-        return SGM_OK;
-    char *place = is_run ? sgm__format("%s/model", f->model) : sgm__strdup(f->model);
-    sgm_status status =
-        place != NULL ? sgm_fail(SGM_ERROR_NOT_FOUND,
-                                 NO_TOKENIZER "; put it there, or name another: --tokenizer FILE", place)
-                      : sgm__last_failure();
-    sgm__free(place);
-    return status;
-}
-
-static sgm_status check_samples(const finetuning *f)
-{
-    const char *purpose = f->prompts.count > 0 ? purpose_of(f->model) : NULL;
-    return purpose_is_to_continue(purpose)
-               ? SGM_OK
-               : sgm_fail(SGM_ERROR_UNSUPPORTED,
-                          "--sample: '%s' does not continue texts, it %s: leave --sample out", f->model,
-                          purpose);
 }
 
 /* The section `sample`; NULL: nothing is sampled. */
@@ -421,7 +264,7 @@ static int fail_configuration(const finetuning *f, sgm_status status)
 /* The file that does the same. JSON is YAML, and quotes every name as it is. */
 static sgm_status describe(const finetuning *f, train_description *description)
 {
-    const bool has_network = f->context > 0 && !is_of_encoder(f);
+    const bool has_network = f->context > 0 && !finetune_is_of_encoder(f);
     json_t *network = has_network ? network_for(f) : NULL;
     if (has_network && network == NULL)
         return sgm__last_failure();
@@ -429,7 +272,7 @@ static sgm_status describe(const finetuning *f, train_description *description)
                              data_of(f), "optimiser", optimiser_of(f), "sample", sample_of(f), "epochs",
                              (json_int_t)(f->epochs > 0 ? f->epochs : EPOCHS));
     if (root != NULL && f->lora != NULL && !f->is_adapted) {
-        char *adapter = finetune_adapter(f);
+        char *adapter = adapter_of(f);
         json_object_set_new(root, "adapters", json_pack("[s]", adapter != NULL ? adapter : ""));
         sgm__free(adapter);
     }
@@ -449,17 +292,6 @@ static bool has_key(const arguments *a, const char *key)
         if (strncmp(a->words[i], key, length) == 0 && a->words[i][length] == '=')
             return true;
     return false;
-}
-
-/* What the model is, whether its texts can be read, and what the lines are. */
-static sgm_status look(const arguments *a, finetuning *f, bool goes_on)
-{
-    SGM_TRY(look_at_model(f));
-    SGM_TRY(look_at_adapters(f));
-    SGM_TRY(check_samples(f));
-    SGM_TRY(look_at_data(f));
-    return goes_on || f->tokenizer != NULL || has_key(a, "data.training.tokenizer") ? SGM_OK
-                                                                                    : look_for_tokenizer(f);
 }
 
 /* Of what was given, those that stand behind others count. --into is the key `folder`, as --folder of
@@ -512,7 +344,10 @@ static int train(const arguments *a, finetuning *f, train_arguments *given)
     char *command = command_of(f);
     const bool goes_on = given->resume && has_file(given->folder, "checkpoint.safetensors") &&
                          has_file(given->folder, "config.yaml");
-    sgm_status status = command != NULL ? look(a, f, goes_on) : sgm__last_failure();
+    const bool names_tokenizer = f->tokenizer != NULL || has_key(a, "data.training.tokenizer");
+    sgm_status status = command == NULL ? sgm__last_failure()
+                        : goes_on       ? finetune_look_at_run(f, given->folder)
+                                        : finetune_look(f, names_tokenizer);
     if (status == SGM_OK && !goes_on && f->data == NULL)
         status = sgm_fail(SGM_ERROR_ARGUMENT,
                           "'%s' has no checkpoint to go on from, so that the training begins anew: expected "
@@ -523,7 +358,7 @@ static int train(const arguments *a, finetuning *f, train_arguments *given)
     given->begun_by = command;
     int code =
         status == SGM_OK ? train_described(a, f, given, &description, &own) : fail_configuration(f, status);
-    finetune_free_overrides(&own);
+    text_list_clear(&own);
     description_free(&description);
     sgm__free(command);
     return code;

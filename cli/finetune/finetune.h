@@ -1,7 +1,8 @@
 /* What the files of `sigma finetune` share.
  *
- * finetune.c reads the command line, describes a training that begins, and trains it; resume.c
- * describes one that goes on, which is what its run's config.yaml says but for what is given anew. */
+ * finetune.c reads the command line, describes a training that begins, and trains it; look.c looks at the
+ * model and the data before; resume.c describes a training that goes on, which is what its run's config.yaml
+ * says but for what is given anew. */
 #ifndef SGM_CLI_FINETUNE_H
 #define SGM_CLI_FINETUNE_H
 
@@ -24,16 +25,22 @@ typedef struct finetuning {
 /* --- finetune.c --- */
 /* The key of the data by what its lines are. */
 const char *finetune_key(const finetuning *f);
-/* The text of the adapters that --lora asks for; sgm__free. NULL: out of memory. */
-char *finetune_adapter(const finetuning *f);
+bool finetune_is_of_encoder(const finetuning *f);
+
+/* --- look.c --- */
+/* Of a training that begins: refuses what the model cannot be or learn; sets what the lines are, and whether
+ * the model has adapters. Unless a tokenizer is named, the model must have one. */
+sgm_status finetune_look(finetuning *f, bool names_tokenizer);
+/* The same of the run in `folder`, which goes on with its adapters and its tokenizer. Without --data the
+ * lines are not known yet. */
+sgm_status finetune_look_at_run(finetuning *f, const char *folder);
 
 /* --- resume.c --- */
 /* Describes what the run in `folder`, which has a checkpoint and a config.yaml, does next: in *description
  * what its config.yaml says, in *overrides KEY=VALUE of the options that were given. What cannot change is
- * refused: which lines are held out, and what the checkpoint's network depends on. The caller frees both in
- * any case. */
-sgm_status finetune_go_on(const finetuning *f, const char *folder, train_description *description,
+ * refused: which lines are held out, what kind they are of, and what the checkpoint's network depends on.
+ * What the lines are is taken from the run. The caller frees both in any case. */
+sgm_status finetune_go_on(finetuning *f, const char *folder, train_description *description,
                           text_list *overrides);
-void finetune_free_overrides(text_list *overrides);
 
 #endif

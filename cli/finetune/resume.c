@@ -25,14 +25,6 @@ static sgm_status add(text_list *overrides, char *text)
     return SGM_OK;
 }
 
-void finetune_free_overrides(text_list *overrides)
-{
-    for (size_t i = 0; i < overrides->count; i++)
-        sgm__free(overrides->items[i]);
-    sgm__free(overrides->items);
-    *overrides = (text_list){0};
-}
-
 /* --- which lines are trained on --- */
 
 /* The file of a section with lines; NULL: it has none. */
@@ -55,6 +47,14 @@ static bool holds_out_share(const config *old)
     return !isnan(old->data.training.share) || !isnan(old->data.training.begin);
 }
 
+/* The validation is of lines of the training's file. */
+static bool is_split(const config *old)
+{
+    const char *training = lines_of(&old->data.training), *validation = lines_of(&old->data.validation);
+    return !isnan(old->data.validation.begin) && training != NULL && validation != NULL &&
+           strcmp(training, validation) == 0;
+}
+
 /* What --validation asks for is what the run has. */
 static bool is_own_validation(const char *asked, const config *old)
 {
@@ -65,9 +65,53 @@ static bool is_own_validation(const char *asked, const config *old)
     return isnan(own->begin) && is_same_file(asked, lines_of(own));
 }
 
+/* What the lines of a section are; SGM_TEXT_LINES_FAILED: it has none. */
+static sgm_text_lines kind_of(const data_config *data)
+{
+    return data->chats != NULL            ? SGM_TEXT_LINES_OTHERS
+           : data->labelled_texts != NULL ? SGM_TEXT_LINES_LABELLED
+           : data->text_pairs != NULL     ? SGM_TEXT_LINES_PAIRS
+                                          : SGM_TEXT_LINES_FAILED;
+}
+
+static const char *name_of(sgm_text_lines kind)
+{
+    return kind == SGM_TEXT_LINES_OTHERS     ? "chats, completions or texts"
+           : kind == SGM_TEXT_LINES_LABELLED ? "texts with labels"
+           : kind == SGM_TEXT_LINES_PAIRS    ? "pairs of texts"
+                                             : "other data than lines of JSON";
+}
+
+/* What the run was trained on as one kind of lines stays of this kind, whatever its first line looks like. */
+static sgm_status check_kind(const finetuning *f, const char *folder, const config *old)
+{
+    const sgm_text_lines own = kind_of(&old->data.training);
+    return f->data == NULL || f->lines == own || is_same_file(f->data, lines_of(&old->data.training))
+               ? SGM_OK
+               : sgm_fail(SGM_ERROR_ARGUMENT,
+                          "--data %s: these are %s, and the run in '%s' learns %s: leave --data out, or "
+                          "begin another run, --into DIR",
+                          f->data, name_of(f->lines), folder, name_of(own));
+}
+
+/* A run may measure on what it learns if it has always done so. */
+static sgm_status check_not_learnt(const finetuning *f, const config *old)
+{
+    double share;
+    const char *own = lines_of(&old->data.validation);
+    const bool is_file = f->validation != NULL && !sgm__parse_double(f->validation, &share);
+    return !is_same_file(f->data, is_file ? f->validation : own) ||
+                   is_same_file(own, lines_of(&old->data.training))
+               ? SGM_OK
+               : sgm_fail(SGM_ERROR_ARGUMENT,
+                          "--data %s: the validation measures on this file, and what is learnt is not held "
+                          "out: name other lines to learn, or leave --data out",
+                          f->data);
+}
+
 /* A file that is gone is taken to have moved to where --data says. A run that measured on nothing may begin
  * to measure on a file of its own, as that was not learnt; not on a share of lines that were. */
-static sgm_status check_split(const finetuning *f, const char *folder, const config *old)
+static sgm_status check_held_out(const finetuning *f, const char *folder, const config *old)
 {
     const char *own = lines_of(&old->data.validation);
     double share;
@@ -96,6 +140,22 @@ static sgm_status check_split(const finetuning *f, const char *folder, const con
                           f->data, folder, lines_of(&old->data.training));
 }
 
+static sgm_status check_split(const finetuning *f, const char *folder, const config *old)
+{
+    SGM_TRY(check_kind(f, folder, old));
+    SGM_TRY(check_not_learnt(f, old));
+    return check_held_out(f, folder, old);
+}
+
+/* What the lines are, and of how many texts --batch counts each. */
+static sgm_status take_kind(finetuning *f, const config *old)
+{
+    f->lines = kind_of(&old->data.training);
+    if (f->lines == SGM_TEXT_LINES_PAIRS && f->batch > 0 && f->data == NULL)
+        f->group = sgm_text_pair_size(old->data.training.text_pairs);
+    return f->group > 0 ? SGM_OK : sgm__last_failure();
+}
+
 /* --- what the network depends on --- */
 
 static sgm_status check_network(const finetuning *f, const char *folder, const config *old)
@@ -116,12 +176,6 @@ static sgm_status check_network(const finetuning *f, const char *folder, const c
     return SGM_OK;
 }
 
-/* --lora without a rank means that of the run. Adapters that the run began with are in its network. */
-static bool changes_adapters(const finetuning *f, const config *old)
-{
-    return f->lora != NULL && !f->is_adapted && (f->lora[0] != '\0' || old->adapters.count == 0);
-}
-
 /* --- what changes --- */
 
 static sgm_status add_number(text_list *overrides, const char *key, int64_t number)
@@ -129,11 +183,14 @@ static sgm_status add_number(text_list *overrides, const char *key, int64_t numb
     return number > 0 ? add(overrides, sgm__format("%s=%lld", key, (long long)number)) : SGM_OK;
 }
 
-/* A path that the run has under another name is no change. */
+/* A path that the run has under another name is no change. A value that begins with a bracket is a list or a
+ * map of YAML, and all others are texts as they are; so such a path begins with its folder. */
 static sgm_status add_file(text_list *overrides, const char *key, const char *file, const char *own)
 {
-    return file != NULL && !is_same_file(file, own) ? add(overrides, sgm__format("%s=%s", key, file))
-                                                    : SGM_OK;
+    const bool is_bracket = file != NULL && (file[0] == '[' || file[0] == '{');
+    return file != NULL && !is_same_file(file, own)
+               ? add(overrides, sgm__format("%s=%s%s", key, is_bracket ? "./" : "", file))
+               : SGM_OK;
 }
 
 /* A list of one text is written as JSON, which quotes it. */
@@ -155,22 +212,11 @@ static sgm_status add_data(const finetuning *f, const config *old, text_list *ov
     snprintf(training, sizeof training, "data.training.%s", finetune_key(f));
     snprintf(validation, sizeof validation, "data.validation.%s", finetune_key(f));
     SGM_TRY(add_file(overrides, training, f->data, lines_of(&old->data.training)));
-    if (!isnan(old->data.validation.begin))
+    if (is_split(old))
         SGM_TRY(add_file(overrides, validation, f->data, lines_of(&old->data.validation)));
     if (f->validation != NULL && lines_of(&old->data.validation) == NULL)
         SGM_TRY(add_file(overrides, validation, f->validation, NULL));
     return add_file(overrides, "data.training.tokenizer", f->tokenizer, old->data.training.tokenizer);
-}
-
-static sgm_status add_adapters(const finetuning *f, const config *old, text_list *overrides)
-{
-    if (!changes_adapters(f, old))
-        return SGM_OK;
-    char *adapter = finetune_adapter(f);
-    sgm_status status = adapter != NULL ? add_list(overrides, "adapters", (const char *const[]){adapter}, 1)
-                                        : sgm__last_failure();
-    sgm__free(adapter);
-    return status;
 }
 
 static sgm_status add_samples(const finetuning *f, text_list *overrides)
@@ -178,7 +224,7 @@ static sgm_status add_samples(const finetuning *f, text_list *overrides)
     if (f->prompts.count == 0)
         return SGM_OK;
     SGM_TRY(add_list(overrides, "sample.prompts", f->prompts.items, f->prompts.count));
-    return add(overrides, sgm__format("sample.chat=%s", f->chat ? "true" : "false"));
+    return f->chat ? add(overrides, sgm__strdup("sample.chat=true")) : SGM_OK;
 }
 
 static sgm_status add_options(const finetuning *f, const config *old, text_list *overrides)
@@ -189,7 +235,6 @@ static sgm_status add_options(const finetuning *f, const config *old, text_list 
     SGM_TRY(add_number(overrides, "data.batch", f->batch * f->group));
     if (f->learning_rate > 0)
         SGM_TRY(add(overrides, sgm__format("optimiser.learning_rate=%.17g", f->learning_rate)));
-    SGM_TRY(add_adapters(f, old, overrides));
     return add_samples(f, overrides);
 }
 
@@ -202,7 +247,7 @@ static sgm_status describe(config *old, const char *file, train_description *des
     return description->file != NULL && description->text != NULL ? SGM_OK : sgm__last_failure();
 }
 
-sgm_status finetune_go_on(const finetuning *f, const char *folder, train_description *description,
+sgm_status finetune_go_on(finetuning *f, const char *folder, train_description *description,
                           text_list *overrides)
 {
     config old;
@@ -212,6 +257,8 @@ sgm_status finetune_go_on(const finetuning *f, const char *folder, train_descrip
         status = check_split(f, folder, &old);
         if (status == SGM_OK)
             status = check_network(f, folder, &old);
+        if (status == SGM_OK)
+            status = take_kind(f, &old);
         if (status == SGM_OK)
             status = add_options(f, &old, overrides);
         if (status == SGM_OK)

@@ -59,6 +59,45 @@ has out '^validation: loss .*\(2 examples\)$'
 run 2 finetune model --into bare --resume --epochs 3 --validation answers.jsonl
 has err "--validation answers.jsonl: the run in 'bare' holds out /.*/others.jsonl, "
 
+# --- what is learnt is not measured as if it were not ---
+run 0 finetune model --data others.jsonl --context 16 --epochs 1 --quiet --into gone
+cp others.jsonl moved.jsonl
+mv others.jsonl kept.jsonl
+run 2 finetune model --into gone --resume --epochs 2 --data moved.jsonl --validation moved.jsonl
+has err '--data moved.jsonl: the validation measures on this file, and what is learnt is not held out'
+mv kept.jsonl others.jsonl
+run 2 finetune model --into bare --resume --epochs 3 --data others.jsonl
+has err '--data others.jsonl: the validation measures on this file'
+run 0 finetune model --data answers.jsonl --validation others.jsonl data.validation.begin=0.5 --context 16 --epochs 1 --quiet --into half
+run 0 finetune model --into half --resume --epochs 2 --data moved.jsonl
+has half/config.yaml 'chats: .*/moved.jsonl'
+has half/config.yaml 'chats: .*/others.jsonl'
+has out '^validation: loss .*\(1 examples\)$'
+
+# --- lines of another kind ---
+echo '{"anchor": "ab", "positive": "ba"}' >near.jsonl
+echo '{"text": "ab", "label": "yes"}' >named.jsonl
+refused "--data near.jsonl: these are pairs of texts, and the run in 'whole' learns chats, completions or texts: leave --data out" --data near.jsonl
+refused "--data named.jsonl: these are texts with labels, and the run in 'whole' learns chats, " --data named.jsonl
+
+# --- a path is a text, whatever YAML would read in it ---
+cp answers.jsonl '[x].jsonl'
+cp others.jsonl '{y}: z.jsonl'
+run 0 finetune model --data others.jsonl --context 16 --epochs 1 --quiet --into signs
+run 0 finetune model --into signs --resume --epochs 2 --data '[x].jsonl' --validation '{y}: z.jsonl'
+has err '^  data.training.chats: was /.*/others.jsonl, is "/.*/\[x\].jsonl"$'
+has out '^validation: loss .*\(2 examples\)$'
+
+# --- prompts of samples are what they were ---
+cp -r model chatty
+# shellcheck disable=SC2016 # dollars of the template
+template='{% for message in messages %}{{'"'<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>' + '\\n'"'}}{% endfor %}{% if add_generation_prompt %}{{ '"'<|im_start|>assistant\\n'"' }}{% endif %}'
+sed -i 's/"decoder"/"added_tokens": [{"id": 58, "content": "<|im_start|>", "special": true}, {"id": 59, "content": "<|im_end|>", "special": true}], "decoder"/; s/"w58": 58, "w59": 59/"<|im_start|>": 58, "<|im_end|>": 59/' chatty/tokenizer.json
+echo "{\"eos_token\": \"<|im_end|>\", \"chat_template\": \"$template\"}" >chatty/tokenizer_config.json
+run 0 finetune chatty --data answers.jsonl --context 16 --epochs 1 --quiet --into talks --sample a sample.count=2 --chat
+run 0 finetune chatty --into talks --resume --epochs 2 --quiet --sample b
+has talks/config.yaml '^ *chat: true'
+
 # --- what is given changes ---
 ln -s "$PWD/answers.jsonl" linked.jsonl
 run 0 finetune model --data linked.jsonl --validation 0.25 --context 16 --lora --into whole --resume --epochs 7 --batch 4
@@ -86,8 +125,15 @@ run 0 finetune whole --lora --resume --epochs 3 --quiet --into once
 run 0 finetune whole --resume --epochs 3 --quiet --into twice
 cmp once/checkpoint.safetensors twice/checkpoint.safetensors
 verdict "adapters of a run that was begun with are there once, with and without --lora" $?
+run 2 finetune whole --data answers.jsonl --lora=3 --quiet --into thrice
+has err "--lora=3: the run 'whole' has other adapters, lora\(2, alpha=4\): .*sigma export --hf FOLDER whole"
 run 2 finetune whole --lora=3 --resume --epochs 4 --quiet --into once
-has err "--lora=3: the run 'whole' has other adapters, lora\(2, alpha=4\)"
+other="others need another run, --into DIR"
+has err "--lora=3: the run 'once' has other adapters, lora\(2, alpha=4\): .*$other"
+refused "--lora=3: the run 'whole' has other adapters, lora\(2, alpha=4\): .*$other" --lora=3
+refused "--lora --int8: the run 'whole' has other adapters, lora\(2, alpha=4\): .*$other" --lora --int8
+run 2 finetune model --lora --resume --epochs 4 --into bare
+has err "--lora: the run in 'bare' trains all parameters, and has no adapters in its checkpoint: .*begin another run, --into DIR"
 
 mkdir elsewhere
 cp answers.jsonl elsewhere
@@ -151,6 +197,20 @@ done >labels.jsonl
 run 0 finetune encoder --data labels.jsonl --tokenizer words --into sorted --epochs 40 --learning-rate 0.01 --context 8 --quiet
 run 0 predict sorted --text 'bad day'
 has out '^no '
+
+# --- what was left out, of an encoder ---
+head -2 labels.jsonl >seen.jsonl
+run 0 finetune encoder --data labels.jsonl --tokenizer words --into sorted2 --epochs 1 --context 8 --quiet
+run 0 finetune encoder --into sorted2 --resume --epochs 2 --validation seen.jsonl
+has out '^validation: loss .*\(2 examples\)$'
+for i in 1 2 3 4 5 6 7 8; do
+    echo '{"anchor": "good day", "positive": "bad day"}'
+done >pairs.jsonl
+run 0 finetune encoder --data pairs.jsonl --tokenizer words --into near --epochs 1 --batch 2 --context 8 --quiet
+run 0 finetune encoder --into near --resume --epochs 2 --batch 4
+has err '^  data.batch: was 4, is 8$'
+run 2 finetune encoder --into near --resume --epochs 3 --data labels.jsonl
+has err "--data labels.jsonl: these are texts with labels, and the run in 'near' learns pairs of texts: leave --data out"
 
 # --- lines that are none ---
 mv apart/tokenizer.json model
