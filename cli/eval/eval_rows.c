@@ -115,8 +115,11 @@ static sgm_tensor *read_inputs(const eval_rows *r, const sgm_examples *rows, int
 
 static sgm_tensor *predict(eval_rows *r, sgm_tensor *inputs)
 {
-    return r->onnx.onnx != NULL ? onnx_model_predict(&r->onnx, inputs)
-                                : sgm__signature_predict(&r->signature, r->s->trainer, inputs, NULL);
+    sgm_tensor *outputs = r->onnx.onnx != NULL
+                              ? onnx_model_predict(&r->onnx, inputs)
+                              : sgm__signature_predict(&r->signature, r->s->trainer, inputs, NULL);
+    r->blamed = outputs != NULL ? r->path : r->model;
+    return outputs;
 }
 
 /* The probability of "yes" as those of both classes, in place. */
@@ -141,11 +144,24 @@ static sgm_status keep_told(eval_rows *r, int64_t count)
     return SGM_OK;
 }
 
-/* Appends the predictions of `count` rows. */
-static sgm_status keep_outputs(eval_rows *r, const sgm_tensor *outputs, int64_t count)
+/* No number can be compared with one that is none, and no class is the largest of such. */
+static sgm_status check_finite(const double *outputs, int64_t each, const sgm_examples *rows, int64_t first)
+{
+    for (int64_t i = 0; i < (rows->count - first) * each; i++)
+        if (!isfinite(outputs[i]))
+            return sgm_fail(SGM_ERROR_NUMERIC,
+                            "line %lld: the model gives %s for it, which is no finite number: its numbers "
+                            "are too large for the model, or its weights are not finite",
+                            line_of(rows, first + i / each), isnan(outputs[i]) ? "nan" : "inf");
+    return SGM_OK;
+}
+
+/* Appends the predictions of the rows from `first` on. */
+static sgm_status keep_outputs(eval_rows *r, const sgm_tensor *outputs, const sgm_examples *rows,
+                               int64_t first)
 {
     const sgm_shape *shape = sgm_tensor_shape(outputs);
-    int64_t numbers = sgm_shape_elements(shape), each = numbers / count;
+    int64_t count = rows->count - first, numbers = sgm_shape_elements(shape), each = numbers / count;
     char text[128];
     if (shape->rank > 2 && shape->dims[shape->rank - 1] != each)
         return sgm_fail(SGM_ERROR_UNSUPPORTED,
@@ -158,6 +174,7 @@ static sgm_status keep_outputs(eval_rows *r, const sgm_tensor *outputs, int64_t 
                          sizeof *r->outputs));
     double *to = r->outputs + r->count * r->each;
     SGM_TRY(sgm_tensor_read(outputs, to, (size_t)numbers));
+    SGM_TRY(check_finite(to, each, rows, first));
     if (is_share)
         spread(to, count);
     return r->tells ? keep_told(r, count) : SGM_OK;
@@ -201,7 +218,7 @@ static sgm_status take_rows(eval_rows *r, const sgm_examples *rows, int64_t firs
         return SGM_OK;
     sgm_tensor *inputs = read_inputs(r, rows, first);
     sgm_tensor *outputs = inputs != NULL ? predict(r, inputs) : NULL;
-    sgm_status status = outputs != NULL ? keep_outputs(r, outputs, count) : sgm__last_failure();
+    sgm_status status = outputs != NULL ? keep_outputs(r, outputs, rows, first) : sgm__last_failure();
     sgm_tensor_free(outputs);
     sgm_tensor_free(inputs);
     SGM_TRY(status);
@@ -236,7 +253,7 @@ static sgm_status read_file(eval_rows *r)
     sgm_reader *reader = sgm__table_reader(file_source(r->path), &separator, false);
     sgm_status status = reader != NULL ? read_table(r, reader) : sgm__last_failure();
     sgm_reader_free(reader);
-    return status == SGM_OK ? SGM_OK : sgm__fail_within("%s", r->path);
+    return status == SGM_OK ? SGM_OK : sgm__fail_within("%s", r->blamed);
 }
 
 static double mean_squared_error(const eval_rows *r)
@@ -365,6 +382,13 @@ static sgm_status measure(eval_rows *r, const eval_options *options)
 
 /* --- the models --- */
 
+/* Lines of JSON have names for their numbers, and such a model takes numbers by their order. */
+static bool is_table(const char *file)
+{
+    const char *ending = table_ending(file);
+    return ending != NULL && strncmp(ending, ".jsonl", strlen(".jsonl")) != 0;
+}
+
 static void close_rows(eval_rows *r)
 {
     for (size_t i = 0; i < r->class_count; i++)
@@ -390,9 +414,9 @@ static sgm_status check_options(const eval_options *options)
 
 sgm_status eval_rows_of_onnx(const char *model, const eval_options *options)
 {
-    eval_rows r = {.path = options->file, .target = options->target};
+    eval_rows r = {.path = options->file, .blamed = options->file, .model = model, .target = options->target};
     sgm_status status = check_options(options);
-    if (status == SGM_OK && table_ending(options->file) == NULL)
+    if (status == SGM_OK && !is_table(options->file))
         status = sgm_fail(SGM_ERROR_ARGUMENT,
                           "%s: a model of ONNX is measured on a table, FILE.csv: its inputs in their order, "
                           "and behind them the target",
@@ -419,15 +443,18 @@ bool eval_rows_takes(const saved *s, const char *file)
     bool has_texts = tokenizer != NULL || data_config_has_texts(&s->c.data.training);
     sgm__signature signature;
     sgm__free(tokenizer);
-    return !has_texts && s->c.data.pipeline == NULL && s->c.data.training.csv == NULL &&
-           table_ending(file) != NULL && !ends_with(file, ".jsonl") &&
+    return !has_texts && s->c.data.pipeline == NULL && s->c.data.training.csv == NULL && is_table(file) &&
            experiment_describe(s->network, &signature) == SGM_OK && signature.inputs == 1 &&
            signature.lengths[0] == '\0' && signature.blank < 0;
 }
 
 sgm_status eval_rows_of_network(saved *s, const eval_options *options)
 {
-    eval_rows r = {.path = options->file, .target = options->target, .s = s};
+    eval_rows r = {.path = options->file,
+                   .blamed = options->file,
+                   .model = s->checkpoint,
+                   .target = options->target,
+                   .s = s};
     SGM_TRY(check_options(options));
     SGM_TRY(experiment_describe(s->network, &r.signature));
     SGM_TRY(saved_infer(s, options->int8));

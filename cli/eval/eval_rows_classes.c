@@ -2,8 +2,8 @@
  *
  * A table calls them by the names that the model has for them, by their numbers from 0, or, where the model
  * has no names, by texts: these are numbered in their alphabetical order, as scikit-learn and `sigma train`
- * do it. A classifier may tell other numbers, such as -1 and 1 or 1 to 3: then all numbers that it tells, or
- * the table has, are the classes. */
+ * do it, if the table has all of them: else nobody knows which one is missing. A classifier may tell other
+ * numbers, such as -1 and 1 or 1 to 3: then all numbers that it tells, or the table has, are the classes. */
 #include "eval/rows.h"
 
 #include <float.h>
@@ -14,6 +14,10 @@
 #define TOLERANCE 1e-3
 /* Names that a message has at most. */
 #define SHOWN_NAMES 4
+/* Below it float64 has every whole number. */
+#define MOST_EXACT 9007199254740992.0
+/* In place of a number that the model never tells. */
+#define UNTOLD INT64_MIN
 
 int64_t eval_rows_class(eval_rows *r, const char *text, int64_t line)
 {
@@ -45,6 +49,18 @@ int64_t eval_rows_largest(const double *numbers, int64_t count)
 
 /* --- numbers of classes --- */
 
+/* Whole numbers count as such in the way that pandas writes those of a column with floats, too: "1.0". */
+static bool parse_class(const char *text, int64_t *number)
+{
+    double parsed;
+    if (sgm__parse_int64(text, number))
+        return true;
+    if (!sgm__parse_double(text, &parsed) || !(fabs(parsed) < MOST_EXACT) || parsed != floor(parsed))
+        return false;
+    *number = (int64_t)parsed;
+    return true;
+}
+
 static int64_t count_model_names(const eval_rows *r)
 {
     int64_t count = 0;
@@ -66,28 +82,132 @@ static sgm_status fail_name(const eval_rows *r, const row_class *class, int64_t 
     return SGM_ERROR_FORMAT;
 }
 
-/* By the names that the model has; a number is one from 0, if no class is called so. */
+static bool is_called(const char *name, const char *text)
+{
+    int64_t a, b;
+    return strcmp(name, text) == 0 || (parse_class(name, &a) && parse_class(text, &b) && a == b);
+}
+
+/* By the names that the model has; a number is one from 0, if no class has a number as its name. */
 static sgm_status number_by_names(eval_rows *r, int64_t count)
 {
+    int64_t number;
+    bool has_numbers = false;
+    for (int64_t i = 0; i < count; i++)
+        has_numbers |= parse_class(sgm_onnx_class_at(r->onnx.onnx, (size_t)i), &number);
     for (size_t k = 0; k < r->class_count; k++) {
         row_class *class = &r->classes[k];
         for (class->number = 0; class->number < count; class->number++)
-            if (strcmp(sgm_onnx_class_at(r->onnx.onnx, (size_t) class->number), class->text) == 0)
+            if (is_called(sgm_onnx_class_at(r->onnx.onnx, (size_t) class->number), class->text))
                 break;
-        if (class->number == count &&
-            !(sgm__parse_int64(class->text, &class->number) && class->number >= 0 && class->number < count))
+        if (class->number == count && (has_numbers || !parse_class(class->text, &class->number) ||
+                                       class->number < 0 || class->number >= count))
             return fail_name(r, class, count);
     }
     return SGM_OK;
 }
 
-/* False: some are no whole numbers. */
-static bool number_by_texts(eval_rows *r)
+/* Takes the texts as whole numbers. *are_numbers false: none is a number, so they are names. Some of both are
+ * an error, as a line without a class ("NaN") or a heading would become a class. */
+static sgm_status number_by_texts(eval_rows *r, bool *are_numbers)
 {
-    for (size_t k = 0; k < r->class_count; k++)
-        if (!sgm__parse_int64(r->classes[k].text, &r->classes[k].number))
+    const row_class *name = NULL, *number = NULL;
+    double parsed;
+    for (size_t k = 0; k < r->class_count; k++) {
+        row_class *class = &r->classes[k];
+        bool is_whole = parse_class(class->text, &class->number);
+        if (!is_whole && name == NULL)
+            name = class;
+        if (number == NULL && (is_whole || sgm__parse_double(class->text, &parsed)))
+            number = class;
+    }
+    *are_numbers = number != NULL;
+    if (name == NULL || number == NULL)
+        return SGM_OK;
+    if (name == number)
+        return sgm_fail(SGM_ERROR_FORMAT,
+                        "line %lld: the target '%.60s' is no whole number, and the model tells classes apart",
+                        (long long)name->line, name->text);
+    return sgm_fail(SGM_ERROR_FORMAT,
+                    "line %lld: the target '%.60s' is no whole number, and '%.60s' of line %lld is a number: "
+                    "call all classes by numbers, or all by names",
+                    (long long)name->line, name->text, number->text, (long long)number->line);
+}
+
+/* --- names without numbers --- */
+
+static int compare(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* All numbers that are told, or that the first `classes` of the table have, in their order; *count of them.
+ * sgm__free. */
+static int64_t *find_numbers(const eval_rows *r, size_t classes, size_t *count)
+{
+    size_t all = (size_t)r->count + classes, kept = 0;
+    int64_t *numbers = sgm__calloc(all, sizeof *numbers);
+    if (numbers == NULL)
+        return NULL;
+    memcpy(numbers, r->told, (size_t)r->count * sizeof *numbers);
+    for (size_t k = 0; k < classes; k++)
+        numbers[r->count + (int64_t)k] = r->classes[k].number;
+    qsort(numbers, all, sizeof *numbers, compare);
+    for (size_t i = 0; i < all; i++)
+        if (kept == 0 || numbers[i] != numbers[kept - 1])
+            numbers[kept++] = numbers[i];
+    *count = kept;
+    return numbers;
+}
+
+/* Whether the outputs are scores of `count` classes, the largest of which is what the model tells. */
+static bool are_scores(const eval_rows *r, int64_t count)
+{
+    if (r->each != count)
+        return false;
+    for (int64_t i = 0; r->tells && i < r->count; i++)
+        if (eval_rows_largest(r->outputs + i * count, count) != r->told[i])
             return false;
     return true;
+}
+
+static sgm_status fail_untold(const eval_rows *r, const int64_t *told, size_t count)
+{
+    sgm__text numbers = {0};
+    for (size_t i = 0; i < count && i < SHOWN_NAMES; i++)
+        sgm__text_append(&numbers, "%s%lld", i > 0 ? ", " : "", (long long)told[i]);
+    char *text = sgm__text_take(&numbers);
+    sgm_fail(SGM_ERROR_FORMAT,
+             "the table has %zu classes by name, and the model tells %s%s without names: write the numbers "
+             "of its classes",
+             r->class_count, text != NULL ? text : "numbers", count > SHOWN_NAMES ? ", ..." : "");
+    sgm_string_free(text);
+    return SGM_ERROR_FORMAT;
+}
+
+/* Names can be put in order only if they are as many as the model's classes. Where its outputs do not count
+ * these, the numbers do that it tells. */
+static sgm_status check_names(const eval_rows *r, int64_t *count)
+{
+    *count = r->each;
+    if (r->tells && (r->each == 1 || !are_scores(r, r->each))) {
+        size_t found;
+        int64_t *told = find_numbers(r, 0, &found);
+        if (told == NULL)
+            return SGM_ERROR_MEMORY;
+        *count = (int64_t)found;
+        bool is_from_0 = told[0] == 0 && told[found - 1] == *count - 1;
+        sgm_status status = is_from_0 ? SGM_OK : fail_untold(r, told, found);
+        sgm__free(told);
+        SGM_TRY(status);
+    }
+    return (int64_t)r->class_count == *count
+               ? SGM_OK
+               : sgm_fail(SGM_ERROR_FORMAT,
+                          "the table has %zu classes by name, and the model %lld without names: write their "
+                          "numbers, from 0",
+                          r->class_count, (long long)*count);
 }
 
 /* In the alphabetical order of their texts. */
@@ -128,41 +248,100 @@ static sgm_status keep_model_names(eval_rows *r, int64_t count)
 
 /* --- other numbers than those from 0 --- */
 
-static int compare(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
-/* All numbers that are told, or that the table has, in their order; *count of them. sgm__free. */
-static int64_t *find_numbers(const eval_rows *r, size_t *count)
-{
-    size_t all = (size_t)r->count + r->class_count, kept = 0;
-    int64_t *numbers = sgm__calloc(all, sizeof *numbers);
-    if (numbers == NULL)
-        return NULL;
-    memcpy(numbers, r->told, (size_t)r->count * sizeof *numbers);
-    for (size_t k = 0; k < r->class_count; k++)
-        numbers[r->count + (int64_t)k] = r->classes[k].number;
-    qsort(numbers, all, sizeof *numbers, compare);
-    for (size_t i = 0; i < all; i++)
-        if (kept == 0 || numbers[i] != numbers[kept - 1])
-            numbers[kept++] = numbers[i];
-    *count = kept;
-    return numbers;
-}
-
 static int64_t place_of(const int64_t *numbers, size_t count, int64_t number)
 {
     const int64_t *found = bsearch(&number, numbers, count, sizeof number, compare);
     return found - numbers;
 }
 
+static bool are_probabilities(const eval_rows *r)
+{
+    for (int64_t i = 0; i < r->count; i++) {
+        double sum = 0;
+        for (int64_t k = 0; k < r->each; k++) {
+            double share = r->outputs[i * r->each + k];
+            if (!(share >= -TOLERANCE && share <= 1 + TOLERANCE))
+                return false;
+            sum += share;
+        }
+        if (fabs(sum - 1) > TOLERANCE)
+            return false;
+    }
+    return true;
+}
+
+/* The number that is told where each output is the largest, UNTOLD where it never is. False: these numbers
+ * are not in the outputs' order. */
+static bool find_told(const eval_rows *r, int64_t *told)
+{
+    int64_t last = UNTOLD;
+    for (int64_t k = 0; k < r->each; k++)
+        told[k] = UNTOLD;
+    for (int64_t i = 0; i < r->count; i++) {
+        int64_t *number = &told[eval_rows_largest(r->outputs + i * r->each, r->each)];
+        if (*number != UNTOLD && *number != r->told[i])
+            return false;
+        *number = r->told[i];
+    }
+    for (int64_t k = 0; k < r->each; k++) {
+        if (told[k] != UNTOLD && told[k] <= last)
+            return false;
+        last = told[k] != UNTOLD ? told[k] : last;
+    }
+    return true;
+}
+
+/* The first class of the table that is never told. */
+static sgm_status fail_unknown(const eval_rows *r, const int64_t *told)
+{
+    for (size_t k = 0; k < r->class_count; k++) {
+        const row_class *class = &r->classes[k];
+        bool is_told = false;
+        int64_t first = UNTOLD, last = UNTOLD;
+        for (int64_t i = 0; i < r->each; i++) {
+            is_told |= told[i] == class->number;
+            first = first == UNTOLD ? told[i] : first;
+            last = told[i] != UNTOLD ? told[i] : last;
+        }
+        if (!is_told)
+            return sgm_fail(SGM_ERROR_FORMAT,
+                            "line %lld: the target '%.60s' is no class of the model, which has %lld and "
+                            "tells those from %lld to %lld",
+                            (long long)class->line, class->text, (long long)r->each, (long long)first,
+                            (long long)last);
+    }
+    return sgm_fail(SGM_ERROR_FORMAT, "the table has other classes than the model");
+}
+
+/* Where the outputs are probabilities of the classes, each class of the table must be one of them: below and
+ * above a number that is told there are no more classes than outputs before and behind its own. */
+static sgm_status check_told(const eval_rows *r, const int64_t *numbers, size_t count)
+{
+    bool fits = true;
+    if (r->each < 2 || !are_probabilities(r))
+        return SGM_OK;
+    int64_t *told = sgm__calloc((size_t)r->each, sizeof *told);
+    if (told == NULL)
+        return SGM_ERROR_MEMORY;
+    if (find_told(r, told))
+        for (int64_t k = 0; k < r->each; k++) {
+            int64_t place = told[k] != UNTOLD ? place_of(numbers, count, told[k]) : k;
+            fits &= told[k] == UNTOLD || (place <= k && (int64_t)count - place <= r->each - k);
+        }
+    sgm_status status = fits ? SGM_OK : fail_unknown(r, told);
+    sgm__free(told);
+    return status;
+}
+
 /* Numbers become their places among all, and the names of these. */
 static sgm_status renumber(eval_rows *r)
 {
     size_t count;
-    int64_t *numbers = find_numbers(r, &count);
+    int64_t *numbers = find_numbers(r, r->class_count, &count);
+    if (numbers != NULL && check_told(r, numbers, count) != SGM_OK) {
+        sgm__free(numbers);
+        return sgm__last_failure();
+    }
     r->names = numbers != NULL && count <= MOST_ROW_CLASSES ? sgm__calloc(count, sizeof *r->names) : NULL;
     sgm_status status = r->names != NULL ? SGM_OK : SGM_ERROR_MEMORY;
     if (numbers != NULL && count > MOST_ROW_CLASSES)
@@ -192,17 +371,6 @@ static bool are_from_0(const eval_rows *r, int64_t count)
 
 /* --- outputs of classes --- */
 
-/* Whether the outputs are scores of `count` classes, the largest of which is what the model tells. */
-static bool are_scores(const eval_rows *r, int64_t count)
-{
-    if (r->each != count)
-        return false;
-    for (int64_t i = 0; r->tells && i < r->count; i++)
-        if (eval_rows_largest(r->outputs + i * count, count) != r->told[i])
-            return false;
-    return true;
-}
-
 /* A 1 for the class that is told, 0 for the others. */
 static sgm_status replace_outputs(eval_rows *r, int64_t count)
 {
@@ -217,22 +385,6 @@ static sgm_status replace_outputs(eval_rows *r, int64_t count)
     return SGM_OK;
 }
 
-static bool are_probabilities(const eval_rows *r)
-{
-    for (int64_t i = 0; i < r->count; i++) {
-        double sum = 0;
-        for (int64_t k = 0; k < r->each; k++) {
-            double share = r->outputs[i * r->each + k];
-            if (!(share >= -TOLERANCE && share <= 1 + TOLERANCE))
-                return false;
-            sum += share;
-        }
-        if (fabs(sum - 1) > TOLERANCE)
-            return false;
-    }
-    return true;
-}
-
 /* A probability of 0 for what is true, as a forest has, counts as the smallest that float32 tells from 0
  * beside 1: one such example would make the mean infinite. */
 static double cross_entropy(const eval_rows *r)
@@ -245,13 +397,26 @@ static double cross_entropy(const eval_rows *r)
 
 /* --- all of it --- */
 
-static sgm_status give_numbers(eval_rows *r, int64_t named)
+/* *count: of the model's classes. */
+static sgm_status give_numbers(eval_rows *r, int64_t *count)
 {
-    if (named > 0) {
-        SGM_TRY(number_by_names(r, named));
-        return keep_model_names(r, named);
+    bool are_numbers;
+    *count = count_model_names(r);
+    if (*count > 0) {
+        SGM_TRY(number_by_names(r, *count));
+        return keep_model_names(r, *count);
     }
-    return number_by_texts(r) ? SGM_OK : number_by_order(r);
+    SGM_TRY(number_by_texts(r, &are_numbers));
+    if (!are_numbers) {
+        SGM_TRY(check_names(r, count));
+        return number_by_order(r);
+    }
+    *count = r->each;
+    if (!r->tells || (*count > 1 && are_from_0(r, *count) && are_scores(r, *count)))
+        return SGM_OK;
+    SGM_TRY(renumber(r));
+    *count = r->name_count;
+    return SGM_OK;
 }
 
 static sgm_status fail_range(const eval_rows *r)
@@ -270,18 +435,9 @@ static sgm_status fail_range(const eval_rows *r)
 
 sgm_status eval_rows_find_classes(eval_rows *r, double *loss)
 {
-    int64_t named = count_model_names(r), count = named > 0 ? named : r->each;
-    SGM_TRY(give_numbers(r, named));
-    bool fits = are_from_0(r, count) && count > 1;
-    if (!fits && r->tells && r->names == NULL) {
-        SGM_TRY(renumber(r));
-        count = r->name_count;
-        fits = true;
-    } else if (!fits && r->tells && named == 0) {
-        count = r->name_count;
-        fits = are_from_0(r, count);
-    }
-    if (!fits || (!r->tells && r->each != count))
+    int64_t count;
+    SGM_TRY(give_numbers(r, &count));
+    if (!are_from_0(r, count) || (!r->tells && r->each != count))
         return fail_range(r);
     bool is_scored = are_scores(r, count);
     if (!is_scored)

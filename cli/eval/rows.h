@@ -19,6 +19,8 @@ typedef struct row_class {
 /* A model with one input, and the rows that were read so far with what the model says of them. */
 typedef struct eval_rows {
     const char *path, *target; /* the table; its column of the target, NULL: the last ones */
+    const char *model;         /* its path */
+    const char *blamed;        /* what an error names: the table, or the model where it cannot run */
     onnx_model onnx;           /* that runs as it is; onnx.onnx NULL: the network of `s` */
     saved *s;
     sgm__signature signature;

@@ -77,6 +77,57 @@ run 0 eval fives.onnx fives.csv
 has out "^fives.csv: accuracy $right % .150 examples.$"
 has out '^  1 5 '
 
+# --- which class a target is ---
+count iris.onnx
+sed 's/$/.0/' numbered.csv >floats.csv
+run 0 eval iris.onnx floats.csv
+has out "^floats.csv: loss $loss, accuracy $right % .150 examples.$"
+same "whole numbers with a point are numbers, so nothing is guessed" "$(cat err)" ""
+count names.onnx
+run 0 eval names.onnx floats.csv
+has out "^floats.csv: loss $loss, accuracy $right % .150 examples.$"
+grep -v setosa named.csv >two.csv
+for model in iris.onnx numbers.onnx; do
+    run 1 eval $model two.csv
+    has err 'two.csv: the table has 2 classes by name, and the model 3 without names: write their numbers, from 0$'
+done
+grep -v ',1$' numbered.csv >some.csv
+{ cat some.csv && echo '1,2,3,4,NaN'; } >missing.csv
+run 1 eval iris.onnx missing.csv
+has err "missing.csv: line 101: the target 'NaN' is no whole number, and '0' of line 1 is a number: call all classes by numbers, or all by names$"
+{ echo '0,1,2,3,target' && cat some.csv; } >heading.csv
+run 1 eval iris.onnx heading.csv
+has err "heading.csv: line 1: the target 'target' is no whole number, and '0' of line 2 is a number"
+sed 's/$/.5/' numbered.csv >halves.csv
+run 1 eval iris.onnx halves.csv
+has err "halves.csv: line 1: the target '0.5' is no whole number, and the model tells classes apart$"
+
+# The model of numbers with the classes 1, 2 and 3: the attribute's integers are patched.
+awk -F, '{ print $1 "," $2 "," $3 "," $4 "," $5 + 1 }' numbered.csv >from_1.csv
+LC_ALL=C sed 's/@\x00@\x01@\x02/@\x01@\x02@\x03/' numbers.onnx >from_1.onnx
+count numbers.onnx
+run 0 eval from_1.onnx from_1.csv
+has out "^from_1.csv: loss $loss, accuracy $right % .150 examples.$"
+run 1 eval from_1.onnx numbered.csv
+has err "numbered.csv: line 1: the target '0' is no class of the model, which has 3 and tells those from 1 to 3$"
+# Of what it tells 1 and 2 alone, no number is beyond those of three classes from 0.
+outputs from_1.onnx >/dev/null
+sed 's/.*"class": \([0-9]*\),.*/\1/' answers | paste -d, numbered.csv - | grep -v ',3$' | cut -d, -f -5 >begin.csv
+run 1 eval from_1.onnx begin.csv
+has err "begin.csv: line 1: the target '0' is no class of the model, which has 3 and tells those from 1 to 2$"
+run 1 eval numbers.onnx from_1.csv
+has err "from_1.csv: line 101: the target '3' is no class of the model, which has 3 and tells those from 0 to 2$"
+run 1 eval from_1.onnx named.csv
+has err 'named.csv: the table has 3 classes by name, and the model tells 1, 2, 3 without names: write the numbers of its classes$'
+
+# The model of names with numbers as such: a 1 is the first class, and not the second from 0.
+LC_ALL=C sed 's/setosa/000001/g; s/versicolor/0000000002/g; s/virginica/000000003/g' names.onnx >digits.onnx
+count names.onnx
+run 0 eval digits.onnx from_1.csv
+has out "^from_1.csv: loss $loss, accuracy $right % .150 examples.$"
+run 1 eval digits.onnx numbered.csv
+has err "numbered.csv: line 1: '0' is no class of the model, which names '000001', '0000000002', '000000003'$"
+
 # --- numbers ---
 store 'linear regression of scaled numbers' price.onnx
 awk -F, '{ print $1 "," $2 "," $3 "," $4 "," $1 + 2 * $2 - $3 + 2.7 * $4 }' numbered.csv >priced.csv
@@ -119,6 +170,28 @@ has err 'names.onnx has no data of its own: say what to measure it on: sigma eva
 store 'a function of the model' two.onnx
 run 1 eval two.onnx numbered.csv
 has err "'two.onnx' has 2 inputs, and a table has the examples of one"
+
+# --- what is no number, and whose fault it is ---
+# Numbers that overflow float32, which tanh would keep small.
+sed 's/tanh/relu/' "$examples/iris.yaml" >relu.yaml
+run 0 train relu.yaml --quiet --folder relu
+run 0 export --onnx relu.onnx relu
+{ echo 'a,b,c,d,kind' && cat numbered.csv && echo '3e38,-3e38,3e38,-3e38,0'; } >large.csv
+for model in relu.onnx price.onnx relu; do
+    run 1 eval $model large.csv
+    has err '^sigma eval: large.csv: line 152: the model gives [a-z]* for it, which is no finite number'
+done
+for file in lines.jsonl lines.jsonl.gz; do
+    echo '{"kind": 0, "a": 1, "b": 2, "c": 3, "d": 4}' >lines.jsonl
+    gzip -f -k lines.jsonl
+    run 1 eval iris.onnx $file
+    has err "^sigma eval: $file: a model of ONNX is measured on a table, FILE.csv: "
+    run 1 eval imported $file
+    has err "^sigma eval: $file: "
+done
+rm lines.jsonl lines.jsonl.gz
+run 1 eval price.onnx priced.csv --int8
+has err '^sigma eval: price.onnx: int8: there is nothing to quantize'
 
 # --- a pipeline is not trained on, and neither learns a network of numbers from lines ---
 for model in numbers.onnx price.onnx; do
