@@ -11,12 +11,17 @@
 
 /* --- activations --- */
 
-static void activate(sgm__translation *t, const char *name)
+static void activate_input(sgm__translation *t, size_t input, const char *name)
 {
     char layers[64];
-    const sgm__translation_chain *x = sgm__translation_input(t, 0);
+    const sgm__translation_chain *x = sgm__translation_input(t, input);
     snprintf(layers, sizeof layers, "activation(%s)", name);
-    sgm__translation_follow(t, 0, layers, x != NULL ? x->rank : 0);
+    sgm__translation_follow(t, input, layers, x != NULL ? x->rank : 0);
+}
+
+static void activate(sgm__translation *t, const char *name)
+{
+    activate_input(t, 0, name);
 }
 
 /* Nodes that are an activation, without attributes. */
@@ -128,12 +133,15 @@ static void clip(sgm__translation *t)
         sgm__translation_refuse(t, "bounds %.6g and %.6g", minimum, maximum);
 }
 
-/* max(x, 0). */
+/* max(x, 0), or max(0, x), as it is exported here. */
 static void maximum(sgm__translation *t)
 {
-    if (t->info.input_count != 2 || sgm__translation_constant_number(t, 1, 1) != 0)
+    sgm_tensor *first = sgm__translation_constant(t, 0);
+    const size_t x = first != NULL ? 1 : 0;
+    sgm_tensor_free(first);
+    if (t->info.input_count != 2 || sgm__translation_constant_number(t, 1 - x, 1) != 0)
         sgm__translation_refuse(t, "a maximum of other than a value and 0");
-    activate(t, "relu");
+    activate_input(t, x, "relu");
 }
 
 /* x sigmoid(x) is one activation; at the end of the model it is what the cost judges. */

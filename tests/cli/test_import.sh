@@ -277,6 +277,12 @@ YAML
     outputs >first
     run 0 predict signal-on.onnx inputs.csv --json
     same "what was trained is written as a model" "$(outputs)" "$(cat first)"
+    run 0 train "$SIGMA_SOURCE_DIR/examples/iris.yaml" epochs=1 --quiet --folder rectified \
+        'network=input(4) + dense(5, relu) + dense(3) + softmax_cross_entropy'
+    run 0 export --onnx rectified.onnx rectified
+    run 0 import rectified.onnx --into rectified-back
+    run 0 inspect rectified-back
+    has out 'activation\(relu\)|dense\(5, relu'
     run 0 import "$models/mobile.onnx" --into mobile
     has out '^parameters: 520, and 16 numbers that are not trained, such as means of batch norms$'
     has out '^memory: 2.1 kB for its parameters$'
