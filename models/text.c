@@ -2,6 +2,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 char *sgm__new_text(const char *format, ...)
 {
@@ -14,4 +15,10 @@ char *sgm__new_text(const char *format, ...)
     }
     va_end(arguments);
     return text;
+}
+
+bool sgm__has_ending(const char *text, const char *ending)
+{
+    const size_t length = strlen(text), tail = strlen(ending);
+    return length >= tail && strcmp(text + length - tail, ending) == 0;
 }

@@ -6,5 +6,6 @@
 
 /* A formatted text; free with free. NULL and an error: out of memory. */
 char *sgm__new_text(const char *format, ...) SGM_PRINTF(1, 2);
+bool sgm__has_ending(const char *text, const char *ending);
 
 #endif

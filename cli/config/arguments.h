@@ -80,6 +80,10 @@ void print_json_text(const char *text);
 /* A name that a file gave, on one line: control characters, which could steer the terminal, become '?'. */
 void print_name(const char *name);
 bool ends_with(const char *text, const char *end);
+/* Whether both paths, of which either may be NULL, are of one file that is there. */
+bool is_same_file(const char *a, const char *b);
+/* The place of the first of the largest numbers; of a NaN that stands in front of them. */
+int64_t largest_of(const double *numbers, int64_t count);
 /* The value of --unknown, NULL where it was not given: false, and *code that of a wrong usage, if it is
  * neither ignore nor refuse. */
 bool unknown_is_ignored(const char *command, const char *value, bool *ignored, int *code);

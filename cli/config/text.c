@@ -68,6 +68,21 @@ bool ends_with(const char *text, const char *end)
     return length >= tail && strcmp(text + length - tail, end) == 0;
 }
 
+bool is_same_file(const char *a, const char *b)
+{
+    struct stat first, second;
+    return a != NULL && b != NULL && stat(a, &first) == 0 && stat(b, &second) == 0 &&
+           first.st_dev == second.st_dev && first.st_ino == second.st_ino;
+}
+
+int64_t largest_of(const double *numbers, int64_t count)
+{
+    int64_t largest = 0;
+    for (int64_t i = 1; i < count; i++)
+        largest = numbers[i] > numbers[largest] ? i : largest;
+    return largest;
+}
+
 void print_name(const char *name)
 {
     for (const char *c = name; *c != '\0'; c++)

@@ -5,7 +5,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <sys/stat.h>
 
 /* Where the examples come from: a path, or the name of a ready-made dataset; "": there are none. */
 static const char *source_of(const data_config *data)
@@ -82,13 +81,6 @@ void eval_print_json_counted(const eval_counted *counted)
     printf(", \"end\": ");
     print_json_number(end_of(counted->data));
     putchar('}');
-}
-
-static bool is_same_file(const char *a, const char *b)
-{
-    struct stat first, second;
-    return stat(a, &first) == 0 && stat(b, &second) == 0 && first.st_dev == second.st_dev &&
-           first.st_ino == second.st_ino;
 }
 
 void eval_hint_trained(const saved *s, const char *path, const char *file)

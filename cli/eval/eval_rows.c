@@ -144,11 +144,11 @@ static sgm_status keep_told(eval_rows *r, int64_t count)
     return SGM_OK;
 }
 
-/* No number can be compared with one that is none, and no class is the largest of such. */
-static sgm_status check_finite(const double *outputs, int64_t each, const sgm_examples *rows, int64_t first)
+/* Nothing can be compared with a NaN. A score may be infinite, as a logarithm of 0 is; a number may not. */
+static sgm_status check_numbers(const double *outputs, int64_t each, const sgm_examples *rows, int64_t first)
 {
     for (int64_t i = 0; i < (rows->count - first) * each; i++)
-        if (!isfinite(outputs[i]))
+        if (isnan(outputs[i]) || (each == 1 && isinf(outputs[i])))
             return sgm_fail(SGM_ERROR_NUMERIC,
                             "line %lld: the model gives %s for it, which is no finite number: its numbers "
                             "are too large for the model, or its weights are not finite",
@@ -174,7 +174,7 @@ static sgm_status keep_outputs(eval_rows *r, const sgm_tensor *outputs, const sg
                          sizeof *r->outputs));
     double *to = r->outputs + r->count * r->each;
     SGM_TRY(sgm_tensor_read(outputs, to, (size_t)numbers));
-    SGM_TRY(check_finite(to, each, rows, first));
+    SGM_TRY(check_numbers(to, each, rows, first));
     if (is_share)
         spread(to, count);
     return r->tells ? keep_told(r, count) : SGM_OK;
@@ -269,7 +269,7 @@ static double accuracy(const eval_rows *r)
 {
     int64_t right = 0;
     for (int64_t i = 0; i < r->count; i++)
-        right += eval_rows_largest(r->outputs + i * r->each, r->each) == (int64_t)r->targets[i];
+        right += largest_of(r->outputs + i * r->each, r->each) == (int64_t)r->targets[i];
     return (double)right / (double)r->count;
 }
 

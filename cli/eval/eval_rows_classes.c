@@ -39,14 +39,6 @@ int64_t eval_rows_class(eval_rows *r, const char *text, int64_t line)
     return (int64_t)r->class_count++;
 }
 
-int64_t eval_rows_largest(const double *numbers, int64_t count)
-{
-    int64_t largest = 0;
-    for (int64_t i = 1; i < count; i++)
-        largest = numbers[i] > numbers[largest] ? i : largest;
-    return largest;
-}
-
 /* --- numbers of classes --- */
 
 /* Whole numbers count as such in the way that pandas writes those of a column with floats, too: "1.0". */
@@ -167,7 +159,7 @@ static bool are_scores(const eval_rows *r, int64_t count)
     if (r->each != count)
         return false;
     for (int64_t i = 0; r->tells && i < r->count; i++)
-        if (eval_rows_largest(r->outputs + i * count, count) != r->told[i])
+        if (largest_of(r->outputs + i * count, count) != r->told[i])
             return false;
     return true;
 }
@@ -278,7 +270,7 @@ static bool find_told(const eval_rows *r, int64_t *told)
     for (int64_t k = 0; k < r->each; k++)
         told[k] = UNTOLD;
     for (int64_t i = 0; i < r->count; i++) {
-        int64_t *number = &told[eval_rows_largest(r->outputs + i * r->each, r->each)];
+        int64_t *number = &told[largest_of(r->outputs + i * r->each, r->each)];
         if (*number != UNTOLD && *number != r->told[i])
             return false;
         *number = r->told[i];

@@ -46,7 +46,5 @@ int64_t eval_rows_class(eval_rows *r, const char *text, int64_t line);
  * some. `outputs` become one number for each class, those of the told class where the model's own numbers say
  * something else. *loss: the cross-entropy where outputs are probabilities, else NaN. */
 sgm_status eval_rows_find_classes(eval_rows *r, double *loss);
-/* The place of the largest of `count` numbers, the first of equal ones. */
-int64_t eval_rows_largest(const double *numbers, int64_t count);
 
 #endif

@@ -6,7 +6,6 @@
 #include "text/json_text.h"
 
 #include <math.h>
-#include <sys/stat.h>
 
 /* Shares are given as decimals, and kept as what is left of 1. */
 #define NEAR 1e-9
@@ -33,13 +32,6 @@ static const char *lines_of(const data_config *data)
     return data->chats != NULL            ? data->chats
            : data->labelled_texts != NULL ? data->labelled_texts
                                           : data->text_pairs;
-}
-
-static bool is_same_file(const char *a, const char *b)
-{
-    struct stat first, second;
-    return a != NULL && b != NULL && stat(a, &first) == 0 && stat(b, &second) == 0 &&
-           first.st_dev == second.st_dev && first.st_ino == second.st_ino;
 }
 
 static bool holds_out_share(const config *old)

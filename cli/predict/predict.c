@@ -348,9 +348,8 @@ static int predict(prediction *p, const predict_words *words)
 /* Whether the table of answers would take the place of the checkpoint or of a file that is read. */
 static bool replaces_input(const arguments *a, const char *output)
 {
-    struct stat written, read;
-    for (size_t i = 0; i < a->word_count && stat(output, &written) == 0; i++)
-        if (stat(a->words[i], &read) == 0 && read.st_ino == written.st_ino && read.st_dev == written.st_dev)
+    for (size_t i = 0; i < a->word_count; i++)
+        if (is_same_file(a->words[i], output))
             return true;
     return false;
 }

@@ -27,19 +27,10 @@ typedef struct question {
 
 /* --- printing --- */
 
-static size_t largest_of(const double *shares, size_t count)
-{
-    size_t best = 0;
-    for (size_t i = 1; i < count; i++)
-        if (shares[i] > shares[best])
-            best = i;
-    return best;
-}
-
 /* {"file": "a.png", "class": "cat", "probability": 0.9, "probabilities": {"cat": 0.9, "dog": 0.1}} */
 static void print_json(const char *file, const char *const *classes, const double *shares, size_t count)
 {
-    size_t best = largest_of(shares, count);
+    size_t best = (size_t)largest_of(shares, (int64_t)count);
     printf("{\"file\": ");
     print_json_text(file);
     printf(", \"class\": ");
@@ -62,7 +53,7 @@ static void print_json(const char *file, const char *const *classes, const doubl
 /* a.png: cat 0.9000 (dog 0.1000), the other classes in their order; no parenthesis without any. */
 static void print_line(const char *file, const char *const *classes, const double *shares, size_t count)
 {
-    size_t best = largest_of(shares, count);
+    size_t best = (size_t)largest_of(shares, (int64_t)count);
     print_name(file);
     printf(": ");
     if (isnan(shares[best])) {

@@ -7,16 +7,6 @@
 #include <math.h>
 #include <stdio.h>
 
-/* The first largest. A NaN in front of the others stays; softmax gives NaN for all or for none. */
-static int64_t largest_of(const double *outputs, int64_t count)
-{
-    int64_t best = 0;
-    for (int64_t i = 1; i < count; i++)
-        if (outputs[i] > outputs[best])
-            best = i;
-    return best;
-}
-
 int64_t predict_class(const double *outputs, int64_t count, double *probability)
 {
     int64_t best = largest_of(outputs, count);

@@ -100,21 +100,27 @@ static const sgm__made *find_made(const sgm_pretrained *p, const char *name)
     return NULL;
 }
 
-/* Adds columns of a matrix with its sides exchanged, in float32. */
+/* Adds a tensor in float32; frees the name and the tensor, of which NULL is a failure that was reported. */
+static sgm_status add_floats(const writing *w, char *name, sgm_tensor *tensor)
+{
+    sgm_tensor *floats = tensor != NULL ? sgm_tensor_cast(tensor, SGM_FLOAT32) : NULL;
+    sgm_status status =
+        name != NULL && floats != NULL ? sgm_bundle_add(w->bundle, name, floats) : sgm_last_status();
+    sgm_tensor_free(floats);
+    sgm_tensor_free(tensor);
+    free(name);
+    return status;
+}
+
+/* Adds columns of a matrix with its sides exchanged. */
 static sgm_status add_tensor(const writing *w, sgm_tensor *matrix, int64_t first, int64_t count,
                              const char *module, char side)
 {
     char *name = sgm__new_text(SGM__PEFT_PREFIX "%s.lora_%c.weight", module, side);
     sgm_tensor *cut = sgm_tensor_slice(matrix, 1, first, first + count, 1);
     sgm_tensor *transposed = cut != NULL ? sgm_tensor_permute(cut, (const int32_t[]){1, 0}) : NULL;
-    sgm_tensor *value = transposed != NULL ? sgm_tensor_cast(transposed, SGM_FLOAT32) : NULL;
-    sgm_status status =
-        name != NULL && value != NULL ? sgm_bundle_add(w->bundle, name, value) : sgm_last_status();
-    sgm_tensor_free(value);
-    sgm_tensor_free(transposed);
     sgm_tensor_free(cut);
-    free(name);
-    return status;
+    return add_floats(w, name, transposed);
 }
 
 /* The adapter of one module: its tensors, its name, and its rank and alpha where the first ones differ.
@@ -203,12 +209,7 @@ static sgm_status add_named(const writing *w, const sgm__made *made, sgm_tensor 
     bool turns = made->weight->transposed && made->shape.rank == 2;
     sgm_tensor *turned =
         turns ? sgm_tensor_permute(value, (const int32_t[]){1, 0}) : sgm_tensor_retain(value);
-    sgm_tensor *floats = turned != NULL ? sgm_tensor_cast(turned, SGM_FLOAT32) : NULL;
-    sgm_status status =
-        name != NULL && floats != NULL ? sgm_bundle_add(w->bundle, name, floats) : sgm_last_status();
-    sgm_tensor_free(floats);
-    sgm_tensor_free(turned);
-    free(name);
+    sgm_status status = add_floats(w, name, turned);
     shorten_to_module(module);
     if (status == SGM_OK && !has_text(w->whole, module) &&
         json_array_append_new(w->whole, json_string(module)) != 0)

@@ -1,5 +1,6 @@
 /* Reads files of JSON Lines, a line at a time. */
 #include "tokenizer/json_lines.h"
+#include "text.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -25,12 +26,6 @@ static const char *mistake_of(const json_error_t *mistake)
                : mistake->text;
 }
 
-static bool has_ending(const char *path, const char *ending)
-{
-    const size_t length = strlen(path), tail = strlen(ending);
-    return length >= tail && strcmp(path + length - tail, ending) == 0;
-}
-
 /* What the file is instead, where its first line can tell that; "": it cannot. */
 static const char *kind_of(const char *path, const char *line, size_t length, bool is_first)
 {
@@ -38,7 +33,7 @@ static const char *kind_of(const char *path, const char *line, size_t length, bo
     if (is_first && blanks < length && line[blanks] == '[')
         return "this is a list of JSON, and a file of JSON Lines is wanted, one object on each line without "
                "the list around them, as 'jq -c .[] FILE' writes them; ";
-    return has_ending(path, ".csv") || has_ending(path, ".tsv")
+    return sgm__has_ending(path, ".csv") || sgm__has_ending(path, ".tsv")
                ? "this is a table, and a file of JSON Lines is wanted, an object for each row; "
                : "";
 }

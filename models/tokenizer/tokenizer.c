@@ -1,5 +1,6 @@
 #include "tokenizer/tokenizer.h"
 #include "gguf/gguf.h"
+#include "text.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -226,12 +227,6 @@ static bool is_folder(const char *path)
     return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
-static bool ends_with(const char *path, const char *end)
-{
-    const size_t size = strlen(path), end_size = strlen(end);
-    return size >= end_size && strcmp(path + size - end_size, end) == 0;
-}
-
 /* The file `name` in the folder of a file. NULL: out of memory. */
 static char *beside(const char *folder, size_t folder_size, const char *name)
 {
@@ -249,14 +244,14 @@ static sgm_status read_one(sgm_pretrained_tokenizer *tokenizer, const char *path
     char *merges = NULL;
     sgm_status status = SGM_ERROR_MEMORY;
 
-    if (ends_with(path, "tokenizer.model"))
+    if (sgm__has_ending(path, "tokenizer.model"))
         return sgm_fail(SGM_ERROR_UNSUPPORTED,
                         "%s: a model of SentencePiece is not read; AutoTokenizer.from_pretrained(FOLDER)"
                         ".save_pretrained(FOLDER) of transformers writes tokenizer.json from it",
                         path);
-    if (ends_with(path, "vocab.txt"))
+    if (sgm__has_ending(path, "vocab.txt"))
         return sgm__read_bert_file(tokenizer, path, config);
-    if (!ends_with(path, "vocab.json"))
+    if (!sgm__has_ending(path, "vocab.json"))
         return sgm__read_tokenizer_json(tokenizer, path);
     if ((merges = beside(path, folder_size, "merges.txt")))
         status = sgm__read_gpt2_files(tokenizer, path, merges);

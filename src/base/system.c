@@ -258,7 +258,7 @@ static bool is_stream(const char *path)
 
 static sgm_status write_stream(const char *path, const sgm__file_piece *pieces, size_t count)
 {
-    int file = open(path, O_WRONLY | O_CLOEXEC);
+    int file = open(path, O_WRONLY | O_APPEND | O_CLOEXEC); /* behind what `>>` found there */
     if (file < 0)
         return fail_file("open", path);
     sgm_status status = write_pieces(file, pieces, count) ? SGM_OK : fail_file("write", path);

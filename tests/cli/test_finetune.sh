@@ -4,14 +4,8 @@
 . "$SIGMA_SOURCE_DIR/tests/cli/check.sh"
 
 # --- a model with a tokenizer of letters, and data ---
-cp -r "$SIGMA_SOURCE_DIR/tests/models/fixtures/gpt2" model
-sed -i '/"eos_token_id"/d' model/config.json model/generation_config.json # of the fixture's own tokens
-awk 'BEGIN {
-    printf "{\"model\": {\"type\": \"BPE\", \"merges\": [\"a b\"], \"vocab\": {\"Ġ\": 0, \"ab\": 60"
-    for (i = 1; i < 27; i++) printf ", \"%c\": %d", 96 + i, i
-    for (i = 27; i < 60; i++) printf ", \"w%d\": %d", i, i
-    print "}}, \"decoder\": {\"type\": \"ByteLevel\"},"
-    print "\"pre_tokenizer\": {\"type\": \"ByteLevel\", \"add_prefix_space\": false}}" }' >model/tokenizer.json
+# shellcheck source=tests/cli/small_gpt2.sh
+. "$SIGMA_SOURCE_DIR/tests/cli/small_gpt2.sh"
 for i in a b c d e f g h; do
     echo "{\"prompt\": \"say $i\", \"completion\": \" yes yes\"}"
 done >answers.jsonl

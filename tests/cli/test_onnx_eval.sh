@@ -3,15 +3,8 @@
 # shellcheck source=tests/cli/check.sh
 . "$SIGMA_SOURCE_DIR/tests/cli/check.sh"
 
-# store NAME FILE: the model of this name of tests/onnx/stored_cases.py: its name and its length are before it.
-cases=$SIGMA_SOURCE_DIR/tests/onnx/stored_cases.bin
-store()
-{
-    local at length
-    at=$(($(LC_ALL=C grep -abo "$1"'[^ ]' "$cases" | head -n 1 | cut -d: -f1) + ${#1}))
-    length=$(od -An -tu4 -j $at -N 4 "$cases" | tr -d ' ')
-    tail -c +$((at + 5)) "$cases" | head -c "$length" >"$2"
-}
+# shellcheck source=tests/cli/stored_onnx.sh
+. "$SIGMA_SOURCE_DIR/tests/cli/stored_onnx.sh"
 
 # outputs MODEL: what the model gives for the first four columns of numbered.csv, with commas between the numbers.
 outputs()
